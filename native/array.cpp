@@ -1,0 +1,268 @@
+// The Array type: making, sharing, deleting and waiting.
+#include "array.h"
+
+#include <algorithm>
+
+#include "array_slots.h"
+#include "queue.h"
+
+namespace nj {
+
+PyTypeObject* array_type = nullptr;
+
+namespace {
+
+Array* first_array = nullptr;
+
+void link(Array* array) {
+  array->previous = nullptr;
+  array->next = first_array;
+  if (first_array) first_array->previous = array;
+  first_array = array;
+}
+
+void unlink(Array* array) {
+  (array->previous ? array->previous->next : first_array) = array->next;
+  if (array->next) array->next->previous = array->previous;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  auto* array = reinterpret_cast<Array*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(array->device);
+  Py_VISIT(array->pending);
+  Py_VISIT(array->sharding);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  auto* array = reinterpret_cast<Array*>(self);
+  array_delete(array);
+  Py_CLEAR(array->sharding);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  auto* array = reinterpret_cast<Array*>(self);
+  PyObject_GC_UnTrack(self);
+  if (array->weakrefs) PyObject_ClearWeakRefs(self);
+  unlink(array);
+  array_delete(array);
+  aval_release(array->info);
+  Py_XDECREF(array->sharding);
+  Py_DECREF(array->device);
+  free_instance(self);
+}
+
+}  // namespace
+
+Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committed, Execution* pending) {
+  Array* array = PyObject_GC_New(Array, array_type);
+  if (!array) {
+    buffer_release(buffer);
+    return nullptr;
+  }
+  array->info = aval_retain(info);
+  array->device = Py_NewRef(device);
+  array->buffer = buffer;
+  array->pending = nullptr;
+  array->sharding = nullptr;
+  array->weakrefs = nullptr;
+  array->committed = committed;
+  array->marked = false;
+  link(array);
+  if (pending) {
+    array->pending = reinterpret_cast<Execution*>(Py_NewRef(reinterpret_cast<PyObject*>(pending)));
+    // Only through an error's traceback can an array be part of a cycle.
+    PyObject_GC_Track(array);
+  }
+  return array;
+}
+
+Array* array_empty(AvalInfo* info, PyObject* device, bool committed) {
+  drain_retired();
+  Buffer* buffer = buffer_new(info->nbytes);
+  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(info->nbytes));
+  return array_new(info, device, buffer, committed);
+}
+
+Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed) {
+  if (!array->buffer) {
+    raise_deleted(array);
+    return nullptr;
+  }
+  Array* shared = array_new(info, device, buffer_retain(array->buffer), committed, array->pending);
+  if (shared && array->sharding) shared->sharding = Py_NewRef(array->sharding);
+  return shared;
+}
+
+void array_delete(Array* array) {
+  Buffer* buffer = array->buffer;
+  array->buffer = nullptr;
+  Py_CLEAR(array->pending);
+  if (buffer) buffer_release(buffer);
+}
+
+int raise_deleted(const Array* array) {
+  PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.", describe(array->info).c_str());
+  return -1;
+}
+
+int array_wait(Array* array) {
+  if (!array->buffer) return raise_deleted(array);
+  if (array->pending && execution_wait(array->pending) < 0) return -1;
+  // Others ran while this thread waited.
+  if (!array->buffer) return raise_deleted(array);
+  Py_CLEAR(array->pending);
+  return 0;
+}
+
+namespace {
+
+// 0 when `ndarray` holds elements of `info`, else -1 with TypeError.
+int check_same(PyArrayObject* ndarray, const AvalInfo* info) {
+  bool same = PyArray_NDIM(ndarray) == int(info->dims.size()) &&
+              std::equal(info->dims.begin(), info->dims.end(), PyArray_DIMS(ndarray)) &&
+              PyArray_EquivTypes(PyArray_DESCR(ndarray), info->dtype);
+  if (same) return 0;
+  Ref shape(PyObject_GetAttrString(reinterpret_cast<PyObject*>(ndarray), "shape"));
+  PyErr_Format(PyExc_TypeError, "from_numpy: expected an ndarray like the aval %s, got dtype %R and shape %R",
+               describe(info).c_str(), PyArray_DESCR(ndarray), shape.get());
+  return -1;
+}
+
+Array* array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  drain_retired();
+  if (check_same(ndarray, info) < 0) return nullptr;
+  if (PyArray_IS_C_CONTIGUOUS(ndarray) && PyArray_ISALIGNED(ndarray)) {
+    Buffer* buffer = buffer_wrap(reinterpret_cast<PyObject*>(ndarray), PyArray_BYTES(ndarray), info->nbytes);
+    if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
+    return array_new(info, device, buffer, committed);
+  }
+  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
+  if (!array) return nullptr;
+  auto* result = reinterpret_cast<Array*>(array.get());
+  Py_INCREF(info->dtype);
+  Ref target(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
+                                  result->buffer->data, NPY_ARRAY_CARRAY, nullptr));
+  if (!target || PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), ndarray) < 0) return nullptr;
+  array.release();
+  return result;
+}
+
+PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"ndarray", "aval", "device", "committed", nullptr};
+  PyObject *ndarray, *aval, *device;
+  int committed = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|p:from_numpy", const_cast<char**>(names), &PyArray_Type,
+                                   &ndarray, &aval, &device, &committed)) {
+    return nullptr;
+  }
+  AvalInfo* info = aval_info(aval);
+  if (!info) return nullptr;
+  Array* array = array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info, device, committed);
+  aval_release(info);
+  return reinterpret_cast<PyObject*>(array);
+}
+
+PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"aval", "device", "committed", nullptr};
+  PyObject *aval, *device;
+  int committed = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:empty", const_cast<char**>(names), &aval, &device, &committed)) {
+    return nullptr;
+  }
+  AvalInfo* info = aval_info(aval);
+  if (!info) return nullptr;
+  Array* array = array_empty(info, device, committed);
+  aval_release(info);
+  return reinterpret_cast<PyObject*>(array);
+}
+
+PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"array", "aval", "device", "committed", nullptr};
+  PyObject *object, *aval = Py_None, *device = Py_None, *committed = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OOO:rewrap", const_cast<char**>(names), array_type, &object, &aval,
+                                   &device, &committed)) {
+    return nullptr;
+  }
+  auto* array = reinterpret_cast<Array*>(object);
+  int is_committed = committed == Py_None ? int(array->committed) : PyObject_IsTrue(committed);
+  if (is_committed < 0) return nullptr;
+  AvalInfo* info = aval == Py_None ? aval_retain(array->info) : aval_info(aval);
+  if (!info) return nullptr;
+  PyObject* result = nullptr;
+  if (info->nbytes != array->info->nbytes) {
+    PyErr_Format(PyExc_TypeError, "rewrap: %s has not as many bytes as %s", describe(info).c_str(),
+                 describe(array->info).c_str());
+  } else {
+    PyObject* on = device == Py_None ? array->device : device;
+    result = reinterpret_cast<PyObject*>(array_share(array, info, on, is_committed));
+  }
+  aval_release(info);
+  return result;
+}
+
+PyObject* live_arrays(PyObject*, PyObject*) {
+  // Adding to a list may collect garbage, which may remove arrays from the chain: reserve first.
+  Py_ssize_t count = 0;
+  for (Array* array = first_array; array; array = array->next) count += array->buffer != nullptr;
+  Ref list(PyList_New(count));
+  if (!list) return nullptr;
+  Py_ssize_t k = 0;
+  for (Array* array = first_array; array && k < count; array = array->next) {
+    if (!array->buffer || Py_REFCNT(array) == 0) continue;
+    PyList_SET_ITEM(list.get(), k++, Py_NewRef(reinterpret_cast<PyObject*>(array)));
+  }
+  if (k < count && PyList_SetSlice(list.get(), k, count, nullptr) < 0) return nullptr;
+  return list.release();
+}
+
+template <class Function>
+PyCFunction as_function(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef functions[] = {
+    {"from_numpy", as_function(from_numpy), METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("from_numpy(ndarray, aval, device, committed=False): an Array on the ndarray's memory, which nobody "
+               "may write any more. Copies what is not C-contiguous and aligned.")},
+    {"empty", as_function(empty), METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("empty(aval, device, committed=False): an Array of uninitialised memory from the pool.")},
+    {"rewrap", as_function(rewrap), METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("rewrap(array, aval=None, device=None, committed=None): a new Array on the same memory, under another "
+               "aval of as many bytes (reshape, bitcast, weak type). Does not wait.")},
+    {"live_arrays", live_arrays, METH_NOARGS, PyDoc_STR("All Arrays that are not deleted, latest first.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int array_type_init(PyObject* module) {
+  PyType_Slot base[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                        {Py_tp_doc, const_cast<char*>("An immutable array of one device. Made by numjet.numpy's "
+                                                      "functions, not by calling the type.")}};
+  std::vector<PyType_Slot> slots(std::begin(base), std::end(base));
+  add_operator_slots(slots);
+  add_protocol_slots(slots);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"numjet.ArrayImpl", sizeof(Array), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+  array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!array_type) return -1;
+  PyObject* type = reinterpret_cast<PyObject*>(array_type);
+  // Makes NumPy's operators leave the work to ours.
+  Ref priority(PyLong_FromLong(100));
+  if (!priority || PyObject_SetAttrString(type, "__array_priority__", priority.get()) < 0) return -1;
+  if (PyModule_AddObjectRef(module, "Array", type) < 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace nj
+
+int array_init(PyObject* module) {
+  using namespace nj;
+  if (execution_init() < 0 || views_init() < 0 || hooks_init(module) < 0) return -1;
+  return array_type_init(module);
+}

@@ -1,0 +1,58 @@
+// numjet's Array: an immutable array of one device.
+#pragma once
+#include "aval.h"
+#include "execution.h"
+#include "pool.h"
+
+namespace nj {
+
+struct Array {
+  PyObject_HEAD
+  AvalInfo* info;
+  PyObject* device;
+  Buffer* buffer;      // null once deleted
+  Execution* pending;  // null when the value is there
+  PyObject* sharding;
+  PyObject* weakrefs;
+  Array *previous, *next;  // all arrays there are
+  bool committed;
+  bool marked;  // scratch of donation checks, false otherwise
+};
+
+extern PyTypeObject* array_type;
+inline bool is_array(PyObject* object) { return Py_TYPE(object) == array_type; }
+
+// Steals `buffer`, also when it fails; takes references to the rest. `pending` may be null.
+Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committed, Execution* pending = nullptr);
+// A pool-backed uninitialised array; null with MemoryError.
+Array* array_empty(AvalInfo* info, PyObject* device, bool committed);
+// Another handle on the same memory, under another aval with as many bytes.
+Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
+// Forgets the memory; later looks raise.
+void array_delete(Array* array);
+
+// Ready means: not deleted and not waiting. Failed computations are not ready.
+inline bool array_ready(Array* array) {
+  if (!array->buffer) return false;
+  if (!array->pending) return true;
+  if (execution_state(array->pending) != State::Done) return false;
+  Py_CLEAR(array->pending);
+  return true;
+}
+// Waits for the value: 0, or -1 with the error set (also when deleted).
+int array_wait(Array* array);
+// Sets RuntimeError "Array has been deleted ..."; returns -1.
+int raise_deleted(const Array* array);
+// A read-only ndarray on the array's memory, which it keeps alive. Waits.
+PyObject* array_view(Array* array);
+// The data for reading; null with the error set. Waits.
+inline const char* array_data(Array* array) {
+  if (!array_ready(array) && array_wait(array) < 0) return nullptr;
+  return array->buffer->data;
+}
+
+int execution_init();
+int array_type_init(PyObject* module);
+int hooks_init(PyObject* module);
+
+}  // namespace nj

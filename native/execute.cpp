@@ -1,0 +1,243 @@
+// Running executables: inline when short and the inputs are there, else on the queue.
+#include "execute.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "small_vector.h"
+
+namespace nj {
+
+namespace {
+
+// Below this machine code runs with the GIL held: giving it up and taking it again costs more.
+constexpr double kHoldGil = 5e3;
+
+double inline_limit_ns = 50e3;
+uint64_t executions = 0;
+
+// One call: owns the outputs' buffers until they belong to arrays.
+struct Call {
+  Executable* executable;
+  ExecutablePlan* plan;
+  Array* const* ins;
+  const char* donated;
+  bool committed;
+  SmallVector<Buffer*, 8> outs;
+
+  ~Call() {
+    for (Buffer* buffer : outs) buffer_release(buffer);
+  }
+};
+
+int raise_donated_twice(size_t input) {
+  PyErr_Format(PyExc_RuntimeError,
+               "Attempt to use a buffer that was previously donated in the same call (argument %zu of the "
+               "executable). A donated array may be passed once only: f(donated(x), x) has to copy one of them.",
+               input);
+  return -1;
+}
+
+// No donated array may come twice. Marks make this linear; no Python code runs meanwhile.
+int check_donation(const Call& call) {
+  size_t count = call.plan->ins.size(), bad = count;
+  for (size_t k = 0; k < count; ++k) {
+    if (!call.donated[k]) continue;
+    if (call.ins[k]->marked) bad = k;
+    call.ins[k]->marked = true;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    if (!call.donated[k] && call.ins[k]->marked) bad = k;
+  }
+  for (size_t k = 0; k < count; ++k) call.ins[k]->marked = false;
+  return bad == count ? 0 : raise_donated_twice(bad);
+}
+
+int check_inputs(const Call& call) {
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    Array* array = call.ins[k];
+    if (!array->buffer) return raise_deleted(array);
+    if (array->pending && execution_state(array->pending) == State::Failed) return execution_raise(array->pending);
+  }
+  return call.donated ? check_donation(call) : 0;
+}
+
+// Whether output `out` may take over the buffer of its aliased input.
+bool takes_over(const Call& call, size_t out, bool queued) {
+  int in = call.plan->alias[out];
+  if (in < 0 || !call.donated || !call.donated[in]) return false;
+  const Buffer* buffer = call.ins[in]->buffer;
+  if (buffer->owner) return false;  // a Python object may know this memory
+  // Read in this order: a computation that ends in between makes the sum too large, never too small.
+  int64_t refs = buffer->refs.load(std::memory_order_acquire);
+  int64_t harmless = queued ? buffer->queued.load(std::memory_order_acquire) : 0;
+  return refs - harmless == 1;
+}
+
+int prepare_outputs(Call& call, bool queued) {
+  for (size_t k = 0; k < call.plan->outs.size(); ++k) {
+    size_t nbytes = call.plan->outs[k]->nbytes;
+    Buffer* buffer = takes_over(call, k, queued) ? buffer_retain(call.ins[call.plan->alias[k]]->buffer)
+                     : queued                    ? buffer_promise(nbytes)
+                                                 : buffer_new(nbytes);
+    if (!buffer) {
+      out_of_memory(nbytes);
+      return -1;
+    }
+    call.outs.push_back(buffer);
+  }
+  return 0;
+}
+
+// Hands the buffers to arrays; deletes donated inputs.
+int make_arrays(Call& call, Execution* pending, PyObject** results) {
+  size_t count = call.outs.size();
+  SmallVector<PyObject*, 8> arrays;
+  while (arrays.size() < count) {
+    size_t k = arrays.size();
+    Array* array = array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]), call.committed,
+                             pending);
+    if (!array) {
+      for (PyObject* made : arrays) Py_DECREF(made);
+      return -1;
+    }
+    arrays.push_back(reinterpret_cast<PyObject*>(array));
+  }
+  std::copy(arrays.begin(), arrays.end(), results);
+  return 0;
+}
+
+void delete_donated(const Call& call) {
+  if (!call.donated) return;
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    if (call.donated[k]) array_delete(call.ins[k]);
+  }
+}
+
+// Keeps the inputs' memory while other threads may delete the arrays.
+struct Held {
+  SmallVector<Buffer*, 8> buffers;
+  ~Held() {
+    for (Buffer* buffer : buffers) buffer_release(buffer);
+  }
+};
+
+int64_t run_code(Call& call, char* scratch, int64_t* info) {
+  SmallVector<char*, 8> ins, outs;
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) ins.push_back(call.ins[k]->buffer->data);
+  for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
+  if (call.plan->cost_ns <= kHoldGil) return call.plan->code(ins.begin(), outs.begin(), scratch, info);
+  Held held;
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) held.buffers.push_back(buffer_retain(call.ins[k]->buffer));
+  int64_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = call.plan->code(ins.begin(), outs.begin(), scratch, info);
+  Py_END_ALLOW_THREADS;
+  return status;
+}
+
+int run_inline(Call& call, PyObject** results) {
+  if (check_inputs(call) < 0 || prepare_outputs(call, false) < 0) return -1;
+  Scratch scratch(call.plan->scratch_bytes);
+  if (scratch.failed) {
+    out_of_memory(call.plan->scratch_bytes);
+    return -1;
+  }
+  int64_t info[8] = {};
+  int64_t status = run_code(call, scratch.data(), info);
+  // Donated memory may be overwritten by now, whatever the status.
+  delete_donated(call);
+  // Machine code may have called back into Python, and an error of that comes first.
+  if (PyErr_Occurred()) return -1;
+  if (status == 0) return make_arrays(call, nullptr, results);
+  Ref error(status_error(call.executable->on_error, status, info));
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+  return -1;
+}
+
+int run_queued(Call& call, PyObject** results) {
+  // Comes first: to make an object may collect garbage, and finalizers may delete arrays.
+  Ref execution(reinterpret_cast<PyObject*>(execution_new(call.executable->on_error)));
+  if (!execution || check_inputs(call) < 0) return -1;
+  if (prepare_outputs(call, true) < 0) return -1;
+  auto job = std::make_unique<Job>();
+  job->code = call.plan->code;
+  job->scratch_bytes = call.plan->scratch_bytes;
+  job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    Array* array = call.ins[k];
+    job->add_input(array->buffer);
+    if (!array_ready(array)) {
+      job->waits_for.push_back(array->pending);
+      Py_INCREF(reinterpret_cast<PyObject*>(array->pending));
+    }
+  }
+  for (Buffer* buffer : call.outs) job->add_output(buffer);
+  job->done = reinterpret_cast<Execution*>(Py_NewRef(execution.get()));
+  if (make_arrays(call, job->done, results) < 0) return -1;
+  delete_donated(call);
+  queue_push(std::move(job));
+  return 0;
+}
+
+bool any_pending(const Call& call) {
+  return std::any_of(call.ins, call.ins + call.plan->ins.size(),
+                     [](Array* array) { return array->buffer && !array_ready(array); });
+}
+
+// Without a queue (in its own thread, at exit) the inputs are waited for here.
+int wait_for_inputs(const Call& call) {
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    if (array_wait(call.ins[k]) < 0) return -1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
+  Call call{executable, executable->plan, ins, donated, committed, {}};
+  drain_retired();
+  bool can_queue = queue_open() && !on_queue_thread();
+  bool pending = any_pending(call);
+  bool queued = can_queue && (pending || call.plan->cost_ns >= inline_limit_ns);
+  // Waiting comes first: it lets other threads run, and with them anything may change.
+  if (queued && queue_admit() < 0) return -1;
+  if (pending && !can_queue && wait_for_inputs(call) < 0) return -1;
+  ++executable->call_count;
+  ++executions;
+  return queued ? run_queued(call, outs) : run_inline(call, outs);
+}
+
+namespace {
+
+PyObject* set_inline_limit(PyObject*, PyObject* value) {
+  double limit = PyFloat_AsDouble(value);
+  if (limit == -1 && PyErr_Occurred()) return nullptr;
+  PyObject* previous = PyFloat_FromDouble(inline_limit_ns);
+  inline_limit_ns = limit;
+  return previous;
+}
+
+PyObject* counters(PyObject*, PyObject*) {
+  return Py_BuildValue("{s:K,s:K,s:K}", "executions", static_cast<unsigned long long>(executions), "enqueued",
+                       static_cast<unsigned long long>(queue_pushed()), "allocations",
+                       static_cast<unsigned long long>(pool_allocations()));
+}
+
+PyMethodDef functions[] = {
+    {"set_inline_limit", set_inline_limit, METH_O,
+     PyDoc_STR("Sets the cost in ns from which executables are queued instead of run inline; returns the old one.")},
+    {"counters", counters, METH_NOARGS, PyDoc_STR("How many executions, queued executions and pool allocations.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int executable_type_init(PyObject* module);
+
+}  // namespace nj
+
+int execute_init(PyObject* module) {
+  if (PyModule_AddFunctions(module, nj::functions) < 0) return -1;
+  return nj::executable_type_init(module);
+}

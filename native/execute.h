@@ -1,0 +1,32 @@
+// Executable: machine code with the avals it takes and gives.
+#pragma once
+#include <vector>
+
+#include "array.h"
+#include "queue.h"
+
+namespace nj {
+
+struct ExecutablePlan {
+  MachineCode code;
+  std::vector<AvalInfo*> ins, outs;
+  std::vector<int> alias;  // per output: the input whose buffer it may take over, or -1
+  size_t scratch_bytes;
+  double cost_ns;
+};
+
+struct Executable {
+  PyObject_HEAD
+  ExecutablePlan* plan;
+  PyObject *on_error, *keepalive, *device, *name;
+  PyObject* weakrefs;
+  uint64_t call_count;
+};
+
+extern PyTypeObject* executable_type;
+
+// Runs or queues the executable. `ins` are arrays of its in_avals, `donated` a flag for each or null.
+// Puts new references into `outs`: 0, or -1 with an error set and `outs` untouched.
+int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs);
+
+}  // namespace nj

@@ -1,0 +1,58 @@
+// Common ground of the native core: Python, an owning reference, and the init function of every part.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+namespace nj {
+
+// Owns one reference; null when empty.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* stolen) : object_(stolen) {}
+  static Ref borrow(PyObject* object) {
+    Py_XINCREF(object);
+    return Ref(object);
+  }
+  Ref(Ref&& other) noexcept : object_(other.release()) {}
+  Ref& operator=(Ref&& other) noexcept {
+    PyObject* old = object_;
+    object_ = other.release();
+    Py_XDECREF(old);
+    return *this;
+  }
+  Ref(const Ref&) = delete;
+  Ref& operator=(const Ref&) = delete;
+  ~Ref() { Py_XDECREF(object_); }
+
+  explicit operator bool() const { return object_ != nullptr; }
+  PyObject* get() const { return object_; }
+  PyObject* release() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// tp_dealloc's last step for heap types: frees the memory, drops the instance's reference to its type.
+inline void free_instance(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+}  // namespace nj
+
+// Each adds its types and functions to the module; 0, or -1 with a Python error set.
+int trace_init(PyObject* module);
+int pytree_init(PyObject* module);
+int pool_init(PyObject* module);
+int array_init(PyObject* module);
+int eager_init(PyObject* module);
+int queue_init(PyObject* module);
+int execute_init(PyObject* module);
+int jitcall_init(PyObject* module);
+int kernels_init(PyObject* module);

@@ -1,0 +1,332 @@
+// The execution queue: a thread that never takes the GIL itself, waiting that Ctrl-C interrupts, fork and exit.
+#include "queue.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace nj {
+
+namespace {
+
+constexpr size_t kMaxQueued = 32;
+constexpr auto kSlice = std::chrono::milliseconds(50);
+
+struct Queue {
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::deque<Job*> jobs;
+  Job* running = nullptr;
+  std::thread thread;
+  bool started = false;
+  uint64_t generation = 0;     // a thread of an older one ends
+  std::vector<Job*> finished;  // to be destroyed under the GIL
+
+  bool idle() const { return jobs.empty() && !running; }
+};
+
+// Replaced in a forked child, never destroyed: the thread may outlive main().
+Queue* queue = new Queue;
+__thread bool is_queue_thread = false;
+bool closed = false;
+uint64_t pushed = 0;
+
+// The part of a job that may fail; leaves its outcome in job->done.
+State run_job(Job* job) {
+  Execution* outcome = job->done;
+  for (Execution*& dependency : job->waits_for) {
+    if (execution_state(dependency) == State::Failed) {
+      outcome->failure = Failure::Cause;
+      outcome->cause = reinterpret_cast<PyObject*>(dependency);  // takes over the job's reference
+      dependency = nullptr;
+      return State::Failed;
+    }
+  }
+  outcome->failure = Failure::OutOfMemory;
+  std::vector<char*> ins, outs;
+  for (Buffer* buffer : job->ins) ins.push_back(buffer->data);
+  for (Buffer* buffer : job->outs) {
+    outcome->wanted_bytes = buffer->nbytes;
+    if (!buffer_allocate(buffer)) return State::Failed;
+    outs.push_back(buffer->data);
+  }
+  Scratch scratch(job->scratch_bytes);
+  outcome->wanted_bytes = job->scratch_bytes;
+  if (scratch.failed) return State::Failed;
+  outcome->failure = Failure::Status;
+  outcome->status = job->code(ins.data(), outs.data(), scratch.data(), outcome->info);
+  return outcome->status == 0 ? State::Done : State::Failed;
+}
+
+void release_queued(std::vector<Buffer*>& buffers) {
+  for (Buffer* buffer : buffers) {
+    buffer->queued.fetch_sub(1, std::memory_order_release);
+    buffer_release(buffer);
+  }
+  buffers.clear();
+}
+
+int destroy_finished_callback(void*);
+
+void finish(Queue* q, Job* job, State state) {
+  // Memory goes back first: whoever waits for this job may want it.
+  release_queued(job->ins);
+  release_queued(job->outs);
+  bool first;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    job->done->state.store(state, std::memory_order_release);
+    q->running = nullptr;
+    first = q->finished.empty();
+    q->finished.push_back(job);
+  }
+  q->done.notify_all();
+  if (first) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
+}
+
+void thread_main(Queue* q, uint64_t generation) {
+  is_queue_thread = true;
+  for (;;) {
+    Job* job;
+    {
+      std::unique_lock<std::mutex> lock(q->mutex);
+      q->work.wait(lock, [=] { return q->generation != generation || !q->jobs.empty(); });
+      if (q->generation != generation) return;
+      job = q->jobs.front();
+      q->jobs.pop_front();
+      q->running = job;
+    }
+    finish(q, job, run_job(job));
+  }
+}
+
+void destroy_finished() {
+  std::vector<Job*> jobs;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    jobs.swap(queue->finished);
+  }
+  for (Job* job : jobs) delete job;
+}
+
+int destroy_finished_callback(void*) {
+  destroy_finished();
+  return 0;
+}
+
+// 0, or -1 with RuntimeError set.
+int start_thread() {
+  if (queue->started) return 0;
+  // Signals are for the interpreter's threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    queue->thread = std::thread(thread_main, queue, queue->generation);
+    queue->started = true;
+  } catch (const std::system_error& error) {
+    PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return queue->started ? 0 : -1;
+}
+
+// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal
+// handler raised.
+template <class Ready>
+int wait_until(Ready ready) {
+  // A forked child inherits jobs, but not the thread.
+  if (!queue->jobs.empty() && start_thread() < 0) return -1;
+  for (;;) {
+    bool is_ready;
+    Py_BEGIN_ALLOW_THREADS;
+    {
+      std::unique_lock<std::mutex> lock(queue->mutex);
+      is_ready = queue->done.wait_for(lock, kSlice, ready);
+    }
+    Py_END_ALLOW_THREADS;
+    if (is_ready) break;
+    if (PyErr_CheckSignals() < 0) return -1;
+  }
+  destroy_finished();
+  return 0;
+}
+
+// Runs all that is queued, then ends the thread; the next job starts a new one.
+int quiesce() {
+  Queue* q = queue;
+  if (is_queue_thread) return 0;
+  for (;;) {
+    if (!q->started) return 0;
+    if (wait_until([q] { return q->idle(); }) < 0) return -1;
+    // Only threads with the GIL queue jobs, so from here on an idle queue stays idle.
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (q->started && q->idle()) break;
+  }
+  std::thread ending = std::move(q->thread);
+  q->started = false;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    ++q->generation;
+  }
+  q->work.notify_all();
+  ending.join();
+  Py_END_ALLOW_THREADS;
+  return 0;
+}
+
+void fail_queued(Job* job, Failure failure) {
+  job->done->failure = failure;
+  job->done->state.store(State::Failed, std::memory_order_release);
+}
+
+}  // namespace
+
+Job::~Job() {
+  release_queued(ins);
+  release_queued(outs);
+  for (Execution* dependency : waits_for) Py_XDECREF(reinterpret_cast<PyObject*>(dependency));
+  Py_XDECREF(reinterpret_cast<PyObject*>(done));
+  Py_XDECREF(keepalive);
+}
+
+void Job::add_input(Buffer* buffer) {
+  buffer->queued.fetch_add(1, std::memory_order_relaxed);
+  ins.push_back(buffer_retain(buffer));
+}
+
+void Job::add_output(Buffer* buffer) {
+  buffer->queued.fetch_add(1, std::memory_order_relaxed);
+  outs.push_back(buffer_retain(buffer));
+}
+
+void queue_push(std::unique_ptr<Job> job) {
+  destroy_finished();
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    queue->jobs.push_back(job.release());
+  }
+  ++pushed;
+  // A fork in between may have ended the thread of queue_admit().
+  if (start_thread() < 0) PyErr_WriteUnraisable(nullptr);
+  queue->work.notify_one();
+}
+
+int queue_admit() {
+  Queue* q = queue;
+  if (start_thread() < 0) return -1;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (q->jobs.size() < kMaxQueued) return 0;
+  }
+  if (wait_until([q] { return q->jobs.size() < kMaxQueued; }) < 0) return -1;
+  // Another thread may have ended ours meanwhile (before a fork).
+  return start_thread();
+}
+
+bool on_queue_thread() { return is_queue_thread; }
+bool queue_open() { return !closed; }
+uint64_t queue_pushed() { return pushed; }
+
+int execution_wait(Execution* execution) {
+  if (execution_state(execution) == State::Pending) {
+    if (is_queue_thread) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "a callback waits for a computation that is queued behind the one that called it, which would "
+                      "never end; pass the value to the callback as an argument instead");
+      return -1;
+    }
+    Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
+    if (wait_until([execution] { return execution_state(execution) != State::Pending; }) < 0) return -1;
+    return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
+  }
+  return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
+}
+
+namespace {
+
+PyObject* synchronize(PyObject*, PyObject*) {
+  if (is_queue_thread) {
+    return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
+  }
+  Queue* q = queue;
+  if (wait_until([q] { return q->idle(); }) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// Before a fork: with the thread gone nothing of it can be cut in two.
+PyObject* quiesce_queue(PyObject*, PyObject*) {
+  if (quiesce() < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// At exit: what was asked for is computed, unless Ctrl-C says otherwise; later work runs inline.
+PyObject* close_queue(PyObject*, PyObject*) {
+  closed = true;
+  if (quiesce() == 0) Py_RETURN_NONE;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    // Their references stay: the interpreter ends anyway.
+    for (Job* job : queue->jobs) fail_queued(job, Failure::Cancelled);
+    queue->jobs.clear();
+  }
+  if (queue->thread.joinable()) queue->thread.detach();
+  return nullptr;
+}
+
+// For a fork that does not go through os.fork: the child gets the jobs, but not the thread.
+void before_fork() { queue->mutex.lock(); }
+void after_fork_in_parent() { queue->mutex.unlock(); }
+void after_fork_in_child() {
+  Queue* old = queue;
+  queue = new Queue;
+  queue->jobs = old->jobs;
+  queue->finished = old->finished;
+  if (old->running) {
+    fail_queued(old->running, Failure::Lost);
+    queue->finished.push_back(old->running);
+  }
+  is_queue_thread = false;
+}
+
+PyMethodDef functions[] = {
+    {"synchronize", synchronize, METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
+    {"quiesce_queue", quiesce_queue, METH_NOARGS,
+     PyDoc_STR("Waits like synchronize() and ends the execution thread; the next computation starts a new one.")},
+    {"close_queue", close_queue, METH_NOARGS,
+     PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+// module.function(**{keyword: callback}) or module.function(callback)
+int call_on(const char* module_name, const char* function, const char* keyword, PyObject* callback) {
+  Ref module(PyImport_ImportModule(module_name));
+  if (!module) return -1;
+  Ref callable(PyObject_GetAttrString(module.get(), function));
+  if (!callable) return -1;
+  Ref args(keyword ? PyTuple_New(0) : PyTuple_Pack(1, callback));
+  Ref kwargs(keyword ? Py_BuildValue("{s:O}", keyword, callback) : nullptr);
+  if (!args || (keyword && !kwargs)) return -1;
+  Ref result(PyObject_Call(callable.get(), args.get(), kwargs.get()));
+  return result ? 0 : -1;
+}
+
+}  // namespace
+}  // namespace nj
+
+int queue_init(PyObject* module) {
+  using namespace nj;
+  if (PyModule_AddFunctions(module, functions) < 0) return -1;
+  Ref quiesce_function(PyObject_GetAttrString(module, "quiesce_queue"));
+  Ref close_function(PyObject_GetAttrString(module, "close_queue"));
+  if (!quiesce_function || !close_function) return -1;
+  if (call_on("os", "register_at_fork", "before", quiesce_function.get()) < 0) return -1;
+  if (call_on("atexit", "register", nullptr, close_function.get()) < 0) return -1;
+  return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}

@@ -1,0 +1,41 @@
+// One thread that runs computations in the order in which they were queued.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "execution.h"
+#include "pool.h"
+
+namespace nj {
+
+using MachineCode = int64_t (*)(char** ins, char** outs, char* scratch, int64_t* info);
+
+// A queued computation. Made and destroyed under the GIL; run without it.
+struct Job {
+  MachineCode code = nullptr;
+  std::vector<Buffer*> ins, outs;  // one reference each, until the job has run
+  size_t scratch_bytes = 0;
+  std::vector<Execution*> waits_for;  // computations that make the inputs
+  Execution* done = nullptr;
+  PyObject* keepalive = nullptr;
+
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+  void add_input(Buffer* buffer);
+  void add_output(Buffer* buffer);
+};
+
+// Makes sure that there is a thread, and waits (without the GIL) until the queue is not too long:
+// 0, or -1 with an error set (KeyboardInterrupt while waiting).
+int queue_admit();
+// Appends a job.
+void queue_push(std::unique_ptr<Job> job);
+// True in the thread that runs the jobs: it must never wait for one.
+bool on_queue_thread();
+// False once the interpreter is on its way out: everything runs inline then.
+bool queue_open();
+uint64_t queue_pushed();
+
+}  // namespace nj

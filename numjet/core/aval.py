@@ -1,0 +1,85 @@
+"""Abstract values: what is known of an array while tracing."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.foundation import dtypes
+
+
+class ShapedArray:
+    """Shape, dtype and weak type of an array. Interned: equal avals are the same object.
+
+    >>> ShapedArray((3,), np.dtype("float32"))
+    ShapedArray(float32[3])
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "_hash", "__weakref__")
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    ndim: int
+    size: int
+
+    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> ShapedArray:
+        key = (shape, dtype, weak_type)
+        try:
+            return _table[key]
+        except (KeyError, TypeError):
+            return _intern(cls, tuple(map(int, shape)), np.dtype(dtype), bool(weak_type), key)
+
+    def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
+        """The aval with some fields changed."""
+        return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
+                           self.weak_type if weak_type is None else weak_type)
+
+    def strip_weak_type(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, False)
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """The aval of tangents: itself for inexact dtypes, float0 otherwise."""
+        if self.dtype.kind in "fcV" and dtypes.issubdtype(self.dtype, np.inexact):
+            return self
+        return ShapedArray(self.shape, dtypes.float0, False)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def str_short(self) -> str:
+        """As jaxprs print it: `f32[2,3]`; a weak type ends in `*` nowhere, as in JAX."""
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __repr__(self) -> str:
+        return f"ShapedArray({self}{', weak_type=True' if self.weak_type else ''})"
+
+    def __reduce__(self) -> tuple:
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+
+_table: dict[tuple, ShapedArray] = {}
+
+
+def _intern(cls: type, shape: tuple[int, ...], dtype: np.dtype, weak: bool, key: tuple) -> ShapedArray:
+    exact = (shape, dtype, weak)
+    aval = _table.get(exact)
+    if aval is None:
+        aval = object.__new__(cls)
+        aval.shape, aval.dtype, aval.weak_type = exact
+        aval.ndim, aval.size = len(shape), prod(shape)
+        aval = _table.setdefault(exact, aval)
+    return aval

@@ -1,0 +1,140 @@
+"""The protocols that lowering rules (`cpu` slots) write to. The cpu package implements them; rules see nothing else.
+
+Elementwise records get scalars: `cpu=lambda b, x, y: b.add(x, y)`. All other records get arrays: `cpu=rule(b, *arrays,
+**params)`, returning an array handle (a list for multiple results). An array handle has `.aval, .shape, .dtype, .ndim`.
+
+Arrays made by `compute` are *definitions*, not memory: `fn(*index) -> Scalar` is written out wherever an element is
+wanted, so a chain of definitions becomes one loop. The compiler decides which arrays are stored.
+
+Index values are Scalars of dtype int64 or Python ints; arithmetic on them is written with + - * // % and comparisons
+(< <= > >= ==) directly; `//` and `%` take positive divisors and round towards minus infinity.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+
+
+class Scalar(Protocol):
+    """One element during emission. Complex scalars are handles, too: add, mul, ... work on them."""
+    dtype: np.dtype
+
+
+Index = Any  # int | Scalar of dtype int64
+
+
+class ScalarBuilder(Protocol):
+    """Arithmetic on scalars. Operands must have equal dtypes; half-precision floats are computed in float32 and rounded."""
+
+    def const(self, value: Any, dtype: Any) -> Scalar: ...
+    # add sub mul div rem neg abs sign min max fma sqrt floor ceil trunc round_even round_away copysign
+    # and_ or_ xor not_ shl shra shrl popcount clz is_finite: as cpu.loop_ir.ARITHMETIC, by `prim`
+    def prim(self, name: str, *args: Scalar) -> Scalar:
+        """An operation of loop_ir.ARITHMETIC or loop_ir.MATH by name, e.g. prim("add", x, y), prim("select", c, x, y).
+        For complex operands: add sub mul div neg eq ne select are defined; other functions by real and imag parts."""
+        ...
+    def math(self, name: str, *args: Scalar) -> Scalar:
+        """As prim, for transcendental functions of real floats."""
+        ...
+    def add(self, x: Scalar, y: Scalar) -> Scalar: ...
+    def sub(self, x: Scalar, y: Scalar) -> Scalar: ...
+    def mul(self, x: Scalar, y: Scalar) -> Scalar: ...
+    def div(self, x: Scalar, y: Scalar) -> Scalar: ...
+    def neg(self, x: Scalar) -> Scalar: ...
+    def compare(self, op: str, x: Scalar, y: Scalar) -> Scalar:
+        """op: eq ne lt le gt ge. The result is a bool scalar."""
+        ...
+    def select(self, cond: Scalar, on_true: Scalar, on_false: Scalar) -> Scalar: ...
+    def convert(self, x: Scalar, dtype: Any) -> Scalar:
+        """Value conversion: float to int saturates and sends NaN to 0; to bool: != 0; from complex: the real part."""
+        ...
+    def bitcast(self, x: Scalar, dtype: Any) -> Scalar:
+        """Same bits, another type of the same width."""
+        ...
+    def real(self, x: Scalar) -> Scalar: ...
+    def imag(self, x: Scalar) -> Scalar: ...
+    def complex(self, re: Scalar, im: Scalar) -> Scalar: ...
+
+
+class LoopBuilder(ScalarBuilder, Protocol):
+    """Arrays: definitions, reductions, updates, kernels and control flow."""
+
+    # -- definitions
+    def read(self, x: Any, *index: Index) -> Scalar:
+        """Element of an array. The index must be in bounds wherever it is evaluated."""
+        ...
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False) -> Any:
+        """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving)."""
+        ...
+    def elementwise(self, fn: Callable[..., Scalar], *arrays: Any, dtype: Any = None) -> Any:
+        """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
+        ...
+    def materialize(self, x: Any) -> Any:
+        """The same array, stored in memory (or registers) once."""
+        ...
+    def constant(self, value: np.ndarray) -> Any: ...
+    def reshape(self, x: Any, shape: Sequence[int]) -> Any:
+        """Same elements in row-major order."""
+        ...
+    def if_(self, cond: Scalar, then: Callable[[], Scalar], orelse: Callable[[], Scalar]) -> Scalar:
+        """Selects lazily: each side may read at indices that are only valid under its condition."""
+        ...
+
+    # -- reductions
+    def reduce(self, kind: str, x: Any, axes: Sequence[int], dtype: Any = None) -> Any:
+        """kind: add mul max min and or xor, over axes. float16 and bfloat16 accumulate in float32."""
+        ...
+    def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Scalar],
+             step: Callable[..., Sequence[Scalar]]) -> list[Any]:
+        """One array per init: out[i] = carry after carry = step(i: tuple, r: tuple, *carry) for r in range(over), in order."""
+        ...
+    def prefix(self, kind: str, x: Any, axis: int, reverse: bool = False) -> Any:
+        """Inclusive cumulative add, mul, max, min or logaddexp."""
+        ...
+    def dot(self, x: Any, y: Any, contract: tuple[Sequence[int], Sequence[int]],
+            batch: tuple[Sequence[int], Sequence[int]], dtype: Any) -> Any:
+        """dot_general: batch dims first, then free dims of x, then of y; accumulates in dtype (float32 for halves)."""
+        ...
+
+    # -- updates
+    def own(self, x: Any) -> Any:
+        """A writable array with the elements of x: x itself when nobody reads x later, else a copy."""
+        ...
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
+        """A writable array with undefined elements."""
+        ...
+    def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
+        """body(i, j, ...) for every index. ordered=False promises that iterations don't depend on each other."""
+        ...
+    def store(self, x: Any, index: Sequence[Index], value: Scalar) -> None:
+        """x[index] = value, for an array from own or empty, inside loop or when."""
+        ...
+    def when(self, cond: Scalar, then: Callable[[], None]) -> None:
+        """Runs `then` (stores) only where cond holds. Inside loop."""
+        ...
+
+    # -- libraries, errors, sizes
+    def kernel(self, symbol: str, args: Sequence[Any], outs: Sequence[ShapedArray], *, checked: bool = False) -> list[Any]:
+        """Calls a C function: int64 args (Python ints), arrays as pointers (stored first), then pointers to the results.
+        An argument `("own", x)` is a fresh writable copy that is returned as a result before `outs`."""
+        ...
+    def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index) -> None:
+        """Leaves the program with error(*values) when ok is false."""
+        ...
+
+    # -- control flow; operands and results are arrays
+    def inline(self, jaxpr: ClosedJaxpr, args: Sequence[Any]) -> list[Any]: ...
+    def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Any], body: ClosedJaxpr, body_consts: Sequence[Any],
+                   init: Sequence[Any]) -> list[Any]: ...
+    def scan(self, jaxpr: ClosedJaxpr, consts: Sequence[Any], init: Sequence[Any], xs: Sequence[Any], length: int,
+             reverse: bool) -> list[Any]:
+        """jaxpr(*consts, *carry, *x) -> (*carry, *y); results: carries, then stacked ys."""
+        ...
+    def cond(self, index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[Any]:
+        """index: int32 array of rank 0, clamped here to the number of branches."""
+        ...

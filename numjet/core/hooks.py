@@ -1,0 +1,25 @@
+"""The two late-bound slots between layers: `evaluate` (set by runtime) and `methods` (set by numpy)."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def _no_machine(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    raise RuntimeError(f"{op.name}: no machine is loaded to evaluate operations; `import numjet` loads one")
+
+
+evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_machine
+"""evaluate(op, args, params): runs one operation now. Returns an Array, or a list of them for multiple results."""
+
+
+def set_evaluate(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
+    global evaluate
+    evaluate = fn
+
+
+def set_methods(methods: dict[str, Any], *classes: type) -> None:
+    """Gives array classes (Array, Tracer) their NumPy methods and operators."""
+    for cls in classes:
+        for name, fn in methods.items():
+            setattr(cls, name, fn)

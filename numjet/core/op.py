@@ -1,0 +1,171 @@
+"""The operation record: everything about one operation, in one place, checked when it is made.
+
+Slots (a function, or one of the markers below):
+  abstract(*avals, **params) -> aval            list of avals when `multiple`
+  eager(*ndarrays, **params) -> ndarray         the meaning; every other slot is tested against it
+  jvp(primals, tangents, **params) -> (out, tangent)   tangents may be Zero;
+      LINEAR: linear in all operands together; ZERO: no derivative; PerArg(f, g): f(t, out, *primals, **params) each
+  transpose(ct, *args, **params) -> cotangent per operand; linear operands come as Undefined, known ones give None
+  batch(size, args, dims, **params) -> (out, dim)      dims: int or None per operand; lists when `multiple`
+  cpu(b, *handles, **params) -> handle          b: core.emit.LoopBuilder (ScalarBuilder for elementwise records)
+  hlo                                            name of a StableHLO operation, or function of the HLO builder
+  samples                                        inputs on which the generic record test runs
+Optional: partial_eval(trace, args, params), dce(eqn, used) -> (used inputs, eqn), linearize; see transforms.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+
+
+class _Marker:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+LINEAR = _Marker("LINEAR")
+ZERO = _Marker("ZERO")
+_UNFILLED = _Marker("UNFILLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """This slot cannot be filled, or not yet; `why` is shown to the user who needs it."""
+    why: str
+
+
+class PerArg:
+    """One derivative per operand: f(t, out, *primals, **params) -> tangent, or None where there is none."""
+
+    __slots__ = ("rules",)
+
+    def __init__(self, *rules: Callable[..., Any] | None):
+        self.rules = rules
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Derive the slot by tracing `fn(*args, **params)`, which is written with other operations."""
+    fn: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Inputs for the generic record test.
+
+    shapes: one entry per case: a shape used for every operand, or a list of shapes, one per operand.
+    params: one dict per case (repeated when there is one). dtypes: names; an entry may be a tuple, one per operand.
+    low, high: range of random values (integers: rounded). make: optional function(rng, shapes, dtype, params) -> operands.
+    ulps / rtol: allowed difference between machines and eager. order: derivative order tested (0: none).
+    wrt: operands with respect to which derivatives are tested (default: all inexact ones).
+    """
+    shapes: Sequence[Any] = ((), (3,), (2, 3, 4))
+    params: Sequence[dict[str, Any]] = ({},)
+    dtypes: Sequence[Any] = ("float32",)
+    low: float = -2.0
+    high: float = 2.0
+    make: Callable[..., Any] | None = None
+    ulps: float = 4
+    rtol: float | None = None
+    order: int = 2
+    wrt: Sequence[int] | None = None
+
+
+class Zero:
+    """A tangent or cotangent known to be zero, of which no array is made."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class Undefined:
+    """Stands for a linear operand when an operation is transposed: only its aval is known."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.aval})"
+
+
+registry: dict[str, Op] = {}
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Op:
+    """The record of one operation; calling it applies the operation to arrays, tracers and scalars."""
+    name: str
+    params: tuple[str, ...] = ()
+    abstract: Any = _UNFILLED
+    eager: Any = _UNFILLED
+    jvp: Any = _UNFILLED
+    transpose: Any = _UNFILLED
+    batch: Any = _UNFILLED
+    cpu: Any = _UNFILLED
+    hlo: Any = _UNFILLED
+    samples: Any = _UNFILLED
+    multiple: bool = False
+    elementwise: bool = False          # cpu is a rule on scalars: cpu(b, *scalars, **params)
+    compiled: bool = False             # evaluated by compiling it (loops, calls), not by its eager slot
+    effects: Any = None                # effects(**params) -> frozenset, for operations that do more than compute
+    prepare: Any = None                # prepare(args, params) -> (args, params): canonicalises a user's call
+    partial_eval: Any = None
+    dce: Any = None
+    collective: Any = None             # batch rule for the axis named in params
+    linear_in: Any = None              # for documentation and tests: operand positions the transpose accepts
+    extensions: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
+        unfilled = [s for s in slots if getattr(self, s) is _UNFILLED]
+        if unfilled:
+            raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
+        if self.name in registry:
+            raise ValueError(f"op {self.name!r} exists already")
+        registry[self.name] = self
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
+        if self.prepare is not None:
+            args, params = self.prepare(self, args, params)
+        return _native.current_trace().process(self, args, params)
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Applies the operation to operands that need no canonicalisation (inside rules)."""
+        return _native.current_trace().process(self, args, params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def lookup(name: str) -> Op:
+    """The record of that name."""
+    return registry[name]
+
+
+def extend(op: Op, machine: str, rule: Any) -> None:
+    """Adds the lowering rule of a further machine to a record."""
+    op.extensions[machine] = rule

@@ -1,0 +1,201 @@
+"""Staging: running a Python function on StageTracers to write its jaxpr down."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
+from numjet.foundation import source
+
+
+@dataclass(frozen=True, slots=True)
+class DebugInfo:
+    """Who is being traced: for messages and profiles."""
+    name: str
+    kind: str = "jit"
+    file: str | None = None
+    line: int = 0
+    arg_names: tuple[str, ...] = ()
+
+    def where(self) -> str:
+        return f"{self.name} at {self.file}:{self.line}" if self.file else self.name
+
+
+class StageTracer(Tracer):
+    """A variable of the jaxpr that is being written."""
+
+    __slots__ = ("aval", "var")
+
+    def __init__(self, trace: StageTrace, var: Var):
+        self._trace, self.var, self.aval = trace, var, var.aval
+
+    def concrete(self) -> Any:
+        return self._trace.value_of(self.var)
+
+    def origin_text(self) -> str:
+        return self._trace.explain(self.var)
+
+
+class StageTrace(Trace):
+    """Writes every operation down as an equation."""
+
+    __slots__ = ("eqns", "invars", "consts", "debug", "_producers", "_seen", "_values")
+
+    def __init__(self, debug: DebugInfo | None = None):
+        super().__init__()
+        self.eqns: list[JaxprEqn] = []
+        self.invars: list[Var] = []
+        self.consts: dict[int, tuple[Var, Any]] = {}
+        self.debug = debug
+        self._producers: dict[Var, JaxprEqn] = {}
+        self._values: dict[Var, Any] = {}
+        self._seen = 0
+
+    def new_input(self, aval: ShapedArray) -> StageTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return StageTracer(self, var)
+
+    def atom(self, x: Any) -> Atom:
+        """The variable of a tracer of this trace, a literal for scalars, a constant variable for all else."""
+        if type(x) is StageTracer and x._trace is self:
+            return x.var
+        kind = type(x)
+        if kind is Literal:
+            return x
+        if kind is float or kind is int or kind is bool or kind is complex:
+            return Literal(x, aval_of(x))
+        return self._const(x)
+
+    def _const(self, x: Any) -> Atom:
+        known = self.consts.get(id(x))
+        if known is not None:
+            return known[0]
+        if isinstance(x, Tracer):
+            if not x._trace.valid:
+                raise escaped(x)
+        elif hasattr(x, "__jax_array__"):
+            return self.atom(x.__jax_array__())
+        aval = aval_of(x)
+        if aval.shape == () and not isinstance(x, Tracer) and aval.dtype.kind in "biufcV" and aval.dtype.names is None:
+            value = x._value if isinstance(x, _native.Array) else np.asarray(x)
+            return Literal(value.astype(aval.dtype)[()], aval)
+        var = Var(aval)
+        self.consts[id(x)] = (var, x)
+        return var
+
+    def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        atoms = [self.atom(a) for a in args]
+        out = op.abstract(*[a.aval for a in atoms], **params)
+        effects = op.effects(**params) if op.effects is not None else frozenset()
+        if not op.multiple:
+            var = Var(out)
+            self.eqns.append(JaxprEqn(op, atoms, (var,), params, source.user_frame(), effects))
+            return StageTracer(self, var)
+        outvars = [Var(a) for a in out]
+        self.eqns.append(JaxprEqn(op, atoms, outvars, params, source.user_frame(), effects))
+        return [StageTracer(self, v) for v in outvars]
+
+    def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
+        """The jaxpr that returns `outs`, and the values of its constvars (only those that it reads)."""
+        outvars = [self.atom(o) for o in outs]
+        used = {v for e in self.eqns for v in e.invars if type(v) is Var} | {v for v in outvars if type(v) is Var}
+        kept = [(v, x) for v, x in self.consts.values() if v in used]
+        jaxpr = Jaxpr([v for v, _ in kept], self.invars, outvars, self.eqns, debug=self.debug)
+        return jaxpr, [x for _, x in kept]
+
+    # -- values known while tracing ------------------------------------------------------------------------------
+    def _producer(self, var: Var) -> JaxprEqn | None:
+        while self._seen < len(self.eqns):
+            eqn = self.eqns[self._seen]
+            self._producers.update((v, eqn) for v in eqn.outvars)
+            self._seen += 1
+        return self._producers.get(var)
+
+    def value_of(self, atom: Atom) -> Any:
+        """The value of a variable that depends on no input, computed now; None if it depends on one."""
+        if isinstance(atom, Literal):
+            return atom
+        if atom in self._values:
+            return self._values[atom]
+        self._values[atom] = value = self._compute(atom)
+        return value
+
+    def _compute(self, var: Var) -> Any:
+        for v, x in self.consts.values():
+            if v is var:
+                return x.concrete() if isinstance(x, Tracer) else x
+        eqn = self._producer(var)
+        if eqn is None or eqn.effects:
+            return None
+        inputs = [self.value_of(a) for a in eqn.invars]
+        if any(x is None for x in inputs):
+            return None
+        previous = _native.set_current_trace(EVAL)
+        try:
+            out = EVAL.process(eqn.primitive, inputs, eqn.params)
+        finally:
+            _native.set_current_trace(previous)
+        outs = out if eqn.primitive.multiple else [out]
+        self._values.update(zip(eqn.outvars, outs, strict=True))
+        return self._values[var]
+
+    def explain(self, var: Var) -> str:
+        """Names the arguments that a variable depends on."""
+        found, stack, seen = set(), [var], set()
+        while stack:
+            v = stack.pop()
+            if v in seen or isinstance(v, Literal):
+                continue
+            seen.add(v)
+            if v in self.invars:
+                found.add(self.invars.index(v))
+            elif (eqn := self._producer(v)) is not None:
+                stack.extend(eqn.invars)
+        return _explain_arguments(self.debug, sorted(found))
+
+
+def _explain_arguments(debug: DebugInfo | None, indices: list[int]) -> str:
+    if debug is None:
+        return ""
+    head = f"The error occurred while tracing the function {debug.where()} for {debug.kind}."
+    names = [debug.arg_names[i] if i < len(debug.arg_names) else f"#{i}" for i in indices]
+    if not names:
+        return head
+    what = "argument " + names[0] if len(names) == 1 else "arguments " + ", ".join(names)
+    return f"{head} This concrete value was not available in Python because it depends on the value of the {what}."
+
+
+def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],
+                   debug: DebugInfo | None = None) -> tuple[Jaxpr, list[Any]]:
+    """The jaxpr of `fun` (flat arguments to a flat sequence of results) and the values of its constvars.
+
+    The values may be tracers of outer traces.
+    """
+    trace = StageTrace(debug)
+    tracers = [trace.new_input(a) for a in avals]
+    previous = _native.set_current_trace(trace)
+    try:
+        outs = fun(*tracers)
+        return trace.finish(outs)
+    finally:
+        _native.set_current_trace(previous)
+        trace.valid = False
+
+
+def trace_to_closed(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],
+                    debug: DebugInfo | None = None) -> ClosedJaxpr:
+    """As trace_to_jaxpr, closed over the constants."""
+    jaxpr, consts = trace_to_jaxpr(fun, avals, debug)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def hoist_consts(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr whose constvars became its first inputs."""
+    return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])

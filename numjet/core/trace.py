@@ -1,0 +1,206 @@
+"""Traces and tracers: who handles an operation, and what stands for a value while a function is traced.
+
+The current trace (thread-local) sees every operation. A transformation makes its trace current while the user's
+function runs; its rules run with the parent trace current. Values of other traces are constants to it, so nested
+transformations, closures and recursion cannot be confused.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core import hooks
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.foundation import dtypes, errors
+
+Array = _native.Array
+
+
+class Trace:
+    """Base of all traces. `process` handles one operation; `valid` ends with the transformation."""
+
+    __slots__ = ("valid", "__weakref__")
+
+    def __init__(self) -> None:
+        self.valid = True
+
+    def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+class EvalTrace(Trace):
+    """Runs operations now."""
+
+    __slots__ = ()
+
+    def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        return hooks.evaluate(op, args, params)
+
+
+EVAL = EvalTrace()
+_native.set_eval_trace(EVAL)
+current_trace: Callable[[], Trace] = _native.current_trace
+
+
+@contextmanager
+def set_trace(trace: Trace) -> Iterator[Trace]:
+    """Makes a trace the current one of this thread."""
+    previous = _native.set_current_trace(trace)
+    try:
+        yield trace
+    finally:
+        _native.set_current_trace(previous)
+
+
+class ArrayMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, (_native.Array, Tracer))
+
+
+class ArrayBase(metaclass=ArrayMeta):
+    """`numjet.Array`: for annotations and isinstance; true for arrays and for tracers."""
+
+
+class Tracer:
+    """Stands for an array while a function is traced. Its methods come from hooks.set_methods."""
+
+    __slots__ = ("_trace", "__weakref__")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+    _trace: Trace
+    aval: ShapedArray
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+    nbytes = property(lambda self: self.aval.nbytes)
+    itemsize = property(lambda self: self.aval.dtype.itemsize)
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def concrete(self) -> Any:
+        """The value, where it can be known while tracing; else None."""
+        return None
+
+    def origin_text(self) -> str:
+        """Which argument the value depends on, and where that argument's function stands."""
+        return ""
+
+    _origin_text = property(lambda self: self.origin_text)
+
+    def __bool__(self) -> bool:
+        if self.aval.shape != ():
+            raise _size_error(self.aval)
+        return bool(_known(self, errors.TracerBoolConversionError))
+
+    def __int__(self) -> int:
+        return int(_known(self, errors.ConcretizationTypeError))
+
+    def __float__(self) -> float:
+        return float(_known(self, errors.ConcretizationTypeError))
+
+    def __complex__(self) -> complex:
+        return complex(_known(self, errors.ConcretizationTypeError))
+
+    def __index__(self) -> int:
+        if self.aval.shape != () or self.aval.dtype.kind not in "iu":
+            raise TypeError(f"only integer scalar arrays can be converted to a scalar index, got {self.aval}")
+        return int(_known(self, errors.TracerIntegerConversionError))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(_known(self, errors.TracerArrayConversionError), dtype)
+
+    def tolist(self) -> Any:
+        return _known(self, errors.ConcretizationTypeError).tolist()
+
+    def item(self, *index: int) -> Any:
+        return _known(self, errors.ConcretizationTypeError).item(*index)
+
+    def block_until_ready(self) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval.str_short()}>"
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+def _size_error(aval: ShapedArray) -> Exception:
+    return ValueError(f"The truth value of an array with {'more than one' if aval.size > 1 else 'one' if aval.size else 'no'} "
+                      f"element is ambiguous: got {aval}. Use a.any() or a.all().")
+
+
+def _known(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:
+    """The NumPy value of a tracer that depends on no input; raises `error` otherwise."""
+    value = tracer.concrete()
+    if value is None:
+        raise error(tracer)
+    if isinstance(value, Tracer):
+        return _known(value, error)
+    return np.asarray(value)
+
+
+_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
+
+
+def _scalar_aval(x: Any) -> ShapedArray:
+    dtype = dtypes.python_scalar_dtype(type(x))
+    if type(x) is int:
+        dtypes.check_int_fits(x, dtype)
+    return ShapedArray((), dtype, True)
+
+
+def _numpy_aval(x: Any) -> ShapedArray:
+    if x.dtype.kind in "OSUMm":
+        raise TypeError(f"Cannot interpret value of dtype {x.dtype} as an array: numbers and booleans are supported.")
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+
+
+_aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
+    bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
+    np.ndarray: _numpy_aval, Array: lambda x: x.aval, Literal: lambda x: x.aval,
+}
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The aval of an array, tracer, NumPy value or Python scalar.
+
+    Raises TypeError for anything else, saying what came.
+    """
+    rule = _aval_rules.get(type(x))
+    if rule is not None:
+        return rule(x)
+    if isinstance(x, Tracer):
+        return x.aval
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _numpy_aval(x)
+    for base in (bool, int, float, complex):
+        if isinstance(x, base):
+            return _scalar_aval(base(x))
+    if hasattr(x, "__jax_array__"):
+        return aval_of(x.__jax_array__())
+    raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array, a NumPy array "
+                    f"or a Python scalar. Pass static data through static_argnums or a closure.")
+
+
+def is_array_like(x: Any) -> bool:
+    """Whether aval_of accepts x."""
+    return (type(x) in _aval_rules or isinstance(x, (Tracer, np.ndarray, np.generic, bool, int, float, complex))
+            or hasattr(x, "__jax_array__"))
+
+
+def escaped(tracer: Tracer) -> Exception:
+    """The error for a tracer used outside the function that made it."""
+    return errors.UnexpectedTracerError(tracer)

@@ -1,0 +1,48 @@
+"""Walking programs: evaluation, substitution, use counts."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Applies every equation to values (arrays or tracers) under the current trace."""
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    read = lambda a: a if type(a) is Literal else env[a]
+    for eqn in jaxpr.eqns:
+        out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
+        if eqn.primitive.multiple:
+            env.update(zip(eqn.outvars, out, strict=True))
+        else:
+            env[eqn.outvars[0]] = out
+    return [read(a) for a in jaxpr.outvars]
+
+
+def eval_closed(closed: ClosedJaxpr, *args: Any) -> list[Any]:
+    return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def use_counts(jaxpr: Jaxpr) -> Counter[Var]:
+    """How often each variable is read, by equations or as a result."""
+    counts: Counter[Var] = Counter(a for e in jaxpr.eqns for a in e.invars if isinstance(a, Var))
+    counts.update(a for a in jaxpr.outvars if isinstance(a, Var))
+    return counts
+
+
+def rename(eqn: JaxprEqn, env: dict[Var, Atom]) -> JaxprEqn:
+    """The equation with its operands substituted and its results the same."""
+    return eqn.replace(invars=[a if isinstance(a, Literal) else env.get(a, a) for a in eqn.invars])
+
+
+def all_eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
+    """Every equation, those of inner jaxprs included."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn.params):
+            yield from all_eqns(inner)

@@ -1,0 +1,465 @@
+"""Arrays for lowering rules: implements core.emit.LoopBuilder, control flow excepted (see control.py).
+
+Elementwise operations and data movement only make definitions; memory is written when a rule asks for it
+(`materialize`), when a kernel or a loop needs it, or at the end of a block. Arrays of at most SMALL elements are kept in
+registers, their loops written out.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.cpu.index import Index
+from numjet.cpu.loop_ir import (INT64, Buffer, Call, Carry, Check, Comment, Copy, Exprs, Fill, For, Function, If,
+                                Let, Stmt, Store)
+from numjet.cpu.scalars import Scalars
+from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
+
+SMALL = 16            # elements of an array that is kept in registers
+SHORT_REDUCTION = 8   # terms of a reduction that is written out
+
+
+class Builder(Scalars):
+    """State of one function being lowered."""
+
+    def __init__(self, name: str):
+        self.function = Function(name, [], [], Exprs())
+        super().__init__(self.function.exprs)
+        self.blocks: list[list[Stmt]] = [self.function.body]
+        self.guards: list[Scalar] = []
+        self.live: Callable[[], Iterator[Arr]] = lambda: iter(())
+        self.counter = 0
+        self.symbols: dict[str, int] = {}
+        self.open_registers: list[Arr] = []
+
+    # ------------------------------------------------------------------------------------------ blocks and buffers
+    @property
+    def block(self) -> list[Stmt]:
+        return self.blocks[-1]
+
+    def emit(self, stmt: Stmt) -> None:
+        self.block.append(stmt)
+
+    @contextmanager
+    def inside(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
+        """Statements go to `block`."""
+        self.blocks.append(block)
+        try:
+            yield block
+        finally:
+            self.blocks.pop()
+
+    def comment(self, text: str, file: str | None = None, line: int = 0) -> None:
+        self.emit(Comment(text, file, line))
+
+    def buffer(self, dtype: np.dtype, size: int, kind: str = "temp", hint: str = "t", data: Any = None) -> Buffer:
+        """A new buffer for `size` elements of any dtype (compound elements take two)."""
+        part = parts_dtype(dtype)
+        self.counter += 1
+        made = Buffer(f"{hint}{self.counter}", part or dtype, size * (2 if part is not None else 1), kind, data)
+        {"temp": self.function.temps, "const": self.function.consts, "input": self.function.inputs,
+         "output": self.function.outputs}[kind].append(made)
+        return made
+
+    def temporary(self, aval: ShapedArray) -> Storage:
+        return Storage(self.buffer(aval.dtype, aval.size), self.terms.index(0), True)
+
+    def let(self, x: Any) -> Any:
+        """Pins a scalar to this point of the program."""
+        if isinstance(x, Pair):
+            return Pair(self, self.let(x.parts[0]), self.let(x.parts[1]), x.dtype)
+        if x.expr.op in ("const", "var"):
+            return x
+        var = self.table.var(x.dtype)
+        if x.dtype == INT64:
+            self.terms.bounds[var] = self.terms.index(x).bounds
+        self.emit(Let(var, x.expr))
+        return Scalar(self, var)
+
+    # ------------------------------------------------------------------------------------------ reading
+    def read(self, x: Arr, *index: Any) -> Any:
+        """Element of an array."""
+        index = tuple(self.index(i) for i in index)
+        if x.elems is not None:
+            return self._read_register(x, linear(x.shape, index))
+        if x.storage is not None:
+            return self.load(x.storage, x.dtype, linear(x.shape, index))
+        key = tuple(i if isinstance(i, int) else i.expr.id for i in index)
+        if self.guards:
+            return x.fn(*index)
+        found = x.memo.get(key)
+        if found is None:
+            found = x.memo[key] = self.scalar(x.fn(*index))
+        return found
+
+    def read_flat(self, x: Arr, position: Any) -> Any:
+        """Element by row-major position; x has storage, registers or a flat definition."""
+        if x.elems is not None:
+            return self._read_register(x, position)
+        if x.storage is not None:
+            return self.load(x.storage, x.dtype, position)
+        key = position if isinstance(position, int) else position.expr.id
+        found = x.memo.get(key)
+        if found is None:
+            found = x.memo[key] = self.scalar(x.flat(position))
+        return found
+
+    def flat_ready(self, x: Arr) -> bool:
+        return not x.lazy or x.flat is not None
+
+    def load(self, storage: Storage, dtype: np.dtype, position: Any) -> Any:
+        part = parts_dtype(dtype)
+        if part is None:
+            return self._load_word(storage.buffer, storage.base + position)
+        first = storage.base + position * 2
+        return Pair(self, self._load_word(storage.buffer, first), self._load_word(storage.buffer, first + 1), dtype)
+
+    def _load_word(self, buffer: Buffer, position: Any) -> Scalar:
+        expr = self.terms.index(position).expr
+        if self.guards:
+            safe = self.guards[0]
+            for g in self.guards[1:]:
+                safe = self.prim("and", safe, g)
+            if safe.expr.op == "const" and safe.expr.attr:
+                return Scalar(self, self.table.load(buffer, expr))
+            return Scalar(self, self.table.make("load", buffer.dtype, (expr, safe.expr), buffer))
+        return Scalar(self, self.table.load(buffer, expr))
+
+    def _read_register(self, x: Arr, position: Any) -> Any:
+        if isinstance(position, int):
+            return x.elems[position]
+        if not position.terms:
+            return x.elems[position.const]
+        lo, hi = position.bounds
+        lo, hi = max(lo, 0), min(hi, x.size - 1)
+        if hi - lo >= SMALL // 2 and not x.mutable and not self.guards:
+            self.spill(x)
+            return self.load(x.storage, x.dtype, position)
+        value = x.elems[hi]
+        for k in range(hi - 1, lo - 1, -1):
+            value = self.select(self.index_compare("eq", position, k), x.elems[k], value)
+        return value
+
+    def spill(self, x: Arr) -> None:
+        """Moves an array from registers to memory, in the block where the registers were filled."""
+        storage = self.temporary(x.aval)
+        with self.inside(x.block):
+            for k, value in enumerate(x.elems):
+                self._store_word(storage, x.dtype, k, value)
+        x.place(storage=storage)
+
+    # ------------------------------------------------------------------------------------------ definitions
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
+                parents: Sequence[Arr] = ()) -> Arr:
+        """The array out[i, ...] = fn(i, ...)."""
+        aval = ShapedArray(tuple(shape), np.dtype(dtype))
+        cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
+        return Arr(aval, fn, parents=tuple(parents), cost=cost)
+
+    def elementwise(self, fn: Callable[..., Any], *arrays: Arr, dtype: Any = None, cost: float = 1.0) -> Arr:
+        """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
+        shape = max((a.shape for a in arrays), key=len)
+        scalar = [a.ndim < len(shape) for a in arrays]
+
+        def at(*index: Any) -> Any:
+            return fn(*[self.read(a) if s else self.read(a, *index) for a, s in zip(arrays, scalar, strict=True)])
+
+        def flat(k: Any) -> Any:
+            return fn(*[self.read(a) if s else self.read_flat(a, k) for a, s in zip(arrays, scalar, strict=True)])
+
+        ready = all(s or self.flat_ready(a) for a, s in zip(arrays, scalar, strict=True))
+        out = ShapedArray(shape, np.dtype(dtype or arrays[0].dtype))
+        return Arr(out, at, flat=flat if ready else None, parents=arrays, cost=cost + sum(a.cost for a in arrays))
+
+    def constant(self, value: Any) -> Arr:
+        """An array whose elements are part of the program."""
+        value = np.ascontiguousarray(value)
+        aval = ShapedArray(np.shape(value), value.dtype)
+        if value.size <= SMALL:
+            elems = [self.const(v, value.dtype) for v in value.reshape(-1)]
+            return Arr(aval, elems=elems, block=self.function.body)
+        part = parts_dtype(value.dtype)
+        words = value.reshape(-1).view(part) if part is not None else value.reshape(-1)
+        return Arr(aval, storage=Storage(self.buffer(value.dtype, value.size, "const", "c", words), self.terms.index(0), False))
+
+    def reshape(self, x: Arr, shape: Sequence[int]) -> Arr:
+        """Same elements in row-major order; memory and registers are shared."""
+        shape = tuple(shape)
+        aval = x.aval.update(shape=shape)
+        if x.elems is not None:
+            return Arr(aval, elems=x.elems, block=x.block)
+        if x.storage is not None:
+            return Arr(aval, storage=x.storage)
+        if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None:
+            self.materialize(x)
+            return self.reshape(x, shape)
+        fn = lambda *index: self.read(x, *delinearize(x.shape, self.terms.index(linear(shape, index))))
+        flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
+        return Arr(aval, _reshape_reader(self, x, shape) or fn, flat=flat, parents=(x,), cost=x.cost, source=x)
+
+    def if_(self, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Selects lazily: loads of a side only touch memory where its condition holds."""
+        if cond.expr.op == "const":
+            return then() if cond.expr.attr else orelse()
+        with self._guarded(cond):
+            a = then()
+        with self._guarded(self.prim("not", cond)):
+            b = orelse()
+        return self.select(cond, a, b)
+
+    @contextmanager
+    def _guarded(self, cond: Scalar) -> Iterator[None]:
+        self.guards.append(cond)
+        try:
+            yield
+        finally:
+            self.guards.pop()
+
+    # ------------------------------------------------------------------------------------------ memory
+    def materialize(self, x: Arr) -> Arr:
+        """Stores a definition: in registers when it is small, else in memory."""
+        if not x.lazy:
+            return x
+        if x.source is not None:
+            source = self.materialize(x.source)
+            x.place(elems=source.elems, storage=source.storage, block=source.block)
+            return x
+        if x.size <= SMALL:
+            elems = [self.let(self.read(x, *i)) for i in np.ndindex(*x.shape)]
+            x.place(elems=elems, block=self.block)
+        else:
+            self.store_all([(x, self.temporary(x.aval))])
+        return x
+
+    def in_memory(self, x: Arr) -> Storage:
+        """The memory of an array, written now if need be."""
+        if x.lazy and x.source is None:
+            self.store_all([(x, self.temporary(x.aval))])
+        else:
+            self.materialize(x)
+        if x.elems is not None:
+            self.spill(x)
+        return x.storage
+
+    def store_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+        """Writes definitions of one shape into their storages in one loop nest."""
+        arrays = [x for x, _ in items]
+        shape = arrays[0].shape
+        if prod(shape) == 0:
+            for x, storage in items:
+                x.place(storage=storage)
+            return
+        flat = all(x.flat is not None for x in arrays) and prod(shape) > SMALL
+        nest = (prod(shape),) if flat else shape
+
+        def body(*index: Any) -> None:
+            values = [self.read_flat(x, index[0]) if flat else self.read(x, *index) for x in arrays]
+            if len(values) > 1:
+                values = [self.let(v) for v in values]
+            position = index[0] if flat else linear(shape, index)
+            for (x, storage), value in zip(items, values, strict=True):
+                self._store_word(storage, x.dtype, position, value)
+        self.nest(nest, body)
+        for x, storage in items:
+            x.place(storage=storage)
+
+    def _store_word(self, storage: Storage, dtype: np.dtype, position: Any, value: Any) -> None:
+        if isinstance(value, Pair):
+            first = storage.base + position * 2
+            for k, part in enumerate(value.parts):
+                self.emit(Store(storage.buffer, (first + k).expr, part.expr))
+        else:
+            self.emit(Store(storage.buffer, (storage.base + position).expr, value.expr))
+
+    def nest(self, shape: Sequence[int], body: Callable[..., None], *, mode: str = "vector") -> None:
+        """body(i, j, ...) for every index: innermost loop vectorized; written out when short."""
+        if prod(shape) == 0:
+            return
+        if prod(shape) <= SMALL:
+            for index in np.ndindex(*shape):
+                body(*index)
+            return
+        self._nest(list(shape), (), body, mode)
+
+    def _nest(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str) -> None:
+        if not shape:
+            body(*done)
+            return
+        n, rest = shape[0], shape[1:]
+        if n == 1:
+            self._nest(rest, (*done, 0), body, mode)
+            return
+        innermost = all(m == 1 for m in rest)
+        with self.loop_over(n, mode if innermost else "serial") as i:
+            self._nest(rest, (*done, i), body, mode)
+
+    @contextmanager
+    def loop_over(self, n: Any, mode: str, carries: list[Carry] | None = None, start: Any = 0) -> Iterator[Index]:
+        """A For statement around the statements emitted inside."""
+        var = self.table.var(INT64, "i")
+        hi = n - 1 if isinstance(n, int) else (1 << 40)
+        block: list[Stmt] = []
+        with self.inside(block):
+            yield self.terms.variable(var, (0 if isinstance(start, int) else 0, max(hi, 0)))
+        stop = self.table.index(n) if isinstance(n, int) else self.terms.index(n).expr
+        self.emit(For(var, self.terms.index(start).expr, stop, block, carries or [], mode))
+
+    # ------------------------------------------------------------------------------------------ updates
+    def own(self, x: Arr) -> Arr:
+        """A writable array with the elements of x: in place when nobody reads x later, else a copy."""
+        if x.source is not None:
+            self.materialize(x)
+        if x.lazy and x.size <= SMALL:
+            self.materialize(x)
+        if x.elems is not None:
+            out = Arr(x.aval, elems=list(x.elems), block=self.block)
+            out.mutable = True
+            self.open_registers.append(out)
+            return out
+        if x.storage is not None and self._may_overwrite(x):
+            self._detach(x)
+            return Arr(x.aval, storage=x.storage)
+        storage = self.temporary(x.aval)
+        self._copy_into(x, storage)
+        return Arr(x.aval, storage=storage)
+
+    def _copy_into(self, x: Arr, storage: Storage) -> None:
+        """Fills a storage with an array, which stays what it is if it has memory already."""
+        if x.storage is None:
+            twin = Arr(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x, k)) if self.flat_ready(x) else None,
+                       parents=(x,))
+            self.store_all([(twin, storage)])
+            return
+        words = 2 if parts_dtype(x.dtype) is not None else 1
+        self.emit(Copy(storage.buffer, storage.base.expr, x.storage.buffer, x.storage.base.expr,
+                       self.table.index(x.size * words)))
+
+    def _may_overwrite(self, x: Arr) -> bool:
+        """Whether the memory of x is ours and no other live array is the same memory."""
+        if not x.storage.owned:
+            return False
+        return not any(a is x or (a.storage is not None and a.storage.buffer is x.storage.buffer) for a in self.live())
+
+    def _detach(self, x: Arr) -> None:
+        """Stores the live definitions that read the memory of x, before it is overwritten."""
+        for a in list(self.live()):
+            if a.lazy and any(p.storage is not None and p.storage.buffer is x.storage.buffer for p in a.reachable()):
+                self.materialize(a)
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Arr:
+        """A writable array with undefined elements."""
+        aval = ShapedArray(tuple(shape), np.dtype(dtype))
+        if aval.size <= SMALL:
+            out = Arr(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
+            out.mutable = True
+            self.open_registers.append(out)
+            return out
+        return Arr(aval, storage=self.temporary(aval))
+
+    def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
+        """body(i, j, ...) for every index."""
+        if prod(shape) > SMALL:
+            self._close_registers()
+        self.nest(tuple(shape), body, mode="serial" if ordered else "vector")
+
+    def _close_registers(self) -> None:
+        """Writable arrays that a loop may store to must be memory."""
+        for x in self.open_registers:
+            if x.elems is not None:
+                x.mutable = False
+                x.block = self.block
+                self.spill(x)
+        self.open_registers = []
+
+    def store(self, x: Arr, index: Sequence[Any], value: Any) -> None:
+        """x[index] = value, where the conditions of `when` hold."""
+        position = linear(x.shape, tuple(self.index(i) for i in index))
+        if x.elems is None:
+            self._store_word(x.storage, x.dtype, position, value)
+            return
+        value = self.let(value)
+        targets = [position] if isinstance(position, int) else range(x.size)
+        for k in targets:
+            here = [*self.guards] + ([] if isinstance(position, int) else [self.index_compare("eq", position, k)])
+            new = value
+            for g in here:
+                new = self.select(g, new, x.elems[k])
+            x.elems[k] = self.let(new)
+
+    def when(self, cond: Any, then: Callable[[], None]) -> None:
+        """Runs `then` (stores) only where cond holds."""
+        if cond.expr.op == "const":
+            if cond.expr.attr:
+                then()
+            return
+        if any(x.elems is not None for x in self.open_registers):
+            with self._guarded(cond):
+                then()
+            return
+        block: list[Stmt] = []
+        with self.inside(block):
+            then()
+        self.emit(If(cond.expr, block, []))
+
+    # ------------------------------------------------------------------------------------------ libraries and errors
+    def kernel(self, symbol: str, args: Sequence[Any], outs: Sequence[ShapedArray], *, checked: bool = False) -> list[Arr]:
+        """Calls a C function: integers by value, arrays as pointers, then pointers to the results."""
+        call_args: list[Any] = []
+        results, reads, writes = [], [], []
+        for a in args:
+            if isinstance(a, Arr):
+                storage = self.in_memory(a)
+                reads.append(storage.buffer)
+                call_args.append((storage.buffer, storage.base.expr))
+            elif isinstance(a, tuple):
+                own = self._own_in_memory(a[1])
+                results.append(own)
+                writes.append(own.storage.buffer)
+                call_args.append((own.storage.buffer, own.storage.base.expr))
+            else:
+                call_args.append(self.scalar(a).expr)
+        for aval in outs:
+            out = Arr(aval, storage=self.temporary(aval))
+            results.append(out)
+            writes.append(out.storage.buffer)
+            call_args.append((out.storage.buffer, self.table.index(0)))
+        self.emit(Call(symbol, call_args, tuple(reads), (*writes,), checked))
+        return results
+
+    def _own_in_memory(self, x: Arr) -> Arr:
+        if x.storage is not None:
+            return self.own(x)
+        out = Arr(x.aval, storage=self.temporary(x.aval))
+        self._copy_into(x, out.storage)
+        return out
+
+    def fill(self, storage: Storage, value: Scalar, count: int) -> None:
+        self.emit(Fill(storage.buffer, storage.base.expr, value.expr, self.table.index(count)))
+
+    def check(self, ok: Any, error: Callable[..., Exception], *values: Any) -> None:
+        """Leaves the program with error(*values) when ok is false."""
+        self.function.errors.append(error)
+        self.emit(Check(ok.expr, len(self.function.errors), tuple(self.scalar(v).expr for v in values)))
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _reshape_reader(b: Builder, x: Arr, shape: tuple[int, ...]) -> Callable[..., Any] | None:
+    """A reader for reshapes that only add or remove axes of size 1: indices pass through."""
+    if _squeezed(x.shape) != _squeezed(shape):
+        return None
+    kept = [k for k, n in enumerate(shape) if n != 1]
+
+    def read(*index: Any) -> Any:
+        source = iter(index[k] for k in kept)
+        return b.read(x, *[0 if n == 1 else next(source) for n in x.shape])
+    return read
+
+

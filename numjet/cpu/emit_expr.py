@@ -1,0 +1,252 @@
+"""Expressions: every one is evaluated once per scope, operands first, without recursion over deep graphs."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .emit_convert import bitcast, convert
+from .emit_memory import MemoryEmitter
+from .emit_ops import RULES
+from .emit_scope import NO_READS, Code, Scope, Value
+from .emit_types import kind, literal, scalar_type, splat_literal, value_type, wide
+from .loop_ir import INT64, Expr
+
+
+class ExprEmitter(MemoryEmitter):
+    """Writes expressions."""
+
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression, computed at most once per scope."""
+        known = self.known
+        found = known.get(expr.id)
+        if found is not None:
+            return found
+        stack = [expr]
+        while stack:
+            top = stack[-1]
+            if top.id in known:
+                stack.pop()
+                continue
+            missing = [a for a in self._operands(top) if a.id not in known]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            _EMIT.get(top.op, ExprEmitter._operation)(self, top)
+        return known[expr.id]
+
+    def _operands(self, expr: Expr) -> tuple[Expr, ...] | list[Expr]:
+        """What has to be known before `expr` is emitted."""
+        if expr.op == "load" or (expr.op == "convert" and self._counts_lanes(expr)):
+            lane = self.lane.var if self.lane else None
+            return [term for term, _ in self.sums.split(expr.args[0]).terms if term is not lane]
+        if expr.op == "select_rare":
+            return (expr.args[0], expr.args[2])
+        return expr.args
+
+    def _counts_lanes(self, expr: Expr) -> bool:
+        """Is this the conversion of an index that grows with the lane? Then it need not be computed in int64."""
+        if self.lane is None or expr.args[0].dtype != INT64 or expr.dtype.itemsize > 4 or kind(expr.dtype) not in "iu":
+            return False
+        return any(term is self.lane.var for term, _ in self.sums.split(expr.args[0]).terms)
+
+    # --- leaves ---
+
+    def _constant(self, expr: Expr) -> Value:
+        # Constants stay known to the end; close() of the root never comes.
+        value = self.known[expr.id] = Value(literal(expr.attr), literal=True)
+        return value
+
+    def _variable(self, expr: Expr) -> Value:
+        """Only the lane variable is bound late: as a vector it is seldom needed."""
+        lane = self.lane
+        if lane is None or expr is not lane.var:
+            raise KeyError(f"variable {expr.attr} is used outside the statement that binds it")
+        home = self.place(lane.first.depth)
+        return self.memory.define(expr.id, Value(self.count(lane.first, 1, "i64"), lane.lanes, home.depth), home)
+
+    def count(self, first: Value, step: int, name: str) -> str:
+        """The vector first, first + step, ... of the integer type `name`, written into the scope `out`."""
+        lanes = self.lane.lanes
+        ty = wide(name, lanes)
+        start = self.splat(first, name, lanes)
+        bits = int(name[1:])
+        numbers = ((step * lane + 2**(bits - 1)) % 2**bits - 2**(bits - 1) for lane in range(lanes))
+        return self.put(f"add {ty} {start}, <{', '.join(f'{name} {number}' for number in numbers)}>")
+
+    def _load(self, expr: Expr) -> Value:
+        return self.load(expr)
+
+    # --- operations ---
+
+    def arguments(self, args: tuple[Expr, ...]) -> tuple[list[Value], int, int, frozenset]:
+        """The known values of operands, the number of lanes of the result, its depth, and what they have read."""
+        values = [self.known[a.id] for a in args]
+        lanes, depth, reads = 1, 0, NO_READS
+        for value in values:
+            lanes = max(lanes, value.lanes)
+            depth = max(depth, value.depth)
+            if value.reads:
+                reads = reads | value.reads
+        return values, lanes, depth, reads
+
+    def _operation(self, expr: Expr) -> Value:
+        values, lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        first = expr.args[0].dtype
+        emit = RULES.get((expr.op, kind(first)))
+        if emit is None:
+            raise NotImplementedError(f"no machine code for operation '{expr.op}' of {first}")
+        texts = [v.text if v.lanes == lanes else self.fit(v, a, lanes) for v, a in zip(values, expr.args, strict=True)]
+        text = emit(self, first, lanes, *texts)
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _select(self, expr: Expr) -> Value:
+        (cond, yes, no), lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        ty = value_type(expr.dtype, lanes)
+        a, b = self.fit(yes, expr, lanes), self.fit(no, expr, lanes)
+        text = self.put(f"select {wide('i1', cond.lanes)} {cond.text}, {ty} {a}, {ty} {b}")
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _convert(self, expr: Expr) -> Value:
+        if self._counts_lanes(expr):
+            return self._convert_count(expr)
+        (value,), lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        text = convert(self, value.text, expr.args[0].dtype, expr.dtype, lanes, self.target.half)
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _convert_count(self, expr: Expr) -> Value:
+        """An index modulo 2^32 or less: cut to size as a scalar, then counted up in vectors of the narrow type."""
+        index = expr.args[0]
+        step = self.stride(index)
+        if step is None:
+            self.value(index)
+            (value,), lanes, depth, reads = self.arguments(expr.args)
+            home = self.place(depth)
+            text = convert(self, value.text, INT64, expr.dtype, lanes, self.target.half)
+            return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        first, name = self.first_of(index), scalar_type(expr.dtype)
+        home = self.place(first.depth)
+        narrow = Value(self.put(f"trunc i64 {first.text} to {name}"), 1, first.depth)
+        text = self.count(narrow, step, name)
+        return self.memory.define(expr.id, Value(text, self.lane.lanes, home.depth, first.reads), home)
+
+    def first_of(self, index: Expr) -> Value:
+        """The scalar value of an index in lane 0."""
+        total = self.sums.split(index)
+        values = [(self.first_lane(term), c) for term, c in total.terms]
+        depth = max(value.depth for value, _ in values)
+        reads = NO_READS.union(*(value.reads for value, _ in values))
+        home = self.place(depth)
+        text = self._sum([(value.text, c) for value, c in values], depth)
+        self.out = home
+        if total.constant:
+            text = self.put(f"add i64 {text}, {total.constant}")
+        return Value(text, 1, home.depth, reads)
+
+    def _bitcast(self, expr: Expr) -> Value:
+        (value,), lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        text = bitcast(self, value.text, expr.args[0].dtype, expr.dtype, lanes)
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    # --- library functions and rare values ---
+
+    def _libm(self, expr: Expr) -> Value:
+        values, lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        of = scalar_type(expr.dtype)
+        name, count = expr.attr, len(values)
+        self.declare(name, of, [of] * count)
+        self.symbols.add(name)
+        target = name if lanes == 1 else self._by_lane(name, of, count, lanes)
+        ty = wide(of, lanes)
+        operands = ", ".join(f"{ty} {self.fit(v, expr, lanes)}" for v in values)
+        text = self.put(f"call {ty} @{target}({operands})")
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _by_lane(self, name: str, of: str, count: int, lanes: int) -> str:
+        """An internal function that calls a C function for each lane."""
+        helper = f"lanes.{name}.{lanes}"
+        if helper not in self.helpers:
+            self.helpers[helper] = _lane_loop(helper, name, of, count, lanes)
+        return helper
+
+    def _select_rare(self, expr: Expr) -> Value:
+        """Branches around the rare value unless some lane asks for it."""
+        cond, usual = self.known[expr.args[0].id], self.known[expr.args[2].id]
+        outer_scope = self.scope
+        home = self._home_of_rare(expr)
+        rare_label, join = self.name("rare"), self.name("join")
+        self.scope = home
+        branch = self.enter("branch", Code(rare_label), set(), False)
+        rare = self.value(expr.args[1])
+        lanes = max(cond.lanes, usual.lanes, rare.lanes)
+        ty = value_type(expr.dtype, lanes)
+        self.here()
+        chosen = self.put(f"select {wide('i1', cond.lanes)} {cond.text}, {ty} {self.fit(rare, expr, lanes)}, "
+                          f"{ty} {self.fit(usual, expr, lanes)}")
+        self.leave()
+        self.out = home
+        kept, any_lane = self.fit(usual, expr, lanes), self.any_lane(cond)
+        before = home.code.block
+        self.line(f"br i1 {any_lane}, label %{rare_label}, label %{join}, !prof !0")
+        home.code.lines += [f"{rare_label}:", *branch.code.lines, f"  br label %{join}"]
+        self.label(join)
+        text = self.put(f"phi {ty} [ {kept}, %{before} ], [ {chosen}, %{branch.code.block} ]")
+        self.scope = outer_scope
+        reads = cond.reads | usual.reads | rare.reads
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _home_of_rare(self, expr: Expr) -> Scope:
+        """The outermost scope where the operands of all three parts are known; here, if the rare part loads."""
+        cond, usual = self.known[expr.args[0].id], self.known[expr.args[2].id]
+        depth, stack, seen = max(cond.depth, usual.depth), [expr.args[1]], set()
+        while stack:
+            top = stack.pop()
+            found = self.known.get(top.id)
+            if found is not None:
+                depth = max(depth, found.depth)
+            elif top.op == "load" and (self.mask is not None or top.attr in self.mutable):
+                return self.here()
+            elif top.id not in seen:
+                seen.add(top.id)
+                stack.extend(top.args)
+                if self.lane is not None and top is self.lane.var:
+                    depth = max(depth, self.lane.first.depth)
+        return self.place(depth)
+
+    def any_lane(self, cond: Value) -> str:
+        """Is the condition true in some lane?"""
+        if cond.lanes == 1:
+            return cond.text
+        if cond.literal:
+            return cond.text
+        bits = self.put(f"bitcast <{cond.lanes} x i1> {cond.text} to i{cond.lanes}")
+        return self.put(f"icmp ne i{cond.lanes} {bits}, 0")
+
+
+def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
+    """The text of a function that applies a C function lane by lane."""
+    ty = wide(of, lanes)
+    head = ", ".join(f"{ty} %x{k}" for k in range(count))
+    lines = [f"define internal {ty} @{helper}({head}) nounwind noinline {{", "entry:", "  br label %next", "next:",
+             "  %lane = phi i64 [ 0, %entry ], [ %after, %next ]",
+             f"  %sofar = phi {ty} [ poison, %entry ], [ %result, %next ]"]
+    lines += [f"  %a{k} = extractelement {ty} %x{k}, i64 %lane" for k in range(count)]
+    operands = ", ".join(f"{of} %a{k}" for k in range(count))
+    lines += [f"  %one = call {of} @{name}({operands})",
+              f"  %result = insertelement {ty} %sofar, {of} %one, i64 %lane", "  %after = add i64 %lane, 1",
+              f"  %more = icmp ult i64 %after, {lanes}", "  br i1 %more, label %next, label %done", "done:",
+              f"  ret {ty} %result", "}"]
+    return "\n".join(lines)
+
+
+_EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
+    "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,
+    "select": ExprEmitter._select, "convert": ExprEmitter._convert, "bitcast": ExprEmitter._bitcast,
+    "libm": ExprEmitter._libm, "select_rare": ExprEmitter._select_rare,
+}

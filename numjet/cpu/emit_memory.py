@@ -1,0 +1,281 @@
+"""Addresses, loads and stores: contiguous, reversed, strided by gathers, and masked."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .emit_scope import NO_READS, Scope, Value
+from .emit_state import State
+from .emit_types import memory_type, suffix, value_type, wide
+from .loop_ir import BOOL, Buffer, Expr
+
+EMBEDDED_BYTES = 4096
+
+
+def constant_symbol(function_name: str, buffer: Buffer) -> str:
+    """The symbol under which a constant too large for the text is found."""
+    return f"{function_name}.{buffer.name}"
+
+
+class MemoryEmitter(State):
+    """Writes accesses to buffers."""
+
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression, computed at most once per scope."""
+        raise NotImplementedError
+
+    # --- addresses ---
+
+    def pointer(self, buffer: Buffer) -> Value:
+        """Where a buffer starts; loaded once, at the function's entry."""
+        key = ("buffer", buffer)
+        found = self.known.get(key)
+        if found is not None:
+            return found
+        root = self.place(0)
+        return self.memory.define(key, Value(self._pointer(buffer), 1, root.depth), root)
+
+    def _pointer(self, buffer: Buffer) -> str:
+        function = self.function
+        if buffer.kind == "temp":
+            if buffer.offset is None:
+                raise ValueError(f"{buffer!r} has no place in the scratch arena: run the memory plan before codegen")
+            return self.put(f"getelementptr i8, ptr %scratch, i64 {buffer.offset}")
+        if buffer.kind == "const":
+            return self._constant(buffer)
+        table, buffers = ("%ins", function.inputs) if buffer.kind == "input" else ("%outs", function.outputs)
+        slot = self.put(f"getelementptr ptr, ptr {table}, i64 {buffers.index(buffer)}")
+        return self.put(f"load ptr, ptr {slot}, align 8")
+
+    def _constant(self, buffer: Buffer) -> str:
+        name = constant_symbol(self.function.name, buffer)
+        if buffer.nbytes > EMBEDDED_BYTES:
+            self.globals.append(f'@"{name}" = external global i8')
+        else:
+            data = "".join(f"\\{byte:02X}" for byte in buffer.data.tobytes())
+            kind = "private unnamed_addr constant"
+            self.globals.append(f'@"{name}" = {kind} [{buffer.nbytes} x i8] c"{data}", align 64')
+        return f'@"{name}"'
+
+    def address(self, buffer: Buffer, index: Expr) -> Value:
+        """A pointer to the element at `index` (in lane 0). Each part of the sum is added in the outermost scope
+        where it is known, so that inner loops are left with one addition, which the CPU does while loading."""
+        total = self.sums.split(index)
+        constant, groups, reads, floor = total.constant, {}, NO_READS, 0
+        for term, coefficient in total.terms:
+            value = self.first_lane(term)
+            if value.literal:
+                constant += coefficient * int(value.text)
+                floor = max(floor, value.depth)
+            else:
+                groups.setdefault(value.depth, []).append((value.text, coefficient))
+                reads = reads | value.reads if value.reads else reads
+        result = self.pointer(buffer)
+        element = memory_type(buffer.dtype)
+        for depth in sorted(groups):
+            result = self._advance(result, element, self._sum(groups[depth], depth), max(depth, result.depth), reads)
+        if constant:
+            result = self._advance(result, element, str(constant), result.depth, reads)
+        # A variable that is a number for now must keep what depends on it in its own scope.
+        return result if floor <= result.depth else Value(result.text, 1, floor, reads)
+
+    def first_lane(self, term: Expr) -> Value:
+        """The scalar that a term of an index is in lane 0."""
+        if self.lane is not None and term is self.lane.var:
+            return self.lane.first
+        return self.known[term.id] if term.id in self.known else self.value(term)
+
+    def _sum(self, parts: list[tuple[str, int]], depth: int) -> str:
+        key = ("sum", *parts)
+        found = self.known.get(key)
+        if found is not None:
+            return found.text
+        home = self.place(depth)
+        texts = [text if factor == 1 else self.put(f"mul i64 {text}, {factor}") for text, factor in parts]
+        text = texts[0]
+        for other in texts[1:]:
+            text = self.put(f"add i64 {text}, {other}")
+        return self.memory.define(key, Value(text, 1, home.depth), home).text
+
+    def _advance(self, base: Value, element: str, amount: str, depth: int, reads: frozenset[Buffer]) -> Value:
+        key = ("advance", base.text, element, amount)
+        found = self.known.get(key)
+        if found is not None:
+            return found
+        home = self.place(depth)
+        text = self.put(f"getelementptr {element}, ptr {base.text}, i64 {amount}")
+        return self.memory.define(key, Value(text, 1, home.depth, reads), home)
+
+    # --- how an index moves with the lane ---
+
+    def stride(self, index: Expr) -> int | None:
+        """By how much an index grows from lane to lane; None when it does so unevenly."""
+        if self.lane is None:
+            return 0
+        step = 0
+        for term, coefficient in self.sums.split(index).terms:
+            if term is self.lane.var:
+                step = coefficient
+            elif self.known[term.id].lanes > 1:
+                return None
+        return step
+
+    # --- loads ---
+
+    def load(self, expr: Expr) -> Value:
+        """The value of a load, in the outermost scope where memory is sure to be the same."""
+        buffer, index = expr.attr, expr.args[0]
+        step = self.stride(index)
+        if step == 0:
+            value = self._load_scalar(buffer, index)
+        elif step == 1 or step == -1:
+            value = self._load_run(buffer, index, step)
+        else:
+            value = self._gather(buffer, index)
+        return self.memory.define(expr.id, value, self.out)
+
+    def _home(self, depth: int, buffer: Buffer, index: Expr) -> Scope:
+        """How far out a load may move: not out of a loop that writes the buffer, and not to where it might not
+        have been executed, unless its index is a constant in range."""
+        total = self.sums.split(index)
+        safe = not total.terms and 0 <= total.constant < buffer.size
+        scope = self.scope
+        while scope.depth > depth and buffer not in scope.written and (scope.certain or safe):
+            assert scope.parent is not None
+            scope = scope.parent
+        self.out = scope
+        return scope
+
+    def _reads(self, buffer: Buffer, more: frozenset[Buffer]) -> frozenset[Buffer]:
+        return more | {buffer} if buffer in self.mutable else more
+
+    def _load_scalar(self, buffer: Buffer, index: Expr) -> Value:
+        address = self.address(buffer, index)
+        home = self._home(address.depth, buffer, index)
+        element = memory_type(buffer.dtype)
+        text = self.put(f"load {element}, ptr {address.text}, align {buffer.dtype.itemsize}")
+        return Value(self._from_memory(buffer, text, 1), 1, home.depth, self._reads(buffer, address.reads))
+
+    def _load_run(self, buffer: Buffer, index: Expr, step: int) -> Value:
+        """Neighbouring elements, in rising or falling order."""
+        lanes = self.lane.lanes
+        address = self._lowest(buffer, self.address(buffer, index), step, lanes)
+        mask = self._mask_of_run(step, lanes)
+        home = self._home(max(address.depth, mask.depth if mask else 0), buffer, index)
+        element, align = memory_type(buffer.dtype), buffer.dtype.itemsize
+        ty = wide(element, lanes)
+        if mask is None:
+            text = self.put(f"load {ty}, ptr {address.text}, align {align}")
+        else:
+            text = self.intrinsic(f"masked.load.{suffix(element, lanes)}.p0", ty, (f"ptr align {align}", address.text),
+                                  (wide("i1", lanes), mask.text), (ty, "zeroinitializer"))
+        if step < 0:
+            text = self.reverse(text, element, lanes)
+        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, self._reads(buffer, address.reads))
+
+    def _lowest(self, buffer: Buffer, address: Value, step: int, lanes: int) -> Value:
+        """Where a run starts in memory: at its last lane when it falls."""
+        if step > 0:
+            return address
+        return self._advance(address, memory_type(buffer.dtype), str(1 - lanes), address.depth, address.reads)
+
+    def _mask_of_run(self, step: int, lanes: int) -> Value | None:
+        if self.mask is None or step > 0:
+            return self.mask
+        self.place(self.mask.depth)
+        return Value(self.reverse(self.mask.text, "i1", lanes), lanes, self.mask.depth)
+
+    def reverse(self, text: str, element: str, lanes: int) -> str:
+        """The lanes in opposite order."""
+        order = ", ".join(f"i32 {lane}" for lane in range(lanes - 1, -1, -1))
+        ty = wide(element, lanes)
+        return self.put(f"shufflevector {ty} {text}, {ty} poison, <{lanes} x i32> <{order}>")
+
+    def _gather(self, buffer: Buffer, index: Expr) -> Value:
+        lanes = self.lane.lanes
+        pointers = self._pointers(buffer, index, lanes)
+        mask = self.mask
+        home = self._home(max(pointers.depth, mask.depth if mask else 0), buffer, index)
+        element = memory_type(buffer.dtype)
+        ty = wide(element, lanes)
+        chosen = mask.text if mask else "splat (i1 true)"
+        text = self.intrinsic(f"masked.gather.{suffix(element, lanes)}.{suffix('p0', lanes)}", ty,
+                              (f"<{lanes} x ptr> align {buffer.dtype.itemsize}", pointers.text),
+                              (wide("i1", lanes), chosen), (ty, "zeroinitializer"))
+        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, self._reads(buffer, pointers.reads))
+
+    def _pointers(self, buffer: Buffer, index: Expr, lanes: int) -> Value:
+        base, offsets = self.pointer(buffer), self.value(index)
+        self.place(offsets.depth)
+        text = self.put(f"getelementptr {memory_type(buffer.dtype)}, ptr {base.text}, <{lanes} x i64> {offsets.text}")
+        return Value(text, lanes, offsets.depth, offsets.reads)
+
+    def _from_memory(self, buffer: Buffer, text: str, lanes: int) -> str:
+        if buffer.dtype != BOOL:
+            return text
+        zero = "0" if lanes == 1 else "zeroinitializer"
+        return self.put(f"icmp ne {wide('i8', lanes)} {text}, {zero}")
+
+    # --- stores ---
+
+    def store(self, buffer: Buffer, index: Expr, expr: Expr) -> None:
+        """Writes a value now; afterwards it is known as the load of that place."""
+        value = self.value(expr)
+        step = self.index_stride(index)
+        if step == 0:
+            self._store_scalar(buffer, index, value)
+        elif step == 1 or step == -1:
+            self._store_run(buffer, index, expr, value, step)
+        else:
+            self._scatter(buffer, index, expr, value)
+        self.memory.kill([buffer])
+        if self.mask is None:
+            forwarded = Value(value.text, value.lanes, self.scope.depth, frozenset([buffer]), value.literal)
+            self.memory.define(self.function.exprs.load(buffer, index).id, forwarded, self.scope)
+
+    def index_stride(self, index: Expr) -> int | None:
+        """`stride`, after evaluating the terms of the index."""
+        for term, _ in self.sums.split(index).terms:
+            if self.lane is None or term is not self.lane.var:
+                self.value(term)
+        return self.stride(index)
+
+    def _store_scalar(self, buffer: Buffer, index: Expr, value: Value) -> None:
+        if value.lanes > 1 or self.mask is not None:
+            raise ValueError(f"the lanes of a vector loop all store to {buffer!r}[{index!r}]: they are not independent")
+        address = self.address(buffer, index)
+        self.here()
+        text = self._to_memory(buffer, value.text, 1)
+        self.line(f"store {memory_type(buffer.dtype)} {text}, ptr {address.text}, align {buffer.dtype.itemsize}")
+
+    def _store_run(self, buffer: Buffer, index: Expr, expr: Expr, value: Value, step: int) -> None:
+        lanes = self.lane.lanes
+        address = self._lowest(buffer, self.address(buffer, index), step, lanes)
+        mask = self._mask_of_run(step, lanes)
+        self.here()
+        text = self._to_memory(buffer, self.fit(value, expr, lanes), lanes)
+        element, align = memory_type(buffer.dtype), buffer.dtype.itemsize
+        if step < 0:
+            text = self.reverse(text, element, lanes)
+        ty = wide(element, lanes)
+        if mask is None:
+            self.line(f"store {ty} {text}, ptr {address.text}, align {align}")
+            return
+        name = f"llvm.masked.store.{suffix(element, lanes)}.p0"
+        self.declare(name, "void", [ty, "ptr", wide("i1", lanes)])
+        self.line(f"call void @{name}({ty} {text}, ptr align {align} {address.text}, {wide('i1', lanes)} {mask.text})")
+
+    def _scatter(self, buffer: Buffer, index: Expr, expr: Expr, value: Value) -> None:
+        lanes = self.lane.lanes
+        pointers = self._pointers(buffer, index, lanes)
+        self.here()
+        text = self._to_memory(buffer, self.fit(value, expr, lanes), lanes)
+        element = memory_type(buffer.dtype)
+        ty, many = wide(element, lanes), f"<{lanes} x ptr>"
+        chosen = self.mask.text if self.mask else "splat (i1 true)"
+        name = f"llvm.masked.scatter.{suffix(element, lanes)}.{suffix('p0', lanes)}"
+        self.declare(name, "void", [ty, many, wide("i1", lanes)])
+        self.line(f"call void @{name}({ty} {text}, {many} align {buffer.dtype.itemsize} {pointers.text}, "
+                  f"{wide('i1', lanes)} {chosen})")
+
+    def _to_memory(self, buffer: Buffer, text: str, lanes: int) -> str:
+        return self.put(f"zext {value_type(BOOL, lanes)} {text} to {wide('i8', lanes)}") if buffer.dtype == BOOL else text

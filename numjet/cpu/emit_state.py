@@ -1,0 +1,136 @@
+"""The state of a code generation: open scopes, known values, names, and the writing of single instructions."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .affine import Sums
+from .emit_scope import Code, Memory, Scope, Value
+from .emit_types import scalar_type, splat_literal, value_type, wide
+from .loop_ir import Buffer, Expr, Function, Stmt, written
+from .target import Target
+
+
+@dataclass(slots=True)
+class Lane:
+    """The loop variable whose consecutive values are the lanes of vectors; `first` is its value in lane 0."""
+
+    var: Expr
+    first: Value
+    lanes: int
+
+
+class State:
+    """Open scopes and the text written so far. `put` writes where `place` has pointed to."""
+
+    def __init__(self, function: Function, target: Target):
+        self.function, self.target = function, target
+        self.memory = Memory()
+        self.known = self.memory.known
+        self.sums = Sums()
+        self.mutable = written(function.body)
+        self.scope = Scope(None, "branch", Code("entry"), self.mutable, True)
+        self.out = self.scope
+        self.lane: Lane | None = None
+        self.mask: Value | None = None
+        self.varying: set[int] = set()
+        self.declared: dict[str, str] = {}
+        self.globals: list[str] = []
+        self.helpers: dict[str, str] = {}
+        self.symbols: set[str] = set()
+        self.counter = 0
+        self._writes: dict[int, set[Buffer]] = {}
+
+    # --- writing ---
+
+    def name(self, prefix: str = "v") -> str:
+        """A fresh name of a value or a label, without the percent sign."""
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    def put(self, instruction: str) -> str:
+        """Adds an instruction with a result; returns the result's name."""
+        self.counter += 1
+        name = f"%v{self.counter}"
+        self.out.code.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def line(self, text: str) -> None:
+        """Adds an instruction without a result."""
+        self.out.code.lines.append(f"  {text}")
+
+    def label(self, name: str) -> None:
+        """Begins a basic block."""
+        self.out.code.lines.append(f"{name}:")
+        self.out.code.block = name
+
+    def declare(self, name: str, result: str, args: list[str]) -> None:
+        """Declares an outside function once."""
+        if name not in self.declared:
+            self.declared[name] = f"declare {result} @{name}({', '.join(args)})"
+
+    def intrinsic(self, name: str, result: str, *args: tuple[str, str]) -> str:
+        """Calls `llvm.name` with (type, text) pairs; returns the name of its result."""
+        full = f"llvm.{name}"
+        self.declare(full, result, [ty for ty, _ in args])
+        return self.put(f"call {result} @{full}({', '.join(f'{ty} {text}' for ty, text in args)})")
+
+    # --- scopes ---
+
+    def place(self, depth: int) -> Scope:
+        """Points `put` to the best scope for an instruction whose deepest operand lives at `depth`."""
+        self.out = self.scope.homes[depth]
+        return self.out
+
+    def here(self) -> Scope:
+        """Points `put` to the current scope."""
+        self.out = self.scope
+        return self.scope
+
+    def enter(self, kind: str, code: Code, writes: set[Buffer], certain: bool) -> Scope:
+        """Opens a scope in the current one."""
+        self.scope = Scope(self.scope, kind, code, writes, certain)
+        self.out = self.scope
+        return self.scope
+
+    def leave(self) -> Scope:
+        """Closes the current scope, whose values are no longer known then; returns it."""
+        closed = self.scope
+        assert closed.parent is not None
+        self.memory.close(closed)
+        self.scope = self.out = closed.parent
+        return closed
+
+    def writes(self, stmt: Stmt) -> set[Buffer]:
+        """The buffers that a statement may write."""
+        found = self._writes.get(id(stmt))
+        if found is None:
+            found = self._writes[id(stmt)] = written([stmt])
+        return found
+
+    # --- values ---
+
+    def bind(self, var: Expr, text: str, lanes: int = 1, literal: bool = False) -> Value:
+        """Makes `var` known in the current scope."""
+        return self.memory.define(var.id, Value(text, lanes, self.scope.depth, literal=literal), self.scope)
+
+    def fit(self, value: Value, expr: Expr, lanes: int) -> str:
+        """The text of `value` (of `expr`) for use in the scope `out` with that many lanes."""
+        return value.text if value.lanes == lanes else self.splat(value, scalar_type(expr.dtype), lanes)
+
+    def splat(self, value: Value, name: str, lanes: int) -> str:
+        """A scalar in all lanes, written into the scope `out`: the code generator of LLVM moves it out of loops."""
+        if value.literal:
+            return splat_literal(name, value.text, lanes)
+        key = ("splat", value.text, lanes)
+        found = self.known.get(key)
+        if found is not None and found.depth <= self.out.depth:
+            return found.text
+        ty = wide(name, lanes)
+        single = self.put(f"insertelement {ty} poison, {name} {value.text}, i64 0")
+        text = self.put(f"shufflevector {ty} {single}, {ty} poison, <{lanes} x i32> zeroinitializer")
+        self.memory.define(key, Value(text, lanes, self.out.depth), self.out)
+        return text
+
+    def type_of(self, expr: Expr, value: Value) -> str:
+        """The type of a value of `expr`."""
+        return value_type(expr.dtype, value.lanes)

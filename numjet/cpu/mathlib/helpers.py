@@ -1,0 +1,197 @@
+"""What the expansions are written with: a calculator over one float type, polynomials, exponent tricks.
+
+Everything made here is branch-free ARITHMETIC of `loop_ir`. Comparisons with NaN are false, so that
+`select(lt(x, bound), bound, x)` clamps and lets NaN pass; it is one instruction on most machines, unlike `min`.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..loop_ir import BOOL, Expr, Exprs
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+Operand = Expr | float | int
+
+
+@dataclass(frozen=True)
+class Poly:
+    """A polynomial in `u`, lowest power first, and what is known of it.
+
+    It approximates the formula `of` on [lo, hi]. `weight` turns its error into one relative to the function that it
+    serves: |weight * (poly - of)| <= 2**-bits there. All are minimax fits by the Remez algorithm, rounded to `dtype`.
+    """
+
+    terms: tuple[float, ...]
+    of: str
+    weight: str
+    lo: float
+    hi: float
+    bits: float
+    dtype: str
+
+
+class Calc:
+    """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type."""
+
+    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "sign_bit", "single", "tiny")
+
+    def __init__(self, e: Exprs, dtype: np.dtype):
+        self.e, self.dtype = e, dtype
+        self.single = dtype == FLOAT32
+        self.int = INT32 if self.single else INT64
+        self.mantissa, self.bias = (23, 127) if self.single else (52, 1023)
+        self.exponent_bits = 8 if self.single else 11
+        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, which then stands in the low bits
+        self.sign_bit = 1 << (31 if self.single else 63)
+        self.tiny = 2.0 ** (1 - self.bias)  # smallest normal number
+        self.inf, self.nan = float("inf"), float("nan")
+
+    def operand(self, x: Operand) -> Expr:
+        return x if isinstance(x, Expr) else self.e.const(x, self.dtype)
+
+    def op(self, name: str, *args: Operand) -> Expr:
+        """An operation on floats of this type with a result of this type."""
+        return self.e.make(name, self.dtype, tuple([self.operand(a) for a in args]))
+
+    def add(self, x: Operand, y: Operand) -> Expr:
+        return self.op("add", x, y)
+
+    def sub(self, x: Operand, y: Operand) -> Expr:
+        return self.op("sub", x, y)
+
+    def mul(self, x: Operand, y: Operand) -> Expr:
+        return self.op("mul", x, y)
+
+    def div(self, x: Operand, y: Operand) -> Expr:
+        return self.op("div", x, y)
+
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Expr:
+        """x * y + z, rounded once."""
+        return self.op("fma", x, y, z)
+
+    def fms(self, x: Operand, y: Operand, z: Operand) -> Expr:
+        """x * y - z, rounded once."""
+        return self.op("fma", x, y, self.neg(z))
+
+    def fnma(self, x: Operand, y: Operand, z: Operand) -> Expr:
+        """z - x * y, rounded once."""
+        return self.op("fma", self.neg(x), y, z)
+
+    def neg(self, x: Operand) -> Expr:
+        return self.op("neg", x) if isinstance(x, Expr) else self.operand(-x)
+
+    def abs(self, x: Expr) -> Expr:
+        return self.op("abs", x)
+
+    def sqrt(self, x: Expr) -> Expr:
+        return self.op("sqrt", x)
+
+    def trunc(self, x: Expr) -> Expr:
+        return self.op("trunc", x)
+
+    def copysign(self, x: Operand, sign: Expr) -> Expr:
+        return self.op("copysign", x, sign)
+
+    def test(self, name: str, x: Operand, y: Operand) -> Expr:
+        """A comparison of floats: eq, ne, lt, le, gt or ge."""
+        return self.e.make(name, BOOL, (self.operand(x), self.operand(y)))
+
+    def both(self, p: Expr, q: Expr) -> Expr:
+        return self.e.make("and", BOOL, (p, q))
+
+    def either(self, p: Expr, q: Expr) -> Expr:
+        return self.e.make("or", BOOL, (p, q))
+
+    def negate(self, p: Expr) -> Expr:
+        return self.e.make("not", BOOL, (p,))
+
+    def select(self, cond: Expr, yes: Operand, no: Operand) -> Expr:
+        return self.op("select", cond, yes, no)
+
+    def at_least(self, x: Expr, bound: float) -> Expr:
+        """x, but not below `bound`; NaN stays."""
+        return self.select(self.test("lt", x, bound), bound, x)
+
+    def at_most(self, x: Expr, bound: float) -> Expr:
+        """x, but not above `bound`; NaN stays."""
+        return self.select(self.test("gt", x, bound), bound, x)
+
+    def larger(self, x: Expr, y: Expr) -> Expr:
+        return self.select(self.test("gt", x, y), x, y)
+
+    def smaller(self, x: Expr, y: Expr) -> Expr:
+        return self.select(self.test("lt", x, y), x, y)
+
+    def bits(self, x: Expr) -> Expr:
+        return self.e.bitcast(x, self.int)
+
+    def from_bits(self, i: Expr) -> Expr:
+        return self.e.bitcast(i, self.dtype)
+
+    def integer(self, value: int) -> Expr:
+        """An integer constant of the width of the floats, its bits taken modulo that width."""
+        return self.e.const(np.uint64(value % 2**64).astype(self.int), self.int)
+
+    def iop(self, name: str, i: Expr | int, j: Expr | int) -> Expr:
+        """An operation on integers of the width of the floats."""
+        left = i if isinstance(i, Expr) else self.integer(i)
+        right = j if isinstance(j, Expr) else self.integer(j)
+        return self.e.make(name, self.int, (left, right))
+
+    def poly(self, table: Poly, u: Expr) -> Expr:
+        """The polynomial at u: Horner's scheme, for many terms of float64 Estrin's, which is less of a chain."""
+        if len(table.terms) > 8 and not self.single:
+            return self.estrin(table.terms, u)
+        return self.horner(table.terms, u)
+
+    def horner(self, terms: tuple[float, ...], u: Expr) -> Expr:
+        total: Operand = terms[-1]
+        for term in terms[-2::-1]:
+            total = self.fma(total, u, term)
+        return self.operand(total)
+
+    def estrin(self, terms: tuple[float, ...], u: Expr) -> Expr:
+        parts: list[Operand] = list(terms)
+        power = u
+        while len(parts) > 1:
+            pairs = [self.fma(parts[k + 1], power, parts[k]) for k in range(0, len(parts) - 1, 2)]
+            parts = pairs + parts[len(parts) & ~1:]
+            if len(parts) > 1:
+                power = self.mul(power, power)
+        return self.operand(parts[0])
+
+    def pow2(self, shifted: Expr, extra: int | Expr = 0) -> Expr:
+        """2**(n + extra) from the bits of n + magic; `extra` may be an Expr of exponent bits. For normal results."""
+        bits = extra if isinstance(extra, Expr) else (self.bias + extra) << self.mantissa
+        return self.from_bits(self.iop("add", self.iop("shl", shifted, self.mantissa), bits))
+
+    def scaled(self, p: Expr, shifted: Expr, negative: Expr) -> Expr:
+        """p * 2**n with overflow and denormal results; `negative` tells n's sign (either will do around n = 0).
+
+        The power is split into 2**(n + k) * 2**-k with k = +-2**(exponent bits - 2), of which neither leaves the range.
+        """
+        half = (self.bias + 1) // 2
+        bits = [(self.bias + k) << self.mantissa for k in (half, -half)]
+        offset = self.e.make("select", self.int, (negative, self.integer(bits[0]), self.integer(bits[1])))
+        back = self.select(negative, 2.0**-half, 2.0**half)
+        return self.mul(self.mul(p, self.pow2(shifted, offset)), back)
+
+    def flip_sign(self, x: Expr, by: Expr) -> Expr:
+        """x with its sign changed where the top bit of the integer `by` is set."""
+        return self.from_bits(self.iop("xor", self.bits(x), self.iop("and", by, self.sign_bit)))
+
+    def rare(self, cond: Expr, name: str, args: tuple[Expr, ...], usual: Expr) -> Expr:
+        """`usual`, but where `cond` holds the C library's function `name`."""
+        symbol = name + "f" if self.single else name
+        slow = self.e.make("libm", self.dtype, args, symbol)
+        return self.e.make("select_rare", self.dtype, (cond, slow, usual))
+
+
+def widened(e: Exprs, function, *args: Expr) -> Expr:
+    """`function`, a float64 expansion, on float32 operands, its result rounded to float32."""
+    wide = Calc(e, FLOAT64)
+    return e.convert(function(wide, *[e.convert(a, FLOAT64) for a in args]), FLOAT32)

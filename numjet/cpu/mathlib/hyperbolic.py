@@ -1,0 +1,98 @@
+"""tanh, logistic, sinh, cosh and their inverses, from the cores of exp and log."""
+from __future__ import annotations
+
+from ..loop_ir import Expr
+from .exponential import exp_parts, expm1_poly, reduce_exp
+from .helpers import Calc, Poly, widened
+from .logarithm import log1p_sum
+
+LN2 = 0.6931471805599453
+
+_SINH_OF, _SINH_WEIGHT = "(sinh(sqrt(u)) - sqrt(u)) / (u * sqrt(u))", "u * sqrt(u) / sinh(sqrt(u))"
+SINH_32 = Poly((0.16666667, 0.0083333105, 0.00019842896, 2.782217e-06), _SINH_OF, _SINH_WEIGHT, 0.0, 1.0, 31.6,
+               "float32")
+SINH_64 = Poly((0.16666666666666666, 0.008333333333333573, 0.00019841269841061094, 2.7557319310180224e-06,
+                2.505208937362125e-08, 1.606134669635162e-10, 7.502600041200217e-13, 6.497430743067304e-15),
+               _SINH_OF, _SINH_WEIGHT, 0.0, 1.0, 62.9, "float64")
+
+
+def tanh(c: Calc, x: Expr) -> Expr:
+    """With e = exp(-2 |x|): (1 - e) / (1 + e) while small, then 1 - 2 e / (1 + e), whose quotient matters less."""
+    a = c.abs(x)
+    shifted, r = reduce_exp(c, c.mul(c.at_most(a, 10.0 if c.single else 20.0), -2.0))
+    scale, p = c.pow2(shifted), expm1_poly(c, r)
+    e = c.fma(scale, p, scale)
+    large = c.test("gt", a, 0.55)
+    quotient = c.div(c.select(large, c.add(e, e), c.fma(scale, p, c.sub(scale, 1.0))), c.add(e, 1.0))
+    return c.copysign(c.select(large, c.sub(1.0, quotient), quotient), x)
+
+
+def logistic(c: Calc, x: Expr) -> Expr:
+    """e / (1 + e) for negative and 1 / (1 + e) for positive x with e = exp(-|x|), denormals included."""
+    y = c.at_least(c.neg(c.abs(x)), -104.0 if c.single else -746.0)
+    p, shifted = exp_parts(c, y)
+    half = (c.bias + 1) // 2
+    e = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
+    return c.div(c.select(c.test("lt", x, 0.0), e, 1.0), c.add(e, 1.0))
+
+
+def _half_exp(c: Calc, a: Expr) -> Expr:
+    """exp(a) / 2 for a >= 0 without overflow before the result does."""
+    p, shifted = exp_parts(c, c.at_most(a, 91.0 if c.single else 712.0))
+    return c.mul(c.mul(p, c.pow2(shifted, -3)), 4.0)
+
+
+def cosh(c: Calc, x: Expr) -> Expr:
+    h = _half_exp(c, c.abs(x))
+    return c.add(h, c.div(0.25, h))
+
+
+def sinh(c: Calc, x: Expr) -> Expr:
+    """A polynomial up to 1, where exp(x) - exp(-x) would cancel."""
+    a = c.abs(x)
+    h = _half_exp(c, a)
+    z = c.mul(a, a)
+    small = c.fma(c.mul(a, z), c.poly(SINH_32 if c.single else SINH_64, z), a)
+    return c.copysign(c.select(c.test("lt", a, 1.0), small, c.sub(h, c.div(0.25, h))), x)
+
+
+def _finish(c: Calc, x: Expr, result: Expr) -> Expr:
+    """result with the sign of x; infinities and NaN as they are."""
+    return c.copysign(c.select(c.test("lt", c.abs(x), c.inf), result, x), x)
+
+
+def _log1p_of(c: Calc, a: Expr, moderate: Expr) -> Expr:
+    """log1p(moderate), or log(2 a) where a is so large that its square could overflow."""
+    big = c.test("gt", a, 2.0**100)
+    value = log1p_sum(c, c.select(big, a, moderate))
+    return c.add(value, c.select(big, LN2, 0.0))
+
+
+def asinh(c: Calc, x: Expr) -> Expr:
+    """log1p(a + a*a / (1 + sqrt(1 + a*a))) with a = |x|."""
+    if c.single:
+        return widened(c.e, asinh, x)
+    a = c.abs(x)
+    square = c.mul(a, a)
+    moderate = c.add(a, c.div(square, c.add(c.sqrt(c.add(square, 1.0)), 1.0)))
+    return _finish(c, x, _log1p_of(c, a, moderate))
+
+
+def acosh(c: Calc, x: Expr) -> Expr:
+    """log1p(t + sqrt(2 t + t*t)) with t = x - 1."""
+    if c.single:
+        return widened(c.e, acosh, x)
+    t = c.sub(x, 1.0)
+    moderate = c.add(t, c.sqrt(c.fma(t, t, c.mul(t, 2.0))))
+    result = c.select(c.test("lt", x, c.inf), _log1p_of(c, x, moderate), x)
+    return c.select(c.test("ge", x, 1.0), result, c.nan)
+
+
+def atanh(c: Calc, x: Expr) -> Expr:
+    """log1p(2 a / (1 - a)) / 2 with a = |x|."""
+    if c.single:
+        return widened(c.e, atanh, x)
+    a = c.abs(x)
+    result = c.mul(log1p_sum(c, c.div(c.mul(a, 2.0), c.sub(1.0, a))), 0.5)
+    edge = c.select(c.test("eq", a, 1.0), c.inf, c.nan)
+    return c.copysign(c.select(c.test("lt", a, 1.0), result, edge), x)

@@ -1,0 +1,382 @@
+"""Reductions, folds, prefix sums and matrix products for lowering rules."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.cpu.builder import SHORT_REDUCTION, SMALL, Builder
+from numjet.cpu.loop_ir import Call, Carry
+from numjet.cpu.scalars import FLOAT32
+from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
+from numjet.foundation import dtypes
+
+_HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
+GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix product is called
+_ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
+_GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
+
+
+def identity(kind: str, dtype: np.dtype) -> Any:
+    """The neutral element of a reduction."""
+    if kind in ("add", "or", "xor"):
+        return np.zeros((), dtype)[()]
+    if kind in ("mul", "and"):
+        return np.ones((), dtype)[()] if kind == "mul" or dtype.kind == "b" else ~np.zeros((), dtype)[()]
+    if dtype.kind == "b":
+        return np.bool_(kind == "min")
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return dtype.type(info.min if kind == "max" else info.max)
+    return dtype.type(-np.inf if kind == "max" else np.inf)
+
+
+class Reductions(Builder):
+    """Adds reductions to the array builder."""
+
+    def combine(self, kind: str, x: Any, y: Any) -> Any:
+        """One step of a reduction."""
+        if kind == "logaddexp":
+            top, low = self.prim("max", x, y), self.prim("min", x, y)
+            gap = self.sub(low, top)
+            gap = self.select(self.compare("eq", top, low), self.const(0, gap.dtype), gap)
+            return self.add(top, self.math("log1p", self.math("exp", gap)))
+        if x.dtype.kind == "b" and kind in ("min", "max", "mul", "add"):
+            kind = {"min": "and", "mul": "and", "max": "or", "add": "or"}[kind]
+        return self.prim(kind, x, y)
+
+    def reduce(self, kind: str, x: Arr, axes: Sequence[int], dtype: Any = None) -> Arr:
+        """Reduction over axes by add, mul, max, min, and, or, xor."""
+        axes = tuple(sorted(axes))
+        dtype = np.dtype(dtype or x.dtype)
+        wide = FLOAT32 if dtype in _HALVES else dtype
+        kept = tuple(d for d in range(x.ndim) if d not in axes)
+        over = tuple(x.shape[d] for d in axes)
+        shape = tuple(x.shape[d] for d in kept)
+
+        def element(outer: Sequence[Any], inner: Sequence[Any]) -> Any:
+            index: list[Any] = [0] * x.ndim
+            for d, i in [*zip(kept, outer, strict=True), *zip(axes, inner, strict=True)]:
+                index[d] = i
+            return self.convert(self.read(x, *index), wide)
+        out = self._reduce(kind, x, shape, over, element, wide, kept, axes)
+        return self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype) if wide != dtype else out
+
+    def _reduce(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+                dtype: np.dtype, kept: tuple[int, ...], axes: tuple[int, ...]) -> Arr:
+        start = self.const(identity(kind, dtype), dtype)
+        if prod(over) <= SHORT_REDUCTION:
+            return self._short(kind, x, shape, over, element, dtype, start)
+        if parts_dtype(dtype) is not None or prod(shape) <= SMALL or not _keeps_last(x.shape, kept):
+            return self._by_carries(kind, x, shape, over, element, dtype, start, axes)
+        return self._in_memory(kind, x, shape, element, dtype, start, kept, axes)
+
+    def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+               dtype: np.dtype, start: Any) -> Arr:
+        """Few terms: a definition that reads them all."""
+        if x.cost > 8 and x.lazy:
+            self.materialize(x)
+
+        def at(*outer: Any) -> Any:
+            total = None
+            for inner in np.ndindex(*over):
+                term = element(outer, inner)
+                total = term if total is None else self.combine(kind, total, term)
+            return start if total is None else total
+        out = self.compute(shape, dtype, at, parents=(x,))
+        out.cost = (x.cost + 1) * prod(over)
+        return self.materialize(out) if out.size <= SMALL else out
+
+    def _by_carries(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+                    dtype: np.dtype, start: Any, axes: tuple[int, ...]) -> Arr:
+        """Accumulates in registers: one loop nest per element of the result, or one for all of a small result."""
+        aval = ShapedArray(shape, dtype)
+        trailing = axes == tuple(range(x.ndim - len(axes), x.ndim))
+        flat = trailing and self.flat_ready(x)
+        dims = (prod(over),) if flat else over
+
+        def terms(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> Any:
+            if flat:
+                position = linear(shape, outer) * prod(over) + inner[0]
+                return self.convert(self.read_flat(x, self.terms.index(position)), dtype)
+            return element(outer, inner)
+        if aval.size <= SMALL:
+            outers = list(np.ndindex(*shape))
+            values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
+                                     lambda inner: [terms(o, inner) for o in outers])
+            return Arr(aval, elems=values, block=self.block)
+        storage = self.temporary(aval)
+
+        def body(*outer: Any) -> None:
+            (value,) = self.accumulate([kind], [start], dims, lambda inner: [terms(outer, inner)])
+            self._store_word(storage, dtype, linear(shape, outer), value)
+        self.nest(shape, body, mode="serial")
+        return Arr(aval, storage=storage)
+
+    def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
+                   terms: Callable[[tuple[Any, ...]], Sequence[Any]]) -> list[Any]:
+        """Reduces several terms at once over a loop nest; results in registers. Compound elements only by add and mul."""
+        if any(parts_dtype(s.dtype) is not None for s in starts):
+            return self._accumulate_any(kinds, starts, dims, terms)
+        return self._accumulate(kinds, list(starts), list(dims), (), terms)
+
+    def _accumulate(self, kinds: Sequence[str], accs: list[Any], dims: list[int], done: tuple[Any, ...], terms: Any) -> list[Any]:
+        if dims and dims[0] == 1:
+            return self._accumulate(kinds, accs, dims[1:], (*done, 0), terms)
+        if not dims:
+            return [self.combine(k, a, t) for k, a, t in zip(kinds, accs, terms(done), strict=True)]
+        last = all(n == 1 for n in dims[1:])
+        inner = [self.wrap(self.table.var(a.dtype, "acc")) for a in accs]
+        outs = [self.wrap(self.table.var(a.dtype, "acc")) for a in accs]
+        carries: list[Carry] = []
+        with self.loop_over(dims[0], "vector" if last else "serial", carries) as i:
+            index = (*done, i, *[0] * (len(dims) - 1))
+            if last:
+                new_terms = terms(index)
+                nexts = [self.combine(k, v, t) for k, v, t in zip(kinds, inner, new_terms, strict=True)]
+            else:
+                new_terms = [None] * len(kinds)
+                nexts = self._accumulate(kinds, inner, dims[1:], (*done, i), terms)
+            for v, a, n, o, k, t in zip(inner, accs, nexts, outs, kinds, new_terms, strict=True):
+                kind = _carry_kind(k, v.dtype) if last else None
+                carries.append(Carry(v.expr, a.expr, n.expr, o.expr, kind, t.expr if last else None))
+        return outs
+
+    def _accumulate_any(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int], terms: Any) -> list[Any]:
+        """Serial accumulation of compound elements."""
+        return self.carry_loop(dims, list(starts), lambda index, accs: [
+            self.combine(k, a, t) for k, a, t in zip(kinds, accs, terms(index), strict=True)])
+
+    def carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]],
+                   done: tuple[Any, ...] = ()) -> list[Any]:
+        """A serial loop nest that hands scalars from one iteration to the next."""
+        if not dims:
+            return list(step(done, inits))
+        if dims[0] == 1:
+            return self.carry_loop(dims[1:], inits, step, (*done, 0))
+        inner, outs = [self._variable(a.dtype) for a in inits], [self._variable(a.dtype) for a in inits]
+        carries: list[Carry] = []
+        with self.loop_over(dims[0], "serial", carries) as i:
+            nexts = self.carry_loop(dims[1:], inner, step, (*done, i))
+            for v, a, n, o in zip(inner, inits, nexts, outs, strict=True):
+                for ev, ea, en, eo in zip(words(v), words(a), words(n), words(o), strict=True):
+                    carries.append(Carry(ev.expr, ea.expr, en.expr, eo.expr))
+        return outs
+
+    def _variable(self, dtype: np.dtype) -> Any:
+        """A fresh variable of any dtype, compound ones by their halves."""
+        part = parts_dtype(dtype)
+        if part is None:
+            return self.wrap(self.table.var(dtype, "c"))
+        return self.pair(self.wrap(self.table.var(part, "c")), self.wrap(self.table.var(part, "c")), dtype)
+
+    def _in_memory(self, kind: str, x: Arr, shape: tuple[int, ...], element: Callable[..., Any], dtype: np.dtype, start: Scalar,
+                   kept: tuple[int, ...], axes: tuple[int, ...]) -> Arr:
+        """The last axis is kept: rows are added to a result in memory, in the order in which x lies."""
+        out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
+        self.fill(out.storage, start, out.size)
+
+        def body(*index: Any) -> None:
+            outer, inner = [index[d] for d in kept], [index[d] for d in axes]
+            position = linear(shape, tuple(outer))
+            old = self.load(out.storage, dtype, position)
+            self._store_word(out.storage, dtype, position, self.combine(kind, old, element(outer, inner)))
+        self.nest(x.shape, body)
+        return out
+
+    def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Any], step: Callable[..., Sequence[Any]]) -> list[Arr]:
+        """out[i] = the carries after step(i, r, *carry) for every r in range(over), in order."""
+        shape, over = tuple(shape), tuple(over)
+        outs = [self.empty(shape, s.dtype) for s in inits]
+        if prod(shape) > SMALL:
+            self._close_registers()
+
+        def body(*index: Any) -> None:
+            if prod(over) == 0:
+                values = list(inits)
+            else:
+                values = self.carry_loop(over, list(inits), lambda r, accs: step(index, r, *accs))
+            for out, value in zip(outs, values, strict=True):
+                self.store(out, index, value)
+        self.nest(shape, body)
+        return outs
+
+    def prefix(self, kind: str, x: Arr, axis: int, reverse: bool = False) -> Arr:
+        """Inclusive cumulative reduction along an axis."""
+        self.materialize_for_rereading(x)
+        n, shape, half = x.shape[axis], x.shape, x.dtype in _HALVES
+        wide = FLOAT32 if half else x.dtype
+        out = Arr(x.aval, storage=self.temporary(x.aval))
+        if x.size == 0:
+            return out
+        outer = shape[:axis] + (1,) + shape[axis + 1:]
+        last = prod(shape[axis + 1:]) == 1
+
+        def at(index: tuple[Any, ...], step: Any) -> tuple[Any, ...]:
+            return (*index[:axis], (n - 1) - step if reverse else step, *index[axis + 1:])
+
+        def put(index: tuple[Any, ...], value: Any) -> None:
+            self._store_word(out.storage, x.dtype, linear(shape, index), self.convert(value, x.dtype))
+
+        def along(*index: Any) -> None:
+            first = self.let(self.convert(self.read(x, *at(index, 0)), wide))
+            put(at(index, 0), first)
+
+            def step(r: tuple[Any, ...], accs: list[Any]) -> list[Any]:
+                place = at(index, self.terms.index(r[0]) + 1)
+                new = self.let(self.combine(kind, accs[0], self.convert(self.read(x, *place), wide)))
+                put(place, new)
+                return [new]
+            if n > 1:
+                self.carry_loop((n - 1,), [first], step)
+        if last or half or prod(outer) <= SMALL:
+            self.nest(outer, along, mode="serial")
+            return out
+        self._prefix_rows(kind, x, out, axis, at, put)
+        return out
+
+    def _prefix_rows(self, kind: str, x: Arr, out: Arr, axis: int, at: Any, put: Any) -> None:
+        """Along an outer axis: whole rows are combined with the row before."""
+        shape, n = x.shape, x.shape[axis]
+        head, tail = shape[:axis], shape[axis + 1:]
+        self.nest((*head, 1, *tail), lambda *index: put(at(index, 0), self.read(x, *at(index, 0))))
+
+        def body(*index: Any) -> None:
+            step = self.terms.index(index[axis]) + 1
+            old = self.load(out.storage, x.dtype, linear(shape, at(index, step - 1)))
+            put(at(index, step), self.combine(kind, old, self.read(x, *at(index, step))))
+        self.nest((*head, n - 1, *tail), body)
+
+    def materialize_for_rereading(self, x: Arr) -> Arr:
+        """Stores a definition that costs something, before a rule that reads its elements more than once."""
+        if x.lazy and x.cost > 0:
+            self.materialize(x)
+        return x
+
+    # ------------------------------------------------------------------------------------------ products
+    def dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
+            batch: tuple[Sequence[int], Sequence[int]], dtype: Any) -> Arr:
+        """dot_general: batch axes first, then the free axes of x, then those of y."""
+        dtype = np.dtype(dtype)
+        wide = FLOAT32 if dtype in _HALVES else dtype
+        out = self._dot(self._canonical(x, batch[0], contract[0], True), self._canonical(y, batch[1], contract[1], False), wide)
+        free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
+        shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
+        if wide != dtype:
+            out = self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
+        return self.reshape(out, tuple(shape))
+
+    def _canonical(self, x: Arr, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[Arr, bool]:
+        """x as [batch, free, contract] (left) or [batch, contract, free], or transposed (True) where it lies so."""
+        self.materialize_for_rereading(x)
+        free = [d for d in range(x.ndim) if d not in (*contract, *batch)]
+        size = lambda dims: prod(x.shape[d] for d in dims)
+        groups = [list(batch), free, list(contract)] if left else [list(batch), list(contract), free]
+        flipped = [groups[0], groups[2], groups[1]]
+        significant = lambda gs: [d for g in gs for d in g if x.shape[d] != 1]
+        present = [d for d in range(x.ndim) if x.shape[d] != 1]
+        for order, trans in ((groups, False), (flipped, True)):
+            if significant(order) == present:
+                return self.reshape(x, tuple(size(g) for g in order)), trans
+        dims = [d for g in groups for d in g]
+        moved = self.compute([x.shape[d] for d in dims], x.dtype,
+                             lambda *i: self.read(x, *[i[dims.index(d)] for d in range(x.ndim)]), moves=True, parents=(x,))
+        self.materialize(moved)
+        return self.reshape(moved, tuple(size(g) for g in groups)), False
+
+    def _dot(self, left: tuple[Arr, bool], right: tuple[Arr, bool], dtype: np.dtype) -> Arr:
+        (x, tx), (y, ty) = left, right
+        size, m, k = (x.shape[0], x.shape[2], x.shape[1]) if tx else x.shape
+        n = y.shape[1] if ty else y.shape[2]
+        at_x = lambda b, i, r: self.convert(self.read(x, b, r, i) if tx else self.read(x, b, i, r), dtype)
+        at_y = lambda b, r, j: self.convert(self.read(y, b, j, r) if ty else self.read(y, b, r, j), dtype)
+        aval = ShapedArray((size, m, n), dtype)
+        if k == 0 or aval.size == 0:
+            return self.broadcast_constant(0, aval)
+        if x.dtype == y.dtype == dtype and dtype.name in _GEMM and m * n * k >= GEMM_FLOPS and min(m, n) > 1:
+            return self._gemm(x, tx, y, ty, aval, (size, m, n, k))
+        if k <= SMALL and (aval.size <= SMALL or m * n * k <= 64):
+            return self._dot_written_out(aval, k, at_x, at_y)
+        if n == 1 or (ty and not tx and k >= n):
+            return self._dot_by_rows(aval, k, at_x, at_y)
+        return self._dot_by_lanes(aval, k, at_x, at_y)
+
+    def broadcast_constant(self, value: Any, aval: ShapedArray) -> Arr:
+        scalar = self.const(value, aval.dtype)
+        return Arr(aval, lambda *i: scalar, flat=lambda k: scalar)
+
+    def _dot_written_out(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+        def at(*index: Any) -> Any:
+            b, i, j = index
+            total = self.mul(at_x(b, i, 0), at_y(b, 0, j))
+            for r in range(1, k):
+                total = self.fused(at_x(b, i, r), at_y(b, r, j), total)
+            return total
+        return self.materialize(Arr(aval, at, cost=2.0 * k))
+
+    def fused(self, x: Any, y: Any, total: Any) -> Any:
+        """x * y + total, in one rounding for floats."""
+        if isinstance(x, Scalar) and x.dtype.kind == "f":
+            return self.prim("fma", x, y, total)
+        return self.add(self.mul(x, y), total)
+
+    def _dot_by_rows(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+        """Contiguous in the contracted axis: vector accumulators along it."""
+        zero = self.const(0, aval.dtype)
+        out = self.empty(aval.shape, aval.dtype)
+
+        def body(*index: Any) -> None:
+            b, i, j = index
+            (value,) = self.accumulate(["add"], [zero], (k,), lambda r: [self.mul(at_x(b, i, r[0]), at_y(b, r[0], j))])
+            self.store(out, index, value)
+        if aval.size > SMALL:
+            self._close_registers()
+        self.nest(aval.shape, body, mode="serial")
+        return out
+
+    def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+        """Contiguous in the columns of y: lanes are columns, the contracted axis is the inner loop."""
+        zero = self.const(0, aval.dtype)
+        (out,) = self.fold(aval.shape, (k,), [zero], lambda index, r, acc: [
+            self.fused(at_x(index[0], index[1], r[0]), at_y(index[0], r[0], index[2]), acc)])
+        return out
+
+    def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:
+        """The library's matrix product, per element of the batch."""
+        size, m, n, k = dims
+        sx, sy = self.in_memory(x), self.in_memory(y)
+        out = Arr(aval, storage=self.temporary(aval))
+        number, real = self.table.index, lambda v: self.table.const(v, aval.dtype)
+
+        def body(b: Any) -> None:
+            args = [number(_ROW_MAJOR), number(_TRANS if tx else _NO_TRANS), number(_TRANS if ty else _NO_TRANS),
+                    number(m), number(n), number(k), real(1), (sx.buffer, (sx.base + b * (m * k)).expr),
+                    number(m if tx else k), (sy.buffer, (sy.base + b * (k * n)).expr), number(k if ty else n), real(0),
+                    (out.storage.buffer, (out.storage.base + b * (m * n)).expr), number(n)]
+            self.emit(Call(_GEMM[aval.dtype.name], args, (sx.buffer, sy.buffer), (out.storage.buffer,)))
+        if size == 1:
+            body(0)
+        else:
+            with self.loop_over(size, "serial") as b:
+                body(b)
+        return out
+
+
+def words(x: Any) -> tuple[Any, ...]:
+    """The real halves of a scalar."""
+    return (x,) if isinstance(x, Scalar) else x.parts
+
+
+def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:
+    """Whether the innermost axis longer than 1 is kept."""
+    long = [d for d, n in enumerate(shape) if n > 1]
+    return bool(long) and long[-1] in kept
+
+
+def _carry_kind(kind: str, dtype: np.dtype) -> str:
+    if dtype.kind == "b" and kind in ("min", "max", "mul", "add"):
+        return {"min": "and", "mul": "and", "max": "or", "add": "or"}[kind]
+    return kind

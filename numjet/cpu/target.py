@@ -1,0 +1,60 @@
+"""What the code generator has to know about a CPU: its name, its features, its register width.
+
+Only data: this module imports nothing heavy. `jit.host` fills a `Target` for this machine from LLVM;
+`host_signature` names the machine for the disk cache without LLVM.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPU to generate code for.
+
+    vector_bytes: width of one vector register (64 AVX-512, 32 AVX2, 16 SSE and NEON).
+    masks: masked loads and stores of every element type are cheap (AVX-512 BW and VL).
+    half: converts between float16 and float32 are instructions.
+    registers: number of vector registers.
+
+    Example:
+        >>> from_features("skylake", "+avx2,+fma,+f16c", "x86_64").vector_bytes
+        32
+    """
+
+    cpu: str
+    features: str
+    vector_bytes: int
+    masks: bool
+    half: bool
+    registers: int
+    triple: str = ""
+
+
+def from_features(cpu: str, features: str, machine: str, triple: str = "") -> Target:
+    """The `Target` of a CPU with LLVM's feature list, such as "+avx2,-avx512f".
+
+    `machine` is the architecture's name, such as "x86_64" or "aarch64".
+    """
+    present = {name[1:] for name in features.split(",") if name.startswith("+")}
+    arm = machine in ("aarch64", "arm64")
+    wide = {"avx512f", "avx512bw", "avx512vl", "avx512dq"} <= present
+    width = 64 if wide else 32 if "avx2" in present else 16
+    registers = 32 if wide or arm else 16
+    return Target(cpu, features, width, wide, arm or "f16c" in present, registers, triple)
+
+
+@functools.cache
+def host_signature() -> str:
+    """A short name for this machine's kind of CPU: code compiled under one signature runs under the same one."""
+    text = f"{platform.machine()} {platform.processor()} {platform.system()}"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        wanted = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+        lines = cpuinfo.read_text(errors="replace").splitlines()
+        text += "".join(sorted({line for line in lines if line.startswith(wanted)}))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""What needs no arrays: configuration, errors, dtypes, trees, printing, source locations, events."""

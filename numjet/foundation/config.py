@@ -1,0 +1,277 @@
+"""Configuration: process-wide flags with thread-local overrides.
+
+The only module that reads the environment. Values live in the dictionary of a `threading.local`, one
+per thread, kept up to date by whoever changes a flag, so that reading one is a plain attribute read.
+
+>>> from numjet.foundation.config import config, enable_x64
+>>> config.x64
+False
+>>> with enable_x64(True):
+...     config.x64
+True
+>>> config.update("jax_enable_x64", False)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
+
+_TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
+
+
+class TraceToken:
+    """Stands for one combination of the flags that programs depend on; interned, compare with `is`."""
+
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple[tuple[str, Any], ...]):
+        self.values = values
+
+    def __repr__(self) -> str:
+        changed = [f"{name}={value!r}" for name, value in self.values if value != BY_NAME[name].default]
+        return f"TraceToken({', '.join(changed)})"
+
+
+class _Thread:
+    """One thread's values (the dictionary attributes are read from) and which of them it overrides."""
+
+    __slots__ = ("__weakref__", "overrides", "values")
+
+    def __init__(self, values: dict[str, Any]):
+        self.values = values
+        self.overrides: dict[str, Any] = {}
+
+
+class _Shared:
+    """What all threads share. The lock guards every write; reads take none."""
+
+    def __init__(self, environ: Mapping[str, str]):
+        self.lock = threading.RLock()
+        self.threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
+        self.tokens: dict[tuple[Any, ...], TraceToken] = {}
+        self.callbacks: list[Callable[[], None]] = []
+        self.values = {flag.name: _initial(flag, environ) for flag in FLAGS}
+
+    def token(self, values: Mapping[str, Any]) -> TraceToken:
+        key = tuple(values[name] for name in _TRACED)
+        found = self.tokens.get(key)
+        if found is None:
+            found = self.tokens.setdefault(key, TraceToken(tuple(zip(_TRACED, key, strict=True))))
+        return found
+
+
+def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
+    for variable in flag.environment:
+        text = environ.get(variable)
+        if text is None or (text == "" and flag.optional):
+            continue
+        try:
+            return flag.convert(text)
+        except ValueError as error:
+            raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
+    return flag.default
+
+
+def _assign(thread: _Thread, name: str, value: Any, shared: _Shared) -> bool:
+    """Give `thread` the value under all its names; True when it differs from what it had."""
+    values = thread.values
+    before = values[name]
+    if before is value or (type(before) is type(value) and before == value):
+        return False
+    for alias in ALIASES[name]:
+        values[alias] = value
+    if BY_NAME[name].traces:
+        values["token"] = shared.token(values)
+    return True
+
+
+class Config(threading.local):
+    """The flags as this thread sees them: `config.jax_enable_x64`, or shorter `config.x64`.
+
+    `update` changes a flag for the process; the context managers of this module change one for a block
+    in one thread. A thread's override hides the process's value until its block ends.
+    """
+
+    token: TraceToken
+
+    def __init__(self, shared: _Shared):
+        values = self.__dict__
+        values["_shared"] = shared
+        with shared.lock:
+            for name, value in shared.values.items():
+                for alias in ALIASES[name]:
+                    values[alias] = value
+            values["token"] = shared.token(shared.values)
+            values["_thread"] = _Thread(values)
+            shared.threads.add(values["_thread"])
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(name, (*BY_NAME, *SHORT))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        full = SHORT.get(name, name)
+        if full not in BY_NAME:
+            raise unknown(name, (*BY_NAME, *SHORT))
+        raise AttributeError(f"flags are not assigned to; write config.update({full!r}, {value!r})")
+
+    def update(self, name: str, value: Any) -> None:
+        """Set flag `name` to `value` in every thread that does not override it.
+
+        Raises AttributeError for an unknown name (with the nearest ones) and ValueError for a value the
+        flag does not take.
+        """
+        flag = _flag(name)
+        value = flag.convert(value)
+        shared, own, changed = self._shared, self._thread, False
+        with shared.lock:
+            shared.values[flag.name] = value
+            for thread in list(shared.threads):
+                if flag.name not in thread.overrides:
+                    assigned = _assign(thread, flag.name, value, shared)
+                    changed = changed or (assigned and thread is own)
+        if changed:
+            self._notify()
+
+    def read(self, name: str) -> Any:
+        """The value of flag `name`, as the attribute gives it; AttributeError for an unknown name."""
+        return self.__dict__[_flag(name).name]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All flags by full name, as this thread sees them."""
+        return {name: self.__dict__[name] for name in BY_NAME}
+
+    def trace_token(self) -> TraceToken:
+        """An object that is the same (`is`) exactly while all flags that programs depend on are the same.
+
+        `config.token` is the same object without the call.
+        """
+        return self.token
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback()` after a value changed in the thread that changed it; returns the unsubscriber.
+
+        Threads that merely see another thread's `update` are not called: compare `config.token` there.
+        """
+        callbacks = self._shared.callbacks
+        callbacks.append(callback)
+        return lambda: callbacks.remove(callback) if callback in callbacks else None
+
+    def _override(self, name: str, value: Any, present: bool) -> tuple[bool, Any]:
+        """Set or drop this thread's override; returns the override it had (present, value)."""
+        shared, thread = self._shared, self._thread
+        with shared.lock:
+            before = (name in thread.overrides, thread.overrides.get(name))
+            if present:
+                thread.overrides[name] = value
+            else:
+                thread.overrides.pop(name, None)
+                value = shared.values[name]
+            changed = _assign(thread, name, value, shared)
+        if changed:
+            self._notify()
+        return before
+
+    def _notify(self) -> None:
+        for callback in tuple(self._shared.callbacks):
+            callback()
+
+
+def _flag(name: str) -> Flag:
+    flag = BY_NAME.get(name) or BY_NAME.get(SHORT.get(name, ""))
+    if flag is None:
+        raise unknown(name, BY_NAME)
+    return flag
+
+
+config = Config(_Shared(os.environ))
+
+
+class Override(contextlib.ContextDecorator):
+    """A flag's value for one block in one thread; entered as often as wanted, also a decorator."""
+
+    __slots__ = ("_name", "_outer", "_value")
+
+    def __init__(self, name: str, value: Any):
+        self._name = name
+        self._value = value
+        self._outer: list[tuple[bool, Any]] = []
+
+    def __enter__(self) -> None:
+        self._outer.append(config._override(self._name, self._value, True))
+
+    def __exit__(self, *exc_info: object) -> None:
+        present, value = self._outer.pop()
+        config._override(self._name, value, present)
+
+
+_REQUIRED = object()
+
+
+class Setting:
+    """The callable face of one flag: `with setting(value): ...`, `setting.value`, `setting.set_global(v)`."""
+
+    def __init__(self, name: str, default: Any = _REQUIRED):
+        self.flag = BY_NAME[name]
+        self._default = default
+        self.__doc__ = f"Context manager for this thread: {self.flag.doc} (flag {name})"
+
+    def __call__(self, new_val: Any = _REQUIRED) -> Override:
+        if new_val is _REQUIRED:
+            new_val = self._default
+        if new_val is _REQUIRED:
+            raise TypeError(f"{self.flag.stem}() needs the value to hold inside the block")
+        return Override(self.flag.name, self.flag.convert(new_val))
+
+    @property
+    def value(self) -> Any:
+        """The value in this thread."""
+        return config.__dict__[self.flag.name]
+
+    def set_global(self, value: Any) -> None:
+        """As `config.update`."""
+        config.update(self.flag.name, value)
+
+    def set_local(self, value: Any) -> None:
+        """Override the value in this thread from here on."""
+        config._override(self.flag.name, self.flag.convert(value), True)
+
+    def clear_local(self) -> None:
+        """End this thread's override."""
+        config._override(self.flag.name, None, False)
+
+    def __repr__(self) -> str:
+        return f"<{self.flag.name}={self.value!r}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"a setting has no truth value: write config.{self.flag.name}, or use it as a context manager")
+
+
+enable_x64 = Setting("jax_enable_x64", True)
+numpy_rank_promotion = Setting("jax_numpy_rank_promotion")
+numpy_dtype_promotion = Setting("jax_numpy_dtype_promotion")
+default_matmul_precision = Setting("jax_default_matmul_precision")
+default_prng_impl = Setting("jax_default_prng_impl")
+threefry_partitionable = Setting("jax_threefry_partitionable", True)
+enable_custom_prng = Setting("jax_enable_custom_prng", True)
+softmax_custom_jvp = Setting("jax_softmax_custom_jvp", True)
+default_device = Setting("jax_default_device")
+disable_jit = Setting("jax_disable_jit", True)
+transfer_guard = Setting("jax_transfer_guard")
+debug_nans = Setting("jax_debug_nans", True)
+debug_infs = Setting("jax_debug_infs", True)
+debug_key_reuse = Setting("jax_debug_key_reuse", True)
+check_tracer_leaks = Setting("jax_check_tracer_leaks", True)
+checking_leaks = check_tracer_leaks
+enable_checks = Setting("jax_enable_checks", True)
+no_tracing = Setting("jax_no_tracing", True)
+log_compiles = Setting("jax_log_compiles", True)
+explain_cache_misses = Setting("jax_explain_cache_misses", True)
+traceback_filtering = Setting("jax_traceback_filtering")

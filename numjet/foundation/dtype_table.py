@@ -1,0 +1,228 @@
+"""The dtypes that arrays may have, what they are called, and which classes they belong to.
+
+NumPy's own numbers, the small ones of `ml_dtypes`, and two that carry no ordinary number: `float0`, the
+tangent of things that have no derivative, and the dtype of random keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from numjet.foundation.config import config
+
+DType = np.dtype
+
+
+class extended(np.generic):
+    """Abstract class of dtypes whose elements are opaque; for `issubdtype`."""
+
+
+class prng_key(extended):
+    """Abstract class of dtypes of random keys; for `issubdtype`."""
+
+
+float0: DType = np.dtype([("float0", np.void, 0)])
+
+# One key is one opaque element of 8 bytes, so that NumPy indexes and copies keys whole.
+key_dtype: DType = np.dtype([("fry", np.uint32, (2,))])
+
+bool_: DType = np.dtype(np.bool_)
+int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
+int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
+uint2, uint4 = np.dtype(ml_dtypes.uint2), np.dtype(ml_dtypes.uint4)
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+float4_e2m1fn: DType = np.dtype(ml_dtypes.float4_e2m1fn)
+float8_e3m4: DType = np.dtype(ml_dtypes.float8_e3m4)
+float8_e4m3: DType = np.dtype(ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz: DType = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn: DType = np.dtype(ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz: DType = np.dtype(ml_dtypes.float8_e4m3fnuz)
+float8_e5m2: DType = np.dtype(ml_dtypes.float8_e5m2)
+float8_e5m2fnuz: DType = np.dtype(ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: DType = np.dtype(ml_dtypes.float8_e8m0fnu)
+bfloat16: DType = np.dtype(ml_dtypes.bfloat16)
+float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+SIGNED: tuple[DType, ...] = (int2, int4, int8, int16, int32, int64)
+UNSIGNED: tuple[DType, ...] = (uint2, uint4, uint8, uint16, uint32, uint64)
+FLOAT8: tuple[DType, ...] = (
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+)
+SMALL_FLOATS: tuple[DType, ...] = (float4_e2m1fn, *FLOAT8)
+FLOATING: tuple[DType, ...] = (*SMALL_FLOATS, bfloat16, float16, float32, float64)
+COMPLEX: tuple[DType, ...] = (complex64, complex128)
+INTEGRAL: tuple[DType, ...] = (*SIGNED, *UNSIGNED)
+INEXACT: tuple[DType, ...] = (*FLOATING, *COMPLEX)
+NUMERIC: tuple[DType, ...] = (*INTEGRAL, *INEXACT)
+ALL: tuple[DType, ...] = (bool_, *NUMERIC)
+INEXACT_SET, NUMBER_SET = frozenset(INEXACT), frozenset(ALL)
+
+_ABSTRACT: dict[DType, type] = {
+    **dict.fromkeys(SIGNED, np.signedinteger),
+    **dict.fromkeys(UNSIGNED, np.unsignedinteger),
+    **dict.fromkeys(FLOATING, np.floating),
+    **dict.fromkeys(COMPLEX, np.complexfloating),
+    bool_: np.bool_,
+}
+
+_KIND_LETTERS: dict[DType, str] = {
+    **dict.fromkeys(SIGNED, "i"),
+    **dict.fromkeys(UNSIGNED, "u"),
+    **dict.fromkeys(FLOATING, "f"),
+    **dict.fromkeys(COMPLEX, "c"),
+    bool_: "b",
+}
+_ABSTRACT_CLASSES = frozenset(
+    (
+        np.generic,
+        np.number,
+        np.integer,
+        np.signedinteger,
+        np.unsignedinteger,
+        np.inexact,
+        np.floating,
+        np.complexfloating,
+        np.flexible,
+        np.character,
+        extended,
+        prng_key,
+    )
+)
+
+# The dtype a Python scalar has by itself, before 64 bits are cut.
+PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+NARROW: dict[DType, DType] = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
+
+_SHORT_NAMES: dict[DType, str] = {
+    bool_: "bool",
+    bfloat16: "bf16",
+    float0: "float0",
+    key_dtype: "key<fry>",
+    **{dtype: f"i{dtype.name[3:]}" for dtype in SIGNED},
+    **{dtype: f"u{dtype.name[4:]}" for dtype in UNSIGNED},
+    **{dtype: f"f{dtype.name[5:]}" for dtype in FLOATING if dtype is not bfloat16},
+    **{dtype: f"c{dtype.name[7:]}" for dtype in COMPLEX},
+}
+_BY_SHORT_NAME: dict[str, DType] = {name: dtype for dtype, name in _SHORT_NAMES.items()}
+_BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 4}
+
+
+def as_dtype(x: Any) -> DType:
+    """The dtype that `x` names: a dtype, its name, a scalar class, a Python scalar class, or an object with `.dtype`.
+
+    Foreign byte orders become the machine's. Nothing is cut to 32 bits here. TypeError when `x` names no dtype.
+
+    >>> as_dtype("bfloat16").name, as_dtype(int).name
+    ('bfloat16', 'int64')
+    """
+    if isinstance(x, np.dtype):
+        return x if x.isnative else x.newbyteorder("=")
+    if isinstance(x, type):
+        return PYTHON_SCALARS.get(x) or _of_class(x)
+    inner = getattr(x, "dtype", None)
+    found: DType = inner if isinstance(inner, np.dtype) else np.dtype(x)
+    return found if found.isnative else found.newbyteorder("=")
+
+
+def _of_class(cls: type) -> DType:
+    # On NumPy's own classes `dtype` is a descriptor of their instances, not the class's dtype.
+    inner = getattr(cls, "dtype", None)
+    return inner if isinstance(inner, np.dtype) else np.dtype(cls)
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> DType:
+    """The dtype that arrays get when `dtype` is asked for: 64 bits become 32 unless `jax_enable_x64` is set.
+
+    Raises TypeError when `dtype` names none, ValueError for key dtypes where `allow_extended_dtype` is False.
+
+    >>> canonicalize_dtype("float64").name, canonicalize_dtype(int).name
+    ('float32', 'int32')
+    """
+    found = as_dtype(dtype)
+    if found == key_dtype and not allow_extended_dtype:
+        raise ValueError(f"expected a dtype of numbers, got {short_name(found)}")
+    return found if config.x64 else NARROW.get(found, found)
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether the elements are opaque: random keys."""
+    return as_dtype(dtype) == key_dtype
+
+
+def is_array_dtype(dtype: DType) -> bool:
+    """Whether arrays can have this dtype."""
+    return dtype in _SHORT_NAMES
+
+
+def kind(dtype: Any) -> str:
+    """One letter, as `numpy.dtype.kind`, right for the small numbers too: b, i, u, f, c; V for keys and float0.
+
+    >>> kind("int8"), kind("int4"), kind("bfloat16"), kind(key_dtype)
+    ('i', 'i', 'f', 'V')
+    """
+    return _KIND_LETTERS.get(as_dtype(dtype), "V")
+
+
+def short_name(dtype: Any) -> str:
+    """The name that printed programs use.
+
+    >>> short_name("float32"), short_name(np.uint8), short_name(key_dtype), short_name(float8_e4m3fn)
+    ('f32', 'u8', 'key<fry>', 'f8_e4m3fn')
+    """
+    found = as_dtype(dtype)
+    return _SHORT_NAMES.get(found) or found.name
+
+
+def long_name(dtype: Any) -> str:
+    """The name that messages use: NumPy's, and `key<fry>` and `float0` for the two that have none there."""
+    found = as_dtype(dtype)
+    return short_name(found) if found.fields else found.name
+
+
+def from_short_name(name: str) -> DType:
+    """The dtype that a printed program means by `name`; ValueError when none."""
+    try:
+        return _BY_SHORT_NAME[name]
+    except KeyError:
+        raise ValueError(f"{name!r} is no dtype of a printed program; those are {sorted(_BY_SHORT_NAME)}") from None
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Bits of one element as information, which for 2- and 4-bit numbers is less than they occupy.
+
+    >>> itemsize_bits("float32"), itemsize_bits("int4")
+    (32, 4)
+    """
+    found = as_dtype(dtype)
+    return _BITS.get(found) or 8 * found.itemsize
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """`numpy.issubdtype` that knows the small numbers and the classes `extended` and `prng_key`.
+
+    `a` and `b` are dtypes, their names, or abstract classes such as `numpy.floating`.
+
+    >>> issubdtype("bfloat16", np.floating), issubdtype(key_dtype, prng_key)
+    (True, True)
+    """
+    target = b if isinstance(b, type) and issubclass(b, np.generic) else as_dtype(b)
+    if isinstance(a, type) and a in _ABSTRACT_CLASSES:
+        return isinstance(target, type) and issubclass(a, target)
+    found = as_dtype(a)
+    if not isinstance(target, type):
+        return found == target
+    if found == key_dtype:
+        return issubclass(prng_key, target)
+    return issubclass(found.type, target) or issubclass(_ABSTRACT.get(found, found.type), target)

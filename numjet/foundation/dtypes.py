@@ -1,0 +1,317 @@
+"""Everything about dtypes: the table, promotion, checks of what users ask for, and what is known of one dtype."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from numjet.foundation import source
+from numjet.foundation.config import config
+from numjet.foundation.dtype_table import (
+    ALL,
+    COMPLEX,
+    FLOAT8,
+    FLOATING,
+    INEXACT,
+    INTEGRAL,
+    NARROW,
+    NUMERIC,
+    PYTHON_SCALARS,
+    SIGNED,
+    SMALL_FLOATS,
+    UNSIGNED,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    canonicalize_dtype,
+    complex64,
+    complex128,
+    extended,
+    float0,
+    float4_e2m1fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    from_short_name,
+    int2,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_array_dtype,
+    is_extended,
+    issubdtype,
+    itemsize_bits,
+    key_dtype,
+    kind,
+    long_name,
+    prng_key,
+    short_name,
+    uint2,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from numjet.foundation.errors import TypePromotionError
+from numjet.foundation.promotion import (
+    lattice_result_type,
+    promote_types,
+    result_type,
+    result_type_and_weakness,
+    to_complex_dtype,
+    to_floating_dtype,
+    to_inexact_dtype,
+    to_numeric_dtype,
+)
+
+__all__ = [
+    "ALL",
+    "COMPLEX",
+    "FLOAT8",
+    "FLOATING",
+    "INEXACT",
+    "INTEGRAL",
+    "NARROW",
+    "NUMERIC",
+    "PYTHON_SCALARS",
+    "SIGNED",
+    "SMALL_FLOATS",
+    "UNSIGNED",
+    "DType",
+    "TypePromotionError",
+    "as_dtype",
+    "bfloat16",
+    "bool_",
+    "canonicalize_dtype",
+    "check_int_fits",
+    "check_user_dtype",
+    "complex64",
+    "complex128",
+    "dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "float4_e2m1fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "from_short_name",
+    "iinfo",
+    "int2",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_array_dtype",
+    "is_extended",
+    "is_python_scalar",
+    "is_weakly_typed",
+    "isdtype",
+    "issubdtype",
+    "itemsize_bits",
+    "key_dtype",
+    "kind",
+    "lattice_result_type",
+    "long_name",
+    "prng_key",
+    "promote_types",
+    "python_scalar_dtype",
+    "result_type",
+    "result_type_and_weakness",
+    "scalar_type_of",
+    "short_name",
+    "to_complex_dtype",
+    "to_floating_dtype",
+    "to_inexact_dtype",
+    "to_numeric_dtype",
+    "uint2",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+finfo = ml_dtypes.finfo
+
+_WEAK_CLASSES = frozenset((int, float, complex))
+
+
+def iinfo(int_type: Any) -> Any:
+    """Limits of an integer dtype: `.min`, `.max`, `.bits`, `.dtype`; ValueError for others.
+
+    >>> iinfo("int4").max, iinfo("int32").min
+    (7, -2147483648)
+    """
+    found = as_dtype(int_type)
+    if found not in INTEGRAL:
+        raise ValueError(f"expected an integer dtype, got {long_name(found)}")
+    return ml_dtypes.iinfo(found)
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether `x` is a Python number, not an array and not one of NumPy's scalars."""
+    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
+
+
+def is_weakly_typed(x: Any) -> bool:
+    """Whether `x` takes the dtype of what it meets: Python numbers except bool, and what has a true `weak_type`.
+
+    >>> is_weakly_typed(1), is_weakly_typed(True), is_weakly_typed(np.float64(1))
+    (True, False, False)
+    """
+    if type(x) in _WEAK_CLASSES:
+        return True
+    weak = getattr(x, "weak_type", None)
+    return bool(weak) if weak is not None else is_python_scalar(x) and not isinstance(x, bool)
+
+
+def python_scalar_dtype(scalar: Any) -> DType:
+    """The dtype that a Python number, or its class, has by itself: int32, float32, ...; 64 bits with x64.
+
+    >>> python_scalar_dtype(float).name, python_scalar_dtype(3).name
+    ('float32', 'int32')
+    """
+    cls = scalar if isinstance(scalar, type) else type(scalar)
+    for base in (bool, int, float, complex):
+        if issubclass(cls, base):
+            return canonicalize_dtype(PYTHON_SCALARS[base])
+    raise TypeError(f"expected a bool, int, float or complex, got {scalar!r} of type {cls.__name__}")
+
+
+def dtype(x: Any, *, canonicalize: bool = False) -> DType:
+    """The dtype of a value, or the dtype that `x` names; with `canonicalize`, the one an array of it gets.
+
+    >>> dtype(1.0).name, dtype(1.0, canonicalize=True).name, dtype(np.int8(1)).name
+    ('float64', 'float32', 'int8')
+    """
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        found = next(PYTHON_SCALARS[base] for base in (bool, int, float, complex) if isinstance(x, base))
+    else:
+        found = as_dtype(x)
+    return canonicalize_dtype(found) if canonicalize else found
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python class of numbers like `x`: bool, int, float or complex; TypeError for others.
+
+    >>> scalar_type_of("bfloat16"), scalar_type_of(np.uint8(3))
+    (<class 'float'>, <class 'int'>)
+    """
+    found = dtype(x)
+    for abstract, scalar in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.complexfloating, complex)):
+        if issubdtype(found, abstract):
+            return scalar
+    raise TypeError(f"expected numbers, got dtype {long_name(found)}")
+
+
+_KINDS: dict[str, tuple[DType, ...]] = {
+    "bool": (bool_,),
+    "signed integer": SIGNED,
+    "unsigned integer": UNSIGNED,
+    "integral": INTEGRAL,
+    "real floating": FLOATING,
+    "complex floating": COMPLEX,
+    "numeric": NUMERIC,
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether `dtype` is of `kind`: a kind's name as in the array API standard, a dtype, or a tuple of these.
+
+    Raises ValueError for an unknown name, TypeError for anything that is neither.
+
+    >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "int8"))
+    (True, True)
+    """
+    found = as_dtype(dtype)
+    return any(found in _members(one) for one in (kind if isinstance(kind, tuple) else (kind,)))
+
+
+def _members(kind: Any) -> tuple[DType, ...]:
+    if isinstance(kind, str) and kind in _KINDS:
+        return _KINDS[kind]
+    try:
+        return (as_dtype(kind),)
+    except TypeError:
+        if not isinstance(kind, str):
+            raise TypeError(f"expected a kind's name, a dtype, or a tuple of these, got {kind!r}") from None
+        raise ValueError(f"Unrecognized kind {kind!r}: expected one of {list(_KINDS)} or a dtype") from None
+
+
+def check_user_dtype(dtype: Any, what: str) -> DType:
+    """The dtype that the function `what` uses where its caller asked for `dtype`.
+
+    Python's `int`, `float` and `complex` ask for the default width. An explicit 64-bit dtype warns and becomes
+    32-bit when `jax_enable_x64` is off. Raises TypeError for what arrays cannot hold.
+
+    >>> check_user_dtype(float, "zeros").name
+    'float32'
+    """
+    if isinstance(dtype, np.dtype) and dtype in _AS_ASKED:
+        return dtype
+    found = as_dtype(dtype)
+    if not is_array_dtype(found):
+        raise TypeError(
+            f"dtype {dtype!r} requested in {what} is not one that arrays can have: expected bool, integers, floats, "
+            "complex numbers or random keys"
+        )
+    cut = canonicalize_dtype(found)
+    if cut != found and not (isinstance(dtype, type) and dtype in _WEAK_CLASSES):
+        warnings.warn(_cut_text(found, cut, what), UserWarning, stacklevel=source.user_stacklevel())
+    return cut
+
+
+_AS_ASKED = frozenset((*ALL, float0, key_dtype)) - frozenset(NARROW)
+
+
+def _cut_text(asked: DType, got: DType, what: str) -> str:
+    return (
+        f"Explicitly requested dtype {asked.name} requested in {what} is not available, and will be truncated to "
+        f"dtype {got.name}. To have 64-bit dtypes, call config.update('jax_enable_x64', True) at the program's start "
+        "or set the environment variable JAX_ENABLE_X64=1."
+    )
+
+
+_LIMITS: dict[DType, tuple[int, int]] = {
+    found: (int(ml_dtypes.iinfo(found).min), int(ml_dtypes.iinfo(found).max)) for found in INTEGRAL
+}
+
+
+def check_int_fits(value: int, dtype: Any) -> None:
+    """Raise OverflowError when integer dtype `dtype` cannot hold the Python integer `value`; floats hold any.
+
+    >>> check_int_fits(300, "int8")
+    Traceback (most recent call last):
+    OverflowError: Python integer 300 out of bounds for int8
+    """
+    found = as_dtype(dtype)
+    limits = _LIMITS.get(found)
+    if limits is None or limits[0] <= value <= limits[1]:
+        return
+    wider = " (64-bit integers need jax_enable_x64)" if found in (int32, uint32) and not config.x64 else ""
+    raise OverflowError(f"Python integer {value} out of bounds for {found.name}{wider}")

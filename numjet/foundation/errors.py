@@ -1,0 +1,222 @@
+"""The errors that users meet, under the names and with the bases they know from JAX.
+
+Errors about traced values are built from the traced value: anything with `.aval`, and optionally a method
+`_origin_text()` that tells which argument it depends on. Every text says what happened, which value and
+where, and shows the wrong and the right way to write it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def describe(tracer: Any) -> str:
+    """`traced array of type float32[3]`, from whatever has an aval."""
+    aval = getattr(tracer, "aval", None)
+    return f"traced array of type {_type_text(aval)}" if aval is not None else f"value {tracer!r}"
+
+
+def _type_text(aval: Any) -> str:
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    if shape is None or dtype is None:
+        return str(aval)
+    return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, shape))}]"
+
+
+def origin(tracer: Any) -> str:
+    """Why the value is unknown while tracing: the tracer's own account, or the general one."""
+    tell = getattr(tracer, "_origin_text", "")
+    text = tell() if callable(tell) else tell
+    return (text or "Its value is not known while the function is traced, only its shape and dtype").rstrip(".") + "."
+
+
+def compose(*parts: str) -> str:
+    """A message's paragraphs, without the empty ones."""
+    return "\n\n".join(part.strip("\n") for part in parts if part and part.strip())
+
+
+def snippet(wrong: str, right: str) -> str:
+    """Two pieces of code, the one that fails and the one that works."""
+
+    def indent(text: str) -> str:
+        return "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
+
+    return f"Instead of\n\n{indent(wrong)}\n\nwrite\n\n{indent(right)}"
+
+
+class JAXTypeError(TypeError):
+    """A TypeError about traced values."""
+
+
+class JAXIndexError(IndexError):
+    """An IndexError about traced values."""
+
+
+class ConcretizationTypeError(JAXTypeError):
+    """A traced value was used where Python needs a number: `float(x)`, a shape, a static argument.
+
+    Args:
+      tracer: the traced value.
+      context: what needed the number, as a sentence.
+    """
+
+    def __init__(self, tracer: Any, context: str = ""):
+        super().__init__(
+            compose(
+                f"A concrete value is needed here, but a {describe(tracer)} was given.",
+                context,
+                origin(tracer),
+                "Remedies: mark the argument as static (`static_argnums` or `static_argnames` of jit), compute "
+                "with arrays all the way (`x.astype(int)` instead of `int(x)`), or do this part outside of the "
+                "transformed function.",
+            )
+        )
+
+
+_BOOL_REMEDIES = """\
+Remedies, the first that fits:
+  - choose between two values:      jnp.where(condition, a, b)   (numjet.numpy.where)
+  - choose between two computations: lax.cond(condition, true_fun, false_fun, *operands)
+  - loop until a condition fails:   lax.while_loop(cond_fun, body_fun, init)
+  - `and`, `or`, `not` on arrays:   jnp.logical_and, jnp.logical_or, jnp.logical_not  (or &, |, ~)
+  - the condition depends only on settings: make that argument static,
+    jit(f, static_argnums=...) or jit(f, static_argnames=...)"""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value decided a Python branch: `if x > 0`, `while`, `and`, `assert`, `bool(x)`."""
+
+    def __init__(self, tracer: Any):
+        JAXTypeError.__init__(
+            self,
+            compose(
+                f"Python cannot branch on a {describe(tracer)}: its truth value is not known yet.",
+                origin(tracer),
+                _BOOL_REMEDIES,
+                snippet("if x > 0:\n    y = a\nelse:\n    y = b", "y = jnp.where(x > 0, a, b)"),
+            ),
+        )
+
+
+class TracerArrayConversionError(JAXTypeError):
+    """A traced value was handed to NumPy, which needs numbers: `numpy.sin(x)`, `numpy.asarray(x)`."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            compose(
+                f"__array__() was called on a {describe(tracer)}: NumPy needs the numbers, and there are none yet.",
+                origin(tracer),
+                "Remedies: call the function of the same name in numjet.numpy; when the argument decides a shape "
+                "or an index that must be known, make it static (`static_argnums` of jit); a function that only "
+                "exists for NumPy arrays goes through `pure_callback`. Indexing a NumPy array with a traced value "
+                "fails the same way: make it an array first, `jnp.asarray(table)[i]`.",
+                snippet("import numpy as np\ny = np.sin(x)", "import numjet.numpy as jnp\ny = jnp.sin(x)"),
+            )
+        )
+
+
+class TracerIntegerConversionError(JAXTypeError):
+    """A traced value was used as a Python integer: as a list's index, in `range`, in a shape."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            compose(
+                f"__index__() was called on a {describe(tracer)}: Python needs the integer itself.",
+                origin(tracer),
+                "Remedies: to index a list or NumPy array, make it an array first; to repeat, use lax.fori_loop; "
+                "where the integer decides a shape, make the argument static (`static_argnums` of jit).",
+                snippet(
+                    "y = [a, b, c][i]\nfor _ in range(n): x = step(x)",
+                    "y = jnp.stack([a, b, c])[i]\nx = lax.fori_loop(0, n, lambda _, x: step(x), x)",
+                ),
+            )
+        )
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean array was used as an index, so that the result's size is not known."""
+
+    def __init__(self, tracer: Any):
+        super().__init__(
+            compose(
+                f"A {describe(tracer)} cannot be used as a boolean index: how many elements it selects, "
+                "and so the shape of the result, is not known yet.",
+                origin(tracer),
+                "Remedies: keep the shape and blank the others out with the three-argument `jnp.where`; give a size, "
+                "`jnp.nonzero(mask, size=n, fill_value=...)`; assign with `x.at[mask].set(value)`; or pass "
+                "`where=mask` to a reduction.",
+                snippet("total = x[x > 0].sum()", "total = jnp.where(x > 0, x, 0).sum()"),
+            )
+        )
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A traced value outlived the function it belongs to, through a global, a closure or an attribute.
+
+    Args:
+      tracer: the value, or the whole text as a str.
+      created: where the value was made, for example "file.py:12 (f)".
+      traced: the function that was being traced, in the same form.
+    """
+
+    def __init__(self, tracer: Any, created: str = "", traced: str = ""):
+        if isinstance(tracer, str):
+            super().__init__(tracer)
+            return
+        where = f"It was made at {created}" if created else ""
+        while_tracing = f"while {traced} was being traced" if traced else ""
+        place = " ".join(part for part in (where or ("It was made" if while_tracing else ""), while_tracing) if part)
+        super().__init__(
+            compose(
+                f"A {describe(tracer)} leaked out of the function it belongs to.",
+                place + "." if place else "",
+                "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
+                "is a placeholder, not a number. Return every value that is needed outside. To find the leak, run "
+                "within `checking_leaks()` or with JAX_CHECK_TRACER_LEAKS=1.",
+                snippet(
+                    "log = []\n@jit\ndef f(x):\n    log.append(x)\n    return x + 1",
+                    "@jit\ndef f(x):\n    return x + 1, x",
+                ),
+            )
+        )
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice, so that two draws are not independent."""
+
+
+class JaxprTypeError(TypeError):
+    """A program's types do not fit together."""
+
+
+class JaxRuntimeError(RuntimeError):
+    """A compiled program or a device failed while running."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A comparison of symbolic dimensions has no answer that holds for all sizes."""
+
+
+class TypePromotionError(ValueError):
+    """Two dtypes have no common dtype that one may silently convert to."""
+
+
+__all__ = [
+    "ConcretizationTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+    "compose",
+    "describe",
+    "origin",
+    "snippet",
+]

@@ -1,0 +1,177 @@
+"""One stream of what happens inside: spans of time, counters, and reasons of cache misses.
+
+Counters always count (tests assert on them); spans and reasons cost a truth test while nobody listens.
+
+>>> count("demo.calls")
+>>> counters()["demo.calls"]
+1
+>>> seen = []
+>>> with subscribe(seen.append):
+...     with span("demo", name="f"):
+...         pass
+>>> seen[0].kind, seen[0].name, seen[0].data["name"]
+('span', 'demo', 'f')
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from numjet.foundation.config import config
+
+_logger = logging.getLogger("numjet")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened.
+
+    kind is "span", "miss" or "message"; seconds is a span's duration; start is `time.perf_counter()` there.
+    """
+
+    kind: str
+    name: str
+    start: float
+    seconds: float = 0.0
+    data: dict[str, Any] = field(default_factory=dict)
+    thread: int = field(default_factory=threading.get_ident)
+
+
+Listener = Callable[[Event], Any]
+
+_listeners: tuple[Listener, ...] = ()
+_listeners_lock = threading.Lock()
+_counters: dict[str, int] = {}
+_counters_lock = threading.Lock()
+
+
+class Subscription:
+    """Ends with `close()`, or with the `with` block it is used in."""
+
+    def __init__(self, listener: Listener):
+        self._listener: Listener | None = listener
+
+    def close(self) -> None:
+        """Stop listening; more than once is fine."""
+        global _listeners
+        with _listeners_lock:
+            if self._listener is not None:
+                remaining = list(_listeners)
+                remaining.remove(self._listener)
+                _listeners = tuple(remaining)
+                self._listener = None
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def subscribe(listener: Listener) -> Subscription:
+    """Call `listener(event)` for every event from now on, in the thread where it happens."""
+    global _listeners
+    with _listeners_lock:
+        _listeners = (*_listeners, listener)
+    return Subscription(listener)
+
+
+def listening() -> bool:
+    """Whether anybody listens; ask before putting costly data together."""
+    return bool(_listeners)
+
+
+def _send(event: Event) -> None:
+    for listener in _listeners:
+        listener(event)
+
+
+def count(name: str, n: int = 1) -> None:
+    """Add `n` to counter `name`."""
+    with _counters_lock:
+        _counters[name] = _counters.get(name, 0) + n
+
+
+def counters() -> dict[str, int]:
+    """A copy of all counters."""
+    with _counters_lock:
+        return dict(_counters)
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[dict[str, int]]:
+    """Yields a dictionary that holds, after the block, by how much each counter grew in it (zeros left out).
+
+    >>> with counting() as grown:
+    ...     count("demo.steps", 2)
+    >>> grown
+    {'demo.steps': 2}
+    """
+    before = counters()
+    grown: dict[str, int] = {}
+    try:
+        yield grown
+    finally:
+        grown.update((name, n - before.get(name, 0)) for name, n in counters().items() if n != before.get(name, 0))
+
+
+class _Span:
+    __slots__ = ("_data", "_name", "_start")
+
+    def __init__(self, span_name: str, data: dict[str, Any]):
+        self._name = span_name
+        self._data = data
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        seconds = time.perf_counter() - self._start
+        data = self._data if kind is None else {**self._data, "error": kind.__name__}
+        _send(Event("span", self._name, self._start, seconds, data))
+
+
+class _NoSpan:
+    __slots__ = ()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+
+_NO_SPAN = _NoSpan()
+
+
+def span(span_name: str, /, **data: Any) -> _Span | _NoSpan:
+    """Context manager: tell the listeners how long the block took, with `data`. Nearly free without listeners."""
+    return _Span(span_name, data) if _listeners else _NO_SPAN
+
+
+def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
+    """Cache `cache` had no entry. `reason` is called for the text only when somebody wants to know.
+
+    It goes to the listeners, and to the log when `jax_explain_cache_misses` is set.
+    """
+    explain = config.explain_cache_misses
+    if not explain and not _listeners:
+        return
+    why = reason()
+    if explain:
+        _logger.warning("%s: cache miss: %s", cache, why)
+    if _listeners:
+        _send(Event("miss", cache, time.perf_counter(), 0.0, {"reason": why, **data}))
+
+
+def compiled(what: str, seconds: float, **data: Any) -> None:
+    """A program was compiled: a message to the listeners, and to the log when `jax_log_compiles` is set."""
+    if config.log_compiles:
+        _logger.warning("compiled %s in %.4f s", what, seconds)
+    if _listeners:
+        _send(Event("message", "compiled", time.perf_counter(), seconds, {"what": what, **data}))

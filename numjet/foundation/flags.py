@@ -1,0 +1,211 @@
+"""The table of configuration flags: name, accepted values, default, meaning.
+
+Adding a flag means adding one row here; `config.py` gives it its environment variables, its
+attribute, its context manager's machinery and its place in the trace token.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+_TRUE = frozenset(("1", "y", "yes", "t", "true", "on"))
+_FALSE = frozenset(("0", "n", "no", "f", "false", "off", ""))
+
+
+def parse_bool(value: Any) -> bool:
+    """`True`/`False`, 0/1, or the words that shells use for them."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.strip().lower() in _TRUE:
+        return True
+    if isinstance(value, str) and value.strip().lower() in _FALSE:
+        return False
+    raise ValueError(f"expected a bool, got {value!r} of type {type(value).__name__}")
+
+
+def parse_int(value: Any) -> int:
+    """An integer, or its decimal text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return int(value)
+    raise ValueError(f"expected an int, got {value!r} of type {type(value).__name__}")
+
+
+def parse_float(value: Any) -> float:
+    """A number, or its text."""
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(f"expected a number, got {value!r} of type {type(value).__name__}")
+
+
+def parse_str(value: Any) -> str:
+    """Text; paths are accepted as text."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "__fspath__"):
+        return str(value.__fspath__())
+    raise ValueError(f"expected a str, got {value!r} of type {type(value).__name__}")
+
+
+def parse_device(value: Any) -> Any:
+    """A device object, or a platform's name; which devices exist is the runtime's knowledge."""
+    if isinstance(value, str) or hasattr(value, "platform"):
+        return value
+    raise ValueError(
+        "expected a Device object (for example `devices('cpu')[0]`) or a platform name such as 'cpu', "
+        f"got {value!r} of type {type(value).__name__}"
+    )
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """A parser that accepts exactly `choices`."""
+
+    def parse(value: Any) -> str:
+        if value in choices:
+            return value
+        raise ValueError(f"expected one of {list(choices)}, got {value!r} of type {type(value).__name__}")
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag: how values are read, what holds when nobody sets it, and whether programs depend on it."""
+
+    name: str
+    parse: Callable[[Any], Any]
+    default: Any
+    doc: str
+    traces: bool = False  # part of the trace token: another value can give another program
+    optional: bool = False  # None is a value, too
+
+    @property
+    def stem(self) -> str:
+        """The name without its prefix: `enable_x64`, `num_threads`."""
+        return self.name.split("_", 1)[1]
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """Environment variables that set it; the first one present wins."""
+        stem = self.stem.upper()
+        own = (f"NUMJET_{stem}",)
+        return own if self.name.startswith("numjet_") else (*own, f"JAX_{stem}")
+
+    def convert(self, value: Any) -> Any:
+        """The value to store, or ValueError."""
+        if value is None and self.optional:
+            return None
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            raise ValueError(f"flag {self.name}: {error}") from None
+
+
+MATMUL_PRECISIONS = ("default", "high", "highest", "bfloat16", "tensorfloat32", "float32")
+_DOT_ALGORITHMS = (
+    "ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM "
+    "F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
+    "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+).split()
+_FILTERS = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+
+
+def _traced(name: str, parse: Callable[[Any], Any], default: Any, doc: str, optional: bool = False) -> Flag:
+    return Flag(name, parse, default, doc, traces=True, optional=optional)
+
+
+FLAGS: tuple[Flag, ...] = (
+    # numbers
+    _traced("jax_enable_x64", parse_bool, False, "64-bit dtypes; off, they become their 32-bit counterparts."),
+    _traced(
+        "jax_numpy_rank_promotion",
+        one_of("allow", "warn", "raise"),
+        "allow",
+        "What happens when operands of different rank broadcast.",
+    ),
+    _traced(
+        "jax_numpy_dtype_promotion",
+        one_of("standard", "strict"),
+        "standard",
+        "strict: only Python scalars promote without a cast.",
+    ),
+    _traced(
+        "jax_default_matmul_precision",
+        one_of(*MATMUL_PRECISIONS, *_DOT_ALGORITHMS),
+        None,
+        "Precision of products where the call names none.",
+        optional=True,
+    ),
+    _traced(
+        "jax_default_prng_impl",
+        one_of("threefry2x32", "rbg", "unsafe_rbg"),
+        "threefry2x32",
+        "Generator of keys whose implementation is not named.",
+    ),
+    _traced("jax_threefry_partitionable", parse_bool, True, "Random bits that do not depend on how arrays are split."),
+    _traced("jax_enable_custom_prng", parse_bool, False, "PRNGKey makes typed keys, as key does."),
+    _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
+    _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
+    # where and how programs run
+    _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
+    Flag("jax_platforms", parse_str, None, "Comma-separated machines to use, the first is the default.", optional=True),
+    Flag("jax_platform_name", parse_str, None, "One machine to use by default; jax_platforms is newer.", optional=True),
+    Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU shows itself as."),
+    Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run behind the caller's back."),
+    _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
+    Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),
+    # checks
+    _traced("jax_debug_nans", parse_bool, False, "Raise at the operation that makes a NaN."),
+    _traced("jax_debug_infs", parse_bool, False, "Raise at the operation that makes an infinity."),
+    _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
+    _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
+    _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
+    _traced("jax_no_tracing", parse_bool, False, "Raise when a function would be traced again."),
+    # what is told
+    Flag("jax_log_compiles", parse_bool, False, "Log every compilation."),
+    Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is traced again."),
+    Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
+    Flag("jax_pprint_use_color", parse_bool, True, "Colour programs printed to a terminal."),
+    # the compilation cache on disk
+    Flag("jax_compilation_cache_dir", parse_str, None, "Folder of the compilation cache.", optional=True),
+    Flag("jax_enable_compilation_cache", parse_bool, True, "Keep compiled programs on disk."),
+    Flag("jax_persistent_cache_min_compile_time_secs", parse_float, 0.0, "Cheaper programs are not kept on disk."),
+    Flag("jax_persistent_cache_min_entry_size_bytes", parse_int, 0, "Smaller programs are not kept on disk."),
+    Flag("jax_compilation_cache_max_size", parse_int, -1, "Bytes the cache may take; -1: no bound."),
+    Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Cache trouble raises instead of warning."),
+    # numjet's own
+    Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
+    Flag("numjet_num_threads", parse_int, None, "Threads of the CPU machine; none: one per core.", optional=True),
+    Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code; '0' switches it off.", optional=True),
+)
+
+BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}
+
+# Short names to read by; `enable_x64` itself names the context manager.
+SHORT: dict[str, str] = {
+    "x64": "jax_enable_x64",
+    "x64_enabled": "jax_enable_x64",
+    "rank_promotion": "jax_numpy_rank_promotion",
+    "dtype_promotion": "jax_numpy_dtype_promotion",
+    "matmul_precision": "jax_default_matmul_precision",
+    "checks": "jax_enable_checks",
+    "cache_dir": "jax_compilation_cache_dir",
+    **{flag.stem: flag.name for flag in FLAGS},
+}
+ALIASES: dict[str, tuple[str, ...]] = {
+    flag.name: (flag.name, *(short for short, full in SHORT.items() if full == flag.name)) for flag in FLAGS
+}
+
+
+def unknown(name: str, known: Iterable[str]) -> AttributeError:
+    """The error for a name that is no flag, with the nearest ones."""
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return AttributeError(f"Unrecognized config option: {name!r}.{hint} `config.values` lists all of them.")

@@ -1,0 +1,181 @@
+"""A document printer that breaks lines only where a group does not fit.
+
+Documents in Lindig's strict formulation of Wadler's algebra (P. Wadler, "A prettier printer", 2003;
+C. Lindig, "Strictly Pretty", 2000). A group is printed on one line when it fits into the width that is left,
+otherwise its own breaks become newlines while the groups inside it decide for themselves. Printing takes time
+linear in the document's size.
+
+>>> doc = bracket("f(", [text("first"), text("second")], ")")
+>>> print(render(doc, 40))
+f(first, second)
+>>> print(render(doc, 10))
+f(
+  first,
+  second
+)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class Doc:
+    """A document; `a + b` puts one behind the other."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Doc) -> Doc:
+        return concat((self, other))
+
+    def __str__(self) -> str:
+        return render(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text(Doc):
+    string: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Break(Doc):
+    flat: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Line(Doc):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Concat(Doc):
+    parts: tuple[Doc, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest(Doc):
+    indent: int
+    doc: Doc
+
+
+@dataclass(frozen=True, slots=True)
+class _Group(Doc):
+    doc: Doc
+
+
+_NOTHING = _Concat(())
+_HARD = _Line()
+
+
+def nothing() -> Doc:
+    """The empty document."""
+    return _NOTHING
+
+
+def text(string: str) -> Doc:
+    """`string` as it is; newlines in it become hard lines."""
+    if "\n" not in string:
+        return _Text(string)
+    return join(_HARD, [_Text(line) for line in string.split("\n")])
+
+
+def brk(flat: str = " ") -> Doc:
+    """A place to break: `flat` where the group fits on the line, a newline otherwise."""
+    return _Break(flat)
+
+
+def line() -> Doc:
+    """A newline always; the groups around it cannot be flat."""
+    return _HARD
+
+
+def concat(docs: Iterable[Doc]) -> Doc:
+    """One behind the other."""
+    return _Concat(tuple(docs))
+
+
+def nest(indent: int, doc: Doc) -> Doc:
+    """`doc` with the newlines in it indented by `indent` more."""
+    return _Nest(indent, doc)
+
+
+def group(doc: Doc) -> Doc:
+    """`doc` on one line if it fits."""
+    return _Group(doc)
+
+
+def join(separator: Doc, docs: Sequence[Doc]) -> Doc:
+    """`docs` with `separator` between them."""
+    parts: list[Doc] = []
+    for index, doc in enumerate(docs):
+        if index:
+            parts.append(separator)
+        parts.append(doc)
+    return concat(parts)
+
+
+def bracket(opening: str, docs: Sequence[Doc], closing: str, separator: str = ",", indent: int = 2) -> Doc:
+    """`docs` between brackets: all on one line, or one line each."""
+    body = join(concat((text(separator), brk())), docs)
+    return group(concat((text(opening), nest(indent, concat((brk(""), body))), brk(""), text(closing))))
+
+
+# What is still to print: (indentation, flat?, document), last first.
+_Item = tuple[int, bool, Doc]
+
+
+def _fits(room: int, todo: list[_Item], doc: Doc) -> bool:
+    """Whether `doc` printed flat, with what follows it up to the next newline, takes at most `room` columns."""
+    inner: list[_Item] = [(0, True, doc)]
+    outer = len(todo)
+    while room >= 0:
+        if inner:
+            indent, flat, now = inner.pop()
+        elif outer:
+            outer -= 1
+            indent, flat, now = todo[outer]
+        else:
+            return True
+        match now:
+            case _Text(string):
+                room -= len(string)
+            case _Break(string):
+                if not flat:
+                    return True
+                room -= len(string)
+            case _Line():
+                return not flat
+            case _Concat(parts):
+                inner.extend((indent, flat, part) for part in reversed(parts))
+            case _Nest(more, body):
+                inner.append((indent + more, flat, body))
+            case _Group(body):
+                inner.append((indent, flat, body))
+    return False
+
+
+def render(doc: Doc, width: int = 80) -> str:
+    """The document as text with lines of at most `width` columns, as far as its breaks allow."""
+    out: list[str] = []
+    column = 0
+    todo: list[_Item] = [(0, False, doc)]
+    while todo:
+        indent, flat, now = todo.pop()
+        match now:
+            case _Text(string):
+                out.append(string)
+                column += len(string)
+            case _Break(string) if flat:
+                out.append(string)
+                column += len(string)
+            case _Break() | _Line():
+                out.append("\n" + " " * indent)
+                column = indent
+            case _Concat(parts):
+                todo.extend((indent, flat, part) for part in reversed(parts))
+            case _Nest(more, body):
+                todo.append((indent + more, flat, body))
+            case _Group(body):
+                todo.append((indent, flat or _fits(width - column, todo, body), body))
+    return "\n".join(one.rstrip() for one in "".join(out).split("\n"))

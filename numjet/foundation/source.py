@@ -1,0 +1,277 @@
+"""Where in the user's code something happened: stack frames outside this package.
+
+Frames are found through `sys._getframe`; whether a frame is the package's own is remembered per code
+object, and a line number is worked out only when somebody reads it, so that looking is cheap enough to be
+done for every traced operation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numjet.foundation.config import config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_HIDDEN_PREFIXES: list[str] = [_PACKAGE, "<frozen "]
+_hidden: dict[str, bool] = {}  # by file name: those hash once, code objects anew each time
+
+
+def hide(folder: str) -> None:
+    """Count the files under `folder` as internal, too; for libraries built on this one."""
+    _HIDDEN_PREFIXES.append(os.path.join(os.path.abspath(folder), ""))
+    _hidden.clear()
+
+
+def _is_hidden(file: str) -> bool:
+    if len(_hidden) > 100_000:  # names made up in a loop must not pile up
+        _hidden.clear()
+    return _hidden.setdefault(file, file.startswith(tuple(_HIDDEN_PREFIXES)))
+
+
+def is_internal(code: types.CodeType) -> bool:
+    """Whether the code is the package's own."""
+    known = _hidden.get(code.co_filename)
+    return _is_hidden(code.co_filename) if known is None else known
+
+
+class Frame:
+    """One place in the user's code: `file`, `line`, `function`; compares by place."""
+
+    __slots__ = ("_last", "code")
+
+    def __init__(self, code: types.CodeType, last: int):
+        self.code = code
+        self._last = last
+
+    @property
+    def file(self) -> str:
+        """The file's path, as Python knows it."""
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        """The function's name with the classes and functions around it."""
+        return self.code.co_qualname if sys.version_info >= (3, 11) else self.code.co_name
+
+    @property
+    def line(self) -> int:
+        """The line that was running."""
+        for start, end, line in self.code.co_lines():
+            if start <= self._last < end and line is not None:
+                return line
+        return self.code.co_firstlineno
+
+    @property
+    def column(self) -> int | None:
+        """The column, from 0, where Python knows it."""
+        positions = list(self.code.co_positions())
+        index = self._last // 2  # instructions are two bytes
+        return positions[index][2] if 0 <= index < len(positions) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Frame) and self.code is other.code and self._last == other._last
+
+    def __hash__(self) -> int:
+        return hash((self.code.co_filename, self.code.co_firstlineno, self._last))
+
+    def __repr__(self) -> str:
+        return f"Frame({summarize(self)})"
+
+
+def user_frame() -> Frame | None:
+    """The innermost stack frame outside the package; None when there is none."""
+    frame: types.FrameType | None = sys._getframe(1)
+    hidden = _hidden
+    while frame is not None:
+        code = frame.f_code
+        known = hidden.get(code.co_filename)
+        if known is None:
+            known = _is_hidden(code.co_filename)
+        if not known:
+            return Frame(code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+def user_frames(limit: int = 20) -> tuple[Frame, ...]:
+    """The stack frames outside the package, innermost first."""
+    found: list[Frame] = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and len(found) < limit:
+        if not is_internal(frame.f_code):
+            found.append(Frame(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
+
+
+def user_stacklevel() -> int:
+    """The `stacklevel` for a `warnings.warn` in the calling function, so that it points at the user's line."""
+    frame: types.FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and is_internal(frame.f_code):
+        frame, level = frame.f_back, level + 1
+    return level if frame is not None else 2
+
+
+def summarize(frame: Frame | None) -> str:
+    """`file.py:12 (function)`, or `<unknown>`."""
+    if frame is None:
+        return "<unknown>"
+    return f"{os.path.basename(frame.file)}:{frame.line} ({frame.function})"
+
+
+def of_function(fun: Callable[..., Any]) -> str:
+    """Where a function was written: `f at file.py:12`; only its name where Python cannot tell."""
+    inner = fun
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    inner = getattr(inner, "__wrapped__", inner)
+    code = getattr(inner, "__code__", None)
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    return f"{name} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code is not None else name
+
+
+class _Scopes(threading.local):
+    names: tuple[str, ...] = ()
+
+
+_scopes = _Scopes()
+
+
+class named_scope(contextlib.ContextDecorator):
+    """Put `name` before the operations of a block in printed programs and profiles.
+
+    >>> with named_scope("layer1"):
+    ...     name_stack()
+    ('layer1',)
+    """
+
+    __slots__ = ("_name", "_outer")
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope expects a str, got {name!r} of type {type(name).__name__}")
+        self._name = name
+        self._outer: list[tuple[str, ...]] = []
+
+    def __enter__(self) -> None:
+        self._outer.append(_scopes.names)
+        _scopes.names = (*_scopes.names, self._name)
+
+    def __exit__(self, *exc_info: object) -> None:
+        _scopes.names = self._outer.pop()
+
+
+def name_stack() -> tuple[str, ...]:
+    """The names of the scopes this thread is in, outermost first."""
+    return _scopes.names
+
+
+class Source:
+    """What an equation remembers of its making: the user's frame and the names of the scopes around it."""
+
+    __slots__ = ("frame", "names")
+
+    def __init__(self, frame: Frame | None, names: tuple[str, ...] = ()):
+        self.frame = frame
+        self.names = names
+
+    def __str__(self) -> str:
+        return summarize(self.frame)
+
+    def __repr__(self) -> str:
+        return f"Source({summarize(self.frame)}{', ' + '/'.join(self.names) if self.names else ''})"
+
+
+UNKNOWN = Source(None)
+
+
+def current() -> Source:
+    """The `Source` of what happens now."""
+    return Source(user_frame(), _scopes.names)
+
+
+def _filter_mode() -> str:
+    mode = config.traceback_filtering
+    if mode != "auto":
+        return mode
+    return "tracebackhide" if "IPython" in sys.modules else "quiet_remove_frames"
+
+
+def _without_internal(tb: types.TracebackType | None) -> types.TracebackType | None:
+    """The traceback without the package's frames; None when it has no others."""
+    frames = []
+    walker = tb
+    while walker is not None:
+        if not is_internal(walker.tb_frame.f_code):
+            frames.append(walker)
+        walker = walker.tb_next
+    result = None
+    for one in reversed(frames):
+        result = types.TracebackType(result, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return result
+
+
+def _mark_hidden(tb: types.TracebackType | None) -> None:
+    while tb is not None:
+        if is_internal(tb.tb_frame.f_code):
+            tb.tb_frame.f_locals["__tracebackhide__"] = True
+        tb = tb.tb_next
+
+
+class UnfilteredStackTrace(Exception):
+    """Carries the full traceback of an error whose own was shortened, as its cause."""
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and the ones Python prints before it."""
+    found: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and not isinstance(following, UnfilteredStackTrace):
+        if any(following is one for one in found):
+            break
+        found.append(following)
+        following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
+    return found
+
+
+def filter_traceback(error: BaseException) -> None:
+    """Shorten `error`'s traceback to the user's frames as the flag `jax_traceback_filtering` says.
+
+    `remove_frames` keeps the full one as the error's cause, `tracebackhide` marks frames for IPython and pytest.
+    """
+    mode, full = _filter_mode(), error.__traceback__
+    if mode == "off":
+        return
+    if mode == "tracebackhide":
+        _mark_hidden(full)
+        return
+    if mode == "remove_frames" and error.__cause__ is None and not error.__suppress_context__:
+        cause = UnfilteredStackTrace("the traceback with the package's own frames is above")
+        error.__cause__ = cause.with_traceback(full)
+    for one in _chain(error):
+        one.__traceback__ = _without_internal(one.__traceback__)
+
+
+def api_boundary(fun: F) -> F:
+    """Decorator of public functions that call back into the user's: errors show the user's frames only."""
+
+    @functools.wraps(fun)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return wrapper  # type: ignore[return-value]

@@ -1,0 +1,314 @@
+"""Small helpers without a better home: length-checked zips, lists split and merged, caches, axes."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from numjet.foundation.config import config
+
+T = TypeVar("T")
+U = TypeVar("U")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _same_length(what: str, lists: tuple[list[Any], ...]) -> None:
+    lengths = [len(one) for one in lists]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{what}: expected arguments of equal length, got lengths {lengths}")
+
+
+def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """`list(zip(...))` that raises ValueError, with the lengths, when they differ.
+
+    >>> safe_zip([1, 2], "ab")
+    [(1, 'a'), (2, 'b')]
+    """
+    lists = tuple(map(list, args))
+    _same_length("safe_zip", lists)
+    return list(zip(*lists, strict=True))
+
+
+def safe_map(f: Callable[..., T], *args: Iterable[Any]) -> list[T]:
+    """`list(map(f, ...))` that raises ValueError, with the lengths, when they differ.
+
+    >>> safe_map(pow, [2, 3], [3, 2])
+    [8, 9]
+    """
+    lists = tuple(map(list, args))
+    _same_length(f"safe_map({getattr(f, '__name__', f)})", lists)
+    return list(map(f, *lists))
+
+
+def unzip2(pairs: Iterable[tuple[T, U]]) -> tuple[tuple[T, ...], tuple[U, ...]]:
+    """Pairs to a pair; of nothing, two empty tuples."""
+    firsts: list[T] = []
+    seconds: list[U] = []
+    for first, second in pairs:
+        firsts.append(first)
+        seconds.append(second)
+    return tuple(firsts), tuple(seconds)
+
+
+def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
+    """Triples to a triple; of nothing, three empty tuples."""
+    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for triple in triples:
+        for column, value in zip(columns, triple, strict=True):
+            column.append(value)
+    return tuple(columns[0]), tuple(columns[1]), tuple(columns[2])
+
+
+def partition_list(flags: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
+    """The values whose flag is false, and those whose flag is true; `merge_lists` undoes it.
+
+    >>> partition_list([False, True, False], [1, 2, 3])
+    ([1, 3], [2])
+    """
+    if len(flags) != len(values):
+        raise ValueError(f"partition_list: got {len(flags)} flags for {len(values)} values")
+    parts: tuple[list[T], list[T]] = ([], [])
+    for flag, value in zip(flags, values, strict=True):
+        parts[bool(flag)].append(value)
+    return parts
+
+
+def merge_lists(flags: Sequence[bool], falses: Sequence[T], trues: Sequence[T]) -> list[T]:
+    """One list from two: where a flag is true, the next of `trues`, else the next of `falses`.
+
+    >>> merge_lists([False, True, False], [1, 3], [2])
+    [1, 2, 3]
+    """
+    wanted = sum(map(bool, flags))
+    if len(trues) != wanted or len(falses) != len(flags) - wanted:
+        raise ValueError(
+            f"merge_lists: flags ask for {len(flags) - wanted} and {wanted} values, got {len(falses)} and {len(trues)}"
+        )
+    sources = (iter(falses), iter(trues))
+    return [next(sources[bool(flag)]) for flag in flags]
+
+
+def split_list(values: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
+    """Consecutive pieces of the given sizes, and what is left as the last one.
+
+    >>> split_list([1, 2, 3, 4], [1, 2])
+    [[1], [2, 3], [4]]
+    """
+    if any(size < 0 for size in sizes) or sum(sizes) > len(values):
+        raise ValueError(f"split_list: cannot take pieces of sizes {list(sizes)} from {len(values)} values")
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(list(values[start : start + size]))
+        start += size
+    return [*pieces, list(values[start:])]
+
+
+def subs_list(indices: Sequence[int | None], source: Sequence[T], base: Sequence[T]) -> list[T]:
+    """For each position the element of `source` that its index names, that of `base` where the index is None."""
+    return [base[i] if index is None else source[index] for i, index in enumerate(indices)]
+
+
+def concatenate(lists: Iterable[Iterable[T]]) -> list[T]:
+    """One list of all elements."""
+    return [value for one in lists for value in one]
+
+
+def prod(values: Iterable[Any]) -> Any:
+    """The product; of nothing, 1. Starts with the Python integer, so that sizes never overflow."""
+    return math.prod(values)
+
+
+def tuple_insert(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
+    """`values` with `value` put before position `index` (0 to len)."""
+    if not 0 <= index <= len(values):
+        raise ValueError(f"tuple_insert: position {index} is outside of 0 to {len(values)}")
+    return (*values[:index], value, *values[index:])
+
+
+def tuple_delete(values: tuple[T, ...], index: int) -> tuple[T, ...]:
+    """`values` without position `index` (0 to len - 1)."""
+    if not 0 <= index < len(values):
+        raise ValueError(f"tuple_delete: position {index} is outside of 0 to {len(values) - 1}")
+    return (*values[:index], *values[index + 1 :])
+
+
+def tuple_update(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
+    """`values` with position `index` (0 to len - 1) replaced."""
+    if not 0 <= index < len(values):
+        raise ValueError(f"tuple_update: position {index} is outside of 0 to {len(values) - 1}")
+    return (*values[:index], value, *values[index + 1 :])
+
+
+def wrap_name(transform: str, name: str) -> str:
+    """`jvp(f)`: the name of a transformed function."""
+    return f"{transform}({name})"
+
+
+def function_name(fun: Callable[..., Any]) -> str:
+    """The name to call a function by in messages and printed programs."""
+    while isinstance(fun, functools.partial):
+        fun = fun.func
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+    """`axis` counted from the front, 0 to ndim - 1.
+
+    Raises ValueError when it is out of bounds, TypeError when it is no integer.
+
+    >>> canonicalize_axis(-1, 3)
+    2
+    """
+    try:
+        found = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {axis!r} of type {type(axis).__name__}") from None
+    if not -ndim <= found < ndim:
+        raise ValueError(f"{what} {found} is out of bounds for array of dimension {ndim}")
+    return found + ndim if found < 0 else found
+
+
+def canonicalize_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """One axis, several, or None for all, counted from the front; ValueError for doubles.
+
+    >>> canonicalize_axes((0, -1), 3), canonicalize_axes(None, 2)
+    ((0, 2), (0, 1))
+    """
+    if axes is None:
+        return tuple(range(ndim))
+    given = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    found = tuple(canonicalize_axis(axis, ndim, what) for axis in given)
+    if len(set(found)) != len(found):
+        raise ValueError(f"duplicate value in {what!r}: {given}")
+    return found
+
+
+# Every cache of this module, so that `clear_caches` finds them.
+_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def clear_caches() -> None:
+    """Empty every cache made by `cache` and `weakref_lru_cache`."""
+    for one in list(_caches):
+        one.cache_clear()
+
+
+def cache(max_size: int | None = 4096, trace_context: bool = True) -> Callable[[F], F]:
+    """Decorator: remember the last `max_size` results by arguments (hashable) and their types.
+
+    With `trace_context`, also by the flags that programs depend on. The decorated function has `cache_info` and
+    `cache_clear`.
+
+    >>> @cache(max_size=2)
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(2), double(2), double.cache_info().hits
+    (4, 4, 1)
+    """
+
+    def decorate(fun: F) -> F:
+        @functools.lru_cache(max_size, typed=True)
+        def remembered(token: Any, *args: Any, **kwargs: Any) -> Any:
+            return fun(*args, **kwargs)
+
+        @functools.wraps(fun)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return remembered(config.token if trace_context else None, *args, **kwargs)
+
+        wrapper.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
+        wrapper.cache_info = remembered.cache_info  # type: ignore[attr-defined]
+        _caches.add(wrapper)
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+class _WeakCache:
+    """Results by a weakly held first argument, compared by identity, and the others, compared by value."""
+
+    def __init__(self, fun: Callable[..., Any], max_size: int | None):
+        self._fun = fun
+        self._max_size = max_size
+        self._lock = threading.RLock()
+        # A dictionary in order of use: the first is the one to drop.
+        self._entries: dict[tuple[Hashable, ...], tuple[weakref.ref[Any], Any]] = {}
+        self._keys_of: dict[int, set[tuple[Hashable, ...]]] = {}
+        self.hits = 0
+        self.misses = 0
+        functools.update_wrapper(self, fun)
+
+    def __call__(self, first: Any, *args: Hashable, **kwargs: Hashable) -> Any:
+        key = (id(first), config.token, args, tuple(sorted(kwargs.items())))
+        with self._lock:
+            entry = self._entries.pop(key, None)
+            if entry is not None and entry[0]() is first:
+                self._entries[key] = entry
+                self.hits += 1
+                return entry[1]
+            self.misses += 1
+        result = self._fun(first, *args, **kwargs)
+        self._store(key, first, result)
+        return result
+
+    def _store(self, key: tuple[Hashable, ...], first: Any, result: Any) -> None:
+        owner, self_ref = id(first), weakref.ref(self)
+
+        def forget(ref: weakref.ref[Any]) -> None:
+            alive = self_ref()
+            if alive is not None:
+                alive._forget(owner, ref)
+
+        with self._lock:
+            self._entries[key] = (weakref.ref(first, forget), result)
+            self._keys_of.setdefault(owner, set()).add(key)
+            if self._max_size is not None and len(self._entries) > self._max_size:
+                self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: tuple[Hashable, ...]) -> None:
+        self._entries.pop(key, None)
+        keys = self._keys_of.get(key[0])  # type: ignore[call-overload]
+        if keys is not None:
+            keys.discard(key)
+            if not keys:
+                del self._keys_of[key[0]]  # type: ignore[arg-type]
+
+    def _forget(self, owner: int, ref: weakref.ref[Any]) -> None:
+        # The id may already belong to a newer object: only entries of the dead one go.
+        with self._lock:
+            for key in [key for key in self._keys_of.get(owner, ()) if self._entries.get(key, (None,))[0] is ref]:
+                self._drop(key)
+
+    def cache_clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self._keys_of.clear()
+            self.hits = self.misses = 0
+
+    def cache_info(self) -> tuple[int, int, int | None, int]:
+        """(hits, misses, max_size, entries)."""
+        return self.hits, self.misses, self._max_size, len(self._entries)
+
+    def evict(self, first: Any) -> None:
+        """Forget the results of `first`."""
+        with self._lock:
+            for key in list(self._keys_of.get(id(first), ())):
+                self._drop(key)
+
+
+def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048) -> Any:
+    """Decorator: remember results as long as the first argument lives, by its identity and the other arguments.
+
+    Flags that programs depend on are part of the key. The results must not hold the first argument, or it never
+    dies. The decorated function has `cache_info`, `cache_clear` and `evict(first)`.
+    """
+    if fun is None:
+        return functools.partial(weakref_lru_cache, max_size=max_size)
+    made = _WeakCache(fun, max_size)
+    _caches.add(made)
+    return made

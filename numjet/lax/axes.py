@@ -1,0 +1,73 @@
+"""Checks of axes and shapes that users give: numbers to tuples of ints, with the errors users expect."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core.trace import Tracer
+
+Ints = tuple[int, ...]
+
+
+def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
+    """`shape` as a tuple of ints. Entries may be anything with `__index__`, known tracers included.
+
+    TypeError when it is no sequence of integers.
+
+    >>> as_shape([2, 3])
+    (2, 3)
+    """
+    try:
+        return tuple(map(operator.index, shape))
+    except TypeError as error:
+        if any(isinstance(d, Tracer) for d in _entries(shape)):
+            raise
+        raise TypeError(f"{what} must be 1D sequences of concrete values of integer type, got {shape}.") from error
+
+
+def _entries(shape: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(shape)
+    except TypeError:
+        return (shape,)
+
+
+def as_axis(axis: Any, ndim: int) -> int:
+    """An axis in range(ndim); negative ones count from the end. ValueError when out of bounds.
+
+    >>> as_axis(-1, 3)
+    2
+    """
+    index = operator.index(axis)
+    if not -ndim <= index < ndim:
+        raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+    return index + ndim if index < 0 else index
+
+
+def as_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
+    """as_axis of each."""
+    return tuple(as_axis(a, ndim) for a in axes)
+
+
+def without(values: Sequence[Any], axes: Sequence[int]) -> tuple[Any, ...]:
+    """The entries of `values` whose positions are not among `axes`.
+
+    >>> without((2, 3, 4), (1,))
+    (2, 4)
+    """
+    return tuple(v for i, v in enumerate(values) if i not in axes)
+
+
+def shift(axes: Sequence[int], dim: int) -> tuple[int, ...]:
+    """Where `axes` lie once a batch axis stands at `dim`.
+
+    >>> shift((0, 1, 2), 1)
+    (0, 2, 3)
+    """
+    return tuple(a + (a >= dim) for a in axes)
+
+
+def insert(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+    """`values` with `value` at position `dim`."""
+    return (*values[:dim], value, *values[dim:])

@@ -1,0 +1,186 @@
+"""Makers of records that fill most slots themselves.
+
+Rules here name other operations by `call("broadcast_in_dim", ...)`, looked up when they run, as records of all
+families need them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.core.op import Op, PerArg, Samples, Undefined, lookup
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+
+BOOL, INT, UINT, FLOAT, COMPLEX = "b", "i", "u", "f", "c"
+INTEGER = "iu"
+REAL = "iuf"
+NUMBER = "iufc"
+INEXACT = "fc"
+ANY = "biufcV"
+_KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex", "V": "key"}
+_BOOL_DTYPE = np.dtype(np.bool_)
+
+
+def call(name: str, *args: Any, **params: Any) -> Any:
+    """Applies the operation of that name."""
+    return lookup(name).bind(*args, **params)
+
+
+def kind_of(dtype: np.dtype) -> str:
+    """b, i, u, f, c or V (keys, float0); the ml_dtypes floats count as f, their ints as i and u."""
+    return dtype.kind if dtype.kind != "V" or dtype.names is not None else dtypes.kind(dtype)
+
+
+def moveaxis(x: Any, source: int, target: int) -> Any:
+    """x with one axis moved."""
+    if source == target:
+        return x
+    order = [i for i in range(aval_of(x).ndim) if i != source]
+    order.insert(target, source)
+    return call("transpose", x, permutation=tuple(order))
+
+
+def broadcast_batch(x: Any, dim: int | None, size: int, ndim: int | None = None) -> Any:
+    """x with a batch axis of `size` in front, broadcast when it has none, and its rank (without that axis) raised to
+    `ndim` by axes of size 1 when it is a scalar."""
+    if dim is not None:
+        return moveaxis(x, dim, 0)
+    shape = aval_of(x).shape
+    return call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
+
+
+# ------------------------------------------------------------------------------------------------ elementwise
+
+def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any, hlo: Any, samples: Samples,
+                nargs: int = 1, transpose: Any = None, result: Any = None, same_dtype: bool = True,
+                params: tuple[str, ...] = (), linear_in: Any = None) -> Op:
+    """A record of out[i] = f(x[i], y[i], ...). Operands have equal shapes, or rank 0.
+
+    accepts: kinds of dtypes (see BOOL ... ANY). result: dtype of the result, or a function of the operand dtypes and
+    params; default: the dtype of the operands. jvp: one rule, or a tuple of one per operand: f(t, out, *primals).
+    transpose: as in the record; cotangents of rank-0 operands are summed here.
+    """
+    abstract = _elementwise_abstract(name, accepts, result, same_dtype)
+    rules = jvp if not callable(jvp) else (jvp,)
+    op = Op(name=name, params=params, abstract=abstract, eager=eager, elementwise=True,
+            jvp=PerArg(*rules) if isinstance(rules, tuple) else rules,
+            transpose=_unbroadcasting(transpose) if callable(transpose) else transpose or _not_linear(name),
+            batch=_UNSET, cpu=cpu, hlo=hlo, samples=samples, linear_in=linear_in,
+            prepare=promote_scalars if nargs > 1 and same_dtype else None)
+    op.batch = _elementwise_batch(op)
+    return op
+
+
+_UNSET = object()
+
+
+def _not_linear(name: str) -> Any:
+    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+        raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) of '{name}': it is not linear")
+    return transpose
+
+
+def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool) -> Callable[..., ShapedArray]:
+    def abstract(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        first = avals[0]
+        if len(avals) > 1:
+            _check_operands(name, avals, same_dtype)
+        for a in avals:
+            if kind_of(a.dtype) not in accepts:
+                raise TypeError(f"{name} does not accept dtype {a.dtype.name} at position {avals.index(a)}. "
+                                f"Accepted dtypes are {', '.join(_KIND_NAMES[k] for k in accepts)}.")
+        dtype = first.dtype if result is None else result(*[a.dtype for a in avals], **params) if callable(result) else result
+        return ShapedArray(broadcast_shapes(name, [a.shape for a in avals]), dtype,
+                           all(a.weak_type for a in avals) and dtype != _BOOL_DTYPE)
+    return abstract
+
+
+def _check_operands(name: str, avals: Sequence[ShapedArray], same_dtype: bool) -> None:
+    if same_dtype and any(a.dtype != avals[0].dtype for a in avals):
+        names = ", ".join(a.dtype.name for a in avals)
+        raise TypeError(f"lax.{name} requires arguments to have equal dtypes, got {names}. "
+                        f"(Tip: the numjet.numpy function of that name promotes its arguments.)")
+
+
+def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of operands of equal shapes or rank 0; TypeError otherwise."""
+    shape = max(shapes, key=len)
+    for s in shapes:
+        if s and s != shape:
+            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. "
+                            "lax functions take operands of equal shapes (or scalars); numjet.numpy broadcasts.")
+    return shape
+
+
+def promote_scalars(op: Op, args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Gives Python scalars the dtype of the other operands (when that loses nothing of their kind)."""
+    scalars = [type(a) in (bool, int, float, complex) for a in args]
+    if not any(scalars):
+        return args, params
+    if all(scalars):
+        dtype = dtypes.result_type(*args)
+    else:
+        dtype = next(aval_of(a).dtype for a, s in zip(args, scalars, strict=True) if not s)
+    return [_typed_literal(op.name, a, dtype) if s else a for a, s in zip(args, scalars, strict=True)], params
+
+
+def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
+    kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
+    if ("biufc".index(kind)) > "biufc".index("f" if kind_of(dtype) == "f" else kind_of(dtype)) and not (kind == "i" and kind_of(dtype) == "u"):
+        raise TypeError(f"lax.{name} requires arguments to have equal dtypes, got {dtype.name} and the Python "
+                        f"{type(value).__name__} {value!r}. (Tip: the numjet.numpy function promotes its arguments.)")
+    if type(value) is int:
+        dtypes.check_int_fits(value, dtype)
+    return Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, True))
+
+
+def _elementwise_batch(op: Op) -> Callable[..., tuple[Any, int]]:
+    def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
+        ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+        rank = max(ranks)
+        batched = {d for d in dims if d is not None}
+        simple = len(batched) == 1 and all(r == rank if d is not None else r == 0
+                                           for r, d in zip(ranks, dims, strict=True))
+        if simple:
+            return op.bind(*args, **params), batched.pop()
+        full = [_align(x, d, r, rank, size) for x, d, r in zip(args, dims, ranks, strict=True)]
+        shape = max((aval_of(x).shape for x in full), key=len)
+        return op.bind(*[_fill(x, shape, r, d) for x, r, d in zip(full, ranks, dims, strict=True)], **params), 0
+    return batch
+
+
+def _align(x: Any, dim: int | None, rank: int, full_rank: int, size: int) -> Any:
+    """Batched operands with their batch axis in front; unbatched ones of full rank broadcast to it."""
+    if dim is None and rank == 0:
+        return x
+    return broadcast_batch(x, dim, size)
+
+
+def _fill(x: Any, shape: tuple[int, ...], rank: int, dim: int | None) -> Any:
+    """A batched scalar next to operands of higher rank is broadcast along their axes."""
+    if dim is None or aval_of(x).shape == shape:
+        return x
+    return call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+
+
+def _unbroadcasting(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Sums the cotangents of operands of rank 0."""
+    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+        cts = rule(ct, *args, **params)
+        cts = cts if isinstance(cts, (tuple, list)) else (cts,)
+        return [unbroadcast(c, a.aval) if isinstance(a, Undefined) and c is not None else None
+                for c, a in zip(cts, args, strict=True)]
+    return transpose
+
+
+def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
+    """Sums a cotangent over all axes when its operand is a scalar."""
+    ndim = aval_of(ct).ndim
+    if aval.ndim == ndim:
+        return ct
+    return call("reduce_sum", ct, axes=tuple(range(ndim)))

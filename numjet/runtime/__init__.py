@@ -1,0 +1,1 @@
+"""Arrays, devices, dispatch: what runs programs."""

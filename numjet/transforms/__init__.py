@@ -1,0 +1,1 @@
+"""Transformations of programs: each reads the rules from the records of operations."""

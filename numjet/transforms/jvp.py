@@ -1,0 +1,156 @@
+"""Forward-mode differentiation."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet import _native
+from numjet.core.ir import Jaxpr
+from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
+from numjet.core.stage import DebugInfo, trace_to_closed
+from numjet.core.trace import Trace, Tracer, aval_of, current_trace
+from numjet.core.walk import eval_jaxpr
+from numjet.lax.tangent import add_any, instantiate
+from numjet.lax.templates import call
+
+
+class JVPTracer(Tracer):
+    """A primal value with its tangent (never Zero)."""
+
+    __slots__ = ("primal", "tangent", "aval")
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
+        self._trace, self.primal, self.tangent = trace, primal, tangent
+        self.aval = aval_of(primal)
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+    def origin_text(self) -> str:
+        return self.primal.origin_text() if isinstance(self.primal, Tracer) else ""
+
+
+class JVPTrace(Trace):
+    """Applies every operation to primals and tangents; both live in the parent trace."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, parent: Trace):
+        super().__init__()
+        self.parent = parent
+
+    def unpack(self, x: Any) -> tuple[Any, Any]:
+        """(primal, tangent) of any value; the tangent of values of other traces is Zero."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        return x, Zero(aval_of(x).to_tangent_aval())
+
+    def pack(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        pairs = [self.unpack(a) for a in args]
+        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        previous = _native.set_current_trace(self.parent)
+        try:
+            if all(type(t) is Zero for t in tangents):
+                return op.bind(*primals, **params)
+            outs, outs_t = apply_jvp(op, primals, tangents, params)
+        finally:
+            _native.set_current_trace(previous)
+        if op.multiple:
+            return [self.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
+        return self.pack(outs, outs_t)
+
+
+def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
+    """Result and tangent of one operation, by whatever its jvp slot holds."""
+    rule = op.jvp
+    if type(rule) is PerArg:
+        return _per_arg(op, rule, primals, tangents, params)
+    if rule is LINEAR:
+        return op.bind(*primals, **params), op.bind(*map(instantiate, tangents), **params)
+    if rule is ZERO:
+        out = op.bind(*primals, **params)
+        zero = lambda o: Zero(aval_of(o).to_tangent_aval())
+        return out, [zero(o) for o in out] if op.multiple else zero(out)
+    if isinstance(rule, Expand):
+        return _expand(rule.fn, op.multiple, primals, tangents, params)
+    if isinstance(rule, Missing):
+        raise NotImplementedError(f"Differentiation rule for '{op.name}' not implemented: {rule.why}")
+    return rule(primals, tangents, **params)
+
+
+def _per_arg(op: Op, rule: PerArg, primals: Sequence[Any], tangents: Sequence[Any],
+             params: dict[str, Any]) -> tuple[Any, Any]:
+    out = op.bind(*primals, **params)
+    total = None
+    for f, t in zip(rule.rules, tangents, strict=True):
+        if f is None or type(t) is Zero:
+            continue
+        term = _spread(f(t, out, *primals, **params), aval_of(out).shape)
+        total = term if total is None else add_any(total, term)
+    return out, Zero(aval_of(out).to_tangent_aval()) if total is None else total
+
+
+def _spread(t: Any, shape: tuple[int, ...]) -> Any:
+    """The tangent of a rank-0 operand, broadcast to the result."""
+    if aval_of(t).shape == shape:
+        return t
+    return call("broadcast_in_dim", t, shape=shape, broadcast_dimensions=())
+
+
+def _expand(fn: Callable[..., Any], multiple: bool, primals: Sequence[Any], tangents: Sequence[Any],
+            params: dict[str, Any]) -> tuple[Any, Any]:
+    flat = lambda *xs: list(fn(*xs, **params)) if multiple else [fn(*xs, **params)]
+    outs, outs_t = jvp_flat(flat, primals, tangents)
+    return (outs, outs_t) if multiple else (outs[0], outs_t[0])
+
+
+def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Results and tangents (perhaps Zero) of a function of flat arguments, under the current trace."""
+    trace = JVPTrace(current_trace())
+    return run_jvp(trace, fun, primals, tangents)
+
+
+def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+            tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """As jvp_flat, with a trace that the caller made."""
+    args = [trace.pack(p, t) for p, t in zip(primals, tangents, strict=True)]
+    previous = _native.set_current_trace(trace)
+    try:
+        outs = fun(*args)
+    finally:
+        _native.set_current_trace(previous)
+        trace.valid = False
+    pairs = [trace.unpack(o) for o in outs]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Sequence[bool] = False,
+              debug: DebugInfo | None = None) -> tuple[Any, list[bool]]:
+    """The program (*primals, *nonzero tangents) -> (*results, *nonzero result tangents), closed, and which are nonzero.
+
+    `jaxpr` has no constvars. instantiate_out: results whose tangent is wanted even if zero.
+    """
+    wanted = [instantiate_out] * len(jaxpr.outvars) if isinstance(instantiate_out, bool) else list(instantiate_out)
+    count = len(jaxpr.invars)
+    nonzero_out: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        ts = iter(args[count:])
+        tangents = [next(ts) if nz else Zero(v.aval.to_tangent_aval())
+                    for nz, v in zip(nonzeros, jaxpr.invars, strict=True)]
+        outs, outs_t = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:count], tangents)
+        flags = [type(t) is not Zero or (w and _differentiable(t)) for t, w in zip(outs_t, wanted, strict=True)]
+        nonzero_out[:] = flags
+        return [*outs, *[instantiate(t) for t, nz in zip(outs_t, flags, strict=True) if nz]]
+
+    tangent_avals = [v.aval.to_tangent_aval() for v, nz in zip(jaxpr.invars, nonzeros, strict=True) if nz]
+    closed = trace_to_closed(fun, [*jaxpr.in_avals, *tangent_avals], debug or jaxpr.debug)
+    return closed, nonzero_out
+
+
+def _differentiable(t: Any) -> bool:
+    return t.aval.dtype.names is None

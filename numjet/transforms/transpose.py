@@ -1,0 +1,78 @@
+"""Transposition of linear programs: reverse mode is linearize, then transpose."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.op import Missing, Undefined, Zero
+from numjet.lax.tangent import add_any, instantiate
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """Cotangents of the linear inputs of a program, under the current trace.
+
+    args: a value per invar, or Undefined for those in which the program is linear.
+    cts: a cotangent per result; Zero where there is none. Returns per invar a cotangent, or Zero.
+    """
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    linear = {v for v, a in zip(jaxpr.invars, args, strict=True) if isinstance(a, Undefined)}
+    env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
+    backward = [eqn for eqn in jaxpr.eqns if not _run_if_known(eqn, env, linear)]
+    totals: dict[Var, Any] = {}
+    for v, ct in zip(jaxpr.outvars, cts, strict=True):
+        if isinstance(v, Var) and v in linear:
+            _accumulate(totals, v, ct)
+    for eqn in reversed(backward):
+        _transpose_eqn(eqn, env, linear, totals)
+    return [totals.get(v, Zero(v.aval.to_tangent_aval())) for v in jaxpr.invars]
+
+
+def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
+    """Computes an equation that touches no linear variable; else marks its results linear."""
+    if any(isinstance(a, Var) and a in linear for a in eqn.invars):
+        linear.update(eqn.outvars)
+        return False
+    out = eqn.primitive.bind(*[_read(env, a) for a in eqn.invars], **eqn.params)
+    env.update(zip(eqn.outvars, out if eqn.primitive.multiple else [out], strict=True))
+    return True
+
+
+def _read(env: dict[Var, Any], atom: Any) -> Any:
+    return atom if isinstance(atom, Literal) else env[atom]
+
+
+def _accumulate(totals: dict[Var, Any], var: Var, ct: Any) -> None:
+    if ct is None or type(ct) is Zero:
+        return
+    totals[var] = add_any(totals[var], ct) if var in totals else ct
+
+
+def _transpose_eqn(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: dict[Var, Any]) -> None:
+    cts = [totals.pop(v, None) for v in eqn.outvars]
+    if all(ct is None for ct in cts):
+        return
+    args = [Undefined(a.aval) if isinstance(a, Var) and a in linear else _read(env, a) for a in eqn.invars]
+    for a, ct in zip(eqn.invars, _apply(eqn, cts, args), strict=True):
+        if isinstance(a, Var) and a in linear:
+            _accumulate(totals, a, ct)
+
+
+def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
+    op = eqn.primitive
+    if isinstance(op.transpose, Missing):
+        raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{op.name}' "
+                                  f"not implemented: {op.transpose.why}")
+    if op.multiple:
+        zeros = [Zero(v.aval.to_tangent_aval()) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
+        return op.transpose(zeros, *args, **eqn.params)
+    out = op.transpose(cts[0], *args, **eqn.params)
+    return out if isinstance(out, (list, tuple)) else (out,)
+
+
+def transpose_flat(jaxpr: Jaxpr, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """Cotangents (zeros made) of all inputs of a program that is linear in all of them."""
+    args = [Undefined(v.aval) for v in jaxpr.invars]
+    return [instantiate(ct) for ct in backward_pass(jaxpr, consts, args, cts)]
+
+

@@ -1,0 +1,118 @@
+"""Vectorization: every operation is applied to all elements of a batch axis at once."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet import _native
+from numjet.core.ir import ClosedJaxpr, Jaxpr
+from numjet.core.op import Expand, Missing, Op
+from numjet.core.stage import trace_to_closed
+from numjet.core.trace import Trace, Tracer, aval_of, current_trace
+from numjet.core.walk import eval_jaxpr
+from numjet.lax.templates import broadcast_batch, moveaxis
+
+
+class BatchTracer(Tracer):
+    """An array of which axis `dim` is hidden from the function."""
+
+    __slots__ = ("val", "dim", "aval")
+
+    def __init__(self, trace: BatchTrace, val: Any, dim: int):
+        self._trace, self.val, self.dim = trace, val, dim
+        aval = aval_of(val)
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+    def origin_text(self) -> str:
+        head = "The value is batched by vmap: it differs from element to element."
+        return f"{head} {self.val.origin_text()}" if isinstance(self.val, Tracer) else head
+
+
+class BatchTrace(Trace):
+    """Applies the batch rule of every operation that touches a batched value."""
+
+    __slots__ = ("parent", "size", "axis_name")
+
+    def __init__(self, parent: Trace, size: int, axis_name: Any = None):
+        super().__init__()
+        self.parent, self.size, self.axis_name = parent, size, axis_name
+
+    def unpack(self, x: Any) -> tuple[Any, int | None]:
+        if type(x) is BatchTracer and x._trace is self:
+            return x.val, x.dim
+        return x, None
+
+    def pack(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if isinstance(op.batch, Expand):
+            return op.batch.fn(*args, **params)
+        pairs = [self.unpack(a) for a in args]
+        vals, dims = [v for v, _ in pairs], [d for _, d in pairs]
+        previous = _native.set_current_trace(self.parent)
+        try:
+            if op.collective is not None and self._names(params):
+                outs, out_dims = op.collective(self, vals, dims, **params)
+            elif all(d is None for d in dims):
+                return op.bind(*vals, **params)
+            else:
+                outs, out_dims = apply_batch(op, self.size, vals, dims, params)
+        finally:
+            _native.set_current_trace(previous)
+        if op.multiple:
+            return [self.pack(v, d) for v, d in zip(outs, out_dims, strict=True)]
+        return self.pack(outs, out_dims)
+
+    def _names(self, params: dict[str, Any]) -> bool:
+        """Whether a collective's axes include this trace's."""
+        names = params.get("axes", params.get("axis_name", ()))
+        return self.axis_name is not None and self.axis_name in (names if isinstance(names, tuple) else (names,))
+
+
+def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+    """(results, dims) of one operation on batched operands."""
+    if isinstance(op.batch, Missing):
+        raise NotImplementedError(f"Batching rule for '{op.name}' not implemented: {op.batch.why}")
+    return op.batch(size, vals, dims, **params)
+
+
+def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None],
+               axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+    """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched)."""
+    trace = BatchTrace(current_trace(), size, axis_name)
+    previous = _native.set_current_trace(trace)
+    try:
+        outs = fun(*[trace.pack(a, d) for a, d in zip(args, dims, strict=True)])
+    finally:
+        _native.set_current_trace(previous)
+        trace.valid = False
+    pairs = [trace.unpack(o) for o in outs]
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def move_to(x: Any, dim: int | None, target: int, size: int) -> Any:
+    """x with its batch axis at `target`, broadcast along it when it is not batched."""
+    if dim is None:
+        return moveaxis(broadcast_batch(x, None, size), 0, target)
+    return moveaxis(x, dim, target)
+
+
+def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
+                instantiate: bool | Sequence[bool] = False, axis_name: Any = None) -> tuple[ClosedJaxpr, list[bool]]:
+    """The jaxpr over a batch in axis 0 of the batched inputs, and which results are batched (in axis 0).
+
+    `jaxpr` has no constvars. instantiate: results to be broadcast when they are not batched.
+    """
+    force = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
+    batched_out: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        dims = [0 if b else None for b in batched]
+        outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, args, dims, axis_name)
+        batched_out[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
+        return [move_to(o, d, 0, size) if b else o for o, d, b in zip(outs, out_dims, batched_out, strict=True)]
+
+    avals = [v.aval.update(shape=(size, *v.aval.shape)) if b else v.aval
+             for v, b in zip(jaxpr.invars, batched, strict=True)]
+    return trace_to_closed(fun, avals, jaxpr.debug), batched_out

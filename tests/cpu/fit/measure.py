@@ -1,0 +1,93 @@
+"""How many units in the last place a result is off, samples to look at, and references of higher precision."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mpmath as mp
+import numpy as np
+from scipy import special
+
+LONG = np.longdouble
+INTEGER = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+
+
+def ulps(got: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Distance of `got` from a reference of higher precision, in units of the last place of got's type at the reference.
+
+    NaN against NaN is 0, NaN against a number infinite; infinity stands for the power of two beyond the largest number.
+    """
+    info = np.finfo(got.dtype)
+    limit = np.ldexp(reference.dtype.type(1), info.maxexp)
+    with np.errstate(all="ignore"):
+        clipped = np.clip(reference, -limit, limit)
+        wide = np.clip(got.astype(reference.dtype), -limit, limit)
+        _, exponent = np.frexp(clipped)
+        exponent = np.clip(exponent, info.minexp + 1, info.maxexp)
+        distance = np.ldexp(np.abs(wide - clipped), info.nmant + 1 - exponent).astype(np.float64)
+    both = np.isnan(got) & np.isnan(reference)
+    either = np.isnan(got) | np.isnan(reference)
+    return np.where(both, 0.0, np.where(either, np.inf, distance))
+
+
+def bit_patterns(dtype: np.dtype, count: int, seed: int = 0) -> np.ndarray:
+    """`count` floats spread evenly over all bit patterns, one at random from each of `count` strata."""
+    dtype = np.dtype(dtype)
+    bits = 8 * dtype.itemsize
+    stratum = 2**bits // count
+    random = np.random.default_rng(seed)
+    starts = np.arange(count, dtype=np.uint64) * np.uint64(stratum)
+    picked = starts + random.integers(0, stratum, count, dtype=np.uint64)
+    return picked.astype(f"uint{bits}").view(dtype)
+
+
+def uniform(dtype: np.dtype, lo: float, hi: float, count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(lo, hi, count).astype(dtype)
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def _atanh(x: np.ndarray) -> np.ndarray:
+    return np.copysign(np.log1p(2 * np.abs(x) / (1 - np.abs(x))) / 2, x)
+
+
+WIDE: dict[str, Callable[..., np.ndarray]] = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "log2": np.log2, "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+    "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "atan2": np.arctan2, "pow": np.power, "hypot": np.hypot, "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "logistic": _logistic,
+}
+SPECIAL: dict[str, Callable[..., np.ndarray]] = {
+    "erf": special.erf, "erfc": special.erfc, "erf_inv": special.erfinv, "digamma": special.psi,
+    "lgamma": special.gammaln,
+}
+EXACT: dict[str, Callable[..., mp.mpf]] = {
+    "erf": mp.erf, "erfc": mp.erfc, "erf_inv": mp.erfinv, "digamma": mp.digamma,
+    "lgamma": lambda x: mp.re(mp.loggamma(x)),
+}
+
+
+def reference(op: str, *args: np.ndarray) -> np.ndarray:
+    """The function in float64 for float32 operands, in long double or by mpmath for float64 operands."""
+    with np.errstate(all="ignore"):
+        if op in SPECIAL and args[0].dtype == np.float32:
+            return SPECIAL[op](*[a.astype(np.float64) for a in args])
+        if op in SPECIAL:
+            return np.array([_exact(op, float(x)) for x in args[0]], LONG)
+        wide = np.float64 if args[0].dtype == np.float32 else LONG
+        return WIDE[op](*[a.astype(wide) for a in args])
+
+
+def _exact(op: str, x: float) -> np.longdouble:
+    if not np.isfinite(x):
+        return LONG(SPECIAL[op](x))
+    with mp.workprec(160):
+        try:
+            value = EXACT[op](mp.mpf(x))
+        except ValueError:  # a pole
+            return LONG(SPECIAL[op](x))
+    high = float(value)
+    return LONG(high) if not np.isfinite(high) else LONG(high) + LONG(float(value - mp.mpf(high)))

@@ -1,0 +1,113 @@
+import inspect
+
+import pytest
+
+import numjet.errors
+from numjet.foundation import errors
+
+BASES = {  # as jax.errors has them
+    "ConcretizationTypeError": (errors.JAXTypeError, TypeError),
+    "InconclusiveDimensionOperation": (Exception,),
+    "JAXIndexError": (IndexError,),
+    "JAXTypeError": (TypeError,),
+    "JaxRuntimeError": (RuntimeError,),
+    "JaxprTypeError": (TypeError,),
+    "KeyReuseError": (errors.JAXTypeError, TypeError),
+    "NonConcreteBooleanIndexError": (errors.JAXIndexError, IndexError),
+    "TracerArrayConversionError": (errors.JAXTypeError, TypeError),
+    "TracerBoolConversionError": (errors.ConcretizationTypeError, errors.JAXTypeError, TypeError),
+    "TracerIntegerConversionError": (errors.JAXTypeError, TypeError),
+    "UnexpectedTracerError": (errors.JAXTypeError, TypeError),
+}
+FROM_TRACER = [
+    errors.ConcretizationTypeError,
+    errors.TracerBoolConversionError,
+    errors.TracerArrayConversionError,
+    errors.TracerIntegerConversionError,
+    errors.NonConcreteBooleanIndexError,
+]
+ORIGIN = "The value was not available because it depends on the value of the argument neg (line 12 of file.py)"
+
+
+class Dtype:
+    name = "bool"
+
+
+class Aval:
+    shape = (3, 2)
+    dtype = Dtype
+
+
+class Bare:
+    aval = Aval
+
+
+class Told(Bare):
+    def _origin_text(self):
+        return ORIGIN
+
+
+@pytest.mark.parametrize("name", sorted(BASES))
+def test_bases(name):
+    cls = getattr(numjet.errors, name)
+    assert cls is getattr(errors, name)
+    for base in BASES[name]:
+        assert issubclass(cls, base)
+    assert inspect.getdoc(cls)
+
+
+def test_public_names_are_exactly_jax_s():
+    assert {name for name, value in vars(numjet.errors).items() if isinstance(value, type)} == set(BASES)
+
+
+@pytest.mark.parametrize("cls", FROM_TRACER)
+def test_text_names_the_value_its_argument_and_a_remedy(cls):
+    text = str(cls(Told()))
+    assert "bool[3,2]" in text
+    assert f"{ORIGIN}." in text and ".." not in text.replace("...", "")
+    assert "Remedies" in text or "Instead of" in text
+
+
+@pytest.mark.parametrize("cls", FROM_TRACER)
+def test_text_without_an_account_of_the_origin(cls):
+    assert "not known while the function is traced" in str(cls(Bare()))
+
+
+def test_branch_error_shows_the_ways_out():
+    text = str(errors.TracerBoolConversionError(Told()))
+    for remedy in ("static_argnums", "lax.cond", "jnp.where", "numpy.where", "if x > 0:"):
+        assert remedy in text
+
+
+@pytest.mark.parametrize(
+    "cls, remedies",
+    [
+        (errors.TracerArrayConversionError, ("numjet.numpy", "static_argnums", "pure_callback", "__array__")),
+        (errors.TracerIntegerConversionError, ("fori_loop", "static_argnums", "__index__")),
+        (errors.NonConcreteBooleanIndexError, ("jnp.where", "size=", ".at[mask]")),
+    ],
+)
+def test_remedies(cls, remedies):
+    text = str(cls(Told()))
+    assert all(remedy in text for remedy in remedies)
+
+
+def test_context_of_a_concretization():
+    assert "`int` was called" in str(errors.ConcretizationTypeError(Bare(), "`int` was called here."))
+
+
+def test_leak_tells_where():
+    text = str(errors.UnexpectedTracerError(Bare(), created="file.py:3 (f)", traced="f at file.py:1"))
+    assert "It was made at file.py:3 (f) while f at file.py:1 was being traced." in text
+    assert "checking_leaks" in text and "Return every value" in text
+    assert "It was made while f" in str(errors.UnexpectedTracerError(Bare(), traced="f"))
+    assert "It was made" not in str(errors.UnexpectedTracerError(Bare()))
+    assert str(errors.UnexpectedTracerError("as it is")) == "as it is"
+
+
+def test_describe_falls_back_to_what_the_type_says_of_itself():
+    class Odd:
+        aval = "some token"
+
+    assert errors.describe(Odd()) == "traced array of type some token"
+    assert errors.describe(3) == "value 3"

@@ -1,0 +1,186 @@
+import traceback
+import warnings
+
+import pytest
+
+from numjet.foundation import source
+from numjet.foundation.config import traceback_filtering
+
+# Stands for code of the package: compiled under one of its file names.
+INTERNAL = compile(
+    """
+def call(function, depth=0):
+    return function() if depth == 0 else call(function, depth - 1)
+
+def fail():
+    raise ValueError("inside")
+
+def warn():
+    warnings.warn("careful", UserWarning, stacklevel=source.user_stacklevel())
+""",
+    source._PACKAGE + "made_up.py",
+    "exec",
+)
+internal = {"warnings": warnings, "source": source}
+exec(INTERNAL, internal)
+
+
+def here():
+    return traceback.extract_stack(limit=2)[0].lineno
+
+
+def test_user_frame_is_this_line():
+    frame, line = source.user_frame(), here()
+    assert frame.file == __file__ and frame.line == line
+    assert frame.function.endswith("test_user_frame_is_this_line")
+    assert source.summarize(frame) == f"test_source.py:{line} (test_user_frame_is_this_line)"
+    assert frame.column == 18
+
+
+def test_internal_frames_are_skipped():
+    frame, line = internal["call"](source.user_frame, depth=8), here()
+    assert frame.file == __file__ and frame.line == line
+
+
+def test_the_line_is_the_one_that_ran_when_looking():
+    frames = []
+    for _ in range(2):
+        frames.append(source.user_frame())
+    later = source.user_frame()
+    assert frames[0] == frames[1] and hash(frames[0]) == hash(frames[1])
+    assert later != frames[0] and later.line == frames[0].line + 1
+
+
+def test_user_frames_are_innermost_first():
+    def inner():
+        return source.user_frames()
+
+    frames = internal["call"](inner)
+    assert [frame.function.split(".")[-1] for frame in frames[:2]] == ["inner", "test_user_frames_are_innermost_first"]
+    assert internal["call"](lambda: len(source.user_frames(limit=1))) == 1
+
+
+def test_no_user_frame_is_said_so():
+    assert source.summarize(None) == "<unknown>"
+    assert str(source.UNKNOWN) == "<unknown>"
+
+
+def test_warnings_point_at_the_user():
+    with pytest.warns(UserWarning, match="careful") as seen:
+        internal["call"](internal["warn"], depth=3)
+    assert seen[0].filename == __file__
+
+
+def test_hide_makes_other_folders_internal(monkeypatch):
+    monkeypatch.setattr(source, "_HIDDEN_PREFIXES", list(source._HIDDEN_PREFIXES))
+    code = compile("def call(function): return function()", "/somewhere/lib/file.py", "exec")
+    space: dict = {}
+    exec(code, space)
+    try:
+        assert space["call"](source.user_frame).file == "/somewhere/lib/file.py"
+        source.hide("/somewhere/lib")
+        assert space["call"](source.user_frame).file == __file__
+    finally:
+        source._hidden.clear()
+
+
+def test_of_function():
+    def f():
+        pass
+
+    line = f.__code__.co_firstlineno
+    assert source.of_function(f) == f"f at test_source.py:{line}"
+    assert source.of_function(source.functools.partial(f)) == f"f at test_source.py:{line}"
+    assert source.of_function(source.api_boundary(f)) == f"f at test_source.py:{line}"
+    assert source.of_function(len) == "len"
+
+
+def test_scopes_nest():
+    assert source.name_stack() == ()
+    with source.named_scope("a"), source.named_scope("b"):
+        assert source.name_stack() == ("a", "b")
+        where = source.current()
+    assert source.name_stack() == ()
+    assert where.names == ("a", "b") and where.frame.file == __file__
+    assert "a/b" in repr(where) and str(where).startswith("test_source.py:")
+
+    @source.named_scope("c")
+    def inside():
+        return source.name_stack()
+
+    assert inside() == ("c",)
+    with pytest.raises(TypeError, match="3 of type int"):
+        source.named_scope(3)
+
+
+def files(error):
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def boundary(mode):
+    call = source.api_boundary(lambda: internal["call"](internal["fail"], depth=5))
+    with traceback_filtering(mode):
+        try:
+            call()
+        except ValueError as error:
+            return error
+    raise AssertionError("no error")
+
+
+def test_filtering_removes_internal_frames():
+    shown = files(boundary("quiet_remove_frames"))
+    assert not any("made_up" in file for file in shown)
+    assert shown[0] == __file__ and shown[-1] == __file__
+    assert not any(file.endswith("source.py") for file in shown if file != __file__)
+
+
+def test_an_error_of_the_package_s_own_ends_at_the_user_s_call():
+    with traceback_filtering("quiet_remove_frames"):
+        try:
+            source.api_boundary(internal["fail"])()
+        except ValueError as error:
+            assert files(error) == [__file__]
+
+
+def test_filtering_reaches_the_error_s_cause():
+    def chained():
+        try:
+            internal["fail"]()
+        except ValueError as error:
+            raise KeyError("outer") from error
+
+    with traceback_filtering("quiet_remove_frames"):
+        try:
+            source.api_boundary(lambda: internal["call"](chained, depth=2))()
+        except KeyError as error:
+            assert not any("made_up" in file for file in files(error) + files(error.__cause__))
+            assert isinstance(error.__cause__, ValueError)
+
+
+def test_filtering_off_keeps_all():
+    error = boundary("off")
+    assert sum("made_up" in file for file in files(error)) == 7
+    assert error.__cause__ is None
+
+
+def test_remove_frames_keeps_the_full_traceback_as_cause():
+    error = boundary("remove_frames")
+    assert not any("made_up" in file for file in files(error))
+    assert isinstance(error.__cause__, source.UnfilteredStackTrace)
+    assert sum("made_up" in file for file in files(error.__cause__)) == 7
+
+
+def test_tracebackhide_marks_frames():
+    error = boundary("tracebackhide")
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    marked = [frame.f_code.co_name for frame in frames if "__tracebackhide__" in frame.f_locals]
+    assert marked.count("call") == 6 and "fail" in marked
+
+
+def test_boundary_passes_results_and_names_through():
+    @source.api_boundary
+    def f(x, *, y=1):
+        "Doc."
+        return x + y
+
+    assert f(1, y=2) == 3 and f.__name__ == "f" and f.__doc__ == "Doc."

@@ -1,0 +1,228 @@
+import functools
+import gc
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numjet.foundation import util
+from numjet.foundation.config import enable_x64
+
+
+def test_zip_and_map_check_lengths():
+    assert util.safe_zip([1, 2], iter("ab")) == [(1, "a"), (2, "b")]
+    assert util.safe_map(lambda x, y: x + y, [1, 2], (3, 4)) == [4, 6]
+    assert util.safe_zip() == []
+    with pytest.raises(ValueError, match=r"safe_zip.*\[2, 1\]"):
+        util.safe_zip([1, 2], [3])
+    with pytest.raises(ValueError, match=r"safe_map\(max\).*\[1, 3\]"):
+        util.safe_map(max, [1], [1, 2, 3])
+
+
+def test_unzip():
+    assert util.unzip2([(1, "a"), (2, "b")]) == ((1, 2), ("a", "b"))
+    assert util.unzip2([]) == ((), ())
+    assert util.unzip3(iter([(1, 2, 3)])) == ((1,), (2,), (3,))
+    assert util.unzip3([]) == ((), (), ())
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers())))
+def test_merge_undoes_partition(pairs):
+    flags, values = [flag for flag, _ in pairs], [value for _, value in pairs]
+    falses, trues = util.partition_list(flags, values)
+    assert trues == [value for flag, value in pairs if flag]
+    assert util.merge_lists(flags, falses, trues) == values
+
+
+def test_partition_and_merge_check_lengths():
+    with pytest.raises(ValueError, match="1 flags for 2 values"):
+        util.partition_list([True], [1, 2])
+    with pytest.raises(ValueError, match="ask for 1 and 1 values, got 0 and 2"):
+        util.merge_lists([True, False], [], [1, 2])
+
+
+@given(st.lists(st.integers()), st.lists(st.integers(0, 4)))
+def test_split_list_pieces_make_the_whole(values, sizes):
+    if sum(sizes) > len(values):
+        with pytest.raises(ValueError, match="cannot take pieces"):
+            util.split_list(values, sizes)
+        return
+    pieces = util.split_list(values, sizes)
+    assert [len(piece) for piece in pieces[:-1]] == sizes
+    assert util.concatenate(pieces) == values
+
+
+def test_small_tuples():
+    assert util.tuple_insert((1, 2), 2, 3) == (1, 2, 3) and util.tuple_insert((), 0, 1) == (1,)
+    assert util.tuple_delete((1, 2), 0) == (2,)
+    assert util.tuple_update((1, 2), 1, 5) == (1, 5)
+    assert util.subs_list([None, 1], "xy", "ab") == ["a", "y"]
+    for wrong in (
+        lambda: util.tuple_insert((1,), 2, 0),
+        lambda: util.tuple_delete((1,), 1),
+        lambda: util.tuple_delete((1,), -1),
+        lambda: util.tuple_update((), 0, 1),
+    ):
+        with pytest.raises(ValueError, match="outside of"):
+            wrong()
+
+
+def test_prod_of_nothing_is_one_and_does_not_overflow():
+    assert util.prod([]) == 1
+    assert util.prod([2**40, 2**40]) == 2**80
+
+
+def test_names():
+    assert util.wrap_name("jvp", "f") == "jvp(f)"
+    assert util.function_name(functools.partial(functools.partial(len))) == "len"
+    assert util.function_name(threading.local()) == "_local" or util.function_name(threading.local()) == "local"
+
+
+@pytest.mark.parametrize("axis, expected", [(0, 0), (2, 2), (-1, 2), (-3, 0), (True, 1)])
+def test_axes_count_from_the_front(axis, expected):
+    assert util.canonicalize_axis(axis, 3) == expected
+
+
+@pytest.mark.parametrize("axis, ndim", [(3, 3), (-4, 3), (0, 0), (-1, 0)])
+def test_axis_out_of_bounds(axis, ndim):
+    with pytest.raises(ValueError, match=f"^axis {axis} is out of bounds for array of dimension {ndim}$"):
+        util.canonicalize_axis(axis, ndim)
+    with pytest.raises(ValueError, match=r"^source axis"):
+        util.canonicalize_axis(axis, ndim, "source axis")
+
+
+def test_axes():
+    assert util.canonicalize_axes(None, 2) == (0, 1)
+    assert util.canonicalize_axes(-1, 2) == (1,)
+    assert util.canonicalize_axes([1, 0], 2) == (1, 0)
+    with pytest.raises(ValueError, match="duplicate value in 'axis'"):
+        util.canonicalize_axes((0, -2), 2)
+    with pytest.raises(TypeError, match=r"axis must be an integer, got 1.5 of type float"):
+        util.canonicalize_axes(1.5, 2)
+
+
+def test_cache_knows_types_and_the_trace_context():
+    calls = []
+
+    @util.cache(max_size=8)
+    def f(x, *, y=0):
+        calls.append(x)
+        return x
+
+    assert f(1) == f(1) == 1 and len(calls) == 1
+    assert isinstance(f(1.0), float) and len(calls) == 2
+    with enable_x64(True):
+        f(1)
+    assert len(calls) == 3
+    f(1, y=1)
+    assert len(calls) == 4 and f.cache_info().currsize == 4
+    f.cache_clear()
+    f(1)
+    assert len(calls) == 5
+
+
+def test_cache_is_bounded_and_may_ignore_the_context():
+    calls = []
+
+    @util.cache(max_size=1, trace_context=False)
+    def f(x):
+        calls.append(x)
+
+    f(1)
+    with enable_x64(True):
+        f(1)
+    assert calls == [1]
+    f(2)
+    f(1)
+    assert calls == [1, 2, 1]
+
+
+class Key:
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def test_weak_cache_goes_by_identity_and_arguments():
+    calls = []
+
+    @util.weakref_lru_cache
+    def f(key, x, *, y=0):
+        calls.append(x)
+        return [x]
+
+    one, two = Key(), Key()
+    assert f(one, 1) is f(one, 1) and len(calls) == 1
+    f(two, 1)
+    f(one, 2)
+    f(one, 1, y=1)
+    assert len(calls) == 4
+    with enable_x64(True):
+        f(one, 1)
+    assert len(calls) == 5 and f.cache_info() == (1, 5, 2048, 5)
+    f.evict(one)
+    assert f.cache_info()[3] == 1
+    assert f.__name__ == "f"
+
+
+def test_weak_cache_forgets_the_dead():
+    @util.weakref_lru_cache
+    def f(key):
+        return object()
+
+    keys = [Key() for _ in range(5)]
+    for key in keys:
+        f(key)
+    del key, keys[2:]
+    gc.collect()
+    assert f.cache_info()[3] == 2
+    keys.clear()
+    gc.collect()
+    assert f.cache_info()[3] == 0 and not f._keys_of
+
+
+def test_weak_cache_drops_the_least_recently_used():
+    calls = []
+
+    @util.weakref_lru_cache(max_size=2)
+    def f(key):
+        calls.append(key)
+
+    a, b, c = Key(), Key(), Key()
+    for key in (a, b, a, c, a, b):
+        f(key)
+    assert [key is one for key, one in zip(calls, (a, b, c, b), strict=True)] == [True] * 4
+    assert f.cache_info()[3] == 2
+
+
+def test_clear_caches_empties_all():
+    @util.cache()
+    def f(x):
+        return x
+
+    @util.weakref_lru_cache
+    def g(key):
+        return 1
+
+    key = Key()
+    f(1), g(key)
+    util.clear_caches()
+    assert f.cache_info().currsize == 0 and g.cache_info()[3] == 0
+
+
+def test_errors_are_not_remembered():
+    tries = []
+
+    @util.weakref_lru_cache
+    def f(key):
+        tries.append(1)
+        raise KeyError("once more")
+
+    key = Key()
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            f(key)
+    assert len(tries) == 2
