@@ -1,9 +1,11 @@
 // Properties and methods of Array.
 #include "array.h"
-#include "array_slots.h"
+
 #include <structmember.h>
 
 #include <cstddef>
+
+#include "array_slots.h"
 
 #include "hooks.h"
 

@@ -4,12 +4,6 @@
 
 #include <initializer_list>
 
-#if __has_include("pytree.h")
-#define PYTREE_INIT pytree_init,
-#else
-#define PYTREE_INIT
-#endif
-
 static PyModuleDef native_module = {PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr,
                                     nullptr, nullptr, nullptr, nullptr};
 
@@ -18,7 +12,7 @@ PyMODINIT_FUNC PyInit__native(void) {
   nj::Ref module(PyModule_Create(&native_module));
   if (!module) return nullptr;
   using Init = int (*)(PyObject*);
-  for (Init init : {trace_init, PYTREE_INIT pool_init, array_init, eager_init, queue_init, execute_init, jitcall_init,
+  for (Init init : {trace_init, pytree_init, pool_init, array_init, eager_init, queue_init, execute_init, jitcall_init,
                     kernels_init}) {
     if (init(module.get()) < 0) return nullptr;
   }

@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from .emit_convert import bitcast, convert
 from .emit_memory import MemoryEmitter
 from .emit_ops import RULES
 from .emit_scope import NO_READS, Code, Scope, Value
-from .emit_types import kind, literal, scalar_type, splat_literal, value_type, wide
+from .emit_types import kind, literal, scalar_type, value_type, wide
 from .loop_ir import INT64, Expr
 
 

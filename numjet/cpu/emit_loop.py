@@ -9,7 +9,7 @@ from .emit_scope import Code, Value
 from .emit_state import Lane
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
 from .lanes import Lanes, choose_lanes, static_trips
-from .loop_ir import Carry, Expr, For, Stmt, While
+from .loop_ir import Carry, For, Stmt, While
 
 
 class LoopEmitter(ExprEmitter):

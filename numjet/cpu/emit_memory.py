@@ -1,11 +1,9 @@
 """Addresses, loads and stores: contiguous, reversed, strided by gathers, and masked."""
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .emit_scope import NO_READS, Scope, Value
 from .emit_state import State
-from .emit_types import memory_type, suffix, value_type, wide
+from .emit_types import memory_type, suffix, wide
 from .loop_ir import BOOL, Buffer, Expr
 
 EMBEDDED_BYTES = 4096
@@ -278,4 +276,6 @@ class MemoryEmitter(State):
                   f"{wide('i1', lanes)} {chosen})")
 
     def _to_memory(self, buffer: Buffer, text: str, lanes: int) -> str:
-        return self.put(f"zext {value_type(BOOL, lanes)} {text} to {wide('i8', lanes)}") if buffer.dtype == BOOL else text
+        if buffer.dtype != BOOL:
+            return text
+        return self.put(f"zext {wide('i1', lanes)} {text} to {wide('i8', lanes)}")

@@ -54,7 +54,7 @@ for _op, _kinds, _instruction in (
         ("add", "f", "fadd"), ("sub", "f", "fsub"), ("mul", "f", "fmul"), ("div", "f", "fdiv"), ("rem", "f", "frem"),
         ("add", "b", "or"), ("mul", "b", "and"), ("min", "b", "and"), ("max", "b", "or"),
         ("and", "biu", "and"), ("or", "biu", "or"), ("xor", "biu", "xor"),
-        ("eq", "biuh", "icmp eq"), ("ne", "biuh", "icmp ne"),
+        ("eq", "biu", "icmp eq"), ("ne", "biu", "icmp ne"),
         ("lt", "i", "icmp slt"), ("le", "i", "icmp sle"), ("gt", "i", "icmp sgt"), ("ge", "i", "icmp sge"),
         ("lt", "bu", "icmp ult"), ("le", "bu", "icmp ule"), ("gt", "bu", "icmp ugt"), ("ge", "bu", "icmp uge"),
         ("eq", "f", "fcmp oeq"), ("ne", "f", "fcmp une"),

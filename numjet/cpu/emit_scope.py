@@ -16,7 +16,7 @@ NO_READS: frozenset[Buffer] = frozenset()
 class Value:
     """An SSA value: its text, number of lanes (1: scalar), depth of its scope, and the buffers it has read."""
 
-    __slots__ = ("text", "lanes", "depth", "reads", "literal")
+    __slots__ = ("depth", "lanes", "literal", "reads", "text")
 
     def __init__(self, text: str, lanes: int = 1, depth: int = 0, reads: frozenset[Buffer] = NO_READS,
                  literal: bool = False):
@@ -26,7 +26,7 @@ class Value:
 class Code:
     """Lines of text and the label of the basic block that they end in."""
 
-    __slots__ = ("lines", "block")
+    __slots__ = ("block", "lines")
 
     def __init__(self, block: str):
         self.lines: list[str] = []
@@ -40,7 +40,7 @@ class Scope:
     certain: the region is executed whenever its parent is.
     """
 
-    __slots__ = ("parent", "depth", "kind", "code", "written", "certain", "defined", "homes")
+    __slots__ = ("certain", "code", "defined", "depth", "homes", "kind", "parent", "written")
 
     def __init__(self, parent: Scope | None, kind: str, code: Code, written: set[Buffer], certain: bool):
         self.parent, self.kind, self.code, self.written, self.certain = parent, kind, code, written, certain

@@ -5,8 +5,6 @@ stores, and linked by ORC. Addresses of outside functions and constants are give
 """
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import functools
 import itertools
 import platform
@@ -18,6 +16,7 @@ import llvmlite.binding as binding
 
 from numjet.foundation.config import config
 
+from .c_library import c_symbol
 from .target import Target, from_features
 
 LARGE_TEXT = 200_000
@@ -53,37 +52,38 @@ def host() -> Target:
 def _initialized() -> binding.LLJIT:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    return binding.create_lljit_compiler(_machine(2), use_jit_link=False)
+    return binding.create_lljit_compiler(_machine(host(), 2), use_jit_link=False)
 
 
-def _machine(opt: int) -> binding.TargetMachine:
-    target = host()
+def _machine(target: Target, opt: int) -> binding.TargetMachine:
     return binding.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True)
 
 
-def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = ()) -> Compiled:
+def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = (),
+            target: Target | None = None) -> Compiled:
     """Machine code of LLVM IR text that defines the function `name`.
 
     symbols: addresses of what the text only declares. opt: 0 is quick to compile, 2 is quick to run.
+    target: what CPU to use the instructions of; by default this machine's.
     Raises RuntimeError with LLVM's message when the text is not valid.
     """
-    return load_object(compile_object(text, opt), symbols, name, keepalive)
+    return load_object(compile_object(text, opt, target), symbols, name, keepalive)
 
 
-def compile_object(text: str, opt: int = 2) -> bytes:
+def compile_object(text: str, opt: int = 2, target: Target | None = None) -> bytes:
     """Relocatable object code of LLVM IR text."""
     with _LOCK:
         _initialized()
         module = binding.parse_assembly(text)
         if config.checks:
             module.verify()
-        return _emitter(opt).emit_object(module)
+        return _emitter(target or host(), opt).emit_object(module)
 
 
 @functools.cache
-def _emitter(opt: int) -> binding.TargetMachine:
-    return _machine(opt)
+def _emitter(target: Target, opt: int) -> binding.TargetMachine:
+    return _machine(target, opt)
 
 
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
@@ -101,24 +101,6 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
 def _runtime_symbols() -> dict[str, int]:
     found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
     return {symbol: address for symbol, address in found.items() if address is not None}
-
-
-@functools.cache
-def c_symbol(name: str) -> int | None:
-    """The address of a function of the C or maths library; None where there is none."""
-    for library in _c_libraries():
-        function = getattr(library, name, None)
-        if function is not None:
-            return ctypes.cast(function, ctypes.c_void_p).value
-    return None
-
-
-@functools.cache
-def _c_libraries() -> tuple[ctypes.CDLL, ...]:
-    names = [ctypes.util.find_library("m"), ctypes.util.find_library("c")]
-    if platform.system() == "Windows":
-        names = ["ucrtbase", "msvcrt"]
-    return tuple(ctypes.CDLL(name) for name in names if name)
 
 
 def disassembly(compiled: Compiled) -> str:

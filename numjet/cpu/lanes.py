@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .affine import Sums
-from .emit_types import kind
 from .loop_ir import INT64, MATH, Carry, Comment, Expr, For, If, Let, Stmt, Store, Switch, While, walk
 from .target import Target
 

@@ -1,0 +1,160 @@
+"""First-order operations: one record each, and the functions of `jax.lax` that apply them."""
+
+# arithmetic.py
+from numjet.lax.arithmetic import RoundingMethod as RoundingMethod
+from numjet.lax.arithmetic import abs as abs
+from numjet.lax.arithmetic import abs_p as abs_p
+from numjet.lax.arithmetic import add as add
+from numjet.lax.arithmetic import add_p as add_p
+from numjet.lax.arithmetic import cbrt as cbrt
+from numjet.lax.arithmetic import cbrt_p as cbrt_p
+from numjet.lax.arithmetic import ceil as ceil
+from numjet.lax.arithmetic import ceil_p as ceil_p
+from numjet.lax.arithmetic import div as div
+from numjet.lax.arithmetic import div_p as div_p
+from numjet.lax.arithmetic import floor as floor
+from numjet.lax.arithmetic import floor_p as floor_p
+from numjet.lax.arithmetic import integer_pow as integer_pow
+from numjet.lax.arithmetic import integer_pow_p as integer_pow_p
+from numjet.lax.arithmetic import mul as mul
+from numjet.lax.arithmetic import mul_p as mul_p
+from numjet.lax.arithmetic import mulhi as mulhi
+from numjet.lax.arithmetic import mulhi_p as mulhi_p
+from numjet.lax.arithmetic import neg as neg
+from numjet.lax.arithmetic import neg_p as neg_p
+from numjet.lax.arithmetic import pow as pow
+from numjet.lax.arithmetic import pow_p as pow_p
+from numjet.lax.arithmetic import reciprocal as reciprocal
+from numjet.lax.arithmetic import rem as rem
+from numjet.lax.arithmetic import rem_p as rem_p
+from numjet.lax.arithmetic import round as round
+from numjet.lax.arithmetic import round_p as round_p
+from numjet.lax.arithmetic import rsqrt as rsqrt
+from numjet.lax.arithmetic import rsqrt_p as rsqrt_p
+from numjet.lax.arithmetic import sign as sign
+from numjet.lax.arithmetic import sign_p as sign_p
+from numjet.lax.arithmetic import sqrt as sqrt
+from numjet.lax.arithmetic import sqrt_p as sqrt_p
+from numjet.lax.arithmetic import square as square
+from numjet.lax.arithmetic import square_p as square_p
+from numjet.lax.arithmetic import sub as sub
+from numjet.lax.arithmetic import sub_p as sub_p
+
+# transcendental.py
+from numjet.lax.transcendental import acos as acos
+from numjet.lax.transcendental import acos_p as acos_p
+from numjet.lax.transcendental import acosh as acosh
+from numjet.lax.transcendental import acosh_p as acosh_p
+from numjet.lax.transcendental import asin as asin
+from numjet.lax.transcendental import asin_p as asin_p
+from numjet.lax.transcendental import asinh as asinh
+from numjet.lax.transcendental import asinh_p as asinh_p
+from numjet.lax.transcendental import atan as atan
+from numjet.lax.transcendental import atan2 as atan2
+from numjet.lax.transcendental import atan2_p as atan2_p
+from numjet.lax.transcendental import atan_p as atan_p
+from numjet.lax.transcendental import atanh as atanh
+from numjet.lax.transcendental import atanh_p as atanh_p
+from numjet.lax.transcendental import cos as cos
+from numjet.lax.transcendental import cos_p as cos_p
+from numjet.lax.transcendental import cosh as cosh
+from numjet.lax.transcendental import cosh_p as cosh_p
+from numjet.lax.transcendental import exp as exp
+from numjet.lax.transcendental import exp2 as exp2
+from numjet.lax.transcendental import exp2_p as exp2_p
+from numjet.lax.transcendental import exp_p as exp_p
+from numjet.lax.transcendental import expm1 as expm1
+from numjet.lax.transcendental import expm1_p as expm1_p
+from numjet.lax.transcendental import log as log
+from numjet.lax.transcendental import log1p as log1p
+from numjet.lax.transcendental import log1p_p as log1p_p
+from numjet.lax.transcendental import log_p as log_p
+from numjet.lax.transcendental import logistic as logistic
+from numjet.lax.transcendental import logistic_p as logistic_p
+from numjet.lax.transcendental import sin as sin
+from numjet.lax.transcendental import sin_p as sin_p
+from numjet.lax.transcendental import sinh as sinh
+from numjet.lax.transcendental import sinh_p as sinh_p
+from numjet.lax.transcendental import tan as tan
+from numjet.lax.transcendental import tan_p as tan_p
+from numjet.lax.transcendental import tanh as tanh
+from numjet.lax.transcendental import tanh_p as tanh_p
+
+# compare.py
+from numjet.lax.compare import clamp as clamp
+from numjet.lax.compare import clamp_p as clamp_p
+from numjet.lax.compare import eq as eq
+from numjet.lax.compare import eq_p as eq_p
+from numjet.lax.compare import eq_to_p as eq_to_p
+from numjet.lax.compare import ge as ge
+from numjet.lax.compare import ge_p as ge_p
+from numjet.lax.compare import gt as gt
+from numjet.lax.compare import gt_p as gt_p
+from numjet.lax.compare import is_finite as is_finite
+from numjet.lax.compare import is_finite_p as is_finite_p
+from numjet.lax.compare import le as le
+from numjet.lax.compare import le_p as le_p
+from numjet.lax.compare import le_to_p as le_to_p
+from numjet.lax.compare import lt as lt
+from numjet.lax.compare import lt_p as lt_p
+from numjet.lax.compare import lt_to_p as lt_to_p
+from numjet.lax.compare import max as max
+from numjet.lax.compare import max_p as max_p
+from numjet.lax.compare import min as min
+from numjet.lax.compare import min_p as min_p
+from numjet.lax.compare import ne as ne
+from numjet.lax.compare import ne_p as ne_p
+from numjet.lax.compare import nextafter as nextafter
+from numjet.lax.compare import nextafter_p as nextafter_p
+from numjet.lax.compare import select as select
+from numjet.lax.compare import select_n as select_n
+from numjet.lax.compare import select_n_p as select_n_p
+
+# bitwise.py
+from numjet.lax.bitwise import and_p as and_p
+from numjet.lax.bitwise import bitwise_and as bitwise_and
+from numjet.lax.bitwise import bitwise_not as bitwise_not
+from numjet.lax.bitwise import bitwise_or as bitwise_or
+from numjet.lax.bitwise import bitwise_xor as bitwise_xor
+from numjet.lax.bitwise import clz as clz
+from numjet.lax.bitwise import clz_p as clz_p
+from numjet.lax.bitwise import not_p as not_p
+from numjet.lax.bitwise import or_p as or_p
+from numjet.lax.bitwise import population_count as population_count
+from numjet.lax.bitwise import population_count_p as population_count_p
+from numjet.lax.bitwise import shift_left as shift_left
+from numjet.lax.bitwise import shift_left_p as shift_left_p
+from numjet.lax.bitwise import shift_right_arithmetic as shift_right_arithmetic
+from numjet.lax.bitwise import shift_right_arithmetic_p as shift_right_arithmetic_p
+from numjet.lax.bitwise import shift_right_logical as shift_right_logical
+from numjet.lax.bitwise import shift_right_logical_p as shift_right_logical_p
+from numjet.lax.bitwise import xor_p as xor_p
+
+# convert.py
+from numjet.lax.convert import complex as complex
+from numjet.lax.convert import complex_p as complex_p
+from numjet.lax.convert import conj as conj
+from numjet.lax.convert import conj_p as conj_p
+from numjet.lax.convert import convert_element_type as convert_element_type
+from numjet.lax.convert import convert_element_type_p as convert_element_type_p
+from numjet.lax.convert import imag as imag
+from numjet.lax.convert import imag_p as imag_p
+from numjet.lax.convert import real as real
+from numjet.lax.convert import real_p as real_p
+
+# bits.py
+from numjet.lax.bits import bitcast_convert_type as bitcast_convert_type
+from numjet.lax.bits import bitcast_convert_type_p as bitcast_convert_type_p
+from numjet.lax.bits import reduce_precision as reduce_precision
+from numjet.lax.bits import reduce_precision_p as reduce_precision_p
+from numjet.lax.bits import stop_gradient as stop_gradient
+from numjet.lax.bits import stop_gradient_p as stop_gradient_p
+
+# create.py
+from numjet.lax.create import broadcasted_iota as broadcasted_iota
+from numjet.lax.create import empty as empty
+from numjet.lax.create import full as full
+from numjet.lax.create import full_like as full_like
+from numjet.lax.create import iota as iota
+from numjet.lax.create import iota_p as iota_p
+from numjet.lax.create import zeros_like_array as zeros_like_array

@@ -160,7 +160,7 @@ div_p = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
-    cpu=by_kind(lambda b, x, y: b.div(x, y), cx.div), hlo="stablehlo.divide", linear_in=(0,),
+    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=4))
 
 
@@ -374,7 +374,7 @@ def _integer_pow_cpu(b: Any, x: Any, *, y: int) -> Any:
     power = _power_by_squaring(one, x, -y if y < 0 else y, b.mul)
     if y >= 0:
         return power
-    return cx.div(b, one, power) if x.dtype.kind == "c" else b.div(one, power)
+    return b.div(one, power)
 
 
 def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
@@ -501,7 +501,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
 rsqrt_p = elementwise(
     "rsqrt", accepts=INEXACT, eager=lambda x: np.divide(np.asarray(1, x.dtype), np.sqrt(x)),
     jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), -0.5)),
-    cpu=by_kind(lambda b, x: b.math("rsqrt", x), lambda b, x: cx.div(b, b.const(1, x.dtype), cx.sqrt(b, x))),
+    cpu=by_kind(lambda b, x: b.math("rsqrt", x), lambda b, x: b.div(b.const(1, x.dtype), cx.sqrt(b, x))),
     hlo="stablehlo.rsqrt", samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=8))
 
 

@@ -2,7 +2,6 @@
 
 Each takes a ScalarBuilder and complex scalars. Branch cuts, and inverse functions near them, follow
 W. Kahan, "Branch Cuts for Complex Elementary Functions", in The State of the Art in Numerical Analysis (1987).
-Quotients follow R. L. Smith, "Algorithm 116: Complex division", CACM 5 (1962).
 """
 from __future__ import annotations
 
@@ -33,20 +32,6 @@ def _is(b: Any, x: S, value: float) -> S:
 def abs(b: Any, z: S) -> S:
     """|z|, without overflow of the squares."""
     return b.math("hypot", *_parts(b, z))
-
-
-def div(b: Any, x: S, y: S) -> S:
-    """x / y by Smith's algorithm: the smaller part of y is divided by the larger one."""
-    (p, q), (c, d) = _parts(b, x), _parts(b, y)
-    swapped = b.compare("lt", _abs(b, c), _abs(b, d))
-    big, small = b.select(swapped, d, c), b.select(swapped, c, d)
-    zero = _is(b, big, 0.0)
-    ratio = b.select(zero, b.const(0, c.dtype), b.div(small, b.select(zero, b.const(1, c.dtype), big)))
-    scale = b.add(big, b.mul(small, ratio))
-    first, second = b.select(swapped, q, p), b.select(swapped, p, q)
-    re = b.add(first, b.mul(second, ratio))
-    im = b.sub(second, b.mul(first, ratio))
-    return b.complex(b.div(re, scale), b.div(b.select(swapped, b.neg(im), im), scale))
 
 
 def sign(b: Any, z: S) -> S:
@@ -318,7 +303,7 @@ def atanh(b: Any, z: S) -> S:
     square = b.mul(ys, ys)
     re = b.mul(b.const(0.25, dtype), b.math("log1p", b.div(b.mul(b.const(4, dtype), xs), b.add(b.mul(gap, gap), square))))
     im = b.mul(b.const(0.5, dtype), b.math("atan2", b.add(ys, ys), b.sub(b.mul(gap, b.add(one, xs)), square)))
-    inverse = b.real(div(b, b.complex(one, b.const(0, dtype)), b.complex(x, y)))
+    inverse = b.real(b.div(b.complex(one, b.const(0, dtype)), b.complex(x, y)))
     finite = b.prim("and", b.prim("is_finite", x), b.prim("is_finite", y))
     inverse = b.select(finite, inverse, b.const(0, dtype))
     re = b.select(huge, inverse, b.select(near, b.const(math.inf, dtype), re))
@@ -334,13 +319,13 @@ def atan(b: Any, z: S) -> S:
 def atan2(b: Any, y: S, x: S) -> S:
     """-i log((x + i y) / sqrt(x² + y²))."""
     length = sqrt(b, b.add(b.mul(x, x), b.mul(y, y)))
-    return _times_minus_i(b, log(b, div(b, b.add(x, _times_i(b, y)), length)))
+    return _times_minus_i(b, log(b, b.div(b.add(x, _times_i(b, y)), length)))
 
 
 def logistic(b: Any, z: S) -> S:
     """1 / (1 + e^-z)."""
     one = b.const(1, z.dtype)
-    return div(b, one, b.add(one, exp(b, b.neg(z))))
+    return b.div(one, b.add(one, exp(b, b.neg(z))))
 
 
 def exp2(b: Any, z: S) -> S:

@@ -96,6 +96,13 @@ def as_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
     return ScatterDimensionNumbers(*numbers)
 
 
+def window_sizes(operand: Sequence[int], updates: Sequence[int], numbers: ScatterDimensionNumbers) -> Ints:
+    """Size of a scatter's windows per axis of the operand, from the shapes of operand and updates."""
+    lengths = iter(numbers.update_window_dims)
+    hidden = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    return tuple(1 if d in hidden else updates[next(lengths)] for d in range(len(operand)))
+
+
 def shifted(numbers: Any, *, operand: bool, indices: bool) -> Any:
     """Dimension numbers with a batch axis in front of the result (or updates), and of operand and/or indices."""
     window, collapsed, index_map, operand_batch, index_batch = numbers

@@ -13,6 +13,7 @@ from numjet.foundation import dtypes
 from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Windows, as_scatter, drops, shifted
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.update_program import update_program
 
 # ------------------------------------------------------------------------------------------------ checks of shapes
 
@@ -143,7 +144,7 @@ def _gather_transpose(ct: Any, operand: Any, indices: Any, *, dimension_numbers:
     zeros = zeros_like_aval(operand.aval.strip_weak_type())
     total = call("scatter-add", zeros, indices, ct, dimension_numbers=as_scatter(dimension_numbers), mode=mode,
                  indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                 update_jaxpr=None, update_consts=())
+                 update_jaxpr=update_program("add", aval_of(ct).dtype), update_consts=())
     return [total, None]
 
 
@@ -190,6 +191,8 @@ def random_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) 
     if dtype == dtypes.key_dtype:
         return rng.integers(0, 2**32, (*shape, 2), np.uint32).view(dtype)[..., 0]
     values = rng.uniform(-3, 3, shape)
+    if kind_of(dtype) == "b":
+        return values > 0
     if kind_of(dtype) == "c":
         values = values + 1j * rng.uniform(-3, 3, shape)
     return np.asarray(np.abs(values) if kind_of(dtype) == "u" else values).astype(dtype)

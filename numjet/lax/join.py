@@ -25,17 +25,20 @@ _FALSE, _TRUE = (Literal(np.bool_(v), ShapedArray((), np.dtype(np.bool_))) for v
 
 # -------------------------------------------------------------------------------------------- concatenate
 
+def _others(x: ShapedArray, dimension: int) -> Ints:
+    return x.shape[:dimension] + x.shape[dimension + 1:]
+
+
 def _concatenate_abstract(*xs: ShapedArray, dimension: int) -> ShapedArray:
     if not xs:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     shapes = ", ".join(str(x.shape) for x in xs)
     first = xs[0]
-    others = lambda x: x.shape[:dimension] + x.shape[dimension + 1:]
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError(f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}.")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes {shapes}.")
-    if any(others(x) != others(first) for x in xs):
+    if any(_others(x, dimension) != _others(first, dimension) for x in xs):
         raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
                         f"concatenated: concatenating along dimension {dimension} for shapes {shapes}.")
     if any(x.dtype != first.dtype for x in xs):
@@ -43,7 +46,7 @@ def _concatenate_abstract(*xs: ShapedArray, dimension: int) -> ShapedArray:
         raise TypeError(f"lax.concatenate requires arguments to have the same dtypes, got {names}. "
                         "(Tip: numjet.numpy.concatenate promotes its arguments.)")
     total = sum(x.shape[dimension] for x in xs)
-    return ShapedArray(insert(others(first), dimension, total), first.dtype, all(x.weak_type for x in xs))
+    return ShapedArray(insert(_others(first, dimension), dimension, total), first.dtype, all(x.weak_type for x in xs))
 
 
 def _concatenate_eager(*xs: np.ndarray, dimension: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def batch(op: Op) -> Callable[..., tuple[Any, int]]:
 
 def accumulator(dtype: np.dtype) -> np.dtype:
     """The dtype in which NumPy adds and multiplies elements of `dtype`: float32 for the small floats."""
-    if dtype.kind in "biufc" and dtype != np.float16:
+    if dtype.isbuiltin == 1 and dtype != np.float16:
         return dtype
     return np.dtype(np.float32 if kind_of(dtype) == "f" else np.int32)
 
@@ -137,10 +138,9 @@ def _front(x: Any, axes: Ints) -> Any:
     """x with the axes made one, in front."""
     shape = aval_of(x).shape
     rest = without(range(len(shape)), axes)
-    sizes = (-1 if not axes else int(np.prod([shape[a] for a in axes])), *(shape[i] for i in rest))
+    sizes = (prod(shape[a] for a in axes), *(shape[i] for i in rest))
     order = (*axes, *rest)
-    return reshape_p.bind(x, new_sizes=(abs(sizes[0]), *sizes[1:]),
-                          dimensions=None if order == tuple(range(len(shape))) else order)
+    return reshape_p.bind(x, new_sizes=sizes, dimensions=None if order == tuple(range(len(shape))) else order)
 
 
 def tree_reduce(combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]], xs: Sequence[Any]) -> list[Any]:
@@ -151,8 +151,8 @@ def tree_reduce(combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     n = aval_of(xs[0]).shape[0]
     while n > 1:
         pairs = combine([_rows(x, 0, n - n % 2, 2) for x in xs], [_rows(x, 1, n, 2) for x in xs])
-        last = [_rows(x, n - 1, n, 1) for x in xs] if n % 2 else None
-        xs = pairs if last is None else [call("concatenate", p, q, dimension=0) for p, q in zip(pairs, last, strict=True)]
+        last = [[_rows(x, n - 1, n, 1)] if n % 2 else [] for x in xs]
+        xs = [call("concatenate", p, *q, dimension=0) if q else p for p, q in zip(pairs, last, strict=True)]
         n = (n + 1) // 2
     return [call("squeeze", x, dimensions=(0,)) for x in xs]
 
@@ -196,7 +196,9 @@ def _extreme(dtype: np.dtype, infinity: float, bound: str, boolean: bool) -> Any
     kind = kind_of(dtype)
     if kind in "iu":
         return np.asarray(getattr(dtypes.iinfo(dtype), bound), dtype)[()]
-    return np.asarray(boolean if kind == "b" else infinity, dtype)[()]
+    value = np.asarray(boolean if kind == "b" else infinity, dtype)[()]
+    # Some 8-bit floats have no infinity: their greatest number takes its place.
+    return value if kind != "f" or np.isinf(np.float64(value)) else getattr(dtypes.finfo(dtype), bound)
 
 
 def _extreme_eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
@@ -204,7 +206,8 @@ def _extreme_eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Call
         wide = accumulator(x.dtype)
         with np.errstate(all="ignore"):
             initial = np.asarray(identity(x.dtype)).astype(wide)[()]
-            return np.asarray(ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)).astype(x.dtype, copy=False)
+            out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)
+            return np.asarray(out).astype(x.dtype, copy=False)
     return eager
 
 

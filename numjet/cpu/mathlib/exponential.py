@@ -12,21 +12,22 @@ LOG2_E = 1.4426950408889634
 LN2_32 = (0.6931471824645996, -1.9046542121259336e-09)  # high and low part
 LN2_64 = (0.6931471805599453, 2.3190468138462996e-17)
 
-_EXP_OF, _EXP_WEIGHT = "(expm1(u) - u) / u**2", "u**2 / expm1(u)"
-EXP_32 = Poly((0.5, 0.16666666, 0.04166636, 0.008333389, 0.0013940699, 0.00019846315),
-              _EXP_OF, _EXP_WEIGHT, -0.3468, 0.3468, 28.7, "float32")
+_EXP_OF, _EXP_WEIGHT, _EXPM1_WEIGHT = "(expm1(u) - u) / u**2", "u**2 / exp(u)", "u**2 / expm1(u)"
+EXP_32 = Poly((0.49999994, 0.1666652, 0.041668404, 0.008368768, 0.0013814062),
+              _EXP_OF, _EXP_WEIGHT, -0.3468, 0.3468, 27.7, "float32")
+EXPM1_32 = Poly((0.5, 0.16666666, 0.04166636, 0.008333389, 0.0013940699, 0.00019846315),
+                _EXP_OF, _EXPM1_WEIGHT, -0.3468, 0.3468, 28.7, "float32")
 EXP_64 = Poly((0.5, 0.16666666666666677, 0.041666666666666505, 0.008333333333321645, 0.0013888888888962956,
                0.000198412698861046, 2.480158717149693e-05, 2.755724421695252e-06, 2.7557403391578385e-07,
                2.5109039382983187e-08, 2.0875149784808173e-09),
-              _EXP_OF, _EXP_WEIGHT, -0.3468, 0.3468, 59.6, "float64")
+              _EXP_OF, _EXPM1_WEIGHT, -0.3468, 0.3468, 59.6, "float64")
 
-_EXP2_OF, _EXP2_WEIGHT = "(2**u - 1) / u", "u / 2**u"
 EXP2_32 = Poly((0.6931472, 0.24022648, 0.055503324, 0.0096184425, 0.0013398869, 0.00015352218),
-               _EXP2_OF, _EXP2_WEIGHT, -0.5001, 0.5001, 25.8, "float32")
-EXP2_64 = Poly((0.6931471805599453, 0.2402265069591013, 0.05550410866482008, 0.009618129107594077,
-                0.001333355814677519, 0.000154035304571742, 1.5252733492808945e-05, 1.3215435247773455e-06,
-                1.0178199629811056e-07, 7.0737897308574725e-09, 4.4347720724063883e-10),
-               _EXP2_OF, _EXP2_WEIGHT, -0.5001, 0.5001, 54.9, "float64")
+               "(2**u - 1) / u", "u / 2**u", -0.5001, 0.5001, 25.8, "float32")
+EXP2_64 = Poly((0.24022650695910072, 0.05550410866482164, 0.009618129107628345, 0.0013333558146402344,
+                0.00015403530393633138, 1.5252733846451562e-05, 1.3215486590156229e-06, 1.0178054838847672e-07,
+                7.054978948500173e-09, 4.4561747679762356e-10, 2.561663925920971e-11),
+               "(2**u - 1 - u * ln2) / u**2", "u**2 / 2**u", -0.5001, 0.5001, 58.6, "float64")
 
 
 def reduce_exp(c: Calc, x: Expr) -> tuple[Expr, Expr]:
@@ -39,13 +40,14 @@ def reduce_exp(c: Calc, x: Expr) -> tuple[Expr, Expr]:
 
 def expm1_poly(c: Calc, r: Expr) -> Expr:
     """exp(r) - 1 for |r| <= 0.3468."""
-    return c.fma(c.mul(r, r), c.poly(EXP_32 if c.single else EXP_64, r), r)
+    return c.fma(c.mul(r, r), c.poly(EXPM1_32 if c.single else EXP_64, r), r)
 
 
 def exp_parts(c: Calc, x: Expr) -> tuple[Expr, Expr]:
     """exp(x) = p * 2**n: p and the bits of n + magic. |x| must be below 2**20."""
     shifted, r = reduce_exp(c, x)
-    return c.add(expm1_poly(c, r), 1.0), shifted
+    tail = c.fma(c.mul(r, r), c.poly(EXP_32 if c.single else EXP_64, r), r)
+    return c.add(tail, 1.0), shifted
 
 
 def exp(c: Calc, x: Expr) -> Expr:
@@ -61,7 +63,10 @@ def exp2_parts(c: Calc, x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr]:
     r = c.sub(x, c.sub(t, c.magic))
     if tail is not None:
         r = c.add(r, tail)
-    return c.fma(r, c.poly(EXP2_32 if c.single else EXP2_64, r), 1.0), c.bits(t)
+    if c.single:
+        return c.fma(r, c.poly(EXP2_32, r), 1.0), c.bits(t)
+    z = c.mul(r, r)
+    return c.add(c.fma(r, LN2_64[0], c.mul(z, c.poly(EXP2_64, r))), 1.0), c.bits(t)
 
 
 def exp2(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import exp_parts, expm1_poly, reduce_exp
+from .exponential import exp_parts
 from .helpers import Calc, Poly, widened
 from .logarithm import log1p_sum
 
@@ -15,16 +15,22 @@ SINH_64 = Poly((0.16666666666666666, 0.008333333333333573, 0.0001984126984106109
                 2.505208937362125e-08, 1.606134669635162e-10, 7.502600041200217e-13, 6.497430743067304e-15),
                _SINH_OF, _SINH_WEIGHT, 0.0, 1.0, 62.9, "float64")
 
+_TANH_OF, _TANH_WEIGHT = "(tanh(sqrt(u)) - sqrt(u)) / (u * sqrt(u))", "u * sqrt(u) / tanh(sqrt(u))"
+TANH_32 = Poly((-0.33333316, 0.13332544, -0.053847544, 0.02105068, -0.006242776), _TANH_OF, _TANH_WEIGHT, 0.0, 0.3026,
+               29.7, "float32")
+TANH_64 = Poly((-0.3333333333333231, 0.13333333333168232, -0.053968253875841095, 0.021869485968996707,
+                -0.0088631944245468, 0.0035917190432866912, -0.0014532134601822023, 0.0005791270553826203,
+                -0.0002102858412836311, 5.100983925373076e-05), _TANH_OF, _TANH_WEIGHT, 0.0, 0.3026, 55.4, "float64")
+
 
 def tanh(c: Calc, x: Expr) -> Expr:
-    """With e = exp(-2 |x|): (1 - e) / (1 + e) while small, then 1 - 2 e / (1 + e), whose quotient matters less."""
+    """A polynomial where tanh is below 1/2, then 1 - 2 / (1 + exp(2 |x|)), whose quotient matters less."""
     a = c.abs(x)
-    shifted, r = reduce_exp(c, c.mul(c.at_most(a, 10.0 if c.single else 20.0), -2.0))
-    scale, p = c.pow2(shifted), expm1_poly(c, r)
-    e = c.fma(scale, p, scale)
-    large = c.test("gt", a, 0.55)
-    quotient = c.div(c.select(large, c.add(e, e), c.fma(scale, p, c.sub(scale, 1.0))), c.add(e, 1.0))
-    return c.copysign(c.select(large, c.sub(1.0, quotient), quotient), x)
+    z = c.mul(a, a)
+    small = c.fma(c.mul(a, z), c.poly(TANH_32 if c.single else TANH_64, z), a)
+    p, shifted = exp_parts(c, c.mul(c.at_most(a, 10.0 if c.single else 20.0), 2.0))
+    large = c.sub(1.0, c.div(2.0, c.fma(p, c.pow2(shifted), 1.0)))
+    return c.copysign(c.select(c.test("lt", a, 0.55), small, large), x)
 
 
 def logistic(c: Calc, x: Expr) -> Expr:

@@ -20,6 +20,12 @@ ATANH_TAIL = Poly((0.20000000000001122, 0.1428571428505227, 0.11111111259549594,
 THIRD = (0.3333333333333333, 1.850371707708594e-17)  # high and low part
 TWO_BY_LN2 = (2.8853900817779268, 4.0710547481862066e-17)
 
+CBRT_32 = Poly((0.4216939, 1.0559916, -0.83601767, 0.51090956, -0.17952722, 0.026948832),
+               "cbrt(u)", "1 / cbrt(u)", 0.7071, 1.4143, 19.4, "float32")
+CBRT_64 = Poly((0.37945746070593095, 1.3302078173411613, -1.5850050705481733, 1.625340639356187, -1.1537489370939307,
+                0.5264124472066095, -0.1386981227501138, 0.01603377971545192),
+               "cbrt(u)", "1 / cbrt(u)", 0.7071, 1.4143, 25.2, "float64")
+
 
 def rsqrt(c: Calc, x: Expr) -> Expr:
     return c.div(1.0, c.sqrt(x))
@@ -131,8 +137,20 @@ def _product(c: Calc, x: Expr, x_low: Expr, y: Expr | float, y_low: Expr | float
     return p, c.fma(x, y_low, c.fma(x_low, y, c.fms(x, y, p)))
 
 
-CBRT_SEED = Poly((0.0,), "0", "1", 0.0, 1.0, 0.0, "float64")
-
-
 def cbrt(c: Calc, x: Expr) -> Expr:
-    raise NotImplementedError
+    """x = m 2**(3 q + k), k in -1, 0, 1: a polynomial for m**(1/3), two Newton steps, the second with exact residual."""
+    a = c.abs(x)
+    e, m = split_float(c, a)
+    shifted = c.fma(e, 1.0 / 3.0, c.magic)
+    k = c.fma(c.sub(shifted, c.magic), -3.0, e)
+    up, down = c.test("gt", k, 0.5), c.test("lt", k, -0.5)
+    m = c.mul(m, c.select(up, 2.0, c.select(down, 0.5, 1.0)))
+    root = c.select(up, 2.0 ** (1 / 3), c.select(down, 0.5 ** (1 / 3), 1.0))
+    y = c.mul(c.poly(CBRT_32 if c.single else CBRT_64, c.mul(m, c.select(up, 0.5, c.select(down, 2.0, 1.0)))), root)
+    inverse = c.div(1.0 / 3.0, c.mul(y, y))
+    y = c.fma(inverse, c.fnma(c.mul(y, y), y, m), y)
+    square = c.mul(y, y)
+    residue = c.fnma(c.fms(y, y, square), y, c.fnma(square, y, m))
+    y = c.mul(c.fma(residue, inverse, y), c.pow2(c.bits(shifted)))
+    usual = c.both(c.test("gt", a, 0.0), c.test("lt", a, c.inf))
+    return c.copysign(c.select(usual, y, a), x)

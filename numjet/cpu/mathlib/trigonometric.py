@@ -7,7 +7,7 @@ are rare and left to the C library, which reduces them with as many digits of 1/
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .helpers import Calc, Poly
+from .helpers import Calc, Poly, widened
 
 PI_32 = (3.141592502593994, 1.5099578831723193e-07, 1.078060505991553e-14)  # 24 bits each, truncated
 PI_64 = (3.141592653589793, 1.224646799147353e-16, 2.1657133478438278e-32)  # 53 bits each, truncated
@@ -21,7 +21,6 @@ SIN_64 = Poly((-0.16666666666666666, 0.008333333333333207, -0.000198412698412124
                -2.505210690443663e-08, 1.605894101424124e-10, -7.643020089296892e-13, 2.721432085828971e-15),
               _SIN_OF, _SIN_WEIGHT, 0.0, 2.4685, 61.4, "float64")
 _COS_OF, _COS_WEIGHT = "(cos(sqrt(u)) - 1 + u / 2) / u**2", "u**2 / cos(sqrt(u))"
-COS_32 = Poly((0.041666646, -0.001388731, 2.4432335e-05), _COS_OF, _COS_WEIGHT, 0.0, 0.617, 32.9, "float32")
 COS_64 = Poly((0.041666666666666595, -0.0013888888888873344, 2.4801587289003302e-05, -2.755731421720121e-07,
                2.0875705384342054e-09, -1.1358746759540976e-11), _COS_OF, _COS_WEIGHT, 0.0, 0.617, 63.9, "float64")
 
@@ -30,10 +29,10 @@ def _limit(c: Calc) -> float:
     return LIMIT_32 if c.single else LIMIT_64
 
 
-def _remainder(c: Calc, a: Expr, n: Expr) -> Expr:
-    """a - n pi."""
+def _remainder(c: Calc, a: Expr, n: Expr, scale: float = 1.0) -> Expr:
+    """a - n pi scale."""
     for part in PI_32 if c.single else PI_64:
-        a = c.fma(n, -part, a)
+        a = c.fma(n, -part * scale, a)
     return a
 
 
@@ -49,9 +48,9 @@ def _bounded_sin(c: Calc, r: Expr) -> Expr:
 
 
 def cos_poly(c: Calc, r: Expr) -> Expr:
-    """cos(r) for |r| <= pi/4."""
+    """cos(r) for |r| <= pi/4, float64."""
     z = c.mul(r, r)
-    return c.fma(z, c.fma(z, c.poly(COS_32 if c.single else COS_64, z), -0.5), 1.0)
+    return c.fma(z, c.fma(z, c.poly(COS_64, z), -0.5), 1.0)
 
 
 def sin(c: Calc, x: Expr) -> Expr:
@@ -73,16 +72,13 @@ def cos(c: Calc, x: Expr) -> Expr:
 
 
 def tan(c: Calc, x: Expr) -> Expr:
-    """|x| = n pi/2 + r: sin(r) / cos(r) for even n, -cos(r) / sin(r) for odd n. The rounding error of r counts here."""
+    """|x| = n pi/2 + r: sin(r) / cos(r) for even n, -cos(r) / sin(r) for odd n."""
+    if c.single:
+        return widened(c.e, tan, x)
     a = c.abs(x)
     t = c.fma(a, 2 * INVERSE_PI, c.magic)
-    n = c.sub(t, c.magic)
-    p, q, rest = [-part / 2 for part in (PI_32 if c.single else PI_64)]
-    first = c.fma(n, p, a)
-    r = c.fma(n, q, first)
-    low = c.fma(n, rest, c.fma(n, q, c.sub(first, r)))
+    r = _remainder(c, a, c.sub(t, c.magic), 0.5)
     s, co = sin_poly(c, r), cos_poly(c, r)
-    s, co = c.fma(low, co, s), c.fnma(low, s, co)
     parity = c.iop("shl", c.bits(t), c.mantissa + c.exponent_bits)
     odd = c.e.prim("lt", parity, c.integer(0))
     quotient = c.div(c.select(odd, co, s), c.select(odd, s, co))

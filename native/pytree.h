@@ -1,0 +1,19 @@
+// Pytrees for the rest of the native core: flatten nested containers to leaves and a treedef, and back.
+#pragma once
+#include <vector>
+
+#include "native.h"
+
+// Appends the leaves of `tree` (new references) and gives its treedef (a new reference).
+// False: a Python error is set and nothing was appended.
+bool pytree_flatten_leaves(PyObject* tree, std::vector<PyObject*>& leaves_new_refs, PyObject** treedef_new_ref);
+
+// The tree of shape `treedef` over `n` borrowed leaves; null with a Python error set.
+PyObject* pytree_unflatten(PyObject* treedef, PyObject** leaves, Py_ssize_t n);
+
+bool pytree_is_treedef(PyObject* object);
+Py_ssize_t pytree_num_leaves(PyObject* treedef);
+
+// Hash and equality of treedefs, for native hash maps. -1: a Python error is set.
+Py_hash_t pytree_hash(PyObject* treedef);
+int pytree_equal(PyObject* a, PyObject* b);

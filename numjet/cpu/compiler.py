@@ -1,0 +1,92 @@
+"""The CPU machine: a closed jaxpr becomes one native function. The list of passes reads top to bottom."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numjet import _native
+from numjet.core.ir import ClosedJaxpr
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory
+from numjet.cpu.kernels import blas
+from numjet.cpu.loop_ir import Call, Function, walk
+from numjet.cpu.lower import lower
+from numjet.foundation.config import config
+
+_numbers = itertools.count()
+
+
+@dataclass
+class Program:
+    """A compiled program, as runtime wants it: see numjet._native.Executable."""
+    address: int
+    scratch_bytes: int
+    aliases: list[tuple[int, int]]
+    cost_ns: float
+    on_error: Callable[[int, list[int]], Exception]
+    function: Function
+    text: str
+    compiled: jit.Compiled
+    keepalive: list[Any] = field(default_factory=list)
+
+
+def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Program:
+    """Compiles a program for this CPU.
+
+    donated: inputs whose memory the program may overwrite. Raises NotImplementedError naming the operation that has no
+    native lowering. With NUMJET_DUMP=dir every stage is written there.
+    """
+    dump = _Dump(name)
+    dump("jaxpr", lambda: str(closed))
+    lowered = lower(closed, _symbol(name), donated)
+    function = lowered.function
+    dump("loops", lambda: loop_show.show(function))
+    expand.expand_math(function)
+    memory.plan(function)
+    dump("planned", lambda: loop_show.show(function))
+    text = llvm.emit(function, jit.host())
+    dump("ll", lambda: text)
+    constants, keepalive = llvm.constant_symbols(function)
+    compiled = jit.compile(text, {**call_symbols(function), **constants}, function.name, keepalive=tuple(keepalive))
+    dump("s", lambda: jit.disassembly(compiled))
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, cost.estimate_ns(function), _errors(function),
+                   function, text, compiled, [closed])
+
+
+def call_symbols(function: Function) -> dict[str, int]:
+    """The addresses of the library functions that a program calls."""
+    names = {s.symbol for s in walk(function.body) if isinstance(s, Call)}
+    return {n: _address(n) for n in names}
+
+
+def _address(name: str) -> int:
+    found = blas.address(name)
+    return _native.kernel_address(name) if found is None else found
+
+
+def _errors(function: Function) -> Callable[[int, list[int]], Exception]:
+    errors = function.errors
+
+    def on_error(status: int, info: list[int]) -> Exception:
+        return errors[status - 1](*info[1:])
+    return on_error
+
+
+def _symbol(name: str) -> str:
+    """A name for machine code made from a user's function name."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
+
+
+class _Dump:
+    """Writes the stages of one compilation to the folder that NUMJET_DUMP names."""
+
+    def __init__(self, name: str):
+        self.folder = Path(config.dump) if config.dump else None
+        self.stem = f"{next(_numbers):04d}_{_symbol(name)}"
+
+    def __call__(self, stage: str, text: Callable[[], str]) -> None:
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / f"{self.stem}.{stage}").write_text(text(), encoding="utf8")

@@ -1,0 +1,245 @@
+"""Walking jaxprs while lowering: environments, which arrays are still wanted, and what to store early."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.op import Expand, Missing
+from numjet.cpu.builder import SMALL
+from numjet.cpu.reductions import Reductions
+from numjet.cpu.values import Arr, Storage
+from numjet.foundation import source
+
+LONG = 3000.0    # estimated operations per element from which a shared definition is stored
+CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
+_COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
+          "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
+          "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
+_READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin",
+               "transpose", "rev", "slice", "squeeze", "reshape", "expand_dims", "copy", "pad", "concatenate", "select_and_gather_add"}
+
+
+class Frame:
+    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
+
+    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier")
+
+    def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
+        self.env: dict[Var, Arr] = {}
+        self.last_use: dict[Var, int] = {}
+        self.uses: Counter[Var] = Counter()
+        for k, (eqn, keep) in enumerate(zip(jaxpr.eqns, needed, strict=True)):
+            for a in eqn.invars if keep else ():
+                if isinstance(a, Var):
+                    self.last_use[a] = k
+                    self.uses[a] += 1
+        for a in jaxpr.outvars:
+            if isinstance(a, Var):
+                self.last_use[a] = len(jaxpr.eqns)
+                self.uses[a] += 1
+        self.position = -1
+        self.operands: Sequence[Arr] = ()
+        self.pinned: Sequence[Arr] = ()
+        self.barrier = barrier
+
+    def live(self) -> Iterator[Arr]:
+        """Arrays wanted after the current equation, and its operands."""
+        for v, a in self.env.items():
+            if self.last_use.get(v, -1) > self.position:
+                yield a
+        yield from self.operands
+        yield from self.pinned
+
+
+class Frames(Reductions):
+    """Adds the walk over equations."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.frames: list[Frame] = []
+        self.constants: dict[int, tuple[Any, Arr]] = {}
+        self.held: list[Arr] = []
+
+    # ------------------------------------------------------------------------------------------ liveness
+    def live_outside(self) -> Iterator[Arr]:
+        """Live arrays of frames around the innermost loop or branch."""
+        frames = list(self.frames)
+        while frames and not frames.pop().barrier:
+            pass
+        for f in frames:
+            yield from f.live()
+
+    def live_here(self) -> Iterator[Arr]:
+        """Live arrays of the frames inside the innermost loop or branch."""
+        for f in reversed(self.frames):
+            yield from f.live()
+            if f.barrier:
+                return
+
+    def _may_overwrite(self, x: Arr) -> bool:
+        if not x.storage.owned:
+            return False
+        buffer = x.storage.buffer
+        same = lambda a: a.storage is not None and a.storage.buffer is buffer
+        if sum(a is x for a in self.frames[-1].operands) > 1:
+            return False
+        mine = list(self.live_here())
+        if sum(a is x for a in mine) > sum(a is x for a in self.frames[-1].operands):
+            return False
+        if any(a is not x and same(a) for a in mine):
+            return False
+        return not any(same(p) for a in self.live_outside() for p in a.reachable())
+
+    def _detach(self, x: Arr) -> None:
+        buffer = x.storage.buffer
+        for a in list(self.live_here()):
+            if a.lazy and any(p.storage is not None and p.storage.buffer is buffer for p in a.reachable()):
+                self.materialize(a)
+
+    @contextmanager
+    def consumed(self, pinned: Sequence[Arr] = ()) -> Iterator[None]:
+        """While an operation's programs are lowered, its operands belong to them; `pinned` ones stay wanted throughout."""
+        if not self.frames:
+            yield
+            return
+        frame = self.frames[-1]
+        saved = frame.operands, frame.pinned
+        frame.operands, frame.pinned = (), (*saved[1], *pinned)
+        try:
+            yield
+        finally:
+            frame.operands, frame.pinned = saved
+
+    def wrapped(self, x: Arr) -> Arr:
+        """The same array for use in a branch or loop: storing it there says nothing about outside."""
+        if not x.lazy:
+            return x
+        flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
+        return Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+
+    # ------------------------------------------------------------------------------------------ the walk
+    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
+        """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
+        jaxpr = closed.jaxpr
+        needed = needed_eqns(jaxpr)
+        frame = Frame(jaxpr, needed, barrier)
+        for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
+            frame.env[v] = self.embedded(c)
+        if barrier:
+            args = [self.wrapped(a) for a in args]
+        frame.env.update(zip(jaxpr.invars, args, strict=True))
+        self.frames.append(frame)
+        try:
+            for k, (eqn, keep) in enumerate(zip(jaxpr.eqns, needed, strict=True)):
+                if keep:
+                    frame.position = k
+                    self.equation(frame, eqn)
+            return [self.operand(frame, a) for a in jaxpr.outvars]
+        finally:
+            self.frames.pop()
+
+    def embedded(self, value: Any) -> Arr:
+        """A constant array, once per program."""
+        found = self.constants.get(id(value))
+        if found is None:
+            array = value._value if hasattr(value, "_value") else np.asarray(value)
+            found = self.constants[id(value)] = (value, self.constant(array))
+        return found[1]
+
+    def operand(self, frame: Frame, atom: Any) -> Arr:
+        if isinstance(atom, Literal):
+            value = np.asarray(atom.val).astype(atom.aval.dtype)[()]
+            return Arr(atom.aval, elems=[self.const(value, atom.aval.dtype)], block=self.function.body)
+        return frame.env[atom]
+
+    def equation(self, frame: Frame, eqn: JaxprEqn) -> None:
+        op = eqn.primitive
+        args = [self.operand(frame, a) for a in eqn.invars]
+        frame.operands = args
+        if eqn.source is not None:
+            self.comment(op.name, *location(eqn.source))
+        self.prepare(frame, eqn, args)
+        outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
+        frame.operands = ()
+        for v, out in zip(eqn.outvars, outs, strict=True):
+            if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
+                raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
+            if out.lazy and out.size <= SMALL:
+                self.materialize(out)
+            frame.env[v] = out
+        for a in {a for a in eqn.invars if isinstance(a, Var)}:
+            if frame.last_use[a] == frame.position:
+                frame.env.pop(a, None)
+
+    def apply(self, op: Any, args: Sequence[Arr], params: dict[str, Any], out_avals: Sequence[Any]) -> list[Arr]:
+        """Calls the cpu rule of an operation."""
+        rule = op.cpu
+        if isinstance(rule, Missing):
+            raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU machine yet: {rule.why}")
+        if isinstance(rule, Expand):
+            raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
+        if op.elementwise:
+            cost = _COSTS.get(op.name, 1.0)
+            return [self.elementwise(lambda *xs: rule(self, *xs, **params), *args, dtype=out_avals[0].dtype, cost=cost)]
+        out = rule(self, *args, **params)
+        outs = list(out) if op.multiple else [out]
+        for o in outs:
+            if o.lazy and not o.parents:
+                o.parents = tuple(args)
+                o.cost = max(o.cost, sum(a.cost for a in args))
+        return outs
+
+    def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[Arr]) -> None:
+        """Stores definitions that this equation, with later ones, would compute too often."""
+        op = eqn.primitive
+        out_size = max((v.aval.size for v in eqn.outvars), default=0)
+        for atom, a in zip(eqn.invars, args, strict=True):
+            if not a.lazy or a.cost == 0:
+                continue
+            shared = isinstance(atom, Var) and frame.uses[atom] > 1
+            if op.elementwise:
+                store = shared and a.cost > LONG
+            elif op.name in _READS_ONCE:
+                store = shared and a.cost > CHEAP
+            else:
+                store = a.cost > CHEAP and (shared or out_size > a.size) or a.cost > LONG
+            if store:
+                self.materialize(a)
+
+    def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+        """Writes arrays into storages: definitions of one shape in one loop nest, memory by copies."""
+        lazy = [(a, s) for a, s in items if a.lazy]
+        fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
+        seen: set[int] = set()
+        for a, s in lazy:
+            twin = self.wrapped(a) if id(a) in seen or a.source is not None else a
+            seen.add(id(a))
+            fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
+        for group in fresh.values():
+            self.store_all(group)
+        for a, s in items:
+            if a.elems is not None or (a.storage is not None and a.storage is not s):
+                self._copy_into(a, s)
+
+
+def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
+    """Which equations the results (or effects) need."""
+    live = {v for v in jaxpr.outvars if isinstance(v, Var)}
+    flags = []
+    for eqn in reversed(jaxpr.eqns):
+        keep = bool(eqn.effects) or any(v in live for v in eqn.outvars)
+        flags.append(keep)
+        if keep:
+            live.update(a for a in eqn.invars if isinstance(a, Var))
+    return flags[::-1]
+
+
+def location(frame: Any) -> tuple[str | None, int]:
+    """File and line of a source frame."""
+    shown = frame.frame if isinstance(frame, source.Source) else frame
+    return (shown.file, shown.line) if shown is not None else (None, 0)

@@ -1,0 +1,56 @@
+"""The BLAS that numjet's machine code calls by address: OpenBLAS as shipped in the wheels of scipy (or numpy).
+
+scipy's copy is loaded without importing scipy. On CPUs with AVX-512 OpenBLAS is told to use its SkylakeX kernels, which
+it doesn't choose by itself on AMD's Zen (half the speed otherwise).
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+from pathlib import Path
+
+
+_NAMES = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv")
+
+
+@functools.cache
+def library() -> tuple[ctypes.CDLL, str]:
+    """The shared library and the pattern of its symbols.
+
+    Raises RuntimeError when neither scipy nor numpy brings an OpenBLAS.
+    """
+    for package, pattern in (("scipy", "scipy_{}"), ("numpy", "scipy_{}64_")):
+        for path in _candidates(package):
+            os.environ.setdefault("OPENBLAS_CORETYPE", _core_type())
+            return ctypes.CDLL(str(path)), pattern
+    raise RuntimeError("no OpenBLAS found: numjet calls the one in the wheels of scipy or numpy (pip install scipy)")
+
+
+def _candidates(package: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return []
+    root = Path(spec.origin).parents[1]
+    return sorted([*root.glob(f"{package}.libs/libscipy_openblas*"), *root.glob(f"{package}/.dylibs/libscipy_openblas*")])
+
+
+def _core_type() -> str:
+    """The kernels for this CPU; empty lets OpenBLAS choose."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf8")
+    except OSError:
+        return ""
+    return "SkylakeX" if " avx512bw" in flags and "AuthenticAMD" in flags else ""
+
+
+@functools.cache
+def address(name: str) -> int | None:
+    """The address of a CBLAS function; None if `name` is none."""
+    if name not in _NAMES:
+        return None
+    lib, pattern = library()
+    return ctypes.cast(getattr(lib, pattern.format(name)), ctypes.c_void_p).value
+
+

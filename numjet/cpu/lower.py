@@ -1,0 +1,67 @@
+"""From a closed jaxpr to a loop IR function."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numjet.core.ir import ClosedJaxpr
+from numjet.cpu.control import Control
+from numjet.cpu.loop_ir import Buffer, Function
+from numjet.cpu.values import Arr, Storage, parts_dtype
+
+
+@dataclass
+class Lowered:
+    """A function and which result takes over the memory of which donated input: (output, input) pairs."""
+    function: Function
+    aliases: list[tuple[int, int]]
+
+
+def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Lowered:
+    """Lowers a whole program. Raises NotImplementedError naming an operation that has no native lowering."""
+    b = Control(name)
+    flags = list(donated) or [False] * len(closed.in_avals)
+    inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
+    args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))
+            for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
+    outs = b.run(closed, args)
+    aliases = _bind_outputs(b, outs, inputs)
+    return Lowered(b.function, aliases)
+
+
+def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
+    """Gives every result its output buffer: by renaming the temporary that holds it, by taking over a donated input,
+    or by writing it."""
+    aliases: list[tuple[int, int]] = []
+    outputs: list[Buffer] = []
+    items: list[tuple[Arr, Storage]] = []
+    taken: set[Buffer] = set()
+    for k, out in enumerate(outs):
+        buffer = _whole(out)
+        if buffer is not None and buffer not in taken and buffer.kind == "temp":
+            taken.add(buffer)
+            b.function.temps.remove(buffer)
+            buffer.kind = "output"
+            outputs.append(buffer)
+            continue
+        made = b.buffer(out.dtype, out.size, "output", "out")
+        b.function.outputs.clear()
+        outputs.append(made)
+        if buffer is not None and buffer not in taken and buffer in inputs and out.storage.owned:
+            taken.add(buffer)
+            aliases.append((k, inputs.index(buffer)))
+        else:
+            items.append((out, Storage(made, b.terms.index(0), False)))
+    b.put_all(items)
+    b.function.outputs[:] = outputs
+    return aliases
+
+
+def _whole(x: Arr) -> Buffer | None:
+    """The buffer of which an array is all."""
+    if x.storage is None or x.storage.base.terms or x.storage.base.const or x.size <= 0:
+        return None
+    width = 2 if parts_dtype(x.dtype) is not None else 1
+    return x.storage.buffer if x.storage.buffer.size == x.size * width else None
+
+

@@ -1,0 +1,17 @@
+"""nextafter, which is about representations rather than values."""
+from __future__ import annotations
+
+from ..loop_ir import Expr
+from .helpers import Calc
+
+
+def nextafter(c: Calc, x: Expr, y: Expr) -> Expr:
+    """The neighbour of x towards y. The bits of a positive float are a count, so the neighbours differ by one."""
+    i = c.bits(x)
+    away = c.e.prim("eq", c.test("lt", x, y), c.test("gt", x, 0.0))
+    step = c.e.make("select", c.int, (away, c.integer(1), c.integer(-1)))
+    moved = c.from_bits(c.iop("add", i, step))
+    from_zero = c.copysign(c.from_bits(c.integer(1)), y)
+    result = c.select(c.test("eq", x, 0.0), from_zero, moved)
+    same = c.select(c.test("eq", x, y), y, result)
+    return c.select(c.either(c.test("ne", x, x), c.test("ne", y, y)), c.nan, same)

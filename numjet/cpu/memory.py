@@ -1,0 +1,116 @@
+"""The memory plan: which temporaries share the scratch arena.
+
+A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
+statements; a loop counts as one statement for what is touched outside of it too. Temporaries that live at different
+times get the same bytes (greedy first fit, largest first).
+"""
+from __future__ import annotations
+
+from numjet.cpu.loop_ir import Buffer, Call, Copy, Expr, Fill, For, Function, If, Let, Stmt, Store, Switch, While, Check, children
+
+ALIGNMENT = 64
+Path = tuple[tuple[int, int], ...]
+
+
+def plan(function: Function) -> int:
+    """Sets the offset of every temporary; returns the size of the arena in bytes."""
+    touched: dict[Buffer, list[Path]] = {t: [] for t in function.temps}
+    order: dict[Path, tuple[int, int]] = {}
+    _collect(function.body, (), touched, order, [0])
+    spans = {t: _span(paths, order) for t, paths in touched.items() if paths}
+    function.temps[:] = [t for t in function.temps if t in spans]
+    placed: list[tuple[int, int, int, int]] = []
+    top = 0
+    for t in sorted(spans, key=lambda t: -t.nbytes):
+        first, last = spans[t]
+        busy = sorted((lo, hi) for lo, hi, a, b in placed if a <= last and first <= b)
+        offset = 0
+        for lo, hi in busy:
+            if offset + t.nbytes <= lo:
+                break
+            offset = max(offset, hi)
+        end = offset + -(-t.nbytes // ALIGNMENT) * ALIGNMENT
+        t.offset = offset
+        placed.append((offset, end, first, last))
+        top = max(top, end)
+    function.scratch_bytes = top
+    return top
+
+
+def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]], order: dict[Path, tuple[int, int]],
+             clock: list[int]) -> None:
+    """Records where every temporary is touched, and the time span of every statement."""
+    for k, stmt in enumerate(block):
+        start = clock[0]
+        clock[0] += 1
+        for buffer in stmt_buffers(stmt):
+            if buffer in touched:
+                touched[buffer].append((*prefix, (id(block), k)))
+        for inner in children(stmt):
+            _collect(inner, (*prefix, (id(block), k)), touched, order, clock)
+        order[(*prefix, (id(block), k))] = (start, clock[0])
+
+
+def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, int]:
+    """First and last moment of the statements of the innermost common block that hold all paths."""
+    depth = 0
+    shortest = min(len(p) for p in paths)
+    while depth < shortest - 1 and all(p[depth] == paths[0][depth] for p in paths):
+        depth += 1
+    if any(p[depth][0] != paths[0][depth][0] for p in paths):
+        depth -= 1  # different blocks of one statement (branches, a loop's condition and body): the statement as a whole
+    heads = {p[:depth + 1] for p in paths}
+    return min(order[h][0] for h in heads), max(order[h][1] for h in heads)
+
+
+def stmt_buffers(stmt: Stmt) -> set[Buffer]:
+    """The buffers that a statement itself (not the blocks inside it) touches."""
+    found: set[Buffer] = set()
+    for e in stmt_exprs(stmt):
+        _expr_buffers(e, found, set())
+    match stmt:
+        case Store(buffer=b) | Fill(target=b):
+            found.add(b)
+        case Copy(target=t, source=s):
+            found.update((t, s))
+        case Call():
+            found.update(stmt.reads, stmt.writes, (a[0] for a in stmt.args if isinstance(a, tuple)))
+    return found
+
+
+def stmt_exprs(stmt: Stmt) -> list[Expr]:
+    """The expressions that a statement itself evaluates."""
+    match stmt:
+        case Let():
+            return [stmt.value]
+        case Store():
+            return [stmt.index, stmt.value]
+        case For():
+            return [stmt.start, stmt.stop, *[e for c in stmt.carries for e in (c.init, c.next)]]
+        case While():
+            return [stmt.cond, *[e for c in stmt.carries for e in (c.init, c.next)]]
+        case If():
+            return [stmt.cond, *[e for r in stmt.results for e in r[1:]]]
+        case Switch():
+            return [stmt.index, *[e for r in stmt.results for e in r[1]]]
+        case Copy():
+            return [stmt.target_start, stmt.source_start, stmt.count]
+        case Fill():
+            return [stmt.start, stmt.value, stmt.count]
+        case Call():
+            return [a[1] if isinstance(a, tuple) else a for a in stmt.args]
+        case Check():
+            return [stmt.ok, *stmt.values]
+    return []
+
+
+def _expr_buffers(e: Expr, found: set[Buffer], seen: set[int]) -> None:
+    stack = [e]
+    while stack:
+        e = stack.pop()
+        if e.id in seen:
+            continue
+        seen.add(e.id)
+        if e.op == "load":
+            found.add(e.attr)
+        stack.extend(e.args)

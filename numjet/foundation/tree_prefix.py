@@ -1,0 +1,203 @@
+"""Prefixes of trees, and what tells two trees apart.
+
+A prefix of a tree has the same nodes from the root down to its own leaves; each of its leaves stands for everything
+below. `in_axes` of vmap is one. The functions that explain differences walk level by level and name key paths.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from numjet import _native
+from numjet.foundation.tree_keys import KeyPath, keystr
+from numjet.foundation.tree_register import PyTreeDef
+
+IsLeaf = Callable[[Any], bool]
+
+
+class Difference(NamedTuple):
+    """A place where two trees differ; the texts fit "is a {thing1} but ... is a {thing2}, so {explanation}"."""
+
+    path: KeyPath
+    thing1: str
+    thing2: str
+    explanation: str
+
+
+class _Level(NamedTuple):
+    """The root of a tree and its children. A leaf has keys None."""
+
+    type: type | None
+    data: Any
+    keys: tuple[Any, ...] | None
+    children: tuple[Any, ...]
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Leaves of `prefix_tree`, each repeated for every leaf of `full_tree` that it stands for.
+
+    Args:
+      prefix_tree: a prefix of `full_tree`.
+      full_tree: any tree.
+      is_leaf: where to stop in `prefix_tree`.
+
+    Raises:
+      ValueError: `prefix_tree` is not a prefix; names the key path.
+
+    >>> broadcast_prefix((0, 1), ([7, 8], {"a": 9}))
+    [0, 0, 1]
+    """
+    leaves, prefix = _native.pytree_flatten(prefix_tree, is_leaf)
+    try:
+        counts = prefix.prefix_counts(_native.pytree_structure(full_tree))
+    except ValueError:
+        for error in prefix_errors(prefix_tree, full_tree, is_leaf):
+            raise error("prefix tree") from None
+        raise
+    return _repeat(leaves, counts)
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+    """One entry of `axis_tree` per leaf of `treedef`; None is an entry too.
+
+    Args:
+      name: whose axes they are, for the error: "vmap in_axes".
+      treedef: structure of the arguments (or results) that the axes are for.
+      axis_tree: a prefix of it.
+
+    Raises:
+      ValueError: `axis_tree` is not a prefix of `treedef`; names the key path.
+
+    >>> flatten_axes("vmap in_axes", _native.pytree_structure(([1, 2], 3)), (0, None))
+    [0, 0, None]
+    """
+    if axis_tree is None or type(axis_tree) is int:
+        return [axis_tree] * treedef.num_leaves
+    axes, prefix = _native.pytree_flatten(axis_tree, None, True)
+    try:
+        counts = prefix.prefix_counts(treedef)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be a tree prefix of the value it is for, so that each of its leaves stands for one subtree, "
+            f"but {_short(repr(axis_tree))} is not a prefix of {_short(str(treedef))}.\n"
+            f"{error} (expected by {name}, got in the value)"
+        ) from None
+    return _repeat(axes, counts)
+
+
+def _repeat(items: list[Any], counts: list[int]) -> list[Any]:
+    return [item for item, count in zip(items, counts, strict=True) for _ in range(count)]
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
+    """Every reason why `prefix_tree` is not a prefix of `full_tree`: functions from its name to an exception.
+
+    >>> [error] = prefix_errors({"a": (1, 2)}, {"a": [3, 4]})
+    >>> print(error("in_axes"))
+    in_axes['a'] is a tuple of length 2 but the full tree has a list of length 2 there: their Python types differ.
+    """
+    differences = _differences((), prefix_tree, full_tree, _tree_level, is_leaf, prefix=True)
+    return [_prefix_error(difference) for difference in differences]
+
+
+def _prefix_error(difference: Difference) -> Callable[[str], ValueError]:
+    path, thing1, thing2, explanation = difference
+
+    def error(name: str) -> ValueError:
+        return ValueError(f"{name}{keystr(path)} is a {thing1} but the full tree has a {thing2} there: {explanation}.")
+
+    return error
+
+
+def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[Difference]:
+    """Every place where the structures of two trees differ.
+
+    Yields (path, thing1, thing2, explanation), texts for "is a {thing1} but ... is a {thing2}, so {explanation}".
+
+    >>> for path, thing1, thing2, explanation in equality_errors({"a": (1,)}, {"a": (1, 2)}):
+    ...     print(f"c{keystr(path)} is a {thing1} but became a {thing2}, so {explanation}")
+    c['a'] is a tuple of length 1 but became a tuple of length 2, so the lengths do not match
+    """
+    return _differences((), tree1, tree2, _tree_level, is_leaf)
+
+
+def equality_errors_treedef(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Difference]:
+    """As `equality_errors`, of treedefs."""
+    return _differences((), treedef1, treedef2, _treedef_level, None)
+
+
+def tree_equal_structure(tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> bool:
+    """Whether all trees have the same structure, whatever their leaves.
+
+    >>> tree_equal_structure([1, (2,)], [3.0, ("x",)])
+    True
+    """
+    structure = _native.pytree_structure(tree, is_leaf)
+    return all(_native.pytree_structure(other, is_leaf) == structure for other in rest)
+
+
+def _tree_level(tree: Any, is_leaf: IsLeaf | None) -> _Level:
+    level = None if is_leaf is not None and is_leaf(tree) else _native.pytree_one_level_with_keys(tree)
+    if level is None:
+        return _Level(type(tree), None, None, ())
+    pairs, data = level
+    return _Level(type(tree), data, tuple(key for key, _ in pairs), tuple(child for _, child in pairs))
+
+
+def _treedef_level(treedef: PyTreeDef, _: IsLeaf | None) -> _Level:
+    root = treedef.node_data()
+    if root is None:
+        return _Level(None, None, None, ())
+    return _Level(*root, tuple(treedef.child_keys()), tuple(treedef.children()))
+
+
+def _differences(
+    path: KeyPath,
+    tree1: Any,
+    tree2: Any,
+    level_of: Callable[[Any, IsLeaf | None], _Level],
+    is_leaf: IsLeaf | None,
+    prefix: bool = False,
+) -> Iterator[Difference]:
+    level1 = level_of(tree1, is_leaf)
+    if prefix and level1.keys is None:
+        return
+    level2 = level_of(tree2, None if prefix else is_leaf)
+    if explanation := _explain(level1, level2):
+        yield Difference(path, _describe(level1), _describe(level2), explanation)
+        return
+    for key, child1, child2 in zip(level1.keys or (), level1.children, level2.children, strict=True):
+        yield from _differences((*path, key), child1, child2, level_of, is_leaf, prefix)
+
+
+def _explain(level1: _Level, level2: _Level) -> str:
+    """What differs at this level; empty if nothing does."""
+    if level1.keys is None or level2.keys is None:
+        return "" if level1.keys is level2.keys else "their Python types differ"
+    if level1.type is not level2.type:
+        return "their Python types differ"
+    if level1.type is dict and level1.data != level2.data:
+        return "their keys differ"
+    if len(level1.children) != len(level2.children):
+        return "the lengths do not match" if level1.type in (list, tuple) else "the numbers of children do not match"
+    return "" if level1.data == level2.data else "their metadata differ"
+
+
+def _describe(level: _Level) -> str:
+    if level.keys is None:
+        return "leaf" if level.type is None else f"leaf of type {level.type.__name__}"
+    assert level.type is not None
+    name = level.type.__name__
+    if level.type is type(None):
+        return name
+    if level.type in (list, tuple):
+        return f"{name} of length {len(level.children)}"
+    if level.type is dict:
+        return f"dict with keys {_short(repr(level.data))}"
+    if issubclass(level.type, tuple) and hasattr(level.type, "_fields"):
+        return f"namedtuple {name}"
+    children = "1 child" if len(level.children) == 1 else f"{len(level.children)} children"
+    return f"{name} with {children} and metadata {_short(repr(level.data))}"
+
+
+def _short(text: str, longest: int = 400) -> str:
+    return text if len(text) <= longest else text[:longest] + "..."

@@ -1,0 +1,224 @@
+"""Operations on the representation of values: bitcasts, reduced precision, and the identity without derivative."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import ZERO, Missing, Op, Samples
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes, tree
+from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF
+from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, moveaxis
+
+# ------------------------------------------------------------------------------------------------ bitcast
+
+def _bitcast_abstract(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
+    if x.dtype == new_dtype:
+        return ShapedArray(x.shape, new_dtype)
+    _check_bitcast(x.dtype, new_dtype)
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if old == new:
+        return ShapedArray(x.shape, new_dtype)
+    if old % 8 or new % 8:
+        raise NotImplementedError(f"bitcast_convert_type between {x.dtype.name} and {new_dtype.name}: 2- and 4-bit numbers "
+                                  "are stored one per byte here; convert to an 8-bit dtype and shift instead.")
+    if old > new:
+        return ShapedArray((*x.shape, old // new), new_dtype)
+    if not x.shape or x.shape[-1] * old != new:
+        last = x.shape[-1] if x.shape else 1
+        raise ValueError(f"Attempting to convert array of shape {x.shape} from {dtypes.long_name(x.dtype)} of size {old} bits to "
+                         f"{dtypes.long_name(new_dtype)} of size {new} bits, but {last} * {old} != {new}: the last axis "
+                         f"must have size {new // old}.")
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+def _check_bitcast(old: np.dtype, new: np.dtype) -> None:
+    if {kind_of(old), kind_of(new)} & {"b", "c"}:
+        raise TypeError("lax.bitcast_convert_type does not support bool or complex values unless the operand and "
+                        f"destination types match. Got operand dtype={old.name}, new_dtype={new.name}. "
+                        "(Tip: lax.complex, lax.real and lax.imag take complex numbers apart.)")
+    if dtypes.key_dtype in (old, new) and dtypes.uint32 not in (old, new):
+        raise TypeError(f"bitcast_convert_type converts random keys from and to uint32 only, got "
+                        f"{dtypes.long_name(old)} to {dtypes.long_name(new)}.")
+
+
+def _bitcast_eager(x: np.ndarray, *, new_dtype: np.dtype) -> np.ndarray:
+    old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
+    x = np.ascontiguousarray(x).reshape(x.shape)
+    if old == new:
+        return x.view(new_dtype)
+    if old > new:
+        return x.reshape(*x.shape, 1).view(new_dtype)
+    return x.view(new_dtype).reshape(x.shape[:-1])
+
+
+def _bitcast_batch(size: int, args: Any, dims: Any, *, new_dtype: np.dtype) -> tuple[Any, int]:
+    return bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), new_dtype=new_dtype), 0
+
+
+def _bitcast_cpu(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
+    new_dtype = np.dtype(new_dtype)
+    if x.dtype == new_dtype:
+        return x
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    if old == new:
+        return b.elementwise(lambda s: b.bitcast(s, new_dtype), x, dtype=new_dtype)
+    if new_dtype == dtypes.key_dtype:
+        return b.compute(x.shape[:-1], new_dtype, lambda *i: b.pair(b.read(x, *i, 0), b.read(x, *i, 1), new_dtype))
+    return _split(b, x, new_dtype) if old > new else _merge(b, x, new_dtype)
+
+
+def _split(b: Any, x: Any, dtype: np.dtype) -> Any:
+    """Each element as several narrow ones, the lowest bits first."""
+    wide, narrow = UNSIGNED_OF[x.dtype.itemsize], UNSIGNED_OF[dtype.itemsize]
+
+    def element(*index: Any) -> Any:
+        s, place = b.read(x, *index[:-1]), index[-1]
+        if s.dtype == dtypes.key_dtype:
+            return b.select(b.compare("eq", b.convert(place, wide), b.const(0, wide)), b.real(s), b.imag(s))
+        distance = b.mul(b.convert(place, wide), b.const(8 * dtype.itemsize, wide))
+        return b.bitcast(b.convert(b.prim("shrl", b.bitcast(s, wide), distance), narrow), dtype)
+
+    return b.compute((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype, element)
+
+
+def _merge(b: Any, x: Any, dtype: np.dtype) -> Any:
+    """Elements along the last axis as one wide one, the first in the lowest bits."""
+    wide, narrow = UNSIGNED_OF[dtype.itemsize], UNSIGNED_OF[x.dtype.itemsize]
+
+    def element(*index: Any) -> Any:
+        total = None
+        for k in range(x.shape[-1]):
+            part = b.convert(b.bitcast(b.read(x, *index, k), narrow), wide)
+            part = b.prim("shl", part, b.const(8 * x.dtype.itemsize * k, wide))
+            total = part if total is None else b.prim("or", total, part)
+        return b.bitcast(total, dtype)
+
+    return b.compute(x.shape[:-1], dtype, element)
+
+
+bitcast_convert_type_p = Op(
+    name="bitcast_convert_type", params=("new_dtype",), abstract=_bitcast_abstract, eager=_bitcast_eager, jvp=ZERO,
+    transpose=Missing("bits have no derivative"), batch=_bitcast_batch, cpu=_bitcast_cpu,
+    hlo=Missing("XLA machine"),
+    samples=Samples(shapes=((2,), (3, 2), (0, 2), (2, 1, 2)), dtypes=("uint32", "int32", "float32"), ulps=0, order=0,
+                    params=tuple({"new_dtype": np.dtype(d)} for d in ("int32", "uint8", "float16", "uint64", "float32"))))
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The same bits read as another dtype.
+
+    A narrower dtype adds a trailing axis, lowest bits first; a wider one takes the last axis away, whose size must be
+    the ratio (else ValueError). uint32[..., 2] and random keys convert into each other. bool and complex: TypeError.
+
+    >>> import numpy as np
+    >>> bitcast_convert_type(np.float32(1), "uint32")
+    Array(1065353216, dtype=uint32)
+    """
+    dtype = dtypes.check_user_dtype(new_dtype, "bitcast_convert_type")
+    return bitcast_convert_type_p(operand, new_dtype=dtype)
+
+
+# ------------------------------------------------------------------------------------------------ reduced precision
+
+class _Layout:
+    """Where the fields of a float format lie: masks for its bits as an unsigned integer."""
+
+    def __init__(self, dtype: np.dtype, exponent_bits: int, mantissa_bits: int):
+        info = np.finfo(dtype)
+        own_bits = info.nexp
+        self.bits = UNSIGNED_OF[dtype.itemsize]
+        self.drop = max(0, info.nmant - mantissa_bits)
+        self.sign = 1 << (8 * dtype.itemsize - 1)
+        self.exponent = ((1 << own_bits) - 1) << info.nmant
+        self.narrow = exponent_bits < own_bits
+        bias, new_bias = (1 << (own_bits - 1)) - 1, (1 << (min(exponent_bits, own_bits) - 1)) - 1
+        self.largest = (bias + new_bias) << info.nmant
+        self.smallest = (bias - new_bias) << info.nmant
+
+
+def _reduce_bits(x: np.ndarray, layout: _Layout) -> np.ndarray:
+    """Rounds to nearest even, by adding just less than half of the last kept bit; then over- and underflow."""
+    kind = layout.bits.type
+    if layout.drop:
+        last = (x >> kind(layout.drop)) & kind(1)
+        x = (x + last + kind((1 << (layout.drop - 1)) - 1)) & ~kind((1 << layout.drop) - 1)
+    if layout.narrow:
+        exponent, sign = x & kind(layout.exponent), x & kind(layout.sign)
+        x = np.where(exponent > kind(layout.largest), sign | kind(layout.exponent), x)
+        x = np.where(exponent <= kind(layout.smallest), sign, x)
+    return x
+
+
+def _reduce_eager(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
+    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else np.asarray(x)
+    layout = _Layout(wide.dtype, exponent_bits, mantissa_bits)
+    reduced = np.asarray(_reduce_bits(wide.view(layout.bits), layout)).view(wide.dtype)
+    return np.where(np.isnan(x), x, reduced.astype(x.dtype))
+
+
+def _reduce_cpu(b: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
+    wide = b.convert(x, np.dtype(np.float32)) if x.dtype.itemsize < 4 else x
+    layout = _Layout(wide.dtype, exponent_bits, mantissa_bits)
+    const = lambda value: b.const(value, layout.bits)
+    bits = b.bitcast(wide, layout.bits)
+    if layout.drop:
+        last = b.prim("and", b.prim("shrl", bits, const(layout.drop)), const(1))
+        bits = b.add(b.add(bits, last), const((1 << (layout.drop - 1)) - 1))
+        bits = b.prim("and", bits, const(2 ** (8 * layout.bits.itemsize) - (1 << layout.drop)))
+    if layout.narrow:
+        exponent, sign = b.prim("and", bits, const(layout.exponent)), b.prim("and", bits, const(layout.sign))
+        infinite = b.prim("or", sign, const(layout.exponent))
+        bits = b.select(b.compare("gt", exponent, const(layout.largest)), infinite, bits)
+        bits = b.select(b.compare("le", exponent, const(layout.smallest)), sign, bits)
+    out = b.convert(b.bitcast(bits, wide.dtype), x.dtype)
+    return b.select(b.compare("ne", x, x), x, out)
+
+
+reduce_precision_p = elementwise(
+    "reduce_precision", accepts=FLOAT, params=("exponent_bits", "mantissa_bits"), eager=_reduce_eager,
+    jvp=lambda t, out, x, **params: reduce_precision_p.bind(t, **params),
+    transpose=lambda ct, x, **params: reduce_precision_p.bind(ct, **params), cpu=_reduce_cpu,
+    hlo=Missing("XLA machine"),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0,
+                    params=({"exponent_bits": 5, "mantissa_bits": 10}, {"exponent_bits": 8, "mantissa_bits": 7},
+                            {"exponent_bits": 11, "mantissa_bits": 52}, {"exponent_bits": 4, "mantissa_bits": 3})))
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Floats rounded to the nearest of a format with these numbers of exponent and mantissa bits, ties to even.
+
+    Too large becomes infinite, too small a zero of the same sign. ValueError unless exponent_bits >= 1 and
+    mantissa_bits >= 0.
+
+    >>> reduce_precision(3.14159, 5, 2)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}")
+    return reduce_precision_p(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
+
+
+# ------------------------------------------------------------------------------------------------ stop_gradient
+
+stop_gradient_p = elementwise(
+    "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=Missing("XLA machine"),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "bool", *COMPLEXES), ulps=0, order=0))
+
+
+def stop_gradient(x: Any) -> Any:
+    """x, or the pytree x, as a constant for differentiation: its derivative is 0.
+
+    >>> stop_gradient(1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return tree.tree_map(_stop_leaf, x)
+
+
+def _stop_leaf(x: Any) -> Any:
+    """Integers, keys and whatever is no array have no derivative anyway."""
+    return stop_gradient_p(x) if dtypes.issubdtype(aval_of(x).dtype, np.inexact) else x

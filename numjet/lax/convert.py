@@ -1,0 +1,218 @@
+"""Conversions between dtypes: of values, of bits, and between complex numbers and their parts."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core import hooks
+from numjet.core.aval import ShapedArray
+from numjet.core.op import LINEAR, Missing, Samples, Undefined, Zero
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import dtypes, source
+from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
+from numjet.lax.tangent import zero_tangent
+from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, elementwise, kind_of
+
+_BOOL = np.dtype(np.bool_)
+
+# ------------------------------------------------------------------------------------------------ values
+
+def saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Floats to integers: rounded towards zero, limited to the range of `dtype`, NaN to 0."""
+    low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+    wide = np.trunc(x.astype(np.float64))
+    inside = (wide >= low) & (wide < high + 1)
+    whole = np.where(inside, wide, 0.0).astype(np.uint64 if low == 0 else np.int64).astype(dtype)
+    whole = np.where(wide < low, np.asarray(low).astype(dtype), whole)
+    return np.where(wide >= float(high + 1), np.asarray(high).astype(dtype), whole)
+
+
+def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The NumPy array converted: floats to integers saturate, anything to bool asks `!= 0`, complex gives the real part."""
+    old, new = kind_of(x.dtype), kind_of(dtype)
+    if new == "b":
+        return x.astype(_BOOL)
+    if old == "c" and new != "c":
+        x, old = x.real, "f"
+    if old == "f" and new in "iu":
+        return saturate(x, dtype)
+    return x.astype(dtype)
+
+
+def _convert_abstract(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
+    if x.dtype != new_dtype and "V" in (kind_of(x.dtype), kind_of(new_dtype)):
+        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(x.dtype)} to {dtypes.long_name(new_dtype)}: "
+                        "random keys hold no numbers. (Tip: random.key_data gives their bits.)")
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_eager(x: np.ndarray, *, new_dtype: np.dtype, weak_type: bool) -> np.ndarray:
+    return x if x.dtype == new_dtype else convert_values(x, np.dtype(new_dtype))
+
+
+def _convert_cpu(b: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    if x.dtype == new_dtype:
+        return x
+    if kind_of(new_dtype) == "c":
+        part = real_dtype(np.dtype(new_dtype))
+        if x.dtype.kind == "c":
+            return b.complex(b.convert(b.real(x), part), b.convert(b.imag(x), part))
+        return b.complex(b.convert(x, part), b.const(0, part))
+    if x.dtype.kind == "c" and new_dtype == _BOOL:
+        nonzero = [b.compare("ne", p, b.const(0, p.dtype)) for p in (b.real(x), b.imag(x))]
+        return b.prim("or", *nonzero)
+    return b.convert(b.real(x) if x.dtype.kind == "c" else x, new_dtype)
+
+
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: np.dtype, weak_type: bool) -> tuple[Any, Any]:
+    out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
+    if type(tangents[0]) is Zero or kind_of(np.dtype(new_dtype)) not in INEXACT:
+        return out, zero_tangent(aval_of(out))
+    return out, convert_element_type_p.bind(tangents[0], new_dtype=new_dtype, weak_type=weak_type)
+
+
+def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    return convert_element_type_p.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type)
+
+
+convert_element_type_p = elementwise(
+    "convert_element_type", accepts=ANY, eager=_convert_eager, jvp=LINEAR, transpose=_convert_transpose,
+    params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo="stablehlo.convert", linear_in=(0,),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4, high=300,
+                    params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
+                                 ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
+convert_element_type_p.abstract, convert_element_type_p.jvp = _convert_abstract, _convert_jvp
+
+
+def constant(value: Any, dtype: Any = None, weak_type: bool = False) -> Any:
+    """A concrete Array of `value` (NumPy values, Python scalars), made now even while a function is traced."""
+    value = np.asarray(value)
+    dtype = dtypes.canonicalize_dtype(value.dtype) if dtype is None else np.dtype(dtype)
+    converted = value if value.dtype == dtype else convert_values(value, dtype)
+    return hooks.evaluate(convert_element_type_p, [converted], {"new_dtype": dtype, "weak_type": weak_type})
+
+
+def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) -> Any:
+    """convert_element_type to a dtype that is canonical already (default: the operand's), with the weak type wanted.
+
+    Gives the operand itself when nothing changes; NumPy values and Python scalars become concrete Arrays.
+    """
+    if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, (np.ndarray, np.generic, bool, int, float, complex)):
+        return constant(operand, dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype, weak_type)
+    aval = aval_of(operand)
+    dtype = aval.dtype if new_dtype is None else np.dtype(new_dtype)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return operand
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """The values of `operand` in `new_dtype`.
+
+    Floats to integers: rounded towards zero, saturating, NaN gives 0. To bool: `!= 0`. Integers to narrower integers
+    wrap. Complex to real drops the imaginary part, with a ComplexWarning. Random keys raise TypeError.
+
+    >>> convert_element_type(2.7, "int32")
+    Array(2, dtype=int32)
+    """
+    dtype = aval_of(operand).dtype if new_dtype is None else dtypes.check_user_dtype(new_dtype, "convert_element_type")
+    if kind_of(dtypes.dtype(operand)) == "c" and kind_of(dtype) not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
+                      stacklevel=source.user_stacklevel())
+    return convert_dtype(operand, dtype)
+
+
+# ------------------------------------------------------------------------------------------------ parts of complex numbers
+
+real_p = elementwise(
+    "real", accepts=COMPLEX, result=real_dtype, eager=np.real, jvp=LINEAR,
+    transpose=lambda ct, x: complex_p(ct, 0.0), cpu=lambda b, x: b.real(x), hlo="stablehlo.real", linear_in=(0,),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
+
+
+def real(x: Any) -> Any:
+    """The real part of a complex number, a float. TypeError for other dtypes.
+
+    >>> real(1 + 2j)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return real_p(x)
+
+
+imag_p = elementwise(
+    "imag", accepts=COMPLEX, result=real_dtype, eager=np.imag, jvp=LINEAR,
+    transpose=lambda ct, x: complex_p(0.0, apply("neg", ct)), cpu=lambda b, x: b.imag(x), hlo="stablehlo.imag",
+    linear_in=(0,), samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part of a complex number, a float. TypeError for other dtypes.
+
+    >>> imag(1 + 2j)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return imag_p(x)
+
+
+def _complex_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = np.empty(np.broadcast_shapes(x.shape, y.shape), complex_dtype(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
+def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    return (None if not isinstance(x, Undefined) else real_p.bind(ct),
+            None if not isinstance(y, Undefined) else apply("neg", imag_p.bind(ct)))
+
+
+complex_p = elementwise(
+    "complex", nargs=2, accepts=FLOAT, result=complex_dtype, eager=_complex_eager, jvp=LINEAR,
+    transpose=_complex_transpose, cpu=lambda b, x, y: b.complex(x, y), hlo="stablehlo.complex", linear_in=(0, 1),
+    samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(3,), ()]), dtypes=("float32", "float64"), ulps=0))
+_complex_any = complex_p.abstract
+
+
+def _complex_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(f"complex does not accept dtype {dtypes.long_name(x.dtype)} at position 0. "
+                        "Accepted dtypes at position 0 are float32, float64.")
+    return _complex_any(x, y)
+
+
+complex_p.abstract = _complex_abstract
+
+
+def complex(x: Any, y: Any) -> Any:
+    """x + i y of two float32 (or float64) operands, as complex64 (complex128).
+
+    >>> complex(1., 2.)
+    Array(1.+2.j, dtype=complex64, weak_type=True)
+    """
+    return binary(complex_p, x, y)
+
+
+def _conj_transpose(ct: Any, x: Any, *, input_dtype: np.dtype) -> Any:
+    return conj(ct) if kind_of(np.dtype(input_dtype)) == "c" else real_p.bind(ct)
+
+
+def _conj_cpu(b: Any, x: Any, *, input_dtype: np.dtype) -> Any:
+    return b.complex(b.real(x), b.neg(b.imag(x))) if x.dtype.kind == "c" else b.complex(x, b.const(0, x.dtype))
+
+
+conj_p = elementwise(
+    "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
+    eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
+    jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=Missing("XLA machine"), linear_in=(0,),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), params=({"input_dtype": np.dtype("complex64")},), ulps=0))
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate, always complex: floats get the imaginary part 0.
+
+    >>> conj(1 + 2j)
+    Array(1.-2.j, dtype=complex64, weak_type=True)
+    """
+    return conj_p(x, input_dtype=aval_of(x).dtype)

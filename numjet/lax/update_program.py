@@ -1,0 +1,73 @@
+"""How a scatter combines an old element with an update: as a program of two scalars."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Jaxpr, Literal, Var, subjaxprs
+from numjet.core.stage import DebugInfo, trace_to_jaxpr
+from numjet.core.trace import Tracer
+from numjet.lax.templates import call
+
+
+@lru_cache(maxsize=256)
+def update_program(name: str, dtype: np.dtype) -> Jaxpr:
+    """The jaxpr of (old, update) -> `name`(old, update) for scalars of that dtype; always the same object.
+
+    Raises the TypeError of that operation for dtypes that it does not accept.
+    """
+    scalar = ShapedArray((), dtype)
+    return trace_to_jaxpr(lambda old, new: [call(name, old, new)], [scalar, scalar], DebugInfo(name, "scatter"))[0]
+
+
+def trace_update(func: Callable[[Any], Any], dtype: np.dtype) -> tuple[Jaxpr, tuple[Any, ...]]:
+    """The program (old, ignored) -> func(old) and its constants; TypeError when the result is no scalar of the dtype."""
+    scalar = ShapedArray((), dtype)
+    jaxpr, consts = trace_to_jaxpr(lambda old, _: [func(old)], [scalar, scalar],
+                                   DebugInfo(getattr(func, "__name__", "func"), "scatter_apply"))
+    if any(isinstance(c, Tracer) for c in consts):
+        raise NotImplementedError("scatter_apply: the function may not close over traced values. Gather the elements, "
+                                  "apply the function to them and scatter the result, or use x.at[i].set(func(x[i])).")
+    out = jaxpr.outvars[0].aval
+    if out.shape != () or out.dtype != dtype:
+        raise TypeError(f"scatter_apply: the function must return a scalar of the operand's dtype {dtype.name}, "
+                        f"it returned {out}. Convert the operand first (x.astype(...)) or the result.")
+    return jaxpr, tuple(consts)
+
+
+def run_elementwise(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], constant: Callable[[Literal], Any],
+                    apply: Callable[..., Any]) -> list[Any]:
+    """Runs a program of elementwise operations by `apply(op, *operands, **params)`; inner programs are inlined.
+
+    NotImplementedError names the operations that are not elementwise.
+    """
+    if not is_elementwise(jaxpr):
+        names = sorted({eqn.primitive.name for eqn in jaxpr.eqns if not (eqn.primitive.elementwise or _is_call(eqn))})
+        raise NotImplementedError(f"scatter_apply: the function uses operations that are not elementwise: {names}. "
+                                  "Write it with arithmetic and lax.select, or use x.at[i].set(func(x[i])).")
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    read = lambda a: constant(a) if isinstance(a, Literal) else env[a]
+    for eqn in jaxpr.eqns:
+        operands = [read(a) for a in eqn.invars]
+        if eqn.primitive.elementwise:
+            outs = [apply(eqn.primitive, *operands, **eqn.params)]
+        else:
+            outs = run_elementwise(next(iter(subjaxprs(eqn.params))), (), operands, constant, apply)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(a) for a in jaxpr.outvars]
+
+
+def is_elementwise(jaxpr: Jaxpr) -> bool:
+    """Whether run_elementwise can run the program."""
+    return all(eqn.primitive.elementwise or _is_call(eqn) for eqn in jaxpr.eqns)
+
+
+def _is_call(eqn: Any) -> bool:
+    inner = list(subjaxprs(eqn.params))
+    return (eqn.primitive.name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call") and len(inner) == 1
+            and len(inner[0].invars) == len(eqn.invars) and not inner[0].constvars and is_elementwise(inner[0]))
