@@ -3,7 +3,8 @@
 
 #include <cstring>
 
-#include "native.h"
+#include "numpy_api.h"
+#include "sort_order.h"
 
 namespace nj {
 
@@ -46,7 +47,29 @@ PyMethodDef functions[] = {
     {"kernel_names", kernel_names, METH_NOARGS, PyDoc_STR("Sorted names of all native kernels.")},
     {nullptr, nullptr, 0, nullptr}};
 
+// NumPy's sorts of plain numbers are vectorized, and take nothing but the address of the data.
+int borrow_row_sorts() {
+  using namespace sorting;
+  static const struct {
+    Code code;
+    int type;
+  } table[] = {{code_int8, NPY_INT8},     {code_int16, NPY_INT16},   {code_int32, NPY_INT32},
+               {code_int64, NPY_INT64},   {code_uint8, NPY_UINT8},   {code_uint16, NPY_UINT16},
+               {code_uint32, NPY_UINT32}, {code_uint64, NPY_UINT64}, {code_float32, NPY_FLOAT32},
+               {code_float64, NPY_FLOAT64}, {code_bool, NPY_UINT8}};
+  for (const auto& [code, type] : table) {
+    Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type)));
+    if (!dtype) return -1;
+    auto* functions = PyDataType_GetArrFuncs(reinterpret_cast<PyArray_Descr*>(dtype.get()));
+    row_sorts[code] = functions ? reinterpret_cast<RowSort>(functions->sort[NPY_QUICKSORT]) : nullptr;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace nj
 
-int kernels_init(PyObject* module) { return PyModule_AddFunctions(module, nj::functions); }
+int kernels_init(PyObject* module) {
+  if (nj::borrow_row_sorts() < 0) return -1;
+  return PyModule_AddFunctions(module, nj::functions);
+}

@@ -56,7 +56,11 @@ PyObject* make_key(KeyType type, PyObject* value) {
     PyErr_SetString(PyExc_RuntimeError, "pytree key types are not set: import numjet.foundation.tree first");
     return nullptr;
   }
-  return PyObject_CallOneArg(key_types[type], value);
+  PyObject* key = PyObject_CallOneArg(key_types[type], value);
+  if (!key && PyErr_ExceptionMatches(PyExc_RecursionError)) {
+    PyErr_Format(PyExc_RecursionError, "maximum recursion depth exceeded%s", too_deep);
+  }
+  return key;
 }
 
 PyObject* make_index_key(KeyType type, Py_ssize_t i) {

@@ -10,7 +10,7 @@ Slots (a function, or one of the markers below):
   cpu(b, *handles, **params) -> handle          b: core.emit.LoopBuilder (ScalarBuilder for elementwise records)
   hlo                                            name of a StableHLO operation, or function of the HLO builder
   samples                                        inputs on which the generic record test runs
-Optional: partial_eval(trace, args, params), dce(eqn, used) -> (used inputs, eqn), linearize; see transforms.
+Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or None to drop it; see transforms.
 """
 from __future__ import annotations
 
@@ -127,6 +127,7 @@ class Op:
     multiple: bool = False
     elementwise: bool = False          # cpu is a rule on scalars: cpu(b, *scalars, **params)
     compiled: bool = False             # evaluated by compiling it (loops, calls), not by its eager slot
+    programs: bool = False             # parameters hold programs: batch gets axis_name, too, for the collectives in them
     effects: Any = None                # effects(**params) -> frozenset, for operations that do more than compute
     prepare: Any = None                # prepare(args, params) -> (args, params): canonicalises a user's call
     partial_eval: Any = None

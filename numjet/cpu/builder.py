@@ -380,6 +380,7 @@ class Builder(Scalars):
         """x[index] = value, where the conditions of `when` hold."""
         position = linear(x.shape, tuple(self.index(i) for i in index))
         if x.elems is None:
+            value = self.let(value) if isinstance(value, Pair) else value  # both parts, before either is overwritten
             self._store_word(x.storage, x.dtype, position, value)
             return
         value = self.let(value)

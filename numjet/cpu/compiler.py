@@ -55,6 +55,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    function, text, compiled, [closed])
 
 
+def as_text(closed: ClosedJaxpr, name: str) -> str:
+    """The loop IR of a program."""
+    return loop_show.show(lower(closed, _symbol(name)).function)
+
+
 def call_symbols(function: Function) -> dict[str, int]:
     """The addresses of the library functions that a program calls."""
     names = {s.symbol for s in walk(function.body) if isinstance(s, Call)}

@@ -39,12 +39,12 @@ class MemoryEmitter(State):
                 raise ValueError(f"{buffer!r} has no place in the scratch arena: run the memory plan before codegen")
             return self.put(f"getelementptr i8, ptr %scratch, i64 {buffer.offset}")
         if buffer.kind == "const":
-            return self._constant(buffer)
+            return self._constant_data(buffer)
         table, buffers = ("%ins", function.inputs) if buffer.kind == "input" else ("%outs", function.outputs)
         slot = self.put(f"getelementptr ptr, ptr {table}, i64 {buffers.index(buffer)}")
         return self.put(f"load ptr, ptr {slot}, align 8")
 
-    def _constant(self, buffer: Buffer) -> str:
+    def _constant_data(self, buffer: Buffer) -> str:
         name = constant_symbol(self.function.name, buffer)
         if buffer.nbytes > EMBEDDED_BYTES:
             self.globals.append(f'@"{name}" = external global i8')

@@ -5,10 +5,13 @@ stores, and linked by ORC. Addresses of outside functions and constants are give
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import platform
+import re
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,14 +20,16 @@ import llvmlite.binding as binding
 from numjet.foundation.config import config
 
 from .c_library import c_symbol
+from .loop_ir import MATH
 from .target import Target, from_features
 
-LARGE_TEXT = 200_000
+LARGE_LINES = 2000
 _LOCK = threading.RLock()
 _NUMBERS = itertools.count()
-# What LLVM's code generator may call by itself.
+# What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc",
-            "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf", "__truncdfhf2")
+            "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf", *MATH, *(f"{name}f" for name in MATH))
+_DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
 
 @dataclass
@@ -32,13 +37,15 @@ class Compiled:
     """Machine code in memory, valid as long as this object lives.
 
     address: of `int64 name(char** ins, char** outs, char* scratch, int64* info)`; object_bytes: the relocatable object,
-    for `load_object`; keepalive: whatever the code needs.
+    for `load_object`; keepalive: whatever the code needs; text: the LLVM IR, "" when the object was loaded.
     """
 
     name: str
     address: int
     object_bytes: bytes
     keepalive: list[Any] = field(default_factory=list)
+    text: str = ""
+    opt: int = 2
 
 
 @functools.cache
@@ -49,13 +56,18 @@ def host() -> Target:
 
 
 @functools.cache
-def _initialized() -> binding.LLJIT:
+def _initialize() -> None:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+
+
+@functools.cache
+def _linker() -> binding.LLJIT:
     return binding.create_lljit_compiler(_machine(host(), 2), use_jit_link=False)
 
 
 def _machine(target: Target, opt: int) -> binding.TargetMachine:
+    _initialize()
     return binding.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True)
 
@@ -66,19 +78,41 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
 
     symbols: addresses of what the text only declares. opt: 0 is quick to compile, 2 is quick to run.
     target: what CPU to use the instructions of; by default this machine's.
-    Raises RuntimeError with LLVM's message when the text is not valid.
+    Raises RuntimeError with LLVM's message when the text is not valid, KeyError when a symbol is unknown.
     """
-    return load_object(compile_object(text, opt, target), symbols, name, keepalive)
+    names = [function or constant for function, constant in _DECLARED.findall(text)]
+    missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in _runtime_symbols()]
+    if missing:
+        raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
+    loaded = load_object(compile_object(text, opt, target), symbols, name, keepalive)
+    loaded.text, loaded.opt = text, opt
+    return loaded
 
 
 def compile_object(text: str, opt: int = 2, target: Target | None = None) -> bytes:
     """Relocatable object code of LLVM IR text."""
-    with _LOCK:
-        _initialized()
-        module = binding.parse_assembly(text)
-        if config.checks:
-            module.verify()
-        return _emitter(target or host(), opt).emit_object(module)
+    with _LOCK, _scheduling(text.count("\n") < LARGE_LINES):
+        return _emitter(target or host(), opt).emit_object(_module(text))
+
+
+def _module(text: str) -> binding.ModuleRef:
+    module = binding.parse_assembly(text)
+    if config.checks:
+        module.verify()
+    return module
+
+
+@contextlib.contextmanager
+def _scheduling(wanted: bool) -> Iterator[None]:
+    """LLVM's instruction scheduler costs an eighth of the time to compile a large body and gains nothing there."""
+    if wanted:
+        yield
+        return
+    binding.set_option("numjet", "-enable-misched=0")
+    try:
+        yield
+    finally:
+        binding.set_option("numjet", "-enable-misched=1")
 
 
 @functools.cache
@@ -89,7 +123,7 @@ def _emitter(target: Target, opt: int) -> binding.TargetMachine:
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
     """Links object code, fresh or from the disk cache. Raises RuntimeError when it needs a symbol nobody gave."""
     with _LOCK:
-        jit = _initialized()
+        jit = _linker()
         library = binding.JITLibraryBuilder().add_object_img(code).export_symbol(name)
         for symbol, address in {**_runtime_symbols(), **symbols}.items():
             library.import_symbol(symbol, address)
@@ -104,5 +138,9 @@ def _runtime_symbols() -> dict[str, int]:
 
 
 def disassembly(compiled: Compiled) -> str:
-    """The assembly of compiled code, without the constants and directives."""
-    raise NotImplementedError
+    """The assembly of compiled code. Raises ValueError for code from the disk cache, whose text is not kept."""
+    if not compiled.text:
+        raise ValueError(f"'{compiled.name}' was loaded as object code; compile it without the disk cache to see it")
+    with _LOCK, _scheduling(compiled.text.count("\n") < LARGE_LINES):
+        assembly = _emitter(host(), compiled.opt).emit_assembly(_module(compiled.text))
+    return "\n".join(line for line in assembly.splitlines() if not line.lstrip().startswith((".cfi", ".p2align")))

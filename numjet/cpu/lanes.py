@@ -61,7 +61,7 @@ def _size(loop: For, facts: Facts, width: int, target: Target) -> Lanes | None:
     trips = static_trips(loop)
     size, live = facts.pressure()
     unroll = 1
-    most = 1 if facts.calls or size > LARGE_BODY else 8 if size >= 32 else 4
+    most = 1 if facts.calls or size > LARGE_BODY else 8 if size >= 32 or loop.carries else 4
     while unroll < most and 2 * unroll * (live + 1) <= target.registers:
         unroll *= 2
     lanes = width * unroll

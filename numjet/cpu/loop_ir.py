@@ -43,7 +43,7 @@ MATH = {
 class Buffer:
     """A flat array of `size` elements; `kind` is input, output, temp or const (then `data` holds the values)."""
 
-    __slots__ = ("name", "dtype", "size", "kind", "data", "offset")
+    __slots__ = ("data", "dtype", "kind", "name", "offset", "size")
 
     def __init__(self, name: str, dtype: np.dtype, size: int, kind: str, data: np.ndarray | None = None):
         self.name, self.dtype, self.size, self.kind, self.data = name, dtype, size, kind, data
@@ -68,7 +68,7 @@ class Expr:
     be a slow `libm` call (op "libm", attr: C function name such as "sinf"; args: operands).
     """
 
-    __slots__ = ("op", "dtype", "args", "attr", "id")
+    __slots__ = ("args", "attr", "dtype", "id", "op")
 
     def __init__(self, op: str, dtype: np.dtype, args: tuple[Expr, ...], attr: Any, id: int):
         self.op, self.dtype, self.args, self.attr, self.id = op, dtype, args, attr, id

@@ -49,11 +49,11 @@ class PyTreeRegistry:
         """Pairs (key path, leaf) and treedef of a tree; the predicate gets (path, node)."""
         return _native.pytree_flatten_with_path(tree, leaf_predicate, True)
 
-    def flatten_one_level(self, tree: Any) -> tuple[Sequence[Any], Any] | None:
+    def flatten_one_level(self, tree: Any) -> tuple[Iterable[Any], Any] | None:
         """Children and node data; None for a leaf."""
         return _native.pytree_one_level(tree)
 
-    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Sequence[tuple[Any, Any]], Any] | None:
+    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
         """Pairs (key entry, child) and node data; None for a leaf."""
         return _native.pytree_one_level_with_keys(tree)
 

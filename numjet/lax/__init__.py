@@ -158,3 +158,123 @@ from numjet.lax.create import full_like as full_like
 from numjet.lax.create import iota as iota
 from numjet.lax.create import iota_p as iota_p
 from numjet.lax.create import zeros_like_array as zeros_like_array
+
+# shape.py
+from numjet.lax.shape import broadcast as broadcast
+from numjet.lax.shape import broadcast_in_dim as broadcast_in_dim
+from numjet.lax.shape import broadcast_in_dim_p as broadcast_in_dim_p
+from numjet.lax.shape import broadcast_shapes as broadcast_shapes
+from numjet.lax.shape import broadcast_to_rank as broadcast_to_rank
+from numjet.lax.shape import collapse as collapse
+from numjet.lax.shape import expand_dims as expand_dims
+from numjet.lax.shape import reshape as reshape
+from numjet.lax.shape import reshape_p as reshape_p
+from numjet.lax.shape import rev as rev
+from numjet.lax.shape import rev_p as rev_p
+from numjet.lax.shape import squeeze as squeeze
+from numjet.lax.shape import squeeze_p as squeeze_p
+from numjet.lax.shape import transpose as transpose
+from numjet.lax.shape import transpose_p as transpose_p
+
+# join.py
+from numjet.lax.join import concatenate as concatenate
+from numjet.lax.join import concatenate_p as concatenate_p
+from numjet.lax.join import pad as pad
+from numjet.lax.join import pad_p as pad_p
+from numjet.lax.join import split as split
+from numjet.lax.join import split_p as split_p
+from numjet.lax.join import tile as tile
+from numjet.lax.join import tile_p as tile_p
+
+# reduce.py
+from numjet.lax.reduce import reduce_and as reduce_and
+from numjet.lax.reduce import reduce_and_p as reduce_and_p
+from numjet.lax.reduce import reduce_max as reduce_max
+from numjet.lax.reduce import reduce_max_p as reduce_max_p
+from numjet.lax.reduce import reduce_min as reduce_min
+from numjet.lax.reduce import reduce_min_p as reduce_min_p
+from numjet.lax.reduce import reduce_or as reduce_or
+from numjet.lax.reduce import reduce_or_p as reduce_or_p
+from numjet.lax.reduce import reduce_prod as reduce_prod
+from numjet.lax.reduce import reduce_prod_p as reduce_prod_p
+from numjet.lax.reduce import reduce_sum as reduce_sum
+from numjet.lax.reduce import reduce_sum_p as reduce_sum_p
+from numjet.lax.reduce import reduce_xor as reduce_xor
+from numjet.lax.reduce import reduce_xor_p as reduce_xor_p
+
+# argreduce.py
+from numjet.lax.argreduce import argmax as argmax
+from numjet.lax.argreduce import argmax_p as argmax_p
+from numjet.lax.argreduce import argmin as argmin
+from numjet.lax.argreduce import argmin_p as argmin_p
+
+# reduce_general.py
+from numjet.lax.reduce_general import reduce as reduce
+from numjet.lax.reduce_general import reduce_p as reduce_p
+
+# cumulative.py
+from numjet.lax.cumulative import cumlogsumexp as cumlogsumexp
+from numjet.lax.cumulative import cumlogsumexp_p as cumlogsumexp_p
+from numjet.lax.cumulative import cummax as cummax
+from numjet.lax.cumulative import cummax_p as cummax_p
+from numjet.lax.cumulative import cummin as cummin
+from numjet.lax.cumulative import cummin_p as cummin_p
+from numjet.lax.cumulative import cumprod as cumprod
+from numjet.lax.cumulative import cumprod_p as cumprod_p
+from numjet.lax.cumulative import cumsum as cumsum
+from numjet.lax.cumulative import cumsum_p as cumsum_p
+
+# precision.py
+from numjet.lax.precision import DotAlgorithm as DotAlgorithm
+from numjet.lax.precision import DotAlgorithmPreset as DotAlgorithmPreset
+from numjet.lax.precision import Precision as Precision
+from numjet.lax.precision import PrecisionLike as PrecisionLike
+
+# dot.py
+from numjet.lax.dot import DotDimensionNumbers as DotDimensionNumbers
+from numjet.lax.dot import batch_matmul as batch_matmul
+from numjet.lax.dot import dot as dot
+from numjet.lax.dot import dot_general as dot_general
+from numjet.lax.dot import dot_general_p as dot_general_p
+
+# sort.py
+from numjet.lax.sort import sort as sort
+from numjet.lax.sort import sort_key_val as sort_key_val
+from numjet.lax.sort import sort_p as sort_p
+from numjet.lax.sort import top_k as top_k
+from numjet.lax.sort import top_k_p as top_k_p
+
+# slicing.py, dynamic_slicing.py
+from numjet.lax.dynamic_slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from numjet.lax.dynamic_slicing import dynamic_slice as dynamic_slice
+from numjet.lax.dynamic_slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from numjet.lax.dynamic_slicing import dynamic_slice_p as dynamic_slice_p
+from numjet.lax.dynamic_slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from numjet.lax.dynamic_slicing import dynamic_update_slice as dynamic_update_slice
+from numjet.lax.dynamic_slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from numjet.lax.dynamic_slicing import dynamic_update_slice_p as dynamic_update_slice_p
+from numjet.lax.slicing import index_in_dim as index_in_dim
+from numjet.lax.slicing import slice as slice
+from numjet.lax.slicing import slice_in_dim as slice_in_dim
+from numjet.lax.slicing import slice_p as slice_p
+
+# gather.py, scatter.py, dimension_numbers.py
+from numjet.lax.dimension_numbers import GatherDimensionNumbers as GatherDimensionNumbers
+from numjet.lax.dimension_numbers import GatherScatterMode as GatherScatterMode
+from numjet.lax.dimension_numbers import ScatterDimensionNumbers as ScatterDimensionNumbers
+from numjet.lax.gather import gather as gather
+from numjet.lax.gather import gather_p as gather_p
+from numjet.lax.gather import index_take as index_take
+from numjet.lax.scatter import scatter as scatter
+from numjet.lax.scatter import scatter_add as scatter_add
+from numjet.lax.scatter import scatter_add_p as scatter_add_p
+from numjet.lax.scatter import scatter_apply as scatter_apply
+from numjet.lax.scatter import scatter_max as scatter_max
+from numjet.lax.scatter import scatter_max_p as scatter_max_p
+from numjet.lax.scatter import scatter_min as scatter_min
+from numjet.lax.scatter import scatter_min_p as scatter_min_p
+from numjet.lax.scatter import scatter_mul as scatter_mul
+from numjet.lax.scatter import scatter_mul_p as scatter_mul_p
+from numjet.lax.scatter import scatter_p as scatter_p
+from numjet.lax.scatter import scatter_sub as scatter_sub
+from numjet.lax.scatter import scatter_sub_p as scatter_sub_p

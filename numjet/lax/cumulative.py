@@ -135,7 +135,7 @@ def _serial_prefix(b: Any, x: Any, axis: int, reverse: bool, combine: Callable[[
         step, others = index[axis], (*index[:axis], *index[axis + 1:])
         place, previous = (n - 1 - step, n - step) if reverse else (step, step - 1)
         value = b.read(x, *insert(others, axis, place))
-        new = choose(b, step == 0, lambda: value, lambda: combine(b.read(out, *insert(others, axis, previous)), value))
+        new = choose(b, step < 1, lambda: value, lambda: combine(b.read(out, *insert(others, axis, previous)), value))
         b.store(out, insert(others, axis, place), new)
     b.loop(x.shape, body, ordered=True)
     return out

@@ -77,8 +77,9 @@ class GatherScatterMode(enum.Enum):
         return GatherScatterMode.FILL_OR_DROP if s is None else _MODES[s]
 
 
-_MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP, "drop": GatherScatterMode.FILL_OR_DROP,
-          "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS, "one_hot": GatherScatterMode.ONE_HOT}
+_MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP,
+          "drop": GatherScatterMode.FILL_OR_DROP, "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+          "one_hot": GatherScatterMode.ONE_HOT}
 
 
 def drops(mode: GatherScatterMode) -> bool:
@@ -194,7 +195,7 @@ class Rows:
         partial = [d for d in windows.offset_of if d not in self.whole]
         batch = indices.shape[:-1]
         self.lengths = (*batch, *(windows.sizes[d] for d in partial))
-        extend = lambda a: a.reshape(*a.shape, *(1,) * len(partial))
+        extend = lambda a: np.reshape(a, (*np.shape(a), *(1,) * len(partial)))
         starts = _wide(indices)
         limits = np.array(windows.limits, np.int64)
         self.valid = self._flat(extend(((starts >= 0) & (starts <= limits)).all(-1)))

@@ -150,7 +150,8 @@ def _transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision
                preferred_element_type: np.dtype | None = None) -> list[Any]:
     (lc, rc), (lb, rb) = dimension_numbers
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
-    n, free = len(lb), x.ndim - len(lc) - len(lb)
+    left = x.aval if isinstance(x, Undefined) else aval_of(x)
+    n, free = len(lb), left.ndim - len(lc) - len(lb)
     if isinstance(x, Undefined):
         out_free = tuple(range(n + free, aval_of(ct).ndim))
         return [_transpose_side(ct, y, x.aval, (lc, lb), (rc, rb), out_free, options), None]

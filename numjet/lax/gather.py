@@ -70,7 +70,8 @@ def check_batching(op: str, operand: ShapedArray, indices: ShapedArray, collapse
                             f"{operand.shape[o]}, axis {i} of the indices has {indices.shape[i]}.")
 
 
-def _check_gather(operand: ShapedArray, indices: ShapedArray, numbers: GatherDimensionNumbers, sizes: Sequence[int]) -> None:
+def _check_gather(operand: ShapedArray, indices: ShapedArray, numbers: GatherDimensionNumbers,
+                  sizes: Sequence[int]) -> None:
     offset, collapsed, index_map, operand_batch, index_batch = numbers
     if len(sizes) != operand.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got: "
@@ -149,7 +150,8 @@ def _gather_transpose(ct: Any, operand: Any, indices: Any, *, dimension_numbers:
 
 
 def _gather_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
-                  dimension_numbers: GatherDimensionNumbers, slice_sizes: tuple[int, ...], **params: Any) -> tuple[Any, int]:
+                  dimension_numbers: GatherDimensionNumbers, slice_sizes: tuple[int, ...],
+                  **params: Any) -> tuple[Any, int]:
     operand, indices = (x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True))
     of_operand, of_indices = (d is not None for d in dims)
     if of_operand:
@@ -164,10 +166,11 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
 
     def element(*index: Any) -> Any:
         starts = windows.starts(b, indices, index)
+        found = b.read(operand, *windows.position(windows.clipped(b, starts), index))
         if not drops(mode):
-            return b.read(operand, *windows.position(windows.clipped(b, starts), index))
-        return b.if_(windows.inside(b, starts), lambda: b.read(operand, *windows.position(starts, index)),
-                     lambda: b.const(_fill(operand.dtype, mode, fill_value), operand.dtype))
+            return found
+        # Reading the clipped place and selecting needs no branch, so that the loop stays vectorisable.
+        return b.select(windows.inside(b, starts), found, b.const(_fill(operand.dtype, mode, fill_value), operand.dtype))
 
     return b.compute(windows.shape, operand.dtype, element, moves=True)
 
@@ -199,9 +202,10 @@ def random_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) 
 
 
 def _gather_samples() -> Samples:
-    modes = [(GatherScatterMode.CLIP, None), (GatherScatterMode.FILL_OR_DROP, 1), (GatherScatterMode.PROMISE_IN_BOUNDS, None)]
-    params = [dict(dimension_numbers=numbers, slice_sizes=sizes, mode=mode, fill_value=fill,
-                   indices_are_sorted=False, unique_indices=False)
+    modes = [(GatherScatterMode.CLIP, None), (GatherScatterMode.FILL_OR_DROP, 1),
+             (GatherScatterMode.PROMISE_IN_BOUNDS, None)]
+    params = [{"dimension_numbers": numbers, "slice_sizes": sizes, "mode": mode, "fill_value": fill,
+                   "indices_are_sorted": False, "unique_indices": False}
               for i, (_, _, numbers, sizes) in enumerate(_CASES) for mode, fill in (modes[i % 3], modes[(i + 1) % 3])]
 
     def make(rng: np.random.Generator, shapes: Any, dtype: Any, params: dict[str, Any]) -> list[np.ndarray]:
@@ -209,14 +213,15 @@ def _gather_samples() -> Samples:
         return [random_values(rng, operand, dtype), rng.integers(-2, 6, indices).astype(np.int32)]
 
     return Samples(shapes=[[operand, indices] for operand, indices, _, _ in _CASES for _ in range(2)], params=params,
-                   dtypes=("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "key<fry>"), make=make,
+                   dtypes=("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64"), make=make,
                    ulps=0, wrt=(0,))
 
 
 gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indices_are_sorted", "unique_indices", "mode",
                                      "fill_value"),
               abstract=_gather_abstract, eager=_gather_eager, jvp=_gather_jvp, transpose=_gather_transpose,
-              batch=_gather_batch, cpu=_gather_cpu, hlo=Missing("XLA machine"), samples=_gather_samples(), linear_in=(0,))
+              batch=_gather_batch, cpu=_gather_cpu, hlo=Missing("XLA machine"), samples=_gather_samples(),
+              linear_in=(0,))
 
 
 # ------------------------------------------------------------------------------------------------ public
@@ -300,7 +305,8 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
         size = np.asarray(shape[axis], aval.dtype)[()]
         rest = call("rem", index, size)
         wrapped = call("select_n", call("lt", rest, np.zeros((), aval.dtype)[()]), rest, call("add", rest, size))
-        columns.append(call("broadcast_in_dim", wrapped, shape=(*aval.shape, 1), broadcast_dimensions=tuple(range(aval.ndim))))
+        columns.append(call("broadcast_in_dim", wrapped, shape=(*aval.shape, 1),
+                            broadcast_dimensions=tuple(range(aval.ndim))))
     rank = aval_of(columns[0]).ndim - 1
     indices = call("concatenate", *columns, dimension=rank) if len(columns) > 1 else columns[0]
     kept = len(shape) - len(axes)

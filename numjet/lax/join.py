@@ -269,7 +269,7 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
             if size - low > _dilated(n, interior):
                 conds.append(offset < _dilated(n, interior))
             if step > 1:
-                conds.append(offset % step == 0)
+                conds.append(offset % step < 1)
             places.append(offset // step if step > 1 else offset)
         return choose(b, all_of(b, conds), lambda: b.read(x, *places), lambda: b.read(value))
     return b.compute(shape, x.dtype, element, moves=True)

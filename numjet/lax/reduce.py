@@ -125,7 +125,7 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Ints) ->
     out = reduce_prod_p.bind(x, axes=axes)
     if not all(aval_of(x).shape[a] for a in axes):
         return out, Zero(aval_of(out))
-    pair = tree_reduce(_multiply_pairs, [_front(v, axes) for v in (x, t)])
+    pair = tree_reduce(_multiply_pairs, [move_front(v, axes) for v in (x, t)])
     return out, pair[1]
 
 
@@ -134,7 +134,7 @@ def _multiply_pairs(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     return [call("mul", a, b), call("add_any", call("mul", da, b), call("mul", a, db))]
 
 
-def _front(x: Any, axes: Ints) -> Any:
+def move_front(x: Any, axes: Ints) -> Any:
     """x with the axes made one, in front."""
     shape = aval_of(x).shape
     rest = without(range(len(shape)), axes)
@@ -217,6 +217,8 @@ def _extreme_jvp(op_name: str) -> Callable[..., tuple[Any, Any]]:
         x, t = primals[0], tangents[0]
         aval = aval_of(x)
         out = call(op_name, x, axes=axes)
+        if not all(aval.shape[a] for a in axes):
+            return out, Zero(aval_of(out))
         best = broadcast_in_dim_p.bind(out, shape=aval.shape, broadcast_dimensions=without(range(aval.ndim), axes))
         attains = call("convert_element_type", call("eq", x, best), new_dtype=aval.dtype, weak_type=False)
         count = reduce_sum_p.bind(attains, axes=axes)

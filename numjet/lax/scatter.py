@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Jaxpr, Literal
+from numjet.core.ir import Jaxpr
 from numjet.core.op import Missing, Op, Samples, lookup
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
-from numjet.foundation import dtypes
 from numjet.lax.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -24,13 +23,23 @@ from numjet.lax.dimension_numbers import (
     window_sizes,
 )
 from numjet.lax.gather import check_ascending, check_batching, check_indices, random_values
-from numjet.lax.scatter_derivatives import extremum_jvp, linear_jvp, linear_transpose, mul_jvp, mul_transpose, set_jvp, set_transpose
+from numjet.lax.scatter_derivatives import (
+    extremum_jvp,
+    linear_jvp,
+    linear_transpose,
+    mul_jvp,
+    mul_transpose,
+    set_jvp,
+    set_transpose,
+)
+from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, moveaxis
 from numjet.lax.update_program import is_elementwise, run_elementwise, trace_update, update_program
 
 # ------------------------------------------------------------------------------------------------ shapes
 
-def _check_scatter(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
+def _check_scatter(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+                   numbers: ScatterDimensionNumbers) -> None:
     window, inserted, index_map, operand_batch, index_batch = numbers
     if operand.dtype != updates.dtype:
         raise TypeError(f"lax.scatter requires arguments to have the same dtypes, got {operand.dtype.name}, "
@@ -49,14 +58,15 @@ def _check_scatter(operand: ShapedArray, indices: ShapedArray, updates: ShapedAr
     _check_bounds(operand, indices, updates, numbers)
 
 
-def _check_bounds(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers) -> None:
+def _check_bounds(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+                  numbers: ScatterDimensionNumbers) -> None:
     window = numbers.update_window_dims
     hidden = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     axes = [d for d in range(operand.ndim) if d not in hidden]
     for axis, w in zip(axes, window, strict=True):
         if updates.shape[w] > operand.shape[axis]:
-            raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds of the corresponding "
-                            f"dimensions of operand. For dimension {w}, updates bound is {updates.shape[w]}, operand "
+            raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds of the "
+                            f"corresponding dimensions of operand. For dimension {w}, updates bound is {updates.shape[w]}, operand "
                             f"bound is {operand.shape[axis]}.")
     batch = [d for d in range(updates.ndim) if d not in window]
     for i, d in enumerate(batch):
@@ -79,7 +89,10 @@ def _scatter_abstract(operand: ShapedArray, indices: ShapedArray, updates: Shape
 
 # ------------------------------------------------------------------------------------------------ eager
 
-def _eager(combine: Callable[[np.ndarray, tuple[np.ndarray, ...], np.ndarray, dict[str, Any]], None]) -> Callable[..., np.ndarray]:
+Combine = Callable[[np.ndarray, tuple[np.ndarray, ...], np.ndarray, dict[str, Any]], None]
+
+
+def _eager(combine: Combine) -> Callable[..., np.ndarray]:
     """The eager slot of a scatter; combine(view, places, rows, params) updates the view of the operand in place."""
     def eager(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, **params: Any) -> np.ndarray:
         out = np.array(operand, order="C")
@@ -103,13 +116,14 @@ def _set(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, par
         _apply(view, places, rows, params["update_jaxpr"], params["update_consts"])
 
 
-def _accumulate(ufunc: np.ufunc) -> Callable[..., None]:
+def _accumulate(ufunc: np.ufunc) -> Combine:
     def combine(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, params: dict[str, Any]) -> None:
         ufunc.at(view, places, rows)
     return combine
 
 
-def _apply(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+def _apply(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, jaxpr: Jaxpr,
+           consts: Sequence[Any]) -> None:
     """A place that occurs n times is updated n times: in rounds, in each of which every place occurs once."""
     flat = np.ravel_multi_index(places, view.shape[:len(places)])
     rounds = _occurrence(flat)
@@ -130,8 +144,9 @@ def _occurrence(flat: np.ndarray) -> np.ndarray:
 
 def _call_update(jaxpr: Jaxpr, consts: Sequence[Any], old: np.ndarray, new: np.ndarray) -> np.ndarray:
     if is_elementwise(jaxpr):
+        constant = lambda a: np.asarray(a.val, a.aval.dtype)
         run = lambda op, *xs, **params: op.eager(*xs, **params)
-        values = run_elementwise(jaxpr, [np.asarray(c) for c in consts], (old, new), lambda a: np.asarray(a.val, a.aval.dtype), run)
+        values = run_elementwise(jaxpr, [np.asarray(c) for c in consts], (old, new), constant, run)
         return np.broadcast_to(values[0], old.shape)
     out = np.empty_like(old)
     for place in np.ndindex(*old.shape):
@@ -209,8 +224,8 @@ def _samples(dtypes_: Sequence[str], unique: bool, order: int, program: str | No
             places = np.repeat(distinct[..., None], indices[-1], -1)
         return [random_values(rng, operand, dtype), places.astype(np.int32), random_values(rng, updates, dtype)]
 
-    params = [dict(dimension_numbers=numbers, mode=mode, indices_are_sorted=False, unique_indices=unique,
-                   update_jaxpr=None, update_consts=())
+    params = [{"dimension_numbers": numbers, "mode": mode, "indices_are_sorted": False, "unique_indices": unique,
+                   "update_jaxpr": None, "update_consts": ()}
               for (_, _, _, numbers) in _CASES for mode in (modes[:1] if unique else modes)]
     shapes = [list(case[:3]) for case in _CASES for _ in (modes[:1] if unique else modes)]
     return Samples(shapes=shapes, params=params, dtypes=dtypes_, make=make, order=order, wrt=(0, 2),
@@ -219,10 +234,10 @@ def _samples(dtypes_: Sequence[str], unique: bool, order: int, program: str | No
 
 _PARAMS = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode", "update_jaxpr", "update_consts")
 _NUMBERS = ("float32", "int32", "uint8", "complex64", "float16")
-_ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "key<fry>")
+_ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64")
 
 
-def _record(name: str, program: str | None, combine: Callable[..., None], jvp: Any, transpose: Any,
+def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpose: Any,
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp, transpose=transpose,
               batch=_batch(name), cpu=_cpu(program), hlo=Missing("XLA machine"),
@@ -271,7 +286,7 @@ def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers:
       TypeError: shapes, dtypes and dimension numbers do not fit together. ValueError: indices are no integers.
 
     >>> import numpy as np
-    >>> numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+    >>> numbers = ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> scatter(np.zeros(3, np.float32), np.int32([[1], [7]]), np.float32([5, 6]), numbers).tolist()
     [0.0, 5.0, 0.0]
     """
@@ -325,8 +340,8 @@ def scatter_max(operand: Any, scatter_indices: Any, updates: Any, dimension_numb
                     unique_indices, mode)
 
 
-def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any], dimension_numbers: ScatterDimensionNumbers,
-                  *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
+def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
                   mode: str | GatherScatterMode | None = None) -> Any:
     """As `scatter`, applying a function of one scalar to the elements; places that occur n times get it n times.
 
@@ -340,13 +355,13 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
     >>> import numpy as np
     >>> from numjet import lax
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_apply(np.float32([1, 2]), np.int32([[1], [1]]), lambda x: lax.mul(x, 3.0), numbers, update_shape=(2,)).tolist()
+    >>> triple = lambda x: lax.mul(x, 3.0)
+    >>> scatter_apply(np.float32([1, 2]), np.int32([[1], [1]]), triple, numbers, update_shape=(2,)).tolist()
     [1.0, 18.0]
     """
     dtype = aval_of(operand).dtype
     jaxpr, consts = trace_update(func, dtype)
-    zero = Literal(np.zeros((), dtype)[()], ShapedArray((), dtype)) if dtype != dtypes.key_dtype else np.zeros((), dtype)
-    updates = call("broadcast_in_dim", zero, shape=tuple(update_shape), broadcast_dimensions=())
+    updates = zeros_like_aval(ShapedArray(tuple(map(int, update_shape)), dtype))
     return _scatter(scatter_p, None, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
                     unique_indices, mode, jaxpr, consts)
 

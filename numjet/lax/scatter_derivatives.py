@@ -155,6 +155,11 @@ def mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, *, dimensio
 
 # ------------------------------------------------------------------------------------------------ min and max
 
+def _at_least_one(count: Any) -> Any:
+    """Counts of 0 belong to updates that are dropped; 1 keeps their (unused) quotients finite."""
+    return call("max", count, _full(count, 1))
+
+
 def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
     """The tangent of an element is the mean of the tangents of those that are equal to the result: of the winning
     updates, and of the operand when it is as good. Written as the operand's tangent plus scattered corrections."""
@@ -172,10 +177,10 @@ def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
         kept = call("eq", back(operand), back(out))
         winners, references = count(call("select_n", winning, zero, one)), count(one)
         share_of_all = call("div", one, call("add", winners, one))
-        share = call("select_n", kept, call("div", one, winners), share_of_all)
+        share = call("select_n", kept, call("div", one, _at_least_one(winners)), share_of_all)
         of_updates = call("select_n", winning, zero, share)
         of_operand = call("select_n", kept, zero, share_of_all)
-        correction = call("div", call("sub", of_operand, one), references)
+        correction = call("div", call("sub", of_operand, one), _at_least_one(references))
         change = call("add", call("mul", back(t_operand), correction), call("mul", t_updates, of_updates))
         return out, _scatter("scatter-add", t_operand, indices, change, params)
     return jvp

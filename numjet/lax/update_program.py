@@ -25,7 +25,7 @@ def update_program(name: str, dtype: np.dtype) -> Jaxpr:
 
 
 def trace_update(func: Callable[[Any], Any], dtype: np.dtype) -> tuple[Jaxpr, tuple[Any, ...]]:
-    """The program (old, ignored) -> func(old) and its constants; TypeError when the result is no scalar of the dtype."""
+    """The program (old, ignored) -> func(old), and its constants; TypeError unless it returns a scalar of the dtype."""
     scalar = ShapedArray((), dtype)
     jaxpr, consts = trace_to_jaxpr(lambda old, _: [func(old)], [scalar, scalar],
                                    DebugInfo(getattr(func, "__name__", "func"), "scatter_apply"))
@@ -67,7 +67,9 @@ def is_elementwise(jaxpr: Jaxpr) -> bool:
     return all(eqn.primitive.elementwise or _is_call(eqn) for eqn in jaxpr.eqns)
 
 
+_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
+
+
 def _is_call(eqn: Any) -> bool:
     inner = list(subjaxprs(eqn.params))
-    return (eqn.primitive.name in ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call") and len(inner) == 1
-            and len(inner[0].invars) == len(eqn.invars) and not inner[0].constvars and is_elementwise(inner[0]))
+    return (eqn.primitive.name in _CALLS and len(inner) == 1 and len(inner[0].invars) == len(eqn.invars) and not inner[0].constvars and is_elementwise(inner[0]))

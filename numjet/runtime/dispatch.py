@@ -52,7 +52,7 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> A
         raise escaped(x)
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), aval, device)
-    aval = aval or aval_of(x)
+    aval = aval_of(x) if aval is None else aval
     value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True)
     return _native.from_numpy(value.reshape(aval.shape), aval, device)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numjet import _native
+from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, StageTracer
@@ -57,13 +58,16 @@ class Linear:
     consts: list[Any]
     in_nonzero: list[bool]
     out_nonzero: list[bool]
+    in_avals: list[ShapedArray]
 
 
 def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], nonzeros: Sequence[bool] | None = None,
-                   debug: DebugInfo | None = None) -> tuple[list[Any], Linear]:
+                   debug: DebugInfo | None = None, wanted: int | Callable[[], int] | None = None,
+                   ) -> tuple[list[Any], Linear]:
     """Results of `fun` at flat primals (under the current trace) and its tangent program.
 
     nonzeros: primals with respect to which to linearize (default: those of inexact dtype).
+    wanted: how many of the results, from the first, get tangents (default: all; a function is asked after the run).
     """
     unknown = StageTrace(debug)
     avals = [aval_of(p).to_tangent_aval() for p in primals]
@@ -71,10 +75,11 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], no
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]
     trace = JVPTrace(PartialTrace(current_trace(), unknown))
     outs, outs_t = run_jvp(trace, fun, primals, tangents)
+    outs_t = outs_t[:wanted() if callable(wanted) else wanted]
     out_nonzero = [type(t) is not Zero for t in outs_t]
     jaxpr, consts = unknown.finish([t for t in outs_t if type(t) is not Zero])
     unknown.valid = trace.parent.valid = False
-    return outs, Linear(jaxpr, consts, flags, out_nonzero)
+    return outs, Linear(jaxpr, consts, flags, out_nonzero, [aval_of(p) for p in primals])
 
 
 def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False,

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
-from numjet.core.ir import ClosedJaxpr, Jaxpr
+from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace
-from numjet.core.walk import eval_jaxpr
+from numjet.core.walk import all_eqns, eval_jaxpr
 from numjet.lax.templates import broadcast_batch, moveaxis
 
 
@@ -54,10 +54,10 @@ class BatchTrace(Trace):
         try:
             if op.collective is not None and self._names(params):
                 outs, out_dims = op.collective(self, vals, dims, **params)
-            elif all(d is None for d in dims):
+            elif all(d is None for d in dims) and not self._names_inside(op, params):
                 return op.bind(*vals, **params)
             else:
-                outs, out_dims = apply_batch(op, self.size, vals, dims, params)
+                outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis_name)
         finally:
             _native.set_current_trace(previous)
         if op.multiple:
@@ -69,11 +69,20 @@ class BatchTrace(Trace):
         names = params.get("axes", params.get("axis_name", ()))
         return self.axis_name is not None and self.axis_name in (names if isinstance(names, tuple) else (names,))
 
+    def _names_inside(self, op: Op, params: dict[str, Any]) -> bool:
+        """Whether a collective in the programs that an operation holds names this trace's axis."""
+        return self.axis_name is not None and op.programs and any(
+            eqn.primitive.collective is not None and self._names(eqn.params)
+            for jaxpr in subjaxprs(params) for eqn in all_eqns(jaxpr))
 
-def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+
+def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any],
+                axis_name: Any = None) -> Any:
     """(results, dims) of one operation on batched operands."""
     if isinstance(op.batch, Missing):
         raise NotImplementedError(f"Batching rule for '{op.name}' not implemented: {op.batch.why}")
+    if op.programs:
+        return op.batch(size, vals, dims, axis_name=axis_name, **params)
     return op.batch(size, vals, dims, **params)
 
 

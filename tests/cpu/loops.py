@@ -94,17 +94,17 @@ def assert_same(got: np.ndarray, expected: np.ndarray, rtol: float = 0.0, what: 
         np.testing.assert_array_equal(got, expected, err_msg=what)
 
 
-def special(dtype: np.dtype, count: int = 0, seed: int = 0) -> np.ndarray:
+def special(dtype: np.dtype, count: int | None = None, seed: int = 0) -> np.ndarray:
     """The awkward values of a dtype, then random ones until there are `count`."""
     random = np.random.default_rng(seed)
     if dtype == BOOL:
         values = np.array([False, True])
-        more = random.integers(0, 2, max(0, count - 2)).astype(bool)
+        more = random.integers(0, 2, max(0, (count or 0) - 2)).astype(bool)
     elif dtype.kind in "iu":
         info, bits = np.iinfo(dtype), 8 * dtype.itemsize
         chosen = [0, 1, 2, 3, 7, bits - 1, bits, info.max, info.min, info.max - 1, info.min + 1, 100, -1, -2, -7]
         values = np.array([v % 2**bits for v in map(int, chosen)], np.uint64).astype(f"uint{bits}").view(dtype)
-        more = random.integers(info.min, info.max, max(0, count - len(values)), dtype=dtype, endpoint=True)
+        more = random.integers(info.min, info.max, max(0, (count or 0) - len(values)), dtype=dtype, endpoint=True)
     else:
         tiny = {2: 6e-8, 4: 1e-45, 8: 5e-324}[dtype.itemsize]
         values = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 127.5, 128, -128.7, 255.9, 3e4, 70000,
@@ -112,8 +112,8 @@ def special(dtype: np.dtype, count: int = 0, seed: int = 0) -> np.ndarray:
                            1e-30, 65519.9, 65520.0, 1 + 2**-8 + 2**-20, 1 + 2**-11 + 2**-40, 3.4e38])
         with np.errstate(over="ignore", under="ignore"):
             values = values.astype(dtype)
-            more = (random.standard_normal(max(0, count - len(values))) * 100).astype(dtype)
-    return np.concatenate([values, more]) if count == 0 or count > len(values) else values[:count]
+            more = (random.standard_normal(max(0, (count or 0) - len(values))) * 100).astype(dtype)
+    return np.concatenate([values, more])[:count]
 
 
 def map_function(name: str, inputs: Sequence[tuple[np.dtype, int]], out: np.dtype, size: int, compute: Any,

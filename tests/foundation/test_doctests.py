@@ -3,7 +3,10 @@ import importlib
 
 import pytest
 
-MODULES = "config dtype_table dtypes errors events flags pretty promotion source types util".split()
+MODULES = (
+    "config dtype_table dtypes errors events flags pretty promotion source tree tree_keys tree_partial tree_prefix "
+    "tree_register types util"
+).split()
 
 
 @pytest.mark.parametrize("name", MODULES)

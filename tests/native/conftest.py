@@ -65,66 +65,59 @@ CODE_TYPE = ctypes.CFUNCTYPE(
 
 # float32 programs of n elements: out = a + 1; out = a + b; a status with info; busy waiting for a flag.
 SOURCE = """
-define i64 @add_one(i8** %ins, i8** %outs, i8* %scratch, i64* %info) {{
-  %pa = load i8*, i8** %ins
-  %a = bitcast i8* %pa to float*
-  %po = load i8*, i8** %outs
-  %o = bitcast i8* %po to float*
+define i64 @add_one(ptr %ins, ptr %outs, ptr %scratch, ptr %info) {{
+  %a = load ptr, ptr %ins
+  %o = load ptr, ptr %outs
   br label %loop
 loop:
   %i = phi i64 [0, %0], [%next, %loop]
-  %ai = getelementptr float, float* %a, i64 %i
-  %oi = getelementptr float, float* %o, i64 %i
-  %x = load float, float* %ai
+  %ai = getelementptr float, ptr %a, i64 %i
+  %oi = getelementptr float, ptr %o, i64 %i
+  %x = load float, ptr %ai
   %y = fadd float %x, 1.0
-  store float %y, float* %oi
+  store float %y, ptr %oi
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, {n}
   br i1 %more, label %loop, label %done
 done:
   ret i64 0
 }}
-define i64 @add(i8** %ins, i8** %outs, i8* %scratch, i64* %info) {{
-  %pa = load i8*, i8** %ins
-  %a = bitcast i8* %pa to float*
-  %q = getelementptr i8*, i8** %ins, i64 1
-  %pb = load i8*, i8** %q
-  %b = bitcast i8* %pb to float*
-  %po = load i8*, i8** %outs
-  %o = bitcast i8* %po to float*
+define i64 @add(ptr %ins, ptr %outs, ptr %scratch, ptr %info) {{
+  %a = load ptr, ptr %ins
+  %q = getelementptr ptr, ptr %ins, i64 1
+  %b = load ptr, ptr %q
+  %o = load ptr, ptr %outs
   br label %loop
 loop:
   %i = phi i64 [0, %0], [%next, %loop]
-  %ai = getelementptr float, float* %a, i64 %i
-  %bi = getelementptr float, float* %b, i64 %i
-  %oi = getelementptr float, float* %o, i64 %i
-  %x = load float, float* %ai
-  %y = load float, float* %bi
+  %ai = getelementptr float, ptr %a, i64 %i
+  %bi = getelementptr float, ptr %b, i64 %i
+  %oi = getelementptr float, ptr %o, i64 %i
+  %x = load float, ptr %ai
+  %y = load float, ptr %bi
   %z = fadd float %x, %y
-  store float %z, float* %oi
+  store float %z, ptr %oi
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, {n}
   br i1 %more, label %loop, label %done
 done:
   ret i64 0
 }}
-define i64 @fail(i8** %ins, i8** %outs, i8* %scratch, i64* %info) {{
-  %i1 = getelementptr i64, i64* %info, i64 1
-  store i64 17, i64* %i1
+define i64 @fail(ptr %ins, ptr %outs, ptr %scratch, ptr %info) {{
+  %i1 = getelementptr i64, ptr %info, i64 1
+  store i64 17, ptr %i1
   ret i64 3
 }}
-define i64 @wait(i8** %ins, i8** %outs, i8* %scratch, i64* %info) {{
-  %pa = load i8*, i8** %ins
-  %a = bitcast i8* %pa to float*
-  %po = load i8*, i8** %outs
-  %o = bitcast i8* %po to float*
+define i64 @wait(ptr %ins, ptr %outs, ptr %scratch, ptr %info) {{
+  %a = load ptr, ptr %ins
+  %o = load ptr, ptr %outs
   br label %loop
 loop:
-  %f = load volatile float, float* %a
+  %f = load volatile float, ptr %a
   %closed = fcmp oeq float %f, 0.0
   br i1 %closed, label %loop, label %done
 done:
-  store float %f, float* %o
+  store float %f, ptr %o
   ret i64 0
 }}
 """
@@ -140,8 +133,7 @@ class Code(NamedTuple):
 def compile_programs(n: int) -> Code:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(SOURCE.format(n=n).replace("i8**", "ptr").replace("i8*", "ptr").replace("float*", "ptr")
-                                 .replace("i64*", "ptr"))
+    module = llvm.parse_assembly(SOURCE.format(n=n))
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()

@@ -9,19 +9,19 @@ from .logarithm import log_positive
 _SMALL_OF, _SMALL_WEIGHT = "erf(sqrt(u)) / sqrt(u) - 1", "sqrt(u) / erf(sqrt(u))"
 ERF_32 = Poly((0.12837917, -0.3761263, 0.112836584, -0.0268595, 0.005207506, -0.0008324363, 0.00010319185,
                -7.4302893e-06), _SMALL_OF, _SMALL_WEIGHT, 0.0, 1.5626, 29.3, "float32")
-ERF_64 = Poly((0.12837916709551256, -0.37612638903183343, 0.11283791670936968, -0.026866170641965503,
-               0.0052239775968163414, -0.0008548325490163409, 0.00012055280688790237, -1.4924470032560132e-05,
-               1.6444213088649795e-06, -1.618453098295491e-07, 1.3619285585650064e-08, -7.613084153745977e-10),
-              _SMALL_OF, _SMALL_WEIGHT, 0.0, 1.0, 56.0, "float64")
+ERF_64 = Poly((0.1283791670955126, -0.37612638903184004, 0.11283791670963572, -0.026866170646249486,
+               0.005223977633126219, -0.0008548327336280575, 0.00012055341081034692, -1.49257884869935e-05,
+               1.6463676162397328e-06, -1.6377197564062807e-07, 1.4854181374168902e-08, -1.2340503505892094e-09,
+               8.928793848778071e-11, -4.22499131952135e-12), _SMALL_OF, _SMALL_WEIGHT, 0.0, 1.5626, 56.3, "float64")
 _ROOT_OF, _ROOT_WEIGHT = "erfc(u)**(mpf(1)/8)", "8 * erfc(u)**(mpf(7)/8) / erf(u)"
 ERFC_ROOT_32 = Poly((1.0010067, -0.14547439, -0.061245322, -0.011010537, 0.012410222, -0.0021925606, 8.007454e-05,
                      6.8271393e-06), _ROOT_OF, _ROOT_WEIGHT, 1.245, 3.95, 29.7, "float32")
-ERFC_ROOT_64 = Poly((0.999999997986457, -0.14104738413098217, -0.06963028763679538, -0.002090278781740579,
-                     0.0065953282503885685, 0.0001705789892265162, -0.0004860218762077689, 5.693042831617611e-05,
-                     2.3109156091625894e-05, -1.7904785867776104e-05, 8.398059319538568e-06, -2.904818317508266e-06,
-                     7.585379265306726e-07, -1.535949748651815e-07, 2.4412306095359018e-08, -3.0127412518124463e-09,
-                     2.78895344745949e-10, -1.8182213721613412e-11, 7.424135330107424e-13, -1.4254032060638756e-14),
-                    _ROOT_OF, _ROOT_WEIGHT, 0.995, 5.95, 59.9, "float64")
+ERFC_ROOT_64 = Poly((0.9999998412062249, -0.14104598029180393, -0.0696361808427706, -0.002074865192742314,
+                     0.006567174426785922, 0.00020872957972874862, -0.0005257880243373706, 8.955279458590262e-05,
+                     1.7385096078262158e-06, -6.62835806741387e-06, 3.586209486947034e-06, -1.2445084576230935e-06,
+                     2.972544716506947e-07, -5.131337900144368e-08, 6.577472436506339e-09, -6.230359949353613e-10,
+                     4.1643271740128764e-11, -1.7565020945262044e-12, 3.5066323304004616e-14),
+                    _ROOT_OF, _ROOT_WEIGHT, 1.245, 5.95, 60.3, "float64")
 
 # (1 + 2 x) exp(x*x) erfc(x) in u = (x - k) / (x + k), hence x = k (1 + u) / (1 - u); k = 3 and 3.5
 _SCALED_3 = "exp((3*(1+u)/(1-u))**2) * erfc(3*(1+u)/(1-u)) * (1 + 6*(1+u)/(1-u))"
@@ -38,17 +38,44 @@ ERFC_64 = Poly((1.2423492448711544, -0.1400091801376193, -0.010555596332215695, 
                 -8.377959237768947e-09, 1.1169504127248912e-08, 2.7160582935325657e-09),
                _SCALED_35, f"1 / ({_SCALED_35})", -1.0, 0.7727, 55.0, "float64")
 
+_TAIL_OF = "ratio((1/(u + 0.244) - 0.5)**2) * (u + 0.244)"
+# erf_inv(x) / x in w = -log(1 - x*x); for large w in v = 1 / (sqrt(w) + 1/2)
+ERF_INV_32 = Poly((1.5014094, 0.24664073, -0.0041777086, -0.0012537068, 0.00021860279, -4.396925e-06, -3.528944e-06,
+                   3.4373457e-07, 2.8537624e-08),
+                  "ratio(u + 2.5)", "1 / ratio(u + 2.5)", -2.5, 2.5, 23.1, "float32")
+ERF_INV_TAIL_32 = Poly((2.8329768, 1.0016739, 0.009438965, -0.007620422, 0.005738826, -0.0036802958, 0.0013522292,
+                        0.00010759206, -0.00020403092),
+                       "ratio((u + 3)**2)", "1 / ratio((u + 3)**2)", -0.77, 1.01, 23.2, "float32")
+ERF_INV_64 = Poly((1.6536545626831027, 0.24015818242558834, -0.006033670871426996, -0.0007407025341545546,
+                   0.00018673420802052946, -1.3882523394196534e-05, -1.3654691772639437e-06, 4.2347881711954946e-07,
+                   -2.9070389895678794e-08, -4.112660642267388e-09, 1.0512225669525277e-09, -5.4142946506607594e-11,
+                   -1.297850418271143e-11, 2.6305035201670706e-12, -8.079291372138778e-14, -4.001590909588275e-14,
+                   6.533340984309236e-15, -3.9876713846828036e-17, -1.2344857736219034e-16, 1.5545108802955213e-17,
+                   6.956509491785111e-19, -3.4876122281078047e-19, 1.6539935304717032e-20, 3.21930556531825e-21,
+                   -3.001730217718009e-22),
+                  "ratio(u + 3.125)", "1 / ratio(u + 3.125)", -3.125, 3.125, 55.3, "float64")
+ERF_INV_TAIL_64 = Poly((0.8380426465035674, -0.696372047531768, 0.18762776519101668, 1.1865219554176065,
+                        2.9437035774920197, 43.53011051791548, 233.94511358675854, -695.1743941376038,
+                        -16561.118726268614, -17867.952982121864, 832778.5799510896, 1644909.7848482777,
+                        -41485605.88149505, -42704393.69874788, 2039944952.5599864, -2544313887.571563,
+                        -88730927355.67241, 395936415255.3952, 2947845347549.1304, -27599818643416.53,
+                        -58912577570939.65, 1227248572075222.0, 203578189139618.25, -3.35818044338683e+16,
+                        1.2633326277072826e+16, 4.3469874211081824e+17),
+                       _TAIL_OF, f"1 / ({_TAIL_OF})", -0.09, 0.0898, 53.7, "float64")
+
 
 def erf(c: Calc, x: Expr) -> Expr:
-    """x (1 + P(x*x)) while small, then 1 - R(|x|)**8, where R approximates the smooth eighth root of erfc."""
+    """x (1 + P(x*x)) up to 5/4, then 1 - R(|x|)**8, where R approximates the smooth eighth root of erfc."""
     a = c.abs(x)
     z = c.mul(a, a)
-    small = c.fma(a, c.poly(ERF_32 if c.single else ERF_64, z), a)
-    root = c.poly(ERFC_ROOT_32 if c.single else ERFC_ROOT_64, c.at_most(a, 3.95 if c.single else 5.95))
+    if c.single:
+        small, root = c.poly(ERF_32, z), c.poly(ERFC_ROOT_32, c.at_most(a, 3.95))
+    else:
+        small, root = c.poly(ERF_64, z), c.careful_poly(ERFC_ROOT_64, c.at_most(a, 5.95))
     square = c.mul(root, root)
     fourth = c.mul(square, square)
-    near = c.test("lt", a, 1.25 if c.single else 1.0)
-    return c.copysign(c.select(near, small, c.fnma(fourth, fourth, 1.0)), x)
+    large = c.fnma(fourth, fourth, 1.0)
+    return c.copysign(c.select(c.test("lt", a, 1.25), c.fma(a, small, a), large), x)
 
 
 def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Expr]:
@@ -60,7 +87,7 @@ def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Expr]:
     p, shifted = exp_parts(c, c.neg(square))
     # exp(-a*a) needs the rounding error of the square, too
     p = c.fnma(p, c.fms(a, a, square), p)
-    scaled = c.poly(table, c.div(c.sub(a, k), c.add(a, k)))
+    scaled = c.careful_poly(table, c.div(c.sub(a, k), c.add(a, k)))
     return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), shifted
 
 
@@ -77,3 +104,24 @@ def erfc(c: Calc, x: Expr) -> Expr:
 
 def _mirrored(c: Calc, x: Expr, value: Expr) -> Expr:
     return c.select(c.test("lt", x, 0.0), c.sub(2.0, value), value)
+
+
+def erf_inv(c: Calc, x: Expr) -> Expr:
+    """x P(w) with w = -log(1 - x*x), for large w with another polynomial in sqrt(w).
+
+    M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2010 (float64 tail: in 1 / (sqrt(w) + 1/2)).
+    """
+    w = c.neg(log_positive(c, c.fnma(x, x, 1.0), denormals=False))
+    root = c.sqrt(w)
+    if c.single:
+        near = c.test("lt", w, 5.0)
+        central = c.poly(ERF_INV_32, c.sub(w, 2.5))
+        tail = c.poly(ERF_INV_TAIL_32, c.sub(root, 3.0))
+    else:
+        near = c.test("lt", w, 6.25)
+        central = c.careful_poly(ERF_INV_64, c.sub(w, 3.125))
+        shifted = c.add(root, 0.5)
+        tail = c.mul(shifted, c.careful_poly(ERF_INV_TAIL_64, c.sub(c.div(1.0, shifted), 0.244)))
+    a = c.abs(x)
+    edge = c.select(c.test("eq", a, 1.0), c.copysign(c.inf, x), c.nan)
+    return c.select(c.test("lt", a, 1.0), c.mul(x, c.select(near, central, tail)), edge)

@@ -5,6 +5,7 @@ Everything made here is branch-free ARITHMETIC of `loop_ir`. Comparisons with Na
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +38,8 @@ class Poly:
 class Calc:
     """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type."""
 
-    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "sign_bit", "single", "tiny")
+    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "sign_bit", "single",
+                 "tiny")
 
     def __init__(self, e: Exprs, dtype: np.dtype):
         self.e, self.dtype = e, dtype
@@ -148,6 +150,11 @@ class Calc:
             return self.estrin(table.terms, u)
         return self.horner(table.terms, u)
 
+    def careful_poly(self, table: Poly, u: Expr) -> Expr:
+        """The polynomial at u where its rounding error matters: the first two terms by Horner's scheme."""
+        terms = table.terms
+        return self.fma(u, self.fma(u, self.estrin(terms[2:], u), terms[1]), terms[0])
+
     def horner(self, terms: tuple[float, ...], u: Expr) -> Expr:
         total: Operand = terms[-1]
         for term in terms[-2::-1]:
@@ -191,7 +198,7 @@ class Calc:
         return self.e.make("select_rare", self.dtype, (cond, slow, usual))
 
 
-def widened(e: Exprs, function, *args: Expr) -> Expr:
+def widened(e: Exprs, function: Callable[..., Expr], *args: Expr) -> Expr:
     """`function`, a float64 expansion, on float32 operands, its result rounded to float32."""
     wide = Calc(e, FLOAT64)
     return e.convert(function(wide, *[e.convert(a, FLOAT64) for a in args]), FLOAT32)

@@ -100,10 +100,10 @@ def _pow64(c: Calc, x: Expr, y: Expr) -> Expr:
     a = c.abs(x)
     high, low = _log2_double(c, a)
     high = _log2_ends(c, a, high)
-    product = c.select(_one(c, a, y), 0.0, c.mul(y, high))
+    product = c.mul(y, high)
     tail = c.fma(y, low, c.fms(y, high, product))
     inside = c.test("lt", c.abs(product), 1100.0)
-    return exp2(c, product, c.select(inside, tail, 0.0))
+    return exp2(c, c.select(_one(c, a, y), 0.0, product), c.select(inside, tail, 0.0))
 
 
 def _log2_double(c: Calc, a: Expr) -> tuple[Expr, Expr]:
@@ -138,7 +138,7 @@ def _product(c: Calc, x: Expr, x_low: Expr, y: Expr | float, y_low: Expr | float
 
 
 def cbrt(c: Calc, x: Expr) -> Expr:
-    """x = m 2**(3 q + k), k in -1, 0, 1: a polynomial for m**(1/3), two Newton steps, the second with exact residual."""
+    """x = m 2**(3 q + k), |k| <= 1: a polynomial for m**(1/3), two Newton steps, the last with exact residual."""
     a = c.abs(x)
     e, m = split_float(c, a)
     shifted = c.fma(e, 1.0 / 3.0, c.magic)

@@ -2,7 +2,7 @@
 
 |x| = n pi + r with pi in three parts (W. J. Cody and W. Waite, 1980); with fma every step is exact or rounds only the
 last bit. One odd polynomial serves the whole of [-pi/2, pi/2]. Arguments beyond LIMIT, where three parts are too few,
-are rare and left to the C library, which reduces them with as many digits of 1/pi as it takes (M. Payne, R. Hanek, 1983).
+are rare and left to the C library, which takes as many digits of 1/pi as it needs (M. Payne and R. Hanek, 1983).
 """
 from __future__ import annotations
 

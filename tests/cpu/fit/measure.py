@@ -7,12 +7,27 @@ import mpmath as mp
 import numpy as np
 from scipy import special
 
+from numjet.cpu import mathlib
+from numjet.cpu.loop_ir import MATH, Function
+from tests.cpu.loops import execute, loads, map_function
+
 LONG = np.longdouble
-INTEGER = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+
+
+def expansion(op: str, dtype: np.dtype, size: int) -> Function:
+    """A program that maps the expansion of `op` over arrays."""
+    count = MATH[op]
+    return map_function(f"expansion_of_{op}", [(dtype, size)] * count, dtype, size,
+                        lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i)), modes=("vector",))
+
+
+def evaluate(op: str, *args: np.ndarray) -> np.ndarray:
+    """The expansion of `op` as machine code."""
+    return execute(expansion(op, args[0].dtype, len(args[0])), args).outputs[0]
 
 
 def ulps(got: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Distance of `got` from a reference of higher precision, in units of the last place of got's type at the reference.
+    """Distance of `got` from a reference of higher precision, in units of the last place of got's type there.
 
     NaN against NaN is 0, NaN against a number infinite; infinity stands for the power of two beyond the largest number.
     """

@@ -12,16 +12,29 @@ from collections.abc import Callable, Sequence
 
 import mpmath as mp
 import numpy as np
+from scipy import special
 
 Function = Callable[[mp.mpf], mp.mpf]
-NAMES = ("exp expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt cbrt erf erfc erfinv "
-         "gamma loggamma digamma pi ln2 euler mpf").split()
+NAMES = "exp expm1 log log1p sin cos asin atan sinh tanh atanh sqrt cbrt erf erfc loggamma digamma pi ln2 mpf".split()
 PRECISION = 220
 
 
+def ratio(w: mp.mpf) -> mp.mpf:
+    """erf_inv(x) / x as a function of w = -log(1 - x*x); 1 - x may be tiny."""
+    if w <= 0:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    rest = mp.exp(-w) / (1 + x)  # 1 - x
+    y = mp.mpf(float(special.erfinv(float(x)) if w < 2 else special.erfcinv(float(rest))))
+    for _ in range(5):  # Halley's method for erfc(y) = rest
+        step = (rest - mp.erfc(y)) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        y -= step / (1 - y * step)
+    return y / x
+
+
 def compile_formula(text: str) -> Function:
-    """The function of `u` that a formula such as "(exp(u) - 1) / u" means, with mpmath's names."""
-    names = {name: getattr(mp, name) for name in NAMES if hasattr(mp, name)}
+    """The function of `u` that a formula such as "(exp(u) - 1) / u" means, with mpmath's names and `ratio`."""
+    names = {name: getattr(mp, name) for name in NAMES} | {"ratio": ratio}
     code = compile(text, "<formula>", "eval")
     return lambda u: mp.mpf(eval(code, {**names, "u": u}))
 

@@ -1,0 +1,1 @@
+"""Functions that take a user's function and return one: where meaning meets machine."""

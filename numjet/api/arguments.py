@@ -1,0 +1,128 @@
+"""A user's function and its arguments: names, static ones, pytrees in and out."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from numjet.core.stage import DebugInfo
+from numjet.core.trace import aval_of, is_array_like
+from numjet.foundation.source import of_function
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.util import function_name
+
+
+def as_tuple(x: int | str | Iterable[Any] | None) -> tuple[Any, ...]:
+    """A tuple of one or several argument numbers or names."""
+    if x is None:
+        return ()
+    return (x,) if isinstance(x, (int, str)) else tuple(x)
+
+
+def signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """The signature, where it can be found out."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: str = "static"
+                   ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Non-negative argument numbers and the names of the same arguments; either may be inferred from the other.
+
+    Raises ValueError for numbers or names that the function does not have.
+    """
+    sig = signature(fun)
+    nums, names = as_tuple(argnums), as_tuple(argnames)
+    if sig is None:
+        return nums, names
+    parameters = list(sig.parameters.values())
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    keywords = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    nums = tuple(_check_argnum(n, len(positional), variadic, what, fun) for n in nums)
+    known = {p.name for p in parameters}
+    for name in names:
+        if name not in known and not keywords:
+            raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. "
+                             f"Function {function_name(fun)} takes {sorted(known)}.")
+    if not argnames:
+        names = tuple(positional[n].name for n in nums if n < len(positional)
+                      and positional[n].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    else:
+        by_name = {p.name: k for k, p in enumerate(positional)}
+        nums = tuple(dict.fromkeys([*nums, *[by_name[n] for n in names if n in by_name]]))
+    return nums, names
+
+
+def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[..., Any]) -> int:
+    if not isinstance(n, int):
+        raise TypeError(f"{what}_argnums must be ints, got {n!r}")
+    if variadic or -count <= n < count:
+        return n if n >= 0 else n + count
+    raise ValueError(f"jitted function has {what}_argnums={n}, but {function_name(fun)} takes only {count} "
+                     "positional arguments.")
+
+
+def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+               skip: Sequence[int] = ()) -> tuple[str, ...]:
+    """For every leaf of the arguments the expression a user would write for it, such as "params['w'][0]"."""
+    sig = signature(fun)
+    names = [p.name for p in sig.parameters.values()
+             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if sig else []
+    found: list[str] = []
+    for k, arg in enumerate(args):
+        if k not in skip:
+            name = names[k] if k < len(names) else f"args[{k - len(names)}]"
+            found += [name + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
+    for key in sorted(kwargs):
+        found += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
+    return tuple(found)
+
+
+def debug_info(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+               skip: Sequence[int] = ()) -> DebugInfo:
+    """Who is being traced, for error messages."""
+    code = getattr(inspect.unwrap(fun, stop=lambda f: hasattr(f, "__code__")), "__code__", None)
+    name = function_name(fun)
+    if code is None:
+        return DebugInfo(name, kind, arg_names=path_names(fun, args, kwargs, skip))
+    return DebugInfo(name, kind, code.co_filename, code.co_firstlineno, path_names(fun, args, kwargs, skip))
+
+
+def check_callable(fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}")
+
+
+def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> None:
+    """Raises TypeError for leaves that are no arrays, naming the argument's path."""
+    for k, leaf in enumerate(leaves):
+        if not is_array_like(leaf):
+            raise TypeError(f"Error interpreting argument to {what} as an abstract array. The problem arose because the value "
+                            f"{leaf!r} of type {type(leaf)} was passed as {names()[k]}. Expected arrays or scalars; "
+                            "mark what is neither as static (static_argnums), or close over it.")
+        aval_of(leaf)
+
+
+def flat_function(fun: Callable[..., Any], in_tree: PyTreeDef) -> tuple[Callable[..., list[Any]], list[PyTreeDef]]:
+    """`fun(*args)` as a function of the leaves of args, and where the tree of its result will be put."""
+    from_leaves: list[PyTreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        out = fun(*tree_unflatten(in_tree, leaves))
+        return flatten_result(out, from_leaves, fun)
+    return flat, from_leaves
+
+
+def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) -> list[Any]:
+    """The leaves of a function's result; its tree goes to `store`. Raises TypeError for leaves that are no arrays."""
+    paths, tree = tree_flatten_with_path(out)
+    store[:] = [tree]
+    for path, leaf in paths:
+        if not is_array_like(leaf):
+            place = f" at output component {keystr(path)}" if path else ""
+            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{place}, which is not a "
+                            "valid JAX type: expected arrays, scalars or pytrees of them.")
+    return [leaf for _, leaf in paths]

@@ -1,0 +1,472 @@
+"""Differentiation: grad, value_and_grad, jvp, vjp, linearize, Jacobians."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.api.arguments import as_tuple, check_arrays, check_callable, debug_info, flat_function, flatten_result, path_names
+from numjet.api.vmap import vmap
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Undefined, Zero
+from numjet.core.stage import trace_to_jaxpr
+from numjet.core.trace import aval_of
+from numjet.core.walk import eval_jaxpr
+from numjet.foundation import dtypes
+from numjet.foundation.tree import Partial, PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_structure, tree_transpose, tree_unflatten
+from numjet.lax.tangent import instantiate
+from numjet.lax.templates import call
+from numjet.transforms.jvp import jvp_flat
+from numjet.transforms.linearize import Linear, linearize_flat
+from numjet.transforms.transpose import backward_pass
+
+
+def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The function that evaluates the gradient of `fun`.
+
+    Args:
+      fun: returns a scalar (with has_aux: a pair of a scalar and auxiliary data). Arguments in argnums are arrays or
+        pytrees of arrays of floating (with holomorphic: complex; with allow_int: any) dtype.
+      argnums: which positional argument, or arguments, to differentiate with respect to.
+    Returns:
+      A function of the same arguments. Its result has the structure of the argument (a tuple of such for a sequence
+      argnums); with has_aux a pair (gradient, auxiliary data).
+    Raises:
+      TypeError: for a result that is no scalar, or arguments of other dtypes.
+
+    >>> import numjet as nj
+    >>> print(nj.grad(nj.numpy.tanh)(0.0))
+    1.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+    return grad_fun
+
+
+def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The function that evaluates both `fun` and its gradient; see `grad`.
+
+    >>> import numjet as nj
+    >>> value, g = nj.value_and_grad(lambda x: x ** 2)(3.0)
+    >>> print(value, g)
+    9.0 6.0
+    """
+    check_callable(fun)
+    del reduce_axes
+    nums = as_tuple(argnums)
+
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        picked = _pick(fun, nums, args)
+        leaves, in_tree = tree_flatten(picked)
+        names = lambda: path_names(fun, args, kwargs)
+        check_arrays(leaves, names, "grad")
+        for leaf in leaves:
+            _check_input("holomorphic_grad" if holomorphic else "grad", aval_of(leaf), holomorphic, allow_int)
+        aux_tree: list[PyTreeDef] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            out = fun(*_put(args, nums, tree_unflatten(in_tree, xs)), **kwargs)
+            return _split_aux(fun, out, aux_tree) if has_aux else [_scalar(out)]
+        outs, linear = linearize_flat(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
+        _check_output(aval_of(outs[0]), holomorphic)
+        seed = full_like(outs[0], 1)
+        grads = [instantiate(g) for g in pull_back(linear, [seed])]
+        g = tree_unflatten(in_tree, grads)
+        g = g[0] if isinstance(argnums, int) else tuple(g)
+        value = (outs[0], tree_unflatten(aux_tree[0], outs[1:])) if has_aux else outs[0]
+        return value, g
+    return value_and_grad_fun
+
+
+def _pick(fun: Callable[..., Any], nums: tuple[int, ...], args: Sequence[Any]) -> tuple[Any, ...]:
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise TypeError(f"differentiating with respect to argnums={n} requires at least {n + 1 if n >= 0 else -n} "
+                            f"positional arguments to be passed by the caller, but got only {len(args)} positional arguments.")
+    return tuple(args[n] for n in nums)
+
+
+def _put(args: Sequence[Any], nums: tuple[int, ...], values: Sequence[Any]) -> list[Any]:
+    out = list(args)
+    for n, v in zip(nums, values, strict=True):
+        out[n] = v
+    return out
+
+
+def _split_aux(fun: Callable[..., Any], out: Any, store: list[PyTreeDef]) -> list[Any]:
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"expected function with aux output to return a two-element tuple, but got type {type(out)} "
+                        f"with value {out!r}")
+    return [_scalar(out[0]), *flatten_result(out[1], store, fun)]
+
+
+def _scalar(out: Any) -> Any:
+    try:
+        aval = aval_of(out)
+    except TypeError:
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output was: {out!r}. Return an array of "
+                        "shape (), and auxiliary data through has_aux=True.") from None
+    if aval.shape != ():
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
+                        "Reduce it to a scalar, or use jacrev, jacfwd or vjp.")
+    return out
+
+
+def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: bool) -> None:
+    kind = dtypes.kind(aval.dtype)
+    if holomorphic:
+        if kind != "c":
+            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {aval.dtype.name}.")
+    elif kind in "biu":
+        if not allow_int:
+            raise TypeError(f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), "
+                            f"but got {aval.dtype.name}. If you want to use Boolean- or integer-valued inputs, use vjp or set "
+                            "allow_int to True.")
+    elif kind == "V" and not allow_int:
+        raise TypeError(f"{name} requires real- or complex-valued inputs, but got {dtypes.short_name(aval.dtype)}.")
+
+
+def _check_output(aval: ShapedArray, holomorphic: bool) -> None:
+    kind = dtypes.kind(aval.dtype)
+    if holomorphic and kind != "c":
+        raise TypeError(f"grad with holomorphic=True requires outputs with complex dtype, but got {aval.dtype.name}.")
+    if not holomorphic and kind != "f":
+        hint = " For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions " \
+               "involving complex outputs, use vjp directly." if kind == "c" else ""
+        raise TypeError("grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+                        f"but got {aval.dtype.name}.{hint}")
+
+
+def full_like(x: Any, value: float) -> Any:
+    """An array of one value with the shape and dtype of x."""
+    aval = aval_of(x)
+    scalar = np.asarray(value, aval.dtype)[()]
+    return scalar if aval.shape == () else call("broadcast_in_dim", scalar, shape=aval.shape, broadcast_dimensions=())
+
+
+def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
+    """Cotangents (or Zero) of the primals, from cotangents of the results with nonzero tangents, in order."""
+    chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
+    args = [Undefined(v.aval) for v in linear.jaxpr.invars]
+    found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
+    return [next(found) if nz else Zero(aval) for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------------ vjp, jvp, linearize
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+    """The value of `fun` at primals, and the function from a cotangent of it to the cotangents of the primals.
+
+    With has_aux `fun` returns (value, aux), and (value, vjp function, aux) is returned.
+
+    >>> import numjet as nj
+    >>> y, pull = nj.vjp(lambda a, b: a * b, 2.0, 3.0)
+    >>> print(*pull(1.0))
+    3.0 2.0
+    """
+    check_callable(fun)
+    del reduce_axes
+    leaves, in_tree = tree_flatten(primals)
+    check_arrays(leaves, lambda: path_names(fun, primals, {}), "vjp")
+    out_tree: list[PyTreeDef] = []
+    aux_tree: list[PyTreeDef] = []
+    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    count = (lambda: out_tree[0].num_leaves) if has_aux else None
+    outs, linear = linearize_flat(flat, leaves, debug=debug_info("vjp", fun, primals, {}), wanted=count)
+    n = out_tree[0].num_leaves
+    pull = Partial(_Pullback(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
+    value = tree_unflatten(out_tree[0], outs[:n])
+    return (value, pull, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, pull)
+
+
+def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef]) -> Callable[..., list[Any]]:
+    return lambda *xs: flatten_result(fun(*tree_unflatten(in_tree, xs)), out_tree, fun)
+
+
+def _flat_with_aux(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef],
+                   aux_tree: list[PyTreeDef]) -> Callable[..., list[Any]]:
+    def flat(*xs: Any) -> list[Any]:
+        out = fun(*tree_unflatten(in_tree, xs))
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise TypeError(f"expected function with aux output to return a two-element tuple, but got type {type(out)}")
+        return [*flatten_result(out[0], out_tree, fun), *flatten_result(out[1], aux_tree, fun)]
+    return flat
+
+
+class _Pullback:
+    """From consts and a cotangent to the cotangents of the primals."""
+
+    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray]):
+        self.linear, self.in_tree, self.out_tree, self.out_avals = linear, in_tree, out_tree, out_avals
+
+    def __call__(self, consts: Sequence[Any], ct: Any) -> Any:
+        leaves, tree = tree_flatten(ct)
+        if tree != self.out_tree:
+            raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {self.out_tree}")
+        for leaf, aval in zip(leaves, self.out_avals, strict=True):
+            _check_cotangent(leaf, aval)
+        linear = Linear(self.linear.jaxpr, list(consts), self.linear.in_nonzero, self.linear.out_nonzero, self.linear.in_avals)
+        cts = [_cast_weak(leaf, aval) for leaf, aval in zip(leaves, self.out_avals, strict=True)]
+        return tree_unflatten(self.in_tree, [instantiate(g) for g in pull_back(linear, cts)])
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
+    expected = aval.to_tangent_aval()
+    if getattr(leaf, "dtype", None) == dtypes.float0 and expected.dtype == dtypes.float0:
+        return
+    got = aval_of(leaf)
+    if got.shape != expected.shape or got.dtype != expected.dtype and not got.weak_type:
+        raise ValueError(f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {got.str_short()}, "
+                         f"but expected {expected.str_short()} because the corresponding output of the function had "
+                         f"JAX type {aval.str_short()}")
+
+
+def _cast_weak(x: Any, aval: ShapedArray) -> Any:
+    """A Python scalar as an array of the dtype that is expected."""
+    if type(x) in (bool, int, float, complex) and aval.to_tangent_aval() is aval or type(x) in (int, float):
+        return np.asarray(x, aval.dtype)[()]
+    return x
+
+
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of `fun` at primals and its derivative along tangents (same structure, shapes and dtypes).
+
+    >>> import numjet as nj
+    >>> y, dy = nj.jvp(nj.numpy.sin, (0.0,), (2.0,))
+    >>> print(y, dy)
+    0.0 2.0
+    """
+    check_callable(fun)
+    for what, x in (("primal", primals), ("tangent", tangents)):
+        if not isinstance(x, (tuple, list)):
+            raise TypeError(f"primal and tangent arguments to jvp must be tuples or lists; found {what}s of type {type(x)}.")
+    leaves, in_tree = tree_flatten(tuple(primals))
+    tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TypeError("primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
+                        f"{in_tree} whereas tangents have tree structure {tangent_tree}.")
+    check_arrays(leaves, lambda: path_names(fun, primals, {}), "jvp")
+    ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(leaves, tangent_leaves, strict=True)]
+    out_tree: list[PyTreeDef] = []
+    aux_tree: list[PyTreeDef] = []
+    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    outs, outs_t = jvp_flat(flat, leaves, ts)
+    n = out_tree[0].num_leaves
+    value = tree_unflatten(out_tree[0], outs[:n])
+    tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])
+    return (value, tangent, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, tangent)
+
+
+def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
+    expected = aval.to_tangent_aval()
+    if getattr(t, "dtype", None) == dtypes.float0:
+        got = ShapedArray(np.shape(t), dtypes.float0)
+    else:
+        got = aval_of(t)
+    if got.dtype != expected.dtype and not (got.weak_type and dtypes.kind(expected.dtype) in "fc" and dtypes.kind(got.dtype) == "f"):
+        raise TypeError("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
+                        f"dtype the tangent dtype must be float0. Got primal dtype {aval.dtype.name} and so expected tangent "
+                        f"dtype {dtypes.short_name(expected.dtype) if expected.dtype == dtypes.float0 else expected.dtype.name}, "
+                        f"but got tangent dtype {got.dtype.name} instead.")
+    if got.shape != expected.shape:
+        raise ValueError(f"jvp called with different primal and tangent shapes; Got primal shape {aval.shape} and tangent "
+                         f"shape as {got.shape}")
+    return Zero(expected) if expected.dtype == dtypes.float0 else _cast_weak(t, aval)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `fun` at primals, and its derivative there as a linear function of tangents.
+
+    >>> import numjet as nj
+    >>> y, push = nj.linearize(nj.numpy.sin, 0.0)
+    >>> print(push(2.0))
+    2.0
+    """
+    check_callable(fun)
+    leaves, in_tree = tree_flatten(primals)
+    check_arrays(leaves, lambda: path_names(fun, primals, {}), "linearize")
+    out_tree: list[PyTreeDef] = []
+    aux_tree: list[PyTreeDef] = []
+    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    count = (lambda: out_tree[0].num_leaves) if has_aux else None
+    outs, linear = linearize_flat(flat, leaves, debug=debug_info("linearize", fun, primals, {}), wanted=count)
+    n = out_tree[0].num_leaves
+    push = Partial(_Pushforward(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
+    value = tree_unflatten(out_tree[0], outs[:n])
+    return (value, push, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, push)
+
+
+class _Pushforward:
+    """From consts and tangents to the tangent of the value."""
+
+    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray]):
+        self.linear, self.in_tree, self.out_tree, self.out_avals = linear, in_tree, out_tree, out_avals
+
+    def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
+        leaves, tree = tree_flatten(tangents)
+        if tree != self.in_tree:
+            raise TypeError(f"linearized function was called with tangents of structure {tree}, expected {self.in_tree}")
+        ts = [_checked_tangent(t, a) for t, a in zip(leaves, self.linear.in_avals, strict=True)]
+        nonzero = [t for t, nz in zip(ts, self.linear.in_nonzero, strict=True) if nz]
+        outs = iter(eval_jaxpr(self.linear.jaxpr, list(consts), *nonzero))
+        flat = [next(outs) if nz else instantiate(Zero(a.to_tangent_aval()))
+                for nz, a in zip(self.linear.out_nonzero, self.out_avals, strict=True)]
+        return tree_unflatten(self.out_tree, flat)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The transpose of a linear function; primals (arrays or ShapeDtypeStructs) say the shapes and dtypes of its arguments.
+
+    Raises TypeError when a part of the function is not linear.
+    """
+    del reduce_axes
+    leaves, in_tree = tree_flatten(primals)
+    avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "shape") else aval_of(x) for x in leaves]
+    flat, out_tree = flat_function(fun, in_tree)
+    jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun, primals, {}))
+
+    def transposed(ct: Any) -> Any:
+        cts, tree = tree_flatten(ct)
+        if tree != out_tree[0]:
+            raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
+        found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts, jaxpr.outvars, strict=True)])
+        return tuple(tree_unflatten(in_tree, [instantiate(g) for g in found]))
+    return transposed
+
+
+# ------------------------------------------------------------------------------------------------ Jacobians
+
+def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable[..., Any]:
+    """The Jacobian of `fun`, column by column in forward mode: the better choice for more outputs than inputs.
+
+    The result has, for every output leaf, the structure of the argument; shapes are output shape + input shape.
+
+    >>> import numjet as nj, numjet.numpy as jnp
+    >>> nj.jacfwd(lambda x: x ** 2)(jnp.arange(2.0)).tolist()
+    [[0.0, 0.0], [0.0, 2.0]]
+    """
+    check_callable(fun)
+    nums = as_tuple(argnums)
+
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        picked = _pick(fun, nums, args)
+        for leaf in tree_leaves(picked):
+            _check_jacobian_input("jacfwd", aval_of(leaf), holomorphic)
+        partial = lambda *xs: fun(*_put(args, nums, xs), **kwargs)
+        push = lambda ts: jvp(partial, picked, ts, has_aux=has_aux)
+        outs = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(_basis(picked))
+        y, jac = outs[0], outs[1]
+        for leaf in tree_leaves(y):
+            _check_jacobian_output("jacfwd", aval_of(leaf), holomorphic)
+        example = picked[0] if isinstance(argnums, int) else picked
+        result = tree_map(lambda j: _unravel(example, j, -1), jac)
+        return (result, outs[2]) if has_aux else result
+    return jacfun
+
+
+def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[..., Any]:
+    """The Jacobian of `fun`, row by row in reverse mode: the better choice for more inputs than outputs. See jacfwd."""
+    check_callable(fun)
+    nums = as_tuple(argnums)
+
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        picked = _pick(fun, nums, args)
+        for leaf in tree_leaves(picked):
+            _check_input("jacrev", aval_of(leaf), holomorphic, allow_int)
+        partial = lambda *xs: fun(*_put(args, nums, xs), **kwargs)
+        found = vjp(partial, *picked, has_aux=has_aux)
+        y, pull = found[0], found[1]
+        for leaf in tree_leaves(y):
+            _check_jacobian_output("jacrev", aval_of(leaf), holomorphic)
+        jac = vmap(pull)(_basis(y))
+        jac = jac[0] if isinstance(argnums, int) else tuple(jac)
+        rows = tree_map(lambda j: _unravel(y, j, 0), jac)
+        example = picked[0] if isinstance(argnums, int) else picked
+        result = tree_transpose(tree_structure(example), tree_structure(y), rows)
+        return (result, found[2]) if has_aux else result
+    return jacfun
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable[..., Any]:
+    """The matrix of second derivatives of a scalar (or any) function: jacfwd of jacrev.
+
+    >>> import numjet as nj, numjet.numpy as jnp
+    >>> nj.hessian(lambda x: x[0] * x[1])(jnp.ones(2)).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux,
+                  holomorphic=holomorphic)
+
+
+def _check_jacobian_input(name: str, aval: ShapedArray, holomorphic: bool) -> None:
+    kind = dtypes.kind(aval.dtype)
+    if holomorphic and kind != "c":
+        raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {aval.dtype.name}.")
+    if not holomorphic and kind != "f":
+        raise TypeError(f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
+                        f"{aval.dtype.name}. For holomorphic differentiation, pass holomorphic=True.")
+
+
+def _check_jacobian_output(name: str, aval: ShapedArray, holomorphic: bool) -> None:
+    kind = dtypes.kind(aval.dtype)
+    if holomorphic and kind != "c" or not holomorphic and kind != "f" and name == "jacrev":
+        raise TypeError(f"{name} requires {'complex' if holomorphic else 'real'}-valued outputs, but got {aval.dtype.name}.")
+
+
+def _basis(tree: Any) -> Any:
+    """For a tree of arrays of n elements in all: the n unit vectors, as a tree of arrays with a leading axis."""
+    leaves, treedef = tree_flatten(tree)
+    avals = [aval_of(x) for x in leaves]
+    total = sum(a.size for a in avals)
+    out, start = [], 0
+    for a in avals:
+        block = np.zeros((total, a.size), a.dtype)
+        block[np.arange(start, start + a.size), np.arange(a.size)] = 1
+        out.append(block.reshape(total, *a.shape))
+        start += a.size
+    return tree_unflatten(treedef, out)
+
+
+def _unravel(tree: Any, x: Any, axis: int) -> Any:
+    """Splits an axis of x into the leaves of a tree, and gives each its leaf's shape."""
+    leaves, treedef = tree_flatten(tree)
+    shape = aval_of(x).shape
+    axis %= len(shape)
+    out, start = [], 0
+    for leaf in leaves:
+        aval = aval_of(leaf)
+        lo, hi = [0] * len(shape), list(shape)
+        lo[axis], hi[axis] = start, start + aval.size
+        part = call("slice", x, start_indices=tuple(lo), limit_indices=tuple(hi), strides=None)
+        out.append(call("reshape", part, new_sizes=(*shape[:axis], *aval.shape, *shape[axis + 1:]), dimensions=None))
+        start += aval.size
+    return tree_unflatten(treedef, out)

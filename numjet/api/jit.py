@@ -1,0 +1,233 @@
+"""jit: a function is traced once per signature, compiled as a whole, and called through the native cache."""
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numjet import _native
+from numjet.api import stages
+from numjet.api.arguments import (check_arrays, check_callable, debug_info, flatten_result, path_names,
+                                  resolve_static)
+from numjet.control.call import named_call
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
+from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
+from numjet.core.trace import EVAL, Tracer, current_trace
+from numjet.foundation import events
+from numjet.foundation.config import config
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
+from numjet.foundation.util import function_name
+from numjet.runtime import dispatch
+from numjet.transforms.dce import dce_jaxpr
+
+_TRACES_PER_FUNCTION = 512
+
+
+@dataclass(slots=True)
+class Traced:
+    """A function at one signature. `jaxpr` takes the leaves of the arguments; `consts` are what it closed over."""
+    jaxpr: Jaxpr
+    consts: list[Any]
+    out_tree: PyTreeDef
+    debug: DebugInfo
+    _executable: Any = None
+    _closed: ClosedJaxpr | None = None
+
+    def closed_over_nothing(self) -> ClosedJaxpr:
+        """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
+        if self._closed is None:
+            self._closed = ClosedJaxpr(hoist_consts(self.jaxpr))
+        return self._closed
+
+
+@dataclass(slots=True)
+class Call:
+    """The arguments of one call, taken apart."""
+    leaves: list[Any]
+    in_tree: PyTreeDef
+    avals: tuple[ShapedArray, ...]
+    dynamic_args: tuple[Any, ...]
+    static: tuple[tuple[Any, Any], ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Jitted:
+    """What `jit` knows of a function; `call` is the slow path of the native call."""
+
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
+        self.fun, self.name = fun, function_name(fun)
+        self.static_nums, self.static_names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
+        self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"], "donate")
+        self.keep_unused, self.inline = options["keep_unused"], options["inline"]
+        self.device = options["device"]
+        self.traces: OrderedDict[Any, Traced] = OrderedDict()
+
+    # -- arguments
+    def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Splits off static arguments and flattens the others."""
+        static: list[tuple[Any, Any]] = []
+        dynamic = []
+        for n, a in enumerate(args):
+            if n in self.static_nums:
+                static.append((n, self._hashable(a, f"index {n}")))
+            else:
+                dynamic.append(a)
+        named = {}
+        for k, v in kwargs.items():
+            if k in self.static_names:
+                static.append((k, self._hashable(v, f"name {k!r}")))
+            else:
+                named[k] = v
+        leaves, in_tree = tree_flatten((tuple(dynamic), named))
+        given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
+        check_arrays(given, lambda: path_names(self.fun, args, named, self.static_nums), f"function {self.name}")
+        return Call(leaves, in_tree, tuple(map(stages.abstract, leaves)), tuple(dynamic), tuple(static), args, named)
+
+    def _hashable(self, value: Any, which: str) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError("Non-hashable static arguments are used in a jit function: static arguments should be hashable, as "
+                             f"they are part of the cache key. Argument with {which} of {self.name} is {value!r} of type "
+                             f"{type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
+        return value
+
+    def donated(self, call: Call) -> list[bool]:
+        """Which leaves the caller gives away."""
+        if not self.donate_nums and not self.donate_names:
+            return [False] * len(call.leaves)
+        flags: list[bool] = []
+        for n, a in enumerate(call.args):
+            if n not in self.static_nums:
+                flags += [n in self.donate_nums] * len(tree_leaves(a))
+        for k in sorted(call.kwargs):
+            flags += [k in self.donate_names] * len(tree_leaves(call.kwargs[k]))
+        return flags
+
+    # -- tracing
+    def trace(self, call: Call) -> Traced:
+        """The program for these avals, static values and settings: traced, or found."""
+        key = (call.in_tree, call.avals, tuple((k, type(v), v) for k, v in call.static), config.trace_token())
+        found = self.traces.get(key)
+        if found is not None:
+            return found
+        events.miss("jit", lambda: f"{self.name}: no trace for {', '.join(a.str_short() for a in call.avals)}")
+        traced = self._trace_now(call)
+        if not any(isinstance(c, Tracer) for c in traced.consts):
+            self.traces[key] = traced
+            if len(self.traces) > _TRACES_PER_FUNCTION:
+                self.traces.popitem(last=False)
+        return traced
+
+    def _trace_now(self, call: Call) -> Traced:
+        out_tree: list[PyTreeDef] = []
+        debug = debug_info("jit", self.fun, call.args, call.kwargs, self.static_nums)
+
+        def flat(*xs: Any) -> list[Any]:
+            dynamic, named = tree_unflatten(call.in_tree, xs)
+            return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree, self.fun)
+        events.count("trace")
+        with events.span("trace", name=self.name):
+            jaxpr, consts = trace_to_jaxpr(flat, call.avals, debug)
+        return Traced(jaxpr, consts, out_tree[0], debug)
+
+    def _rejoin(self, dynamic: Sequence[Any], call: Call) -> list[Any]:
+        static = {k: v for k, v in call.static if isinstance(k, int)}
+        rest = iter(dynamic)
+        return [static[n] if n in static else next(rest) for n in range(len(call.args))]
+
+    def _static_named(self, call: Call) -> dict[str, Any]:
+        return {k: v for k, v in call.static if isinstance(k, str)}
+
+    # -- running
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The slow path: (result, entry for the native cache or None)."""
+        if config.disable_jit:
+            return self.fun(*args, **kwargs), None
+        call = self.take_apart(args, kwargs)
+        traced = self.trace(call)
+        if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
+            return self._bind(traced, call), None
+        executable, kept, donated = self.executable(traced, call)
+        leaves = [dispatch.as_array(x, a) for x, a in zip(call.leaves, call.avals, strict=True)]
+        outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
+        for k, leaf in enumerate(leaves):
+            if donated[k] and not leaf.is_deleted():
+                leaf.delete()
+        plan = tuple(("out", k) for k in range(len(outs)))
+        entry = _native.Entry(executable.native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
+        return tree_unflatten(traced.out_tree, outs), entry
+
+    def _bind(self, traced: Traced, call: Call) -> Any:
+        """The call as an operation of the program around it."""
+        outs = named_call(traced.closed_over_nothing(), traced.consts, call.leaves, self.name, inline=self.inline,
+                          donated=self.donated(call), keep_unused=self.keep_unused)
+        return tree_unflatten(traced.out_tree, outs)
+
+    def executable(self, traced: Traced, call: Call) -> tuple[Any, list[int], list[bool]]:
+        """The compiled program, which leaves it reads, and which are donated."""
+        donated = self.donated(call)
+        if traced._executable is None:
+            closed, kept = self.thinned(traced)
+            traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
+        compiled, kept = traced._executable
+        return compiled, kept, donated
+
+    def thinned(self, traced: Traced) -> tuple[ClosedJaxpr, list[int]]:
+        """The program without dead code, and the leaves that are its inputs."""
+        jaxpr, used = dce_jaxpr(traced.jaxpr, keep_inputs=self.keep_unused)
+        live = {v for e in jaxpr.eqns for v in e.invars if isinstance(v, Var)} | {v for v in jaxpr.outvars if isinstance(v, Var)}
+        consts = [(v, c) for v, c in zip(jaxpr.constvars, traced.consts, strict=True) if v in live]
+        closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in consts]), [c for _, c in consts])
+        return closed, [k for k, u in enumerate(used) if u]
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> stages.Traced:
+        """The trace stage for these arguments."""
+        call = self.take_apart(args, kwargs)
+        found = self.trace(call)
+        closed, kept = self.thinned(found)
+        in_tree = tree_flatten((args, kwargs))[1] if not call.static else call.in_tree
+        return stages.Traced(closed, self.name, found.out_tree, in_tree, kept, self.donated(call))
+
+
+def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
+        keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> Any:
+    """Compiles `fun` as a whole: it is traced once per signature (shapes, dtypes, structure, static values), then runs natively.
+
+    Args:
+      fun: a pure function of arrays, scalars and pytrees of them.
+      static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled for.
+      donate_argnums, donate_argnames: arguments whose memory the result may take over; they are deleted by the call.
+      keep_unused: keep arguments that the function does not read as inputs of the program.
+      inline: write the function's equations into the program that calls it, instead of a call.
+    Returns:
+      A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
+    Raises:
+      TypeError or ValueError for arguments that are no arrays and not static, unhashable static values, or Python
+      control flow on traced values (errors.TracerBoolConversionError).
+
+    >>> import numjet as nj
+    >>> print(nj.jit(lambda x: x * 2)(3))
+    6
+    """
+    options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
+                   donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, inline=inline)
+    if fun is None:
+        return functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, backend=backend,
+                                 compiler_options=compiler_options, **options)
+    check_callable(fun)
+    if backend not in (None, "cpu"):
+        raise RuntimeError(f"Unknown backend {backend!r}: this installation has 'cpu' only.")
+    state = Jitted(fun, options)
+    jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
+    functools.update_wrapper(jitted, fun)
+    return stages.add_stages(jitted, state)
+
+

@@ -1,0 +1,127 @@
+"""The operation `jit`: a call of a program under a name."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.op import Missing, Op, Undefined
+from numjet.core.walk import eval_closed
+from numjet.control.programs import (
+    batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, split_program, transpose_program, with_zeros,
+)
+from numjet.foundation.util import merge_lists, partition_list
+from numjet.lax.templates import moveaxis
+from numjet.transforms.dce import dce_jaxpr
+
+
+def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = None, **params: Any) -> list[Any]:
+    """Calls a program (without constvars) by the operation `op` (default: jit); one without equations is only read."""
+    if not jaxpr.eqns:
+        return eval_closed(jaxpr, *args)
+    op = op or jit_p
+    if "donated" in op.params:
+        params = {**params, "donated": (False,) * len(args)}
+    return op.bind(*args, jaxpr=jaxpr, **params)
+
+
+def call_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr,
+             params: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The jvp rule of an operation that calls a program once."""
+    made = jvp_program(jaxpr, nonzero_flags(tangents), False)
+    outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
+    count = len(jaxpr.out_avals)
+    return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
+
+
+def call_transpose(op: Op, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr,
+                   params: dict[str, Any]) -> list[Any]:
+    """The transpose rule of an operation that calls a program once."""
+    linear = tuple(isinstance(a, Undefined) for a in args)
+    made = transpose_program(jaxpr, linear, nonzero_flags(cts), False)
+    known, unknown = partition_list(linear, args)
+    outs = call_program(made.jaxpr, [*made.consts, *known, *only_nonzero(cts)], op=op, **params)
+    found = with_zeros(made.flags, outs, [u.aval for u in unknown])
+    return merge_lists(linear, [None] * len(known), found)
+
+
+def call_batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], jaxpr: ClosedJaxpr, axis_name: Any,
+               params: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
+    """The batch rule of an operation that calls a program once."""
+    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
+    outs = call_program(made.jaxpr, [*made.consts, *args], op=op, **params)
+    return outs, [0 if f else None for f in made.flags]
+
+
+def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    """Drops the results that nobody reads, and the operands that only they need."""
+    jaxpr, used_in = dce_jaxpr(eqn.params["jaxpr"].jaxpr, used)
+    params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
+    if "donated" in params:
+        params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
+    return eqn.replace(params=params, invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
+                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u], effects=jaxpr.effects)
+
+
+def call_abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: Any) -> list[ShapedArray]:
+    """The avals of a program's results."""
+    return jaxpr.out_avals
+
+
+def call_eager(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
+    """Operation by operation."""
+    return eval_closed(jaxpr, *args)
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, donated: tuple,
+         **params: Any) -> tuple[list[Any], list[Any]]:
+    return call_jvp(jit_p, primals, tangents, jaxpr, params)
+
+
+def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, donated: tuple, **params: Any) -> list[Any]:
+    return call_transpose(jit_p, cts, args, jaxpr, params)
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, donated: tuple,
+           axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
+    return call_batch(jit_p, size, args, dims, jaxpr, axis_name, params)
+
+
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The known part is called in the parent trace, the unknown part is staged."""
+    rest = {k: v for k, v in params.items() if k not in ("jaxpr", "donated")}
+    unknown_in = tuple(trace.is_unknown(a) for a in args)
+    known, unknown = partition_list(unknown_in, args)
+    split = split_program(params["jaxpr"], unknown_in, False)
+    inputs = [*split.consts, *known]
+    outs = run_known_program(trace, split.known, inputs, **rest)
+    staged = [*split.pick(inputs, outs), *unknown]
+    found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated": (False,) * len(staged)})
+    return merge_lists(split.flags, outs[:split.known_count], found)
+
+
+def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
+    """Calls a program in the parent of a PartialTrace."""
+    if not jaxpr.eqns:
+        return eval_closed(jaxpr, *args)
+    return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated": (False,) * len(args)})
+
+
+jit_p = Op(
+    name="jit", params=("name", "jaxpr", "inline", "donated", "keep_unused"), multiple=True, compiled=True, programs=True,
+    abstract=call_abstract, eager=call_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
+    partial_eval=_partial_eval, dce=call_dce, effects=holds_effects,
+    cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+    hlo=Missing("XLA machine"), samples=Missing("holds a program"))
+
+
+def named_call(jaxpr: ClosedJaxpr, consts: Sequence[Any], args: Sequence[Any], name: str, *, inline: bool = False,
+               donated: Sequence[bool] | None = None, keep_unused: bool = False) -> list[Any]:
+    """Applies `jit` to a program whose first inputs are `consts`.
+
+    donated: one flag per operand of `args`: whose memory may be reused.
+    """
+    flags = (False,) * len(consts) + tuple(donated if donated is not None else (False,) * len(args))
+    return jit_p.bind(*consts, *args, name=name, jaxpr=jaxpr, inline=inline, donated=flags, keep_unused=keep_unused)

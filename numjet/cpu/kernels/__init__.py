@@ -1,0 +1,60 @@
+"""Kernels that compiled programs call by address.
+
+Native kernels are extern "C" functions of the native core (`native/kernels_*.cpp`), and
+`numjet._native.kernel_address(name)` gives their addresses. They hold no Python state, may run in any thread without
+the GIL, and never raise: what can go wrong is a status, 0 for success.
+
+`nj_sort`: stable sort of rows, lexicographic in several keys
+
+    int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes,
+                    char* const* ins, char* const* outs, int64_t outer, int64_t axis, int64_t inner,
+                    const int64_t* in_strides, const int64_t* out_strides)
+
+  All operands have the shape (outer, axis, inner) and are sorted along the middle axis, alike: by the first num_keys
+  operands, of which the first counts most. `codes` gives each operand's dtype (SORT_CODES below). Strides are three
+  byte counts per operand, for outer, axis and inner; a null pointer means that all operands are C-contiguous.
+  An operand may be sorted in place (outs[k] == ins[k] with equal strides); other overlap is not allowed.
+  Order: numbers ascending; -0.0 equals 0.0; NaNs are equal to one another and come last; complex numbers by real, then
+  imaginary part. Equal rows keep their order, bits included.
+  Status: 1 out of memory, 2 bad argument (a code, num_keys or a negative extent), 3 more than 2**32 - 1 elements along
+  the axis (with several operands only).
+  Cost: n log n; rows of one plain number type use NumPy's vectorized sort, all others sort 64-bit words of key and
+  position.
+"""
+from __future__ import annotations
+
+SORT_CODES: dict[str, int] = {
+    name: code
+    for code, name in enumerate(
+        (
+            "bool",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+            "float16",
+            "bfloat16",
+            "float32",
+            "float64",
+            "complex64",
+            "complex128",
+            "float8_e4m3fn",
+            "float8_e5m2",
+            "float8_e4m3b11fnuz",
+            "float8_e4m3fnuz",
+            "float8_e5m2fnuz",
+            "float8_e4m3",
+            "float8_e3m4",
+            "float8_e8m0fnu",
+            "int4",
+            "uint4",
+            "int2",
+            "uint2",
+        )
+    )
+}
+"""Codes of `nj_sort` by dtype name."""

@@ -1,0 +1,200 @@
+"""Mathematical functions: their error over all floats, special values, and the claims of the coefficient tables.
+
+Expansions run as machine code, and for some operands in the interpreter too, which has to give the same bits.
+`tests.cpu.fit.exhaustive` looks at every float32.
+"""
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+from numjet.cpu import mathlib
+from numjet.cpu.loop_ir import ARITHMETIC, MATH, Exprs
+from numjet.cpu.mathlib.helpers import Poly
+from tests.cpu.fit.measure import LONG, bit_patterns, evaluate, expansion, reference, ulps, uniform
+from tests.cpu.fit.remez import error_bits, fit
+from tests.cpu.loops import F32, F64, agree
+
+UNARY = [op for op, count in MATH.items() if count == 1]
+FITTED = ["erf", "erfc", "erf_inv", "lgamma", "digamma"]  # float64 references of these are slow
+DTYPES = pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+RANGES = [(-1, 1), (-2, 2), (0, 3), (-10, 10), (-100, 100), (-800, 800), (-1e5, 1e5), (0.5, 2), (0.99, 1.01),
+          (-104, -86), (-746, -708), (-151, -125), (-1075, -1021)]
+
+
+def _tables() -> list:
+    found = {}
+    for module in pkgutil.iter_modules(mathlib.__path__):
+        members = vars(importlib.import_module(f"{mathlib.__name__}.{module.name}"))
+        found |= {name: value for name, value in members.items() if isinstance(value, Poly)}
+    return [pytest.param(table, id=name) for name, table in sorted(found.items())]
+
+
+def _operands(op: str, dtype: np.dtype) -> np.ndarray:
+    slow = op in FITTED and dtype == F64
+    everywhere = 1 << (9 if slow else 20 if dtype == F32 else 16)
+    count = 300 if slow else 20_000
+    denormal = uniform(dtype, -1, 1, count) * np.finfo(dtype).tiny
+    parts = [bit_patterns(dtype, everywhere), denormal, *[uniform(dtype, *r, count) for r in RANGES]]
+    return np.concatenate(parts)
+
+
+def _check(op: str, *args: np.ndarray) -> None:
+    """The error is within what ACCURACY says."""
+    if args[0].dtype == F64 and np.finfo(LONG).eps > 1e-18:
+        pytest.skip("long double is no wider than float64 here")
+    got, expected = evaluate(op, *args), reference(op, *args)
+    error = ulps(got, expected)
+    if op in ("lgamma", "digamma") and args[0].dtype == F64:
+        unit = np.finfo(F64).eps / 2 * np.maximum(1, np.abs(expected))
+        with np.errstate(invalid="ignore"):
+            near_root = (args[0] < 0) & np.isfinite(got) & np.isfinite(expected)
+            error = np.where(near_root, np.abs(got - expected) / unit / 4, error)
+    worst = int(np.argmax(error))
+    bound = mathlib.ACCURACY[op, args[0].dtype.name]
+    assert error[worst] <= bound, (op, [a[worst] for a in args], got[worst], expected[worst])
+
+
+@DTYPES
+@pytest.mark.parametrize("op", UNARY)
+def test_error(op, dtype):
+    _check(op, _operands(op, dtype))
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ["atan2", "hypot", "pow"])
+def test_error_of_two_operands(op, dtype):
+    n = 1 << (17 if dtype == F32 else 14)
+    shuffle = np.random.default_rng(1).permutation
+    bases = [bit_patterns(dtype, n, 3), np.exp(uniform(dtype, -5, 5, n, 1)), 1 + uniform(dtype, -1e-3, 1e-3, n, 2),
+             np.exp(uniform(dtype, -80, 80, n, 3)), uniform(dtype, -9, 9, n, 4)]
+    exponents = [shuffle(bit_patterns(dtype, n, 4)), uniform(dtype, -30, 30, n, 5), uniform(dtype, -1e5, 1e5, n, 6),
+                 uniform(dtype, -9, 9, n, 7), np.round(uniform(dtype, -9, 9, n, 8))]
+    _check(op, np.concatenate(bases), np.concatenate(exponents))
+
+
+def _special(dtype: np.dtype) -> np.ndarray:
+    info = np.finfo(dtype)
+    positive = [0.0, np.inf, info.smallest_subnormal, info.tiny, info.tiny / 3, info.max, 1, 0.5, 1.5, 2, 3, 4, 7, 0.25,
+                1e-3, 1e-20, 1e20, 1 + info.eps, 1 - info.eps / 2, 2.0**info.nmant, 2.0**info.nmant + 1, 1e5, 2.0**28,
+                2.0**60, 170.5, 88.72283, 88.72284, 103.97, 104.0, 709.7827128933840, 709.7827128933841, 745.13, 745.14]
+    values = np.array(positive).astype(dtype)
+    return np.concatenate([values, -values, np.array([np.nan], dtype)])
+
+
+def _same_special(got: np.ndarray, expected: np.ndarray) -> None:
+    """NaN, infinity and zero in the same places, zeros with the same sign."""
+    with np.errstate(all="ignore"):
+        expected = expected.astype(got.dtype)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    known = (np.isinf(expected) | (expected == 0) | np.isinf(got) | (got == 0)) & ~np.isnan(expected)
+    np.testing.assert_array_equal(got[known], expected[known])
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
+
+
+@DTYPES
+@pytest.mark.parametrize("op", UNARY)
+def test_special_values(op, dtype):
+    x = _special(dtype)
+    expected = reference(op, x)
+    if op == "lgamma":  # C99; SciPy says -inf
+        expected[x == -np.inf] = np.inf
+    if op in ("erf", "erf_inv"):  # the references drop the sign of zero
+        expected[x == 0] = x[x == 0]
+    if op == "digamma":  # zero counts as a pole like the negative integers
+        expected[x == 0] = np.nan
+    got = evaluate(op, x)
+    _same_special(got, expected)
+    if op != "digamma" or dtype == F32:
+        assert ulps(got, expected).max() <= max(4.0, mathlib.ACCURACY[op, dtype.name])
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ["atan2", "hypot", "pow"])
+def test_special_values_of_two_operands(op, dtype):
+    x, y = (a.reshape(-1) for a in np.meshgrid(_special(dtype), _special(dtype)))
+    got, expected = evaluate(op, x, y), reference(op, x, y)
+    _same_special(got, expected)
+    assert ulps(got, expected).max() <= mathlib.ACCURACY[op, dtype.name]
+
+
+@DTYPES
+def test_nextafter(dtype):
+    x, y = (a.reshape(-1) for a in np.meshgrid(_special(dtype), _special(dtype)))
+    x, y = np.concatenate([x, bit_patterns(dtype, 4096)]), np.concatenate([y, bit_patterns(dtype, 4096, 1)[::-1]])
+    with np.errstate(all="ignore"):
+        expected = np.nextafter(x, y)
+    got = evaluate("nextafter", x, y)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(got), ~known)
+    bits = f"uint{8 * dtype.itemsize}"
+    np.testing.assert_array_equal(got[known].view(bits), expected[known].view(bits))
+
+
+@DTYPES
+def test_sine_and_cosine_stay_within_one(dtype):
+    x = np.concatenate([uniform(dtype, -8, 8, 200_000), np.arange(-200, 200, dtype=dtype) * dtype.type(np.pi / 2)])
+    assert np.abs(evaluate("sin", x)).max() <= 1
+    assert np.abs(evaluate("cos", x)).max() <= 1
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ["exp", "expm1", "tanh", "logistic", "erf", "atan", "log", "cbrt"])
+def test_monotone_on_neighbours(op, dtype):
+    """Steps back between neighbouring floats are at most the error of both."""
+    start = uniform(dtype, 0.01, 3, 4000)
+    after = np.nextafter(start, dtype.type(9))
+    low, high = evaluate(op, start), evaluate(op, after)
+    assert ((low - high) / np.abs(np.spacing(high))).max() <= 2 * mathlib.ACCURACY[op, dtype.name]
+
+
+@DTYPES
+@pytest.mark.parametrize("op", list(MATH))
+def test_interpreter_agrees(op, dtype):
+    count = 40
+    args = [np.concatenate([bit_patterns(dtype, count, k), uniform(dtype, -3, 3, count, k), _special(dtype)[k:][:60]])
+            for k in range(MATH[op])]
+    agree(expansion(op, dtype, len(args[0])), args)
+
+
+@pytest.mark.parametrize("op", list(MATH))
+def test_only_arithmetic(op):
+    e = Exprs()
+    mathlib.expand(e, op, *[e.var(F32) for _ in range(MATH[op])])
+    allowed = {*ARITHMETIC, "const", "var", "convert", "bitcast", "select_rare", "libm"}
+    assert {expr.op for expr in e.table.values()} <= allowed
+
+
+@pytest.mark.parametrize("op,most", [("exp", 24), ("tanh", 32), ("log", 31), ("sin", 24), ("logistic", 28)])
+def test_expansions_stay_small(op, most):
+    e = Exprs()
+    mathlib.expand(e, op, e.var(F32))
+    assert sum(expr.op not in ("const", "var", "bitcast") for expr in e.table.values()) <= most
+
+
+def test_unknown_operation_has_no_expansion():
+    e = Exprs()
+    assert mathlib.expand(e, "bessel_j0", e.var(F32)) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+def test_other_types_are_refused(dtype):
+    e = Exprs()
+    with pytest.raises(TypeError, match=rf"'exp' takes float32 or float64 operands, got {dtype}; convert"):
+        mathlib.expand(e, "exp", e.var(np.dtype(dtype)))
+
+
+@pytest.mark.parametrize("table", _tables())
+def test_table_keeps_its_promise(table):
+    terms = [float(np.dtype(table.dtype).type(t)) for t in table.terms]
+    assert error_bits(terms, table.of, table.weight, table.lo, table.hi, 120) >= table.bits - 0.05
+
+
+@pytest.mark.parametrize("table", [p for p in _tables() if len(p.values[0].terms) <= 5 and p.values[0].lo == 0])
+def test_short_tables_are_minimax(table):
+    """The fit that made a table finds nothing better."""
+    _, best = fit(table.of, table.weight, table.lo, table.hi, len(table.terms), table.dtype)
+    assert table.bits >= best - 0.2
