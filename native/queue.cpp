@@ -277,7 +277,9 @@ PyObject* close_queue(PyObject*, PyObject*) {
     for (Job* job : queue->jobs) fail_queued(job, Failure::Cancelled);
     queue->jobs.clear();
   }
+  // What runs cannot be stopped, but nobody waits for it any more.
   if (queue->thread.joinable()) queue->thread.detach();
+  queue->started = false;
   return nullptr;
 }
 

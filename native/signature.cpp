@@ -66,7 +66,7 @@ bool add_leaf(Signature& s, PyObject* leaf) {
 
 bool is_leaf(PyObject* object) {
   return is_array(object) || PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyArray_CheckExact(object) ||
-         PyBool_Check(object) || PyComplex_CheckExact(object);
+         PyBool_Check(object) || PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic);
 }
 
 int add_tree(Signature& s, PyObject* tree) {

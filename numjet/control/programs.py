@@ -53,7 +53,7 @@ class Split(NamedTuple):
         return [inputs[r.index] if r.from_input else outputs[r.index] for r in self.residuals]
 
 
-def _remember(fn: Callable[..., Any]) -> Callable[..., Any]:
+def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Remembers by the identity of the program, unless the result holds tracers, which die with their trace."""
     cached = weakref_lru_cache(fn)
 
@@ -71,21 +71,21 @@ def without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(hoist_consts(closed.jaxpr)) if closed.consts else closed
 
 
-@_remember
+@remember
 def jvp_program(closed: ClosedJaxpr, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *primals, *nonzero tangents) -> (*results, *nonzero tangents of results)."""
     made, flags = jvp_jaxpr(closed.jaxpr, nonzeros, wanted)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@_remember
+@remember
 def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool | Flags, axis_name: Any) -> Derived:
     """(*consts, *operands) -> results, with the batch in axis 0 of those that have one."""
     made, flags = batch_jaxpr(closed.jaxpr, size, batched, wanted, axis_name)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@_remember
+@remember
 def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *operands that are not linear, *nonzero cotangents) -> nonzero cotangents of the linear operands."""
     jaxpr = closed.jaxpr
@@ -107,7 +107,7 @@ def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wante
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@_remember
+@remember
 def split_program(closed: ClosedJaxpr, unknown_in: Flags, wanted: bool | Flags) -> Split:
     """Splits a program by which inputs are known; see Split. wanted: results to be made unknown in any case."""
     known, unknown, out_unknown, count = partial_eval_jaxpr(closed.jaxpr, unknown_in, wanted)

@@ -15,13 +15,14 @@ from numjet.control.carries import fixpoint
 from numjet.control.programs import (
     Flags, batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, reordered, with_zeros,
 )
-from numjet.control.scan_partial import scan_partial_eval, split_carries
+from numjet.control.scan_partial import run_known_scan, scan_partial_eval
 from numjet.control.scan_transpose import transposed
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Undefined
+from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
-from numjet.foundation.util import merge_lists, split_list
+from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
@@ -73,18 +74,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr,
     operands = [*made.consts, *ps[0], *only_nonzero(ts[0]), *ps[1], *ts_carry, *ps[2], *only_nonzero(ts[2])]
     outs = scan_p.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
     out_c, out_ct, out_y, out_yt = split_list(outs, [len(i), len(it), ys])
-    outs_t = with_zeros(made.flags, [*out_ct, *out_yt], jaxpr.out_avals)
-    stacked = _abstract_tangents(outs_t, [*out_c, *out_y], params["length"], num_carry)
-    return [*out_c, *out_y], stacked
-
-
-def _abstract_tangents(tangents: list[Any], outs: list[Any], length: int, num_carry: int) -> list[Any]:
-    """Gives the zero tangents of stacked results their leading axis."""
-    for i in range(num_carry, len(outs)):
-        if type(tangents[i]).__name__ == "Zero":
-            a = tangents[i].aval
-            tangents[i] = type(tangents[i])(a.update(shape=(length, *a.shape)))
-    return tangents
+    primal_outs = [*out_c, *out_y]
+    return primal_outs, with_zeros(made.flags, [*out_ct, *out_yt], [aval_of(p) for p in primal_outs])
 
 
 def _ranges(sizes: Sequence[int]) -> list[range]:
@@ -115,12 +106,13 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
 
 
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    """A carry that is not linear (a counter) is computed first, by splitting the scan."""
     linear = tuple(isinstance(a, Undefined) for a in args)
-    known, unknown_args, rest = split_carries(scan_p, linear, args, params)
-    if known:
-        found = transposed(scan_p, [cts[i] for i in rest.results], unknown_args, rest.params)
-        return rest.spread(found, len(args))
-    return transposed(scan_p, cts, args, params)
+    num_consts, num_carry = params["num_consts"], params["num_carry"]
+    if all(linear[num_consts:num_consts + num_carry]):
+        return transposed(scan_p, cts, args, params)
+    _, _, rest = run_known_scan(scan_p, linear, args, params)
+    return rest.spread(transposed(scan_p, [cts[i] for i in rest.results], rest.operands, rest.params), len(args))
 
 
 def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:

@@ -89,13 +89,11 @@ class Builder(Scalars):
             return self._read_register(x, linear(x.shape, index))
         if x.storage is not None:
             return self.load(x.storage, x.dtype, linear(x.shape, index))
-        key = tuple(i if isinstance(i, int) else i.expr.id for i in index)
-        if self.guards:
-            return x.fn(*index)
-        found = x.memo.get(key)
-        if found is None:
-            found = x.memo[key] = self.scalar(x.fn(*index))
-        return found
+        return self._define(x, self._key(index), index, False)
+
+    def _key(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What a definition's value at an index depends on: the index, and the conditions it is read under."""
+        return (*[i if isinstance(i, int) else (i.expr.id,) for i in index], *[-1 - g.expr.id for g in self.guards])
 
     def read_flat(self, x: Arr, position: Any) -> Any:
         """Element by row-major position; x has storage, registers or a flat definition."""
@@ -103,11 +101,25 @@ class Builder(Scalars):
             return self._read_register(x, position)
         if x.storage is not None:
             return self.load(x.storage, x.dtype, position)
-        key = position if isinstance(position, int) else position.expr.id
+        return self._define(x, ("flat", *self._key((position,))), (position,), True)
+
+    def _define(self, x: Arr, key: Any, index: tuple[Any, ...], flat: bool) -> Any:
+        """The value of a definition, remembered. Chains of elementwise definitions are worked off without recursion."""
         found = x.memo.get(key)
-        if found is None:
-            found = x.memo[key] = self.scalar(x.flat(position))
-        return found
+        if found is not None:
+            return found
+        stack = [x]
+        while stack:
+            a = stack[-1]
+            waiting = [p for p in a.parents if p.pointwise and p.lazy and p.shape == x.shape and key not in p.memo] \
+                if a.pointwise else ()
+            if waiting:
+                stack.extend(waiting)
+                continue
+            if key not in a.memo:
+                a.memo[key] = self.scalar((a.flat if flat else a.fn)(*index))
+            stack.pop()
+        return x.memo[key]
 
     def flat_ready(self, x: Arr) -> bool:
         return not x.lazy or x.flat is not None
@@ -174,7 +186,10 @@ class Builder(Scalars):
 
         ready = all(s or self.flat_ready(a) for a, s in zip(arrays, scalar, strict=True))
         out = ShapedArray(shape, np.dtype(dtype or arrays[0].dtype))
-        return Arr(out, at, flat=flat if ready else None, parents=arrays, cost=cost + sum(a.cost for a in arrays))
+        made = Arr(out, at, flat=flat if ready else None, parents=arrays, cost=cost + sum(a.cost for a in arrays))
+        made.pointwise = True
+        made.depth = max((a.depth for a in arrays), default=0)
+        return made
 
     def constant(self, value: Any) -> Arr:
         """An array whose elements are part of the program."""

@@ -15,7 +15,8 @@ from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
 
-LONG = 3000.0    # estimated operations per element from which a shared definition is stored
+LONG = 400.0     # estimated operations per element from which a definition is stored: loop bodies stay compilable
+DEEP = 24        # nested definitions that move data, from which one is stored
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
@@ -169,7 +170,7 @@ class Frames(Reductions):
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
-            if out.lazy and out.size <= SMALL:
+            if out.lazy and (out.size <= SMALL or out.depth > DEEP):
                 self.materialize(out)
             frame.env[v] = out
         for a in {a for a in eqn.invars if isinstance(a, Var)}:
@@ -203,7 +204,7 @@ class Frames(Reductions):
                 continue
             shared = isinstance(atom, Var) and frame.uses[atom] > 1
             if op.elementwise:
-                store = shared and a.cost > LONG
+                store = a.cost > LONG
             elif op.name in _READS_ONCE:
                 store = shared and a.cost > CHEAP
             else:

@@ -43,8 +43,8 @@ def check(function: Function) -> Function:
     """Raises LoopIRError if the function breaks a rule of loop IR; returns it otherwise.
 
     Rules: each variable is bound once and used only where it is bound; operands have fitting dtypes; indices are int64;
-    buffers belong to the function, inputs and constants are not written, constant indices are in range; carries and results agree
-    in dtype; a combining carry is used for nothing but its own next value.
+    buffers belong to the function, inputs and constants are not written, constant indices are in range; carries and
+    results agree in dtype; a combining carry is used for nothing but its own next value.
     """
     _Check(function).run()
     return function
@@ -100,7 +100,7 @@ class _Check:
         match expr.op:
             case "const":
                 if expr.attr.dtype != expr.dtype:
-                    self.fail(f"constant {expr.attr!r} is stored as {expr.attr.dtype}, its expression says {expr.dtype}")
+                    self.fail(f"constant {expr.attr!r} is stored as {expr.attr.dtype}, its type is {expr.dtype}")
             case "var":
                 self.variables[expr.id] = expr
                 needs = frozenset([expr.id])
@@ -153,7 +153,7 @@ class _Check:
     def _index(self, buffer: Buffer, index: Expr) -> None:
         if index.dtype != INT64:
             self.fail(f"an index must be int64, got {index.dtype}: {show_expr(index)}")
-        if index.op == "const" and not 0 <= int(index.attr) < buffer.size:
+        if index.op == "const" and buffer.size and not 0 <= int(index.attr) < buffer.size:
             self.fail(f"index {index.attr} is outside of {buffer!r} with {buffer.size} elements")
 
     # --- statements ---

@@ -33,7 +33,8 @@ from .loop_show import usual_dtype
 _TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.])"""
                     r"""|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
 _DTYPES = {name: np.dtype(name) for name in (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")}
+    "bool",
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")}
 _DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -166,12 +167,12 @@ class _Parser:
             return self.exprs.const(token == "true", BOOL)
         if token[0] in "-0123456789" or token == "inf":
             return self._number(token)
-        if token in self.names:
-            return self.names[token]
         if token in self.buffers and self.accept("["):
             index = self.expr()
             self.expect("]")
             return self.exprs.load(self.buffers[token], index)
+        if token in self.names:
+            return self.names[token]
         self.expect("(")
         return self._operation(token, tuple(self.many(self.expr)))
 

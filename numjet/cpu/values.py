@@ -99,7 +99,7 @@ class Arr:
     storage: memory.
     """
 
-    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pieces")
+    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pointwise", "depth")
 
     def __init__(self, aval: ShapedArray, fn: Callable[..., Any] | None = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
@@ -108,7 +108,8 @@ class Arr:
         self.cost, self.parents, self.source, self.block = cost, parents, source, block
         self.memo: dict[Any, Any] = {}
         self.mutable = False
-        self.pieces: Any = None
+        self.pointwise = False
+        self.depth = 1 + max((p.depth for p in parents), default=0)
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -122,8 +123,8 @@ class Arr:
     def place(self, *, elems: Any = None, storage: Storage | None = None, block: Any = None) -> None:
         """Turns a definition into registers or memory."""
         self.elems, self.storage, self.block = elems, storage, block
-        self.fn = self.flat = self.source = self.pieces = None
-        self.parents, self.cost, self.memo = (), 0.0, {}
+        self.fn = self.flat = self.source = None
+        self.parents, self.cost, self.memo, self.pointwise, self.depth = (), 0.0, {}, False, 0
 
     def reachable(self) -> Iterator[Arr]:
         """This array and all that its definition reads."""

@@ -67,9 +67,9 @@ def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str) -> Op:
     op = Op(name=name, params=("axes", "index_dtype"), abstract=_abstract(name), eager=_eager(find), jvp=ZERO,
             transpose=Missing(f"{name} is not linear"), batch=None, cpu=_cpu(kind, on_bool), hlo=NO_XLA,
             samples=Samples(
-                shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1)),
+                shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1), (5, 35), (5, 35)),
                 params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
-                    (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"))),
+                    (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"), (0, "int32"), (1, "int32"))),
                 dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0))
     op.batch = batch(op)
     return op

@@ -143,7 +143,7 @@ def expm1(b: Any, z: S) -> S:
     near = b.sub(b.mul(b.math("expm1", x), b.math("cos", y)), b.mul(b.const(2, x.dtype), b.mul(s, s)))
     far = exp(b, z)
     large = _gt(b, x, 30.0)
-    return b.complex(b.select(large, b.real(far), near), b.imag(far))
+    return b.complex(b.select(large, b.sub(b.real(far), b.const(1, x.dtype)), near), b.imag(far))
 
 
 def pow(b: Any, x: S, y: S) -> S:

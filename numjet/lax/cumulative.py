@@ -62,9 +62,10 @@ def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any
             transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=NO_XLA,
             linear_in=(0,) if transpose else None,
             samples=Samples(
-                shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2)),
+                shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2), (3, 20), (20, 3)),
                 params=tuple({"axis": a, "reverse": r} for a, r in (
-                    (0, False), (0, True), (1, False), (1, True), (0, False), (0, True), (0, False))),
+                    (0, False), (0, True), (1, False), (1, True), (0, False), (0, True), (0, False), (1, True),
+                    (0, False))),
                 dtypes=dtype_names, low=low, ulps=16))
     op.batch = _batch(op)
     return op

@@ -99,8 +99,8 @@ concatenate_p = Op(
     batch=_concatenate_batch, cpu=_concatenate_cpu, hlo=NO_XLA, linear_in=(0, 1),
     samples=Samples(
         shapes=([(3,), (2,)], [(2, 3), (2, 1)], [(2, 3), (0, 3)], [(2, 3, 4), (2, 5, 4)], [(4,)],
-                [(1, 2), (2, 2), (3, 2)], [(0, 2), (0, 2)], [(1,)] * 9),
-        params=tuple({"dimension": d} for d in (0, 1, 0, 1, 0, 0, 0, 0)),
+                [(1, 2), (2, 2), (3, 2)], [(0, 2), (0, 2)], [(1,)] * 9, [(3, 20), (3, 0), (3, 15)], [(8, 3), (2, 3)]),
+        params=tuple({"dimension": d} for d in (0, 1, 0, 1, 0, 0, 0, 0, 1, 0)),
         dtypes=MOVED_DTYPES, ulps=0))
 
 
@@ -158,9 +158,9 @@ split_p = Op(
     abstract=_split_abstract, eager=_split_eager, jvp=LINEAR, transpose=_split_transpose,
     batch=_split_batch, cpu=_split_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((5,), (2, 5), (2, 5, 3), (3,), (0, 2)),
+        shapes=((5,), (2, 5), (2, 5, 3), (3,), (0, 2), (3, 50)),
         params=tuple({"sizes": s, "axis": a} for s, a in (
-            ((2, 3), 0), ((1, 0, 4), 1), ((2, 2, 1), 1), ((3,), 0), ((0, 0), 0))),
+            ((2, 3), 0), ((1, 0, 4), 1), ((2, 2, 1), 1), ((3,), 0), ((0, 0), 0), ((20, 30), 1))),
         dtypes=MOVED_DTYPES, ulps=0))
 
 
@@ -290,7 +290,8 @@ def _pad_samples() -> Samples:
     cases: list[tuple[Ints, PaddingConfig]] = [
         ((), ()), ((3,), ((1, 2, 0),)), ((3,), ((-1, 2, 2),)), ((4,), ((-1, -2, 0),)), ((4,), ((0, -3, 1),)),
         ((2, 3), ((0, 1, 0), (2, -1, 1))), ((0,), ((1, 2, 2),)), ((1,), ((-1, 0, 5),)),
-        ((2, 0, 2), ((0, 0, 0), (2, 0, 0), (1, 1, 1))), ((4,), ((-5, 2, 1),)), ((3,), ((-2, -1, 0),))]
+        ((2, 0, 2), ((0, 0, 0), (2, 0, 0), (1, 1, 1))), ((4,), ((-5, 2, 1),)), ((3,), ((-2, -1, 0),)),
+        ((9, 12), ((1, 1, 1), (-2, 3, 2))), ((3, 30), ((0, 2, 0), (4, 0, 0)))]
     return Samples(shapes=[[shape, ()] for shape, _ in cases], params=[{"padding_config": c} for _, c in cases],
                    dtypes=MOVED_DTYPES, ulps=0)
 
@@ -348,8 +349,8 @@ tile_p = Op(
     abstract=_tile_abstract, eager=lambda x, *, reps: np.tile(x, reps), jvp=LINEAR, transpose=_tile_transpose,
     batch=_tile_batch, cpu=_tile_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((), (3,), (2, 3), (2, 3), (0, 2)),
-        params=tuple({"reps": r} for r in ((), (2,), (1, 3), (2, 0), (2, 2))), dtypes=MOVED_DTYPES, ulps=0))
+        shapes=((), (3,), (2, 3), (2, 3), (0, 2), (4, 9)),
+        params=tuple({"reps": r} for r in ((), (2,), (1, 3), (2, 0), (2, 2), (3, 5))), dtypes=MOVED_DTYPES, ulps=0))
 
 
 def tile(operand: Any, reps: Any) -> Any:

@@ -20,8 +20,11 @@ from numjet.lax.axes import Ints, shift, without
 from numjet.lax.shape import NO_XLA, broadcast_in_dim_p, check_unsharded, reshape_p
 from numjet.lax.templates import call, kind_of
 
-_SHAPES: Any = ((), (4,), (2, 3, 4), (2, 3, 4), (2, 3, 4), (0, 3), (0, 3), (2, 1, 3), (2, 3))
-_PARAMS: Any = tuple({"axes": a} for a in ((), (0,), (0,), (0, 2), (2, 1), (0,), (1,), (1,), ()))
+_CASES: Any = (((), ()), ((4,), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 1)), ((0, 3), (0,)),
+               ((0, 3), (1,)), ((2, 1, 3), (1,)), ((2, 3), ()), ((5, 35), (0,)), ((5, 35), (1,)), ((65,), (0,)),
+               ((9, 3, 17), (0, 2)))
+_SHAPES: Any = tuple(shape for shape, _ in _CASES)
+_PARAMS: Any = tuple({"axes": axes} for _, axes in _CASES)
 
 
 # -------------------------------------------------------------------------------------------- shared

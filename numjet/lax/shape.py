@@ -91,10 +91,10 @@ broadcast_in_dim_p = Op(
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
     batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3)),
+        shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
         params=tuple({"shape": s, "broadcast_dimensions": d} for s, d in (
             ((2, 3), ()), ((2, 3), (1,)), ((3, 1, 2), (0,)), ((4, 3), (0, 1)), ((2, 3), (0, 1)), ((2, 0), (1,)),
-            ((2, 5, 4, 3), (0, 1, 3)))),
+            ((2, 5, 4, 3), (0, 1, 3)), ((3, 19, 2), (1,)), ((5, 2, 1, 7), (0, 2, 3)))),
         dtypes=MOVED_DTYPES, ulps=0))
 
 
@@ -219,9 +219,10 @@ reshape_p = Op(
     abstract=_reshape_abstract, eager=_reshape_eager, jvp=LINEAR, transpose=_reshape_transpose,
     batch=_reshape_batch, cpu=_reshape_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4)),
+        shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4), (6, 35)),
         params=tuple({"new_sizes": s, "dimensions": d} for s, d in (
-            ((2, 3), None), ((4, 6), None), ((1, 1), None), ((2, 3), (1, 0)), ((5, 0), None), ((6, 4), (2, 0, 1)))),
+            ((2, 3), None), ((4, 6), None), ((1, 1), None), ((2, 3), (1, 0)), ((5, 0), None), ((6, 4), (2, 0, 1)),
+            ((15, 14), (1, 0)))),
         dtypes=MOVED_DTYPES, ulps=0))
 
 
@@ -291,9 +292,9 @@ transpose_p = Op(
     transpose=lambda ct, x, *, permutation: [transpose_p.bind(ct, permutation=inverse(permutation))],
     batch=_transpose_batch, cpu=_transpose_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5)),
+        shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5), (9, 33)),
         params=tuple({"permutation": p} for p in (
-            (), (0,), (1, 0), (2, 0, 1), (1, 2, 0), (2, 1, 0), (3, 1, 0, 2))),
+            (), (0,), (1, 0), (2, 0, 1), (1, 2, 0), (2, 1, 0), (3, 1, 0, 2), (1, 0))),
         dtypes=MOVED_DTYPES, ulps=0))
 
 
@@ -385,8 +386,8 @@ rev_p = Op(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch, cpu=_rev_cpu, hlo=NO_XLA, linear_in=(0,),
     samples=Samples(
-        shapes=((4,), (2, 3, 4), (2, 3), (0, 2), ()),
-        params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), ())),
+        shapes=((4,), (2, 3, 4), (2, 3), (0, 2), (), (3, 37)),
+        params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), (), (1,))),
         dtypes=MOVED_DTYPES, ulps=0))
 
 

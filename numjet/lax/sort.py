@@ -166,9 +166,10 @@ sort_p = Op(
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"), batch=_batch,
     cpu=_cpu, hlo=NO_XLA,
     samples=Samples(
-        shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3),
+        shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3,
+                [(50,)], [(40, 3), (40, 3)], [(4, 5)] * 6),
         params=tuple({"dimension": d, "is_stable": True, "num_keys": k} for d, k in (
-            (0, 1), (1, 1), (0, 1), (0, 1), (0, 2), (0, 1), (1, 1), (0, 2))),
+            (0, 1), (1, 1), (0, 1), (0, 1), (0, 2), (0, 1), (1, 1), (0, 2), (0, 1), (0, 1), (1, 5))),
         dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64"), ulps=0))
 
 
@@ -277,8 +278,8 @@ top_k_p = Op(
     abstract=_top_k_abstract, eager=_top_k_eager, jvp=_top_k_jvp, transpose=Missing("top_k is not linear"),
     batch=_top_k_batch, cpu=_top_k_cpu, hlo=NO_XLA,
     samples=Samples(
-        shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0)),
-        params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1))),
+        shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0), (60,)),
+        params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1), (20, 0))),
         dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0))
 
 

@@ -107,9 +107,9 @@ def special(dtype: np.dtype, count: int | None = None, seed: int = 0) -> np.ndar
         more = random.integers(info.min, info.max, max(0, (count or 0) - len(values)), dtype=dtype, endpoint=True)
     else:
         tiny = {2: 6e-8, 4: 1e-45, 8: 5e-324}[dtype.itemsize]
-        values = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 127.5, 128, -128.7, 255.9, 3e4, 70000,
-                           2**31, -2**31, 2.0**53, 2**63, 2.0**64, -2.0**63, np.inf, -np.inf, np.nan, tiny, -tiny, 1e30,
-                           1e-30, 65519.9, 65520.0, 1 + 2**-8 + 2**-20, 1 + 2**-11 + 2**-40, 3.4e38])
+        values = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 127.5, 128, -128.7, 255.9, 3e4,
+                           70000, 2**31, -2**31, 2.0**53, 2**63, 2.0**64, -2.0**63, np.inf, -np.inf, np.nan, tiny,
+                           -tiny, 1e30, 1e-30, 65519.9, 65520.0, 1 + 2**-8 + 2**-20, 1 + 2**-11 + 2**-40, 3.4e38])
         with np.errstate(over="ignore", under="ignore"):
             values = values.astype(dtype)
             more = (random.standard_normal(max(0, (count or 0) - len(values))) * 100).astype(dtype)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 
 import numpy as np
@@ -128,7 +129,7 @@ def test_threads_get_memory_of_their_own(empty):
             if len(held) > 5:
                 held.pop(int(rng.integers(5)))
             spans = sorted((h.unsafe_buffer_pointer(), h.nbytes) for h in held)
-            if any(a + n > b for (a, n), (b, _) in zip(spans, spans[1:], strict=False)):
+            if any(a + n > b for (a, n), (b, _) in itertools.pairwise(spans)):
                 failures.append(number)
 
     before = stats()["live_bytes"]

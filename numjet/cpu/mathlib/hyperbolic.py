@@ -39,10 +39,7 @@ def logistic(c: Calc, x: Expr) -> Expr:
     p, shifted = exp_parts(c, y)
     half = (c.bias + 1) // 2
     e = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
-    top, bottom = c.select(c.test("lt", x, 0.0), e, 1.0), c.add(e, 1.0)
-    # what 1 + e lost by rounding goes into the numerator, nearly as 1 / (1 + error)
-    error = c.sub(e, c.sub(bottom, 1.0))
-    return c.div(c.fnma(top, error, top), bottom)
+    return c.div(c.select(c.test("lt", x, 0.0), e, 1.0), c.add(e, 1.0))
 
 
 def _half_exp(c: Calc, a: Expr) -> Expr:

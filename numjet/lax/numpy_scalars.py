@@ -1,13 +1,16 @@
-"""A ScalarBuilder whose scalars are NumPy arrays: what the cpu rules of elementwise records compute, without a compiler."""
+"""A ScalarBuilder whose scalars are NumPy arrays: evaluates cpu rules of elementwise records without a compiler.
+
+The meaning of functions that NumPy and SciPy lack, and a check of the rules of all others.
+"""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from numjet.foundation import dtypes
 from numjet.lax.convert import convert_values
+from numjet.lax.scipy_functions import scipy_special
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 _COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
@@ -19,11 +22,11 @@ _MATH = {
     "log1p": np.log1p, "log2": np.log2, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "hypot": np.hypot, "cbrt": np.cbrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)), "erf": special.erf,
-    "erfc": special.erfc, "erf_inv": special.erfinv, "lgamma": special.gammaln, "digamma": special.psi,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)),
     "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, **_COMPARE,
     "round_away": lambda x: np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1, x), 0),
 }
+_SCIPY = {"erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi"}
 
 
 class NumpyScalars:
@@ -41,7 +44,8 @@ class NumpyScalars:
             return (x * y + z).astype(dtype)
         if dtype in _HALVES:
             args = tuple(a.astype(np.float32) for a in args)
-        out = np.asarray(_MATH[name](*args))
+        fn = getattr(scipy_special(), _SCIPY[name]) if name in _SCIPY else _MATH[name]
+        out = np.asarray(fn(*args))
         return out if out.dtype == bool else out.astype(dtype)
 
     math = prim

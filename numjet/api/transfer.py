@@ -1,0 +1,109 @@
+"""Moving data: device_put, device_get, waiting, and what arrays there are."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.arguments import check_arrays
+from numjet.core.trace import Tracer
+from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from numjet.foundation.tree_prefix import broadcast_prefix
+from numjet.runtime import dispatch
+from numjet.runtime.device import CPU, Device
+from numjet.runtime.device import devices as runtime_devices
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """Copies a pytree of arrays and scalars to a device (default: the first CPU device).
+
+    The result never shares memory that the caller can still write. Raises ValueError for a device that is not there.
+
+    >>> import numpy as np, numjet as nj
+    >>> nj.device_put({"a": np.ones(2)})["a"].shape
+    (2,)
+    """
+    del src, may_alias
+    leaves, tree = tree_flatten(x)
+    check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
+    placed = [device] * len(leaves) if device is None or isinstance(device, Device) else broadcast_prefix(device, x)
+    out = [_put(leaf, d) for leaf, d in zip(leaves, placed, strict=True)]
+    if donate is True:
+        for leaf, new in zip(leaves, out, strict=True):
+            if isinstance(leaf, _native.Array) and leaf is not new:
+                leaf.delete()
+    return tree_unflatten(tree, out)
+
+
+def _put(x: Any, device: Any) -> Any:
+    if device is not None and device != CPU:
+        raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}")
+    return x if isinstance(x, (_native.Array, Tracer)) else dispatch.as_array(x)
+
+
+def device_get(x: Any) -> Any:
+    """A pytree of arrays as one of NumPy arrays, once they are computed."""
+    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, _native.Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until all arrays of a pytree are computed, and returns it. Raises the error of a computation that failed."""
+    for leaf in tree_leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Starts copying a pytree to the host, where CPU arrays are already."""
+    return x
+
+
+def effects_barrier() -> None:
+    """Waits until all computations that were started have had their effects."""
+    _native.synchronize()
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays that are alive and not deleted."""
+    del platform
+    return _native.live_arrays()
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of a platform (default: cpu). Raises RuntimeError for a platform that is not there."""
+    return runtime_devices(backend)
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[Device]:
+    """The devices of this process."""
+    del process_index, host_id
+    return runtime_devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices."""
+    return len(runtime_devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """The number of devices of this process."""
+    return len(runtime_devices(backend))
+
+
+def default_backend() -> str:
+    """The platform that runs what no device was named for."""
+    return "cpu"
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process."""
+    del backend
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """The number of processes."""
+    del backend
+    return 1

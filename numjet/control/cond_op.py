@@ -1,0 +1,178 @@
+"""The operation `cond`: one of several programs runs, chosen by an index."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.programs import (
+    Derived, batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, split_program, transpose_program,
+    union, with_zeros,
+)
+from numjet.control.residuals import share_residuals
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
+from numjet.core.op import Missing, Op, Undefined
+from numjet.core.trace import aval_of
+from numjet.core.walk import eval_closed
+from numjet.foundation.util import merge_lists, partition_list
+from numjet.lax.bits import stop_gradient
+from numjet.lax.compare import eq_p, select_n_p
+from numjet.lax.templates import broadcast_batch, call, moveaxis
+from numjet.transforms.dce import dce_jaxpr
+
+Branches = tuple[ClosedJaxpr, ...]
+
+
+def _abstract(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> list[ShapedArray]:
+    if index.shape or index.dtype != np.int32:
+        raise TypeError(f"cond: the index must be an int32 scalar, got {index}")
+    for branch in branches:
+        if [(a.shape, a.dtype) for a in avals] != [(a.shape, a.dtype) for a in branch.in_avals]:
+            raise TypeError(f"cond: a branch takes {branch.in_avals}, got operands {list(avals)}")
+    return [first.update(weak_type=all(a.weak_type for a in (first, *rest)))
+            for first, *rest in zip(*[b.out_avals for b in branches], strict=True)]
+
+
+def clamped(index: Any, count: int) -> int:
+    """A known index as a Python int between 0 and count - 1."""
+    return min(max(int(index), 0), count - 1)
+
+
+def _eager(index: np.ndarray, *args: Any, branches: Branches) -> list[Any]:
+    return eval_closed(branches[clamped(index, len(branches))], *args)
+
+
+def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tuple[Branches, list[Any]]:
+    """Programs, each with its own first inputs `consts`, as programs with the same first inputs, and their values."""
+    values = list({id(c): c for _, consts in programs for c in consts}.values())
+    branches = []
+    for closed, consts in programs:
+        jaxpr = closed.jaxpr
+        own = {id(c): v for c, v in zip(consts, jaxpr.invars[:len(consts)], strict=True)}
+        first = [own.get(id(c)) or Var(aval_of(c)) for c in values]
+        branches.append(ClosedJaxpr(jaxpr.replace(invars=[*first, *jaxpr.invars[len(consts):]])) if values else closed)
+    return tuple(branches), values
+
+
+def _joined(made: Sequence[Derived]) -> tuple[Branches, list[Any]]:
+    return with_common_consts([(m.jaxpr, m.consts) for m in made])
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches) -> tuple[list[Any], list[Any]]:
+    nonzeros = nonzero_flags(tangents[1:])
+    flags = union(*[jvp_program(b, nonzeros, False).flags for b in branches])
+    jvps, consts = _joined([jvp_program(b, nonzeros, flags) for b in branches])
+    outs = cond_p.bind(primals[0], *consts, *primals[1:], *only_nonzero(tangents[1:]), branches=jvps)
+    count = len(flags)
+    return outs[:count], with_zeros(flags, outs[count:], branches[0].out_avals)
+
+
+def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -> list[Any]:
+    linear, nonzeros = tuple(isinstance(a, Undefined) for a in args), nonzero_flags(cts)
+    flags = union(*[transpose_program(b, linear, nonzeros, False).flags for b in branches])
+    made, consts = _joined([transpose_program(b, linear, nonzeros, flags) for b in branches])
+    known, unknown = partition_list(linear, args)
+    outs = cond_p.bind(index, *consts, *known, *only_nonzero(cts), branches=made)
+    found = with_zeros(flags, outs, [u.aval for u in unknown])
+    return [None, *merge_lists(linear, [None] * len(known), found)]
+
+
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """With a known index, the known parts of the branches run now and leave residuals, in places that branches share."""
+    index, *operands = args
+    branches: Branches = params["branches"]
+    if trace.is_unknown(index):
+        return trace.stage(cond_p, args, params)
+    unknown_in = tuple(trace.is_unknown(a) for a in operands)
+    flags = union(*[split_program(b, unknown_in, False).flags for b in branches])
+    splits = [split_program(b, unknown_in, flags) for b in branches]
+    known_args, unknown_args = partition_list(unknown_in, operands)
+    known, unknown, count = share_residuals(splits, len(known_args))
+    known_branches, consts = with_common_consts(list(zip(known, [s.consts for s in splits], strict=True)))
+    outs: list[Any] = []
+    if known_branches[0].jaxpr.outvars or holds_effects(branches=known_branches):
+        outs = trace.run_known(cond_p, [index, *consts, *known_args], {"branches": known_branches})
+    kept = splits[0].known_count
+    unknown_branches, more = with_common_consts([(u, s.consts) for u, s in zip(unknown, splits, strict=True)])
+    found = trace.stage(cond_p, [index, *more, *outs[kept:kept + count], *known_args, *unknown_args],
+                        {"branches": unknown_branches})
+    return merge_lists(flags, outs[:kept], found)
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches,
+           axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+    if dims[0] is not None:
+        return _batch_as_select(size, args, dims, branches, axis_name)
+    batched = tuple(d is not None for d in dims[1:])
+    operands = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args[1:], dims[1:], strict=True)]
+    flags = union(*[batch_program(b, size, batched, False, axis_name).flags for b in branches])
+    made, consts = _joined([batch_program(b, size, batched, flags, axis_name) for b in branches])
+    return cond_p.bind(args[0], *consts, *operands, branches=made), [0 if f else None for f in flags]
+
+
+def _batch_as_select(size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches,
+                     axis_name: Any) -> tuple[list[Any], list[int | None]]:
+    """With an index per element, all branches run and each element takes its own branch's results."""
+    if holds_effects(branches=branches):
+        raise NotImplementedError("vmap of a cond whose predicate is batched runs all branches, so branches with side "
+                                  f"effects are not supported: {set(holds_effects(branches=branches))}")
+    index, *operands = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    index = call("clamp", np.int32(0), index, np.int32(len(branches) - 1))
+    batched = tuple(d is not None for d in dims[1:])
+    results = []
+    for i, branch in enumerate(branches):
+        made = batch_program(branch, size, batched, True, axis_name)
+        chosen = eq_p.bind(index, np.int32(i))
+        own = [_only_where(chosen, a) if f else a for a, f in zip(operands, batched, strict=True)]
+        results.append(eval_closed(made.jaxpr, *made.consts, *own))
+    outs = [_choose(index, cases) for cases in zip(*results, strict=True)]
+    return outs, [0] * len(outs)
+
+
+def _only_where(chosen: Any, x: Any) -> Any:
+    """x, through which derivatives flow only for the elements that take this branch: elsewhere the branch may have an
+    infinite derivative, which times a zero cotangent would be NaN."""
+    if aval_of(x).to_tangent_aval().dtype.names is not None:
+        return x
+    return select_n_p.bind(_spread(chosen, aval_of(x).shape), stop_gradient(x), x)
+
+
+def _choose(index: Any, cases: Sequence[Any]) -> Any:
+    which = index if len(cases) > 2 else eq_p.bind(index, np.int32(1))
+    if len(cases) == 1:
+        return cases[0]
+    return select_n_p.bind(_spread(which, aval_of(cases[0]).shape), *cases)
+
+
+def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """A value per element of the batch, in the shape of its results."""
+    if aval_of(x).shape == shape:
+        return x
+    return call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+
+
+def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    branches: Branches = eqn.params["branches"]
+    thin = [dce_jaxpr(b.jaxpr, used, keep_inputs=True)[0] for b in branches]
+    read = [_reads(j) for j in thin]
+    kept = [any(v in r for v, r in zip(column, read, strict=True))
+            for column in zip(*[b.jaxpr.invars for b in branches], strict=True)]
+    made = tuple(ClosedJaxpr(j.replace(invars=[v for v, k in zip(b.jaxpr.invars, kept, strict=True) if k]))
+                 for j, b in zip(thin, branches, strict=True))
+    return eqn.replace(params={"branches": made}, effects=holds_effects(branches=made),
+                       invars=[eqn.invars[0], *[a for a, k in zip(eqn.invars[1:], kept, strict=True) if k]],
+                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u])
+
+
+def _reads(jaxpr: Any) -> set[Var]:
+    atoms = [a for e in jaxpr.eqns for a in e.invars] + jaxpr.outvars
+    return {a for a in atoms if not isinstance(a, Literal)}
+
+
+cond_p = Op(
+    name="cond", params=("branches",), multiple=True, compiled=True, programs=True, abstract=_abstract, eager=_eager,
+    jvp=_jvp, transpose=_transpose, batch=_batch, partial_eval=_partial_eval, dce=_dce, effects=holds_effects,
+    cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
+    hlo=Missing("XLA machine"), samples=Missing("holds programs"))

@@ -1,0 +1,23 @@
+"""The one place that imports scipy.special: when the first special function is evaluated, as the import is slow."""
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+import numpy as np
+
+
+@functools.cache
+def scipy_special() -> Any:
+    """The module scipy.special."""
+    return importlib.import_module("scipy.special")
+
+
+def by_scipy(name: str) -> Any:
+    """An eager rule: a function of scipy.special, computed in float32 at least, in the dtype of the first operand."""
+    def eager(*xs: np.ndarray) -> np.ndarray:
+        dtype = xs[0].dtype
+        wide = [x.astype(np.float32) if x.dtype.itemsize < 4 else x for x in xs]
+        return np.asarray(getattr(scipy_special(), name)(*wide)).astype(dtype, copy=False)
+    return eager

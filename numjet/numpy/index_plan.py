@@ -1,0 +1,308 @@
+"""What an index means: from what stands between the brackets of x[...] to a plan over the axes of x.
+
+NumPy's rules: slices, None and `...` are basic; integers, arrays of integers and masks are advanced. The advanced
+indices are broadcast together to one block of axes, which stands where they stood when they are neighbours, else in
+front. A mask counts as the arrays of positions where it is true.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from numjet import lax
+from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.foundation import dtypes
+from numjet.foundation.errors import NonConcreteBooleanIndexError
+
+Shape = tuple[int, ...]
+
+
+class New:
+    """None: a new axis of size 1."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Basic:
+    """A slice of axis `axis`: elements start, start + step, ... (`size` of them; all in bounds)."""
+    axis: int
+    start: int
+    size: int
+    step: int
+
+    @property
+    def low(self) -> int:
+        """The least position."""
+        return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
+
+    @property
+    def span(self) -> int:
+        """How many positions lie between the least and the greatest, both included."""
+        return (self.size - 1) * abs(self.step) + 1 if self.size else 0
+
+
+@dataclass(slots=True)
+class Advanced:
+    """An integer (int) or an array of integers (NumPy or traced) along axis `axis`."""
+    axis: int
+    index: Any
+
+    @property
+    def shape(self) -> Shape:
+        return () if type(self.index) is int else aval_of(self.index).shape
+
+
+@dataclass(slots=True)
+class Plan:
+    """An index, understood.
+
+    shape: of the array, with an axis of size 1 at each of `expanded` (masks of rank 0 index these).
+    entries: in order. masked: whether a mask is the only advanced index, so that no element is named twice. block: shape of the broadcast advanced indices. layout: the axes of the result in order, as
+    (kind, size, entry): kind "block", "slice" or "new".
+    """
+    shape: Shape
+    expanded: Shape
+    entries: list[New | Basic | Advanced]
+    masked: bool = False
+    block: Shape = ()
+    layout: list[tuple[str, int, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.block = _broadcast(self.advanced)
+        self.layout = _layout(self.entries, self.block)
+
+    @property
+    def advanced(self) -> list[Advanced]:
+        return [e for e in self.entries if isinstance(e, Advanced)]
+
+    @property
+    def basic(self) -> list[Basic]:
+        return [e for e in self.entries if isinstance(e, Basic)]
+
+    @property
+    def result_shape(self) -> Shape:
+        return tuple(size for _, size, _ in self.layout)
+
+    @property
+    def scalar(self) -> bool:
+        """Whether all advanced indices are single integers, so that no element is named twice."""
+        return all(not e.shape for e in self.advanced)
+
+    @property
+    def static(self) -> bool:
+        """Whether all advanced indices are known single integers."""
+        return all(type(e.index) is int for e in self.advanced)
+
+
+def _broadcast(advanced: Sequence[Advanced]) -> Shape:
+    shapes = [e.shape for e in advanced]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: the index arrays have shapes={shapes}, which do not "
+                         "broadcast together") from None
+
+
+def _layout(entries: Sequence[Any], block: Shape) -> list[tuple[str, int, Any]]:
+    places = [i for i, e in enumerate(entries) if isinstance(e, Advanced)]
+    axes = [("block", n, k) for k, n in enumerate(block)]
+    apart = bool(places) and places[-1] - places[0] + 1 != len(places)
+    layout: list[tuple[str, int, Any]] = list(axes) if apart else []
+    for i, e in enumerate(entries):
+        if isinstance(e, New):
+            layout.append(("new", 1, e))
+        elif isinstance(e, Basic):
+            layout.append(("slice", e.size, e))
+        elif not apart and i == places[0]:
+            layout.extend(axes)
+    return layout
+
+
+# ------------------------------------------------------------------------------------------------ from the brackets
+
+def as_tuple(idx: Any) -> tuple[Any, ...]:
+    """The index as a tuple of entries; TypeError for lists and other sequences, as their meaning was ambiguous."""
+    if isinstance(idx, tuple):
+        return idx
+    if isinstance(idx, Sequence) and not isinstance(idx, str):
+        how = "tuple" if any(isinstance(i, (slice, str)) or i is None or i is Ellipsis for i in idx) else "array"
+        raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+                        f"`arr[{how}(seq)]` instead of `arr[seq]`.")
+    return (idx,)
+
+
+def as_entry(idx: Any) -> Any:
+    """None, Ellipsis, a slice, an int, or an array of booleans or integers; an error for all else."""
+    if idx is None or idx is Ellipsis or isinstance(idx, slice):
+        return idx
+    if type(idx) is int:
+        return idx
+    if isinstance(idx, (bool, np.bool_)):
+        return np.asarray(idx)
+    if isinstance(idx, (int, np.integer)):
+        return int(idx)
+    if isinstance(idx, str):
+        raise TypeError(f"string indexing is not supported; got idx={idx!r}. Arrays have no named fields.")
+    if isinstance(idx, (list, tuple)):
+        idx = _array_of(idx)
+    elif not is_array_like(idx):
+        return _index_of(idx)
+    dtype = idx.dtype if isinstance(idx, (np.ndarray, np.generic)) else aval_of(idx).dtype
+    kind = dtypes.kind(dtype) if dtypes.is_array_dtype(dtype) else dtype.kind
+    if not (dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_):
+        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype} (kind {kind}).")
+    return _settled(idx)
+
+
+def _index_of(idx: Any) -> int:
+    try:
+        return operator.index(idx)
+    except TypeError:
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean arrays "
+                         f"are valid indices. Got {idx!r}") from None
+
+
+def _array_of(items: Sequence[Any]) -> Any:
+    """An array of nested lists of integers, some of which may be traced."""
+    if not _has_tracer(items):
+        array = np.asarray(items)
+        return array.astype(np.int32) if array.size == 0 else array
+    parts = [_array_of(i) if isinstance(i, (list, tuple)) else i for i in items]
+    dtype = dtypes.result_type(*parts)
+    return lax.concatenate([lax.expand_dims(lax.convert_element_type(p, dtype), (0,)) for p in parts], 0)
+
+
+def _has_tracer(items: Sequence[Any]) -> bool:
+    return any(_has_tracer(i) if isinstance(i, (list, tuple)) else isinstance(i, Tracer) for i in items)
+
+
+def _settled(idx: Any) -> Any:
+    """Arrays whose values are there as NumPy arrays (integers of rank 0: as int); traced ones as they are."""
+    if isinstance(idx, Tracer):
+        return idx
+    value = np.asarray(idx)
+    return int(value) if value.ndim == 0 and value.dtype != np.bool_ else value
+
+
+def is_mask(entry: Any) -> bool:
+    """Whether an entry is an array of booleans."""
+    return isinstance(entry, (np.ndarray, Tracer)) and entry.dtype == np.bool_
+
+
+def consumed(entry: Any) -> int:
+    """How many axes of the array an entry indexes."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return entry.ndim if is_mask(entry) else 1
+
+
+def entries_of(idx: Any, ndim: int) -> list[Any]:
+    """The entries of an index to an array of rank ndim, `...` and missing slices written out.
+
+    IndexError for too many indices and for two ellipses.
+    """
+    if isinstance(idx, str):
+        as_entry(idx)
+    entries = [as_entry(i) for i in as_tuple(idx)]
+    if sum(e is Ellipsis for e in entries) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    count = sum(map(consumed, entries))
+    if count > ndim:
+        raise IndexError(f"Too many indices: array is {ndim}-dimensional, but {count} were indexed")
+    place = next((i for i, e in enumerate(entries) if e is Ellipsis), len(entries))
+    return [*entries[:place], *[slice(None)] * (ndim - count), *entries[place + 1:]]
+
+
+def plan_index(shape: Shape, idx: Any) -> Plan:
+    """The plan of x[idx] for x of that shape.
+
+    Raises TypeError, IndexError or ValueError for what is no index, and NonConcreteBooleanIndexError for a mask whose
+    values are not known while tracing.
+    """
+    found: list[New | Basic | Advanced] = []
+    full: list[int] = []
+    expanded: list[int] = []
+    masks = advanced = old = 0
+    for position, entry in enumerate(entries_of(idx, len(shape))):
+        axis = len(full)
+        if entry is None:
+            found.append(New())
+            continue
+        if is_mask(entry):
+            mask = known_mask(entry)
+            masks, advanced = masks + 1, advanced + 1
+            found += _mask_entries(mask, shape, old, axis, position)
+            if not mask.ndim:
+                expanded.append(axis)
+            full += shape[old:old + mask.ndim] if mask.ndim else (1,)
+            old += mask.ndim
+            continue
+        if isinstance(entry, slice):
+            found.append(_basic(entry, shape[old], axis, position))
+        else:
+            found.append(Advanced(axis, entry))
+            advanced += 1
+        full.append(shape[old])
+        old += 1
+    return Plan(tuple(full), tuple(expanded), found, masks == 1 and advanced == 1)
+
+
+def known_mask(mask: Any) -> np.ndarray:
+    """The values of a mask; NonConcreteBooleanIndexError when they are not known while tracing."""
+    if isinstance(mask, Tracer):
+        if mask.concrete() is None:
+            raise NonConcreteBooleanIndexError(mask)
+        return np.asarray(mask)
+    return mask
+
+
+def _mask_entries(mask: np.ndarray, shape: Shape, old: int, axis: int, position: int) -> list[Advanced]:
+    check_mask(mask.shape, shape, old, position)
+    if not mask.ndim:
+        return [Advanced(axis, np.zeros(int(mask), np.int32))]
+    return [Advanced(axis + k, places.astype(np.int32)) for k, places in enumerate(np.nonzero(mask))]
+
+
+def check_mask(mask: Shape, shape: Shape, axis: int, position: int) -> None:
+    """IndexError unless a mask has the sizes of the axes that it indexes."""
+    expected = shape[axis:axis + len(mask)]
+    if mask != expected:
+        raise IndexError(f"boolean index did not match shape of indexed array in index {position}: got {mask}, expected "
+                         f"{list(expected)}")
+
+
+def _basic(s: slice, size: int, axis: int, position: int) -> Basic:
+    for bound in (s.start, s.stop, s.step):
+        if isinstance(bound, Tracer) and bound.concrete() is None:
+            raise IndexError(_SLICE_ERROR.format(s=s, position=position))
+    start, stop, step = slice(*map(_bound, (s.start, s.stop, s.step))).indices(size)
+    count = len(range(start, stop, step))
+    if count == 0:
+        return Basic(axis, min(max(start, 0), size), 0, 1)
+    return Basic(axis, start, count, step if count > 1 else 1)
+
+
+_SLICE_ERROR = """\
+Slice entries must be static integers. Got {s} at position {position}: the size of x[a:b] would depend on traced values.
+
+For a slice of static size at a traced place use lax.dynamic_slice (read) or lax.dynamic_update_slice (write). \
+Instead of
+
+    y = x[i:i + 3]
+
+write
+
+    y = lax.dynamic_slice_in_dim(x, i, 3)
+
+Or select with jnp.where, or make the bound a static argument (static_argnums of jit)."""
+
+
+def _bound(x: Any) -> int | None:
+    if isinstance(x, Tracer):
+        x = np.asarray(x)
+    return None if x is None else operator.index(x)
