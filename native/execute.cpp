@@ -114,24 +114,29 @@ void delete_donated(const Call& call) {
   }
 }
 
-// Keeps the inputs' memory while other threads may delete the arrays.
-struct Held {
-  SmallVector<Buffer*, 8> buffers;
-  ~Held() {
-    for (Buffer* buffer : buffers) buffer_release(buffer);
+// The addresses of one inline run. Holds the inputs' memory: the arrays may be deleted meanwhile.
+struct Addresses {
+  SmallVector<char*, 8> ins, outs;
+  SmallVector<Buffer*, 8> held;
+
+  explicit Addresses(const Call& call) {
+    for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+      held.push_back(buffer_retain(call.ins[k]->buffer));
+      ins.push_back(held[k]->data);
+    }
+    for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
+  }
+  ~Addresses() {
+    for (Buffer* buffer : held) buffer_release(buffer);
   }
 };
 
-int64_t run_code(Call& call, char* scratch, int64_t* info) {
-  SmallVector<char*, 8> ins, outs;
-  for (size_t k = 0; k < call.plan->ins.size(); ++k) ins.push_back(call.ins[k]->buffer->data);
-  for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
-  if (call.plan->cost_ns <= kHoldGil) return call.plan->code(ins.begin(), outs.begin(), scratch, info);
-  Held held;
-  for (size_t k = 0; k < call.plan->ins.size(); ++k) held.buffers.push_back(buffer_retain(call.ins[k]->buffer));
+int64_t run_code(const ExecutablePlan* plan, Addresses& addresses, char* scratch, int64_t* info) {
+  char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
+  if (plan->cost_ns <= kHoldGil) return plan->code(ins, outs, scratch, info);
   int64_t status;
   Py_BEGIN_ALLOW_THREADS;
-  status = call.plan->code(ins.begin(), outs.begin(), scratch, info);
+  status = plan->code(ins, outs, scratch, info);
   Py_END_ALLOW_THREADS;
   return status;
 }
@@ -144,9 +149,13 @@ int run_inline(Call& call, PyObject** results) {
     return -1;
   }
   int64_t info[8] = {};
-  int64_t status = run_code(call, scratch.data(), info);
-  // Donated memory may be overwritten by now, whatever the status.
-  delete_donated(call);
+  int64_t status;
+  {
+    Addresses addresses(call);
+    // Before the run: no other thread shall meet an array that is being overwritten.
+    delete_donated(call);
+    status = run_code(call.plan, addresses, scratch.data(), info);
+  }
   // Machine code may have called back into Python, and an error of that comes first.
   if (PyErr_Occurred()) return -1;
   if (status == 0) return make_arrays(call, nullptr, results);

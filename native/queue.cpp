@@ -137,12 +137,17 @@ int start_thread() {
   return queue->started ? 0 : -1;
 }
 
+bool some_queued() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  return !queue->jobs.empty();
+}
+
 // Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal
 // handler raised.
 template <class Ready>
 int wait_until(Ready ready) {
   // A forked child inherits jobs, but not the thread.
-  if (!queue->jobs.empty() && start_thread() < 0) return -1;
+  if (some_queued() && start_thread() < 0) return -1;
   for (;;) {
     bool is_ready;
     Py_BEGIN_ALLOW_THREADS;

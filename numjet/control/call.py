@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.walk import eval_closed
 from numjet.control.programs import (
@@ -17,13 +17,18 @@ from numjet.transforms.dce import dce_jaxpr
 
 
 def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = None, **params: Any) -> list[Any]:
-    """Calls a program (without constvars) by the operation `op` (default: jit); one without equations is only read."""
-    if not jaxpr.eqns:
+    """Calls a program (without constvars) by the operation `op` (default: jit); one that computes nothing is only read."""
+    if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     op = op or jit_p
     if "donated" in op.params:
         params = {**params, "donated": (False,) * len(args)}
     return op.bind(*args, jaxpr=jaxpr, **params)
+
+
+def _only_passes(jaxpr: ClosedJaxpr) -> bool:
+    """Whether all results are inputs: nothing to call."""
+    return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
 
 
 def call_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr,
@@ -104,7 +109,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
 
 def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
     """Calls a program in the parent of a PartialTrace."""
-    if not jaxpr.eqns:
+    if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated": (False,) * len(args)})
 

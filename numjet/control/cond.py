@@ -9,6 +9,7 @@ import numpy as np
 from numjet.control.bodies import Body, trace_body, where
 from numjet.control.cond_op import clamped, cond_p, with_common_consts
 from numjet.control.messages import check_branches
+from numjet.core.ir import Literal
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
@@ -145,6 +146,6 @@ def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> li
 
 def _typed(x: Any, weak: bool) -> Any:
     aval = aval_of(x)
-    if aval.weak_type == weak:
+    if aval.weak_type == weak and type(x) is not Literal:
         return x
     return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=weak)

@@ -137,6 +137,9 @@ class StmtEmitter(LoopEmitter):
         name = "llvm.memmove.p0.p0.i64"
         self.declare(name, "void", ["ptr", "ptr", "i64", "i1"])
         self.here()
+        if (stmt.source.kind, stmt.target.kind) == ("input", "output"):  # a donated input may be the output already
+            same = self.put(f"icmp eq ptr {target}, {source}")
+            count = self.put(f"select i1 {same}, i64 0, i64 {count}")
         self.line(f"call void @{name}(ptr {target}, ptr {source}, i64 {count}, i1 false)")
         self.memory.kill([stmt.target])
 

@@ -106,8 +106,12 @@ class _Run:
     @staticmethod
     def _operands(expr: Expr, now: dict[int, Any]) -> tuple[Expr, ...]:
         """A rare value is only evaluated where it is asked for."""
-        if expr.op == "select_rare" and not np.any(now.get(expr.args[0].id, True)):
-            return (expr.args[0], expr.args[2])
+        if expr.op == "select_rare":
+            cond, _, usual = expr.args
+            if cond.id not in now:
+                return (cond,)
+            if not np.any(now[cond.id]):
+                return (cond, usual)
         return expr.args
 
     def _evaluate(self, expr: Expr, args: list[Any]) -> Any:

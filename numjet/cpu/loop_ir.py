@@ -8,8 +8,8 @@ Rules:
 - An expression is evaluated where the statement that uses it stands. A `load` sees the memory of that moment;
   `Let` pins a value to a point in time (needed when a later store overwrites what the load read).
 - Indices are flat element offsets of dtype int64.
-- Only real scalar types occur (bool, ints, uints, float16, bfloat16, float32, float64). Complex numbers and PRNG
-  keys are lowered to them by the builder. float16 and bfloat16 are only loaded, stored, selected, bitcast and converted.
+- Only real scalar types occur (bool, ints, uints, float16, bfloat16, float32, float64). Complex numbers and PRNG keys
+  are lowered to them by the builder. float16 and bfloat16 are only loaded, stored, selected, bitcast and converted.
 - All operations are total: integer division by zero gives -1 (remainder: the dividend), INT_MIN / -1 wraps,
   shifts by at least the width give 0 (or the sign, for `shra`), float to int conversion saturates and sends NaN to 0.
 - `min` and `max` return NaN when one operand is NaN.

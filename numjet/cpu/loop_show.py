@@ -231,7 +231,7 @@ class _Show:
         for k, branch in enumerate(stmt.branches):
             self.line(level, "case {")
             self.block(branch, level + 1)
-            self.line(level + 1, f"yield ({self._many([values[k] for _, values in stmt.results])})")
+            self.line(level + 1, f"yield ({self._many([values[k] for _, values in stmt.results if k < len(values)])})")
             self.line(level, "}")
         self._results([out for out, _ in stmt.results], level)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.control import Control
-from numjet.cpu.loop_ir import Buffer, Function
+from numjet.cpu.loop_ir import Buffer, Copy, Function, written
 from numjet.cpu.values import Arr, Storage, parts_dtype
 
 
@@ -26,6 +26,7 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Lower
             for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
+    _copy_written_inputs(b, aliases)
     return Lowered(b.function, aliases)
 
 
@@ -55,6 +56,27 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
     b.put_all(items)
     b.function.outputs[:] = outputs
     return aliases
+
+
+def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
+    """A program never writes its inputs: what it overwrites is the output that takes over the input's memory (the copy
+    between the two is none when they are the same), or a temporary."""
+    function = b.function
+    dirty = written(function.body)
+    outputs = {i: o for o, i in aliases}
+    for i, buffer in enumerate(function.inputs):
+        if buffer not in dirty and i not in outputs:
+            continue
+        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, buffer.size, "input")
+        function.inputs[i] = fresh
+        if i in outputs:
+            buffer.kind = "output"
+            function.outputs[outputs[i]] = buffer
+        else:
+            buffer.kind = "temp"
+            function.temps.append(buffer)
+        zero = b.table.index(0)
+        function.body.insert(0, Copy(buffer, zero, fresh, zero, b.table.index(buffer.size)))
 
 
 def _whole(x: Arr) -> Buffer | None:

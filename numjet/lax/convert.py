@@ -17,6 +17,7 @@ from numjet.lax.tangent import zero_tangent
 from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, elementwise, kind_of
 
 _BOOL = np.dtype(np.bool_)
+_VALUES = (np.ndarray, np.generic, bool, int, float, complex)  # `complex` is a function further down
 
 # ------------------------------------------------------------------------------------------------ values
 
@@ -100,7 +101,7 @@ def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) 
 
     Gives the operand itself when nothing changes; NumPy values and Python scalars become concrete Arrays.
     """
-    if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, (np.ndarray, np.generic, bool, int, float, complex)):
+    if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, _VALUES):
         return constant(operand, dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype, weak_type)
     aval = aval_of(operand)
     dtype = aval.dtype if new_dtype is None else np.dtype(new_dtype)

@@ -228,13 +228,13 @@ class Rows:
 
     def to_windows(self, rows: np.ndarray) -> np.ndarray:
         """Rows in order, as the array of windows."""
-        parts = rows.reshape(*self.lengths, *rows.shape[1:])
+        parts = rows.reshape((*self.lengths, *rows.shape[1:]))
         return parts.transpose(np.argsort(self._order())) if parts.ndim else parts
 
     def from_windows(self, updates: np.ndarray) -> np.ndarray:
         """The array of windows, as rows in order."""
         parts = updates.transpose(self._order())
-        return parts.reshape(self.valid.size, *parts.shape[len(self.lengths):])
+        return parts.reshape((self.valid.size, *parts.shape[len(self.lengths):]))
 
 
 def _along(rank: int, axis: int, lengths: Sequence[int]) -> np.ndarray:

@@ -247,6 +247,7 @@ def _pad_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
                padding_config: PaddingConfig) -> tuple[Any, int]:
     (x, value), (dim, value_dim) = args, dims
     if value_dim is None:
+        assert dim is not None
         return pad_p.bind(x, value, padding_config=insert(padding_config, dim, (0, 0, 0))), dim
     x = broadcast_batch(x, dim, size)
     zero = zeros_like_aval(ShapedArray((), aval_of(x).dtype))

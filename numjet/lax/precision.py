@@ -22,7 +22,7 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        return _NAMES.get(value)  # type: ignore[call-overload, no-any-return]
+        return _NAMES.get(value)  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"

@@ -286,7 +286,7 @@ def _transpose_cpu(b: Any, x: Any, *, permutation: Ints) -> Any:
     return b.compute(shape, x.dtype, lambda *i: b.read(x, *[i[p] for p in places]), moves=True)
 
 
-transpose_p = Op(
+transpose_p: Op = Op(
     name="transpose", params=("permutation",),
     abstract=_transpose_abstract, eager=lambda x, *, permutation: x.transpose(permutation), jvp=LINEAR,
     transpose=lambda ct, x, *, permutation: [transpose_p.bind(ct, permutation=inverse(permutation))],
@@ -380,7 +380,7 @@ def _rev_cpu(b: Any, x: Any, *, dimensions: Ints) -> Any:
     return b.compute(x.shape, x.dtype, element, moves=True)
 
 
-rev_p = Op(
+rev_p: Op = Op(
     name="rev", params=("dimensions",),
     abstract=_rev_abstract, eager=lambda x, *, dimensions: np.flip(x, dimensions), jvp=LINEAR,
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],

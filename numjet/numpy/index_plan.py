@@ -27,6 +27,12 @@ class New:
     __slots__ = ()
 
 
+class Gap:
+    """`...` that stands for no axis: it still keeps the advanced indices on its sides apart."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class Basic:
     """A slice of axis `axis`: elements start, start + step, ... (`size` of them; all in bounds)."""
@@ -67,7 +73,7 @@ class Plan:
     """
     shape: Shape
     expanded: Shape
-    entries: list[New | Basic | Advanced]
+    entries: list[New | Gap | Basic | Advanced]
     masked: bool = False
     block: Shape = ()
     layout: list[tuple[str, int, Any]] = field(default_factory=list)
@@ -118,7 +124,7 @@ def _layout(entries: Sequence[Any], block: Shape) -> list[tuple[str, int, Any]]:
             layout.append(("new", 1, e))
         elif isinstance(e, Basic):
             layout.append(("slice", e.size, e))
-        elif not apart and i == places[0]:
+        elif isinstance(e, Advanced) and not apart and i == places[0]:
             layout.extend(axes)
     return layout
 
@@ -202,7 +208,7 @@ def consumed(entry: Any) -> int:
 
 
 def entries_of(idx: Any, ndim: int) -> list[Any]:
-    """The entries of an index to an array of rank ndim, `...` and missing slices written out.
+    """The entries of an index to an array of rank ndim; missing slices and `...` (if it stands for any) written out.
 
     IndexError for too many indices and for two ellipses.
     """
@@ -214,8 +220,11 @@ def entries_of(idx: Any, ndim: int) -> list[Any]:
     count = sum(map(consumed, entries))
     if count > ndim:
         raise IndexError(f"Too many indices: array is {ndim}-dimensional, but {count} were indexed")
-    place = next((i for i, e in enumerate(entries) if e is Ellipsis), len(entries))
-    return [*entries[:place], *[slice(None)] * (ndim - count), *entries[place + 1:]]
+    missing: list[Any] = [slice(None)] * (ndim - count)
+    place = next((i for i, e in enumerate(entries) if e is Ellipsis), None)
+    if place is None:
+        return entries + missing
+    return [*entries[:place], *(missing or [Ellipsis]), *entries[place + 1:]]
 
 
 def plan_index(shape: Shape, idx: Any) -> Plan:
@@ -224,14 +233,14 @@ def plan_index(shape: Shape, idx: Any) -> Plan:
     Raises TypeError, IndexError or ValueError for what is no index, and NonConcreteBooleanIndexError for a mask whose
     values are not known while tracing.
     """
-    found: list[New | Basic | Advanced] = []
+    found: list[New | Gap | Basic | Advanced] = []
     full: list[int] = []
     expanded: list[int] = []
     masks = advanced = old = 0
     for position, entry in enumerate(entries_of(idx, len(shape))):
         axis = len(full)
-        if entry is None:
-            found.append(New())
+        if entry is None or entry is Ellipsis:
+            found.append(Gap() if entry is Ellipsis else New())
             continue
         if is_mask(entry):
             mask = known_mask(entry)

@@ -352,7 +352,8 @@ def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None
     if not places:
         return None
     mask = entries[places[0]]
-    if any(not (isinstance(e, slice) and e == slice(None)) for i, e in enumerate(entries) if i != places[0]):
+    whole = [e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in entries]
+    if sum(whole) != len(entries) - 1:
         raise NonConcreteBooleanIndexError(mask)
     axis = sum(map(consumed, entries[:places[0]]))
     check_mask(mask.shape, shape, axis, places[0])

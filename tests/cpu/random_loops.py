@@ -1,12 +1,30 @@
-"""Random loop IR functions that are valid by construction: independent loops, indices in range, no inexact reductions."""
+"""Random loop IR functions, valid by construction: independent loops, indices in range, no inexact reductions."""
 from __future__ import annotations
 
 import numpy as np
 
 from numjet.cpu.emit_ops import RULES
 from numjet.cpu.emit_types import kind
-from numjet.cpu.loop_ir import (BOOL, INT64, Buffer, Carry, Check, Comment, Copy, Expr, Exprs, Fill, For, Function, If,
-                                Let, Stmt, Store, Switch, While)
+from numjet.cpu.loop_ir import (
+    BOOL,
+    INT64,
+    Buffer,
+    Carry,
+    Check,
+    Comment,
+    Copy,
+    Expr,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+)
 from tests.cpu.loops import BF16, F32, F64
 
 DTYPES = [F32, F32, F64, np.dtype(np.int32), INT64, np.dtype(np.uint8), np.dtype(np.int16), BOOL]
@@ -70,7 +88,7 @@ class Generator:
         if self.chance(0.2):
             return e.convert(self.expr(self.pick([*DTYPES, BF16]), depth - 1), dtype)
         if self.chance(0.15) or kind(dtype) == "h":
-            return e.prim("select", self.expr(BOOL, depth - 1), self.expr(dtype, depth - 1), self.expr(dtype, depth - 1))
+            return e.prim("select", *(self.expr(d, depth - 1) for d in (BOOL, dtype, dtype)))
         if dtype == BOOL and self.chance(0.6):
             of = self.pick(DTYPES)
             op = self.pick(["lt", "le", "eq", "ne", "gt", "ge"])

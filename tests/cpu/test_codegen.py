@@ -142,7 +142,8 @@ def test_strides(stride, offset, n):
     b = Build([(F32, 400), (BOOL, 400)], [(F32, 400), (BOOL, 400)])
     i, e = b.index(), b.e
     place = b.add(b.mul(i, stride), offset)
-    body = [Store(b.y[0], b.mul(i, 2), e.load(b.x[0], place)), Store(b.y[1], b.add(b.mul(i, -1), n), e.load(b.x[1], place))]
+    body = [Store(b.y[0], b.mul(i, 2), e.load(b.x[0], place)),
+            Store(b.y[1], b.add(b.mul(i, -1), n), e.load(b.x[1], place))]
     agree(b.function(b.loop(i, n, body)), [floats(400), special(BOOL, 400)], every=True)
 
 
@@ -213,7 +214,8 @@ def test_lorenz_like_serial_loop():
     nexts = [step(x, e.prim("mul", s, e.prim("sub", y, x))),
              step(y, e.prim("sub", e.prim("mul", x, e.prim("sub", r, z)), y)),
              step(z, e.prim("sub", e.prim("mul", x, y), z))]
-    carries = [Carry(v, e.load(b.x[0], e.index(k)), n, e.var(F32, "out")) for k, (v, n) in enumerate(zip((x, y, z), nexts, strict=True))]
+    carries = [Carry(v, e.load(b.x[0], e.index(k)), n, e.var(F32, "out"))
+               for k, (v, n) in enumerate(zip((x, y, z), nexts, strict=True))]
     body = [Store(b.y[0], b.add(b.mul(i, 3), k), n) for k, n in enumerate(nexts)]
     agree(b.function(b.loop(i, 100, body, "serial", carries)), [np.array([1, 2, 20], np.float32)])
 
@@ -225,7 +227,8 @@ def test_while_with_condition_statements():
     n, count, t = e.var(INT64, "n"), e.var(INT64, "count"), e.var(BOOL, "t")
     even = e.prim("eq", e.prim("and", n, e.index(1)), e.index(0))
     grown = b.add(b.mul(n, 3), 1)
-    carries = [Carry(n, e.load(b.x[0], e.index(0)), e.prim("select", even, e.prim("shra", n, e.index(1)), grown), e.var(INT64, "last")),
+    after = e.prim("select", even, e.prim("shra", n, e.index(1)), grown)
+    carries = [Carry(n, e.load(b.x[0], e.index(0)), after, e.var(INT64, "last")),
                Carry(count, e.index(0), b.add(count, 1), e.var(INT64, "steps"))]
     f = b.function(While(carries, [Let(t, e.prim("ne", n, e.index(1)))], t, [Store(b.y[0], count, n)]),
                    Store(b.y[0], e.index(199), carries[1].out))
@@ -241,15 +244,17 @@ def test_if_switch_and_results():
         a, c = (e.load(b.x[1], e.index(k)) for k in (0, 1))
         chosen, sent = e.var(F32, "chosen"), e.var(F32, "sent")
         f = b.function(
-            If(e.prim("gt", w, zero), [Store(b.y[0], zero, a)], [Comment("nothing", "a.py", 3)], [(chosen, e.prim("add", a, c), c)]),
-            Switch(w, [[], [Store(b.y[0], e.index(1), c)], [Store(b.y[0], e.index(1), chosen)]], [(sent, (a, c, chosen))]),
+            If(e.prim("gt", w, zero), [Store(b.y[0], zero, a)], [Comment("nothing", "a.py", 3)],
+               [(chosen, e.prim("add", a, c), c)]),
+            Switch(w, [[], [Store(b.y[0], e.index(1), c)], [Store(b.y[0], e.index(1), chosen)]],
+                   [(sent, (a, c, chosen))]),
             Store(b.y[0], e.index(2), sent), Store(b.y[0], e.index(3), chosen))
         agree(f, [np.array([which]), floats(4)])
 
 
 @pytest.mark.parametrize("n", [5, 16, 100])
 def test_if_in_a_vector_loop(n):
-    """By lane with masked stores and loads (which would be out of range where the condition is false), or as a branch."""
+    """By lane with masked stores and loads (out of range where the condition is false), or as a branch."""
     b = Build([(F32, n), (F32, n // 2), (BOOL, 1)], [(F32, n), (F32, n), (F32, n)])
     i, e = b.index(), b.e
     x, r, q = e.load(b.x[0], i), e.var(F32, "r"), e.var(F32, "q")
@@ -330,8 +335,8 @@ def test_calls():
     b = Build([(F32, 4)], [(F32, 4), (F32, 1)])
     e = b.e
     first = e.load(b.y[0], e.index(1))
-    call = Call("host_scale", [(b.x[0], e.index(1)), (b.y[0], e.index(1)), e.index(3), e.const(2.5, F64), e.const(-3, INTS[0]),
-                               e.const(True, BOOL)], (b.x[0],), (b.y[0],), True)
+    numbers = [e.index(3), e.const(2.5, F64), e.const(-3, INTS[0]), e.const(True, BOOL)]
+    call = Call("host_scale", [(b.x[0], e.index(1)), (b.y[0], e.index(1)), *numbers], (b.x[0],), (b.y[0],), True)
     f = plan(b.function(Store(b.y[0], e.index(1), e.const(9, F32)), Store(b.y[1], e.index(0), first), call,
                         Store(b.y[1], e.index(0), e.prim("add", first, e.load(b.y[1], e.index(0))))))
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_float), ctypes.POINTER(ctypes.c_float),

@@ -5,8 +5,24 @@ import numpy as np
 import pytest
 
 from numjet.cpu.loop_check import LoopIRError, check
-from numjet.cpu.loop_ir import (BOOL, INT64, Buffer, Call, Carry, Check, Copy, Exprs, Fill, For, Function, If, Let, Store,
-                                Switch, While)
+from numjet.cpu.loop_ir import (
+    BOOL,
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Copy,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Store,
+    Switch,
+    While,
+)
 from tests.cpu.loops import BF16, F32, F64
 from tests.cpu.test_loop_show import every_statement
 
@@ -18,7 +34,7 @@ S = e.load(X, ZERO)
 
 
 def total(**changes) -> For:
-    values = dict(var=A, init=F1, next=e.prim("add", A, S), out=B, combine="add", term=S) | changes
+    values = {"var": A, "init": F1, "next": e.prim("add", A, S), "out": B, "combine": "add", "term": S} | changes
     return For(I, ZERO, e.index(8), [], [Carry(**values)], "vector")
 
 

@@ -1,4 +1,4 @@
-"""The interpreter itself, and the meaning of single operations, against values worked out by hand or by another route."""
+"""The interpreter, and the meaning of single operations, against values worked out by hand or by another route."""
 from __future__ import annotations
 
 import math
@@ -27,8 +27,8 @@ TABLE = [
     ("min", (np.float32(1), np.float32(NAN)), NAN), ("max", (np.float32(NAN), np.float32(1)), NAN),
     ("sign", (np.float32(NAN),), NAN), ("sign", (np.float32(-3),), -1.0), ("sign", (I8(-9),), -1),
     ("round_away", (np.float64(-2.5),), -3.0), ("round_away", (np.float64(0.49999999999999994),), 0.0),
-    ("round_even", (np.float64(2.5),), 2.0), ("fma", (np.float32(1 + 2**-12), np.float32(1 + 2**-12), np.float32(-1)),
-                                              2.0**-11 + 2.0**-24), ("fma", (np.float64(INF), np.float64(0), np.float64(1)), NAN),
+    ("round_even", (np.float64(2.5),), 2.0), ("fma", (np.float64(INF), np.float64(0), np.float64(1)), NAN),
+    ("fma", (np.float32(1 + 2**-12), np.float32(1 + 2**-12), np.float32(-1)), 2.0**-11 + 2.0**-24),
 ]
 
 
@@ -43,7 +43,8 @@ def test_operation(op, args, expected):
 @pytest.mark.parametrize("value,dtype,expected", [
     (np.float32(NAN), np.int32, 0), (np.float32(3e9), np.int32, 2**31 - 1), (np.float32(-1.9), np.uint8, 0),
     (np.float64(-INF), np.int64, -2**63), (np.float64(255.9), np.uint8, 255), (np.float64(-128.9), np.int8, -128),
-    (np.float32(2.0**63), np.int64, 2**63 - 1), (np.float64(2.0**64), np.uint64, 2**64 - 1), (np.float32(NAN), bool, True)])
+    (np.float32(2.0**63), np.int64, 2**63 - 1), (np.float64(2.0**64), np.uint64, 2**64 - 1),
+    (np.float32(NAN), bool, True)])
 def test_conversion_saturates(value, dtype, expected):
     with np.errstate(all="ignore"):
         got = meaning.convert(np.asarray(value), np.dtype(dtype))
@@ -76,10 +77,11 @@ def test_mathematical_functions(op):
 
 def test_special_functions_at_the_edges():
     x = np.array([-2.5, -0.7, 0.0, -0.0, -3.0, INF, 1e-9, 40.0])
-    np.testing.assert_allclose(meaning.apply("digamma", x), special.digamma(x), rtol=1e-12)
-    np.testing.assert_allclose(meaning.apply("lgamma", x), special.gammaln(x), rtol=1e-12)
     y = np.array([-1, 1, 0, 1e-12, -0.999999, 2, NAN])
-    np.testing.assert_allclose(meaning.apply("erf_inv", y), special.erfinv(y), rtol=1e-12)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(meaning.apply("digamma", x), special.digamma(x), rtol=1e-12)
+        np.testing.assert_allclose(meaning.apply("lgamma", x), special.gammaln(x), rtol=1e-12)
+        np.testing.assert_allclose(meaning.apply("erf_inv", y), special.erfinv(y), rtol=1e-12)
 
 
 def test_unknown_operation():

@@ -4,8 +4,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numjet.cpu.loop_ir import (BOOL, INT64, Buffer, Call, Carry, Check, Comment, Copy, Exprs, Fill, For, Function, If, Let,
-                                Store, Switch, While)
+from numjet.cpu.loop_ir import (
+    BOOL,
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Comment,
+    Copy,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Store,
+    Switch,
+    While,
+)
 from numjet.cpu.loop_parse import LoopSyntaxError, parse
 from numjet.cpu.loop_show import show, show_expr, show_statement
 from tests.cpu.loops import BF16, F32, F64, INTS, special
@@ -35,7 +52,8 @@ def test_the_text_of_a_reduction():
 def every_statement() -> Function:
     e = Exprs()
     x, y, t = Buffer("x", F32, 8, "input"), Buffer("y", F32, 8, "output"), Buffer("t", F32, 8, "temp")
-    i, n, v, flag, r, s, q = (e.var(d, h) for d, h in zip((INT64, INT64, F32, BOOL, F32, F32, INT64), "invfrsq", strict=True))
+    dtypes = (INT64, INT64, F32, BOOL, F32, F32, INT64)
+    i, n, v, flag, r, s, q = (e.var(dtype, hint) for dtype, hint in zip(dtypes, "invfrsq", strict=True))
     zero = e.index(0)
     body = [
         Comment('quoted "text"', "file.py", 7), Comment("nowhere"), Let(v, e.load(x, zero)),
@@ -44,7 +62,7 @@ def every_statement() -> Function:
               [Store(y, n, v)]),
         If(e.prim("ge", v, v), [Store(y, zero, v)], [], [(r, v, e.prim("neg", v))]),
         Switch(q, [[], [Fill(t, zero, r, e.index(8))]], [(s, (v, r))]), Switch(zero, [[]], []),
-        Copy(y, zero, t, e.index(2), e.index(3)), Check(e.prim("ne", s, r), 5, (n,)), Check(flag, 6),
+        Copy(y, zero, t, e.index(2), e.index(3)), Check(e.prim("ne", s, r), 5, (q,)), Check(e.const(True, BOOL), 6),
         Call("solve", [(x, e.index(1)), e.const(2.5, F64), e.index(-3)], (x,), (y, t), True), Call("none", [])]
     return Function("f", [x], [y], e, body, [t])
 

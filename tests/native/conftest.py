@@ -181,6 +181,45 @@ def from_python():
     return python_executable
 
 
+class Failed(Exception):
+    """What machine code's status becomes in tests."""
+
+    def __init__(self, status: int, info: list[int]) -> None:
+        super().__init__(status, info)
+        self.status, self.info = status, info
+
+
+@pytest.fixture
+def failed() -> type[Failed]:
+    return Failed
+
+
+class Gate:
+    """A computation that ends when the gate opens; its result is 1.0."""
+
+    def __init__(self) -> None:
+        self.flag = np.zeros(1, np.float32)
+        self.array = _native.from_numpy(self.flag, Aval((1,), "float32"), DEVICE)
+        self.result = make_executable("wait", 1, cost_ns=1e9)([self.array])[0]
+
+    def open(self) -> None:
+        self.flag[0] = 1
+
+
+@pytest.fixture
+def gate():
+    """Makes gates; opens them all in the end."""
+    gates: list[Gate] = []
+
+    def make() -> Gate:
+        gates.append(Gate())
+        return gates[-1]
+
+    yield make
+    for made in gates:
+        made.open()
+
+
 @pytest.fixture(autouse=True)
 def clean_slate():
     """Every test starts and ends without hooks, traces and queued work."""

@@ -57,23 +57,29 @@ def exp(c: Calc, x: Expr) -> Expr:
     return c.scaled(p, shifted, c.test("lt", x, 0.0))
 
 
-def exp2_parts(c: Calc, x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr]:
-    """2**(x + tail) = p * 2**n: p and the bits of n + magic. |x| must be below 2**20, the tail tiny."""
-    t = c.add(x, c.magic)
-    r = c.sub(x, c.sub(t, c.magic))
-    if tail is not None:
-        r = c.add(r, tail)
-    if c.single:
-        return c.fma(r, c.poly(EXP2_32, r), 1.0), c.bits(t)
-    z = c.mul(r, r)
-    return c.add(c.fma(r, LN2_64[0], c.mul(z, c.poly(EXP2_64, r))), 1.0), c.bits(t)
-
-
-def exp2(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:
+def exp2(c: Calc, x: Expr) -> Expr:
     low, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
     x = c.at_most(c.at_least(x, low), high)
-    p, shifted = exp2_parts(c, x, tail)
-    return c.scaled(p, shifted, c.test("lt", x, 0.0))
+    t = c.add(x, c.magic)
+    r = c.sub(x, c.sub(t, c.magic))
+    if c.single:
+        p = c.fma(r, c.poly(EXP2_32, r), 1.0)
+    else:
+        p = c.add(c.fma(r, LN2_64[0], c.mul(c.mul(r, r), c.poly(EXP2_64, r))), 1.0)
+    return c.scaled(p, c.bits(t), c.test("lt", x, 0.0))
+
+
+def exp2_double(c: Calc, x: Expr, tail: Expr) -> Expr:
+    """2**(x + tail), float64, for a tiny tail: the leading terms carry their rounding errors along."""
+    x = c.at_most(c.at_least(x, -1076.0), 1025.0)
+    t = c.add(x, c.magic)
+    r = c.sub(x, c.sub(t, c.magic))
+    high, low = LN2_64
+    first = c.mul(r, high)
+    error = c.fma(r, low, c.fma(tail, high, c.fms(r, high, first)))
+    total = c.add(first, 1.0)
+    rest = c.add(c.sub(first, c.sub(total, 1.0)), c.fma(c.mul(r, r), c.poly(EXP2_64, r), error))
+    return c.scaled(c.add(total, rest), c.bits(t), c.test("lt", x, 0.0))
 
 
 def expm1(c: Calc, x: Expr) -> Expr:

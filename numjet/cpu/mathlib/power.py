@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import exp2
+from .exponential import exp2_double
 from .helpers import FLOAT64, Calc, Poly
 from .logarithm import split_float
 
@@ -103,7 +103,7 @@ def _pow64(c: Calc, x: Expr, y: Expr) -> Expr:
     product = c.mul(y, high)
     tail = c.fma(y, low, c.fms(y, high, product))
     inside = c.test("lt", c.abs(product), 1100.0)
-    return exp2(c, c.select(_one(c, a, y), 0.0, product), c.select(inside, tail, 0.0))
+    return exp2_double(c, c.select(_one(c, a, y), 0.0, product), c.select(inside, tail, 0.0))
 
 
 def _log2_double(c: Calc, a: Expr) -> tuple[Expr, Expr]:

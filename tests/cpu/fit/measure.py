@@ -88,12 +88,20 @@ EXACT: dict[str, Callable[..., mp.mpf]] = {
 def reference(op: str, *args: np.ndarray) -> np.ndarray:
     """The function in float64 for float32 operands, in long double or by mpmath for float64 operands."""
     with np.errstate(all="ignore"):
-        if op in SPECIAL and args[0].dtype == np.float32:
-            return SPECIAL[op](*[a.astype(np.float64) for a in args])
         if op in SPECIAL:
-            return np.array([_exact(op, float(x)) for x in args[0]], LONG)
+            return _special(op, args[0])
         wide = np.float64 if args[0].dtype == np.float32 else LONG
         return WIDE[op](*[a.astype(wide) for a in args])
+
+
+def _special(op: str, x: np.ndarray) -> np.ndarray:
+    wide = x.astype(np.float64)
+    value = SPECIAL[op](wide) if x.dtype == np.float32 else np.array([_exact(op, v) for v in wide.tolist()], LONG)
+    if op == "lgamma":
+        return np.where(x == -np.inf, np.inf, value)  # C99; SciPy says -inf
+    if op == "digamma":
+        return np.where(x == 0, np.nan, value)  # zero is a pole like the negative integers, as in JAX
+    return np.where(x == 0, x, value) if op in ("erf", "erf_inv") else value  # the libraries drop the sign of zero
 
 
 def _exact(op: str, x: float) -> np.longdouble:
