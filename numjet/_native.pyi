@@ -1,6 +1,6 @@
 """Types of the native core: trace state, pytrees, arrays, memory, execution, the jit call path, kernels."""
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict, final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ def set_fast_path(on: bool, /) -> bool: ...
 
 # Pytrees.
 
+@final
 class PyTreeDef:
     @property
     def num_leaves(self) -> int: ...
@@ -25,8 +26,8 @@ class PyTreeDef:
     def children(self) -> list[PyTreeDef]: ...
     def child_keys(self) -> list[Any]: ...
     def node_data(self) -> tuple[Any, Any] | None: ...
-    @classmethod
-    def from_node_data_and_children(cls, registry: Any, node_data: Any, children: Iterable[PyTreeDef]) -> PyTreeDef: ...
+    @staticmethod
+    def from_node_data_and_children(registry: Any, node_data: Any, children: Iterable[PyTreeDef]) -> PyTreeDef: ...
     def compose(self, inner: PyTreeDef, /) -> PyTreeDef: ...
     def flatten_up_to(self, tree: Any, caller: Any = None, index: int = 0) -> list[Any]: ...
     def prefix_counts(self, full: PyTreeDef, /) -> list[int]: ...
@@ -60,6 +61,7 @@ def pytree_set_key_types(sequence: type, dict: type, attribute: type, flat: type
 
 # Arrays. An aval is any interned object with attributes shape (tuple), dtype (numpy.dtype), weak_type (bool).
 
+@final
 class Array:
     """An immutable array of one device. Made by the functions below and by executables."""
 
@@ -96,6 +98,8 @@ class Array:
     def unsafe_buffer_pointer(self) -> int: ...
     def on_device_size_in_bytes(self) -> int: ...
     def devices(self) -> set[Any]: ...
+    # Methods that the layers above set on the type.
+    def __getattr__(self, name: str, /) -> Any: ...
     def item(self, *args: Any) -> Any: ...
     def tolist(self) -> Any: ...
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
@@ -196,6 +200,7 @@ def set_pool_limit(nbytes: int, /) -> int: ...
 
 # Execution.
 
+@final
 class Executable:
     """Machine code `int64_t fn(char** ins, char** outs, char* scratch, int64_t* info)` that takes and gives Arrays.
 
@@ -204,8 +209,8 @@ class Executable:
     else holds its memory. Programs that call back into Python must state cost_ns > 5000: only then is the GIL free.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         address: int,
         in_avals: tuple[Any, ...],
         out_avals: tuple[Any, ...],
@@ -216,7 +221,7 @@ class Executable:
         keepalive: Any,
         device: Any,
         name: str,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def in_avals(self) -> tuple[Any, ...]: ...
     @property
@@ -251,6 +256,7 @@ def close_queue() -> None: ...
 
 # The jit call path.
 
+@final
 class Entry:
     """How a jit cache hit runs a program and builds its result.
 
@@ -260,8 +266,8 @@ class Entry:
     one leaf. The executable is None when nothing has to be computed; device is then that of converted leaves.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         executable: Executable | None,
         kept: tuple[int, ...],
         donated: tuple[bool, ...],
@@ -269,12 +275,13 @@ class Entry:
         out_treedef: PyTreeDef | None,
         out_plan: tuple[tuple[str, Any], ...],
         device: Any = None,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def executable(self) -> Executable | None: ...
     @property
     def out_treedef(self) -> PyTreeDef | None: ...
 
+@final
 class JitFunction:
     """Answers calls from a native cache; on a miss asks slow_path(args, kwargs) -> (result, Entry or None).
 
@@ -285,13 +292,13 @@ class JitFunction:
     __name__: str
     __qualname__: str
     __wrapped__: Any
-    def __init__(
-        self,
+    def __new__(
+        cls,
         slow_path: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Entry | None]],
         static_argnums: tuple[int, ...],
         static_argnames: tuple[str, ...],
         name: str,
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
     def __getattr__(self, name: str, /) -> Any: ...

@@ -40,7 +40,7 @@ def call_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: Clo
     return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
 
 
-def call_transpose(op: Op, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr,
+def call_transpose(op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr,
                    params: dict[str, Any]) -> list[Any]:
     """The transpose rule of an operation that calls a program once."""
     linear = tuple(isinstance(a, Undefined) for a in args)

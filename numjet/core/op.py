@@ -124,6 +124,7 @@ class Op:
     cpu: Any = _UNFILLED
     hlo: Any = _UNFILLED
     samples: Any = _UNFILLED
+    nargs: int = 1                     # operands that samples make when a case names one shape for all
     multiple: bool = False
     elementwise: bool = False          # cpu is a rule on scalars: cpu(b, *scalars, **params)
     compiled: bool = False             # evaluated by compiling it (loops, calls), not by its eager slot

@@ -80,8 +80,8 @@ def _errors(function: Function) -> Callable[[int, list[int]], Exception]:
 
 
 def _symbol(name: str) -> str:
-    """A name for machine code made from a user's function name."""
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "main"
+    """A name for machine code made from a user's function name; no C function is called so."""
+    return "nj." + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
 
 
 class _Dump:

@@ -3,15 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from .emit_convert import bitcast, convert
-from .emit_memory import MemoryEmitter
 from .emit_ops import RULES
 from .emit_scope import NO_READS, Code, Scope, Value
+from .emit_stride import StrideEmitter
 from .emit_types import kind, literal, scalar_type, value_type, wide
 from .loop_ir import INT64, Expr
 
+INT32 = np.dtype(np.int32)
 
-class ExprEmitter(MemoryEmitter):
+
+class ExprEmitter(StrideEmitter):
     """Writes expressions."""
 
     def value(self, expr: Expr) -> Value:
@@ -37,17 +41,27 @@ class ExprEmitter(MemoryEmitter):
     def _operands(self, expr: Expr) -> tuple[Expr, ...] | list[Expr]:
         """What has to be known before `expr` is emitted."""
         if expr.op == "load" or (expr.op == "convert" and self._counts_lanes(expr)):
-            lane = self.lane.var if self.lane else None
-            return [term for term, _ in self.sums.split(expr.args[0]).terms if term is not lane]
+            return self._terms(expr.args[0])
         if expr.op == "select_rare":
             return (expr.args[0], expr.args[2])
+        if expr.op in _NARROWED and self._narrows(expr):
+            return [part for a in expr.args for part in (self._terms(a) if self._moves(a) else (a,))]
         return expr.args
+
+    def _terms(self, index: Expr) -> list[Expr]:
+        """The terms of an index other than the lane variable."""
+        lane = self.lane.var if self.lane else None
+        return [term for term, _ in self.sums.split(index).terms if term is not lane]
+
+    def _moves(self, index: Expr) -> bool:
+        """Has this sum the lane variable as a term?"""
+        return self.lane is not None and any(term is self.lane.var for term, _ in self.sums.split(index).terms)
 
     def _counts_lanes(self, expr: Expr) -> bool:
         """Is this the conversion of an index that grows with the lane? Then it need not be computed in int64."""
         if self.lane is None or expr.args[0].dtype != INT64 or expr.dtype.itemsize > 4 or kind(expr.dtype) not in "iu":
             return False
-        return any(term is self.lane.var for term, _ in self.sums.split(expr.args[0]).terms)
+        return self._moves(expr.args[0])
 
     # --- leaves ---
 
@@ -90,6 +104,8 @@ class ExprEmitter(MemoryEmitter):
         return values, lanes, depth, reads
 
     def _operation(self, expr: Expr) -> Value:
+        if expr.op in _NARROWED and self._narrows(expr):
+            return self._narrow_operation(expr)
         values, lanes, depth, reads = self.arguments(expr.args)
         home = self.place(depth)
         first = expr.args[0].dtype
@@ -111,10 +127,53 @@ class ExprEmitter(MemoryEmitter):
     def _convert(self, expr: Expr) -> Value:
         if self._counts_lanes(expr):
             return self._convert_count(expr)
+        if self._narrows(expr):
+            return self._narrow_operation(expr)
         (value,), lanes, depth, reads = self.arguments(expr.args)
         home = self.place(depth)
         text = convert(self, value.text, expr.args[0].dtype, expr.dtype, lanes, self.target.half)
         return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _narrows(self, expr: Expr) -> bool:
+        """Is this about positions that fit into 32 bits? Vectors of int64 are slow to compare, divide and convert."""
+        if self.lane is None or not expr.args or expr.args[0].dtype != INT64:
+            return False
+        if expr.op == "convert" and kind(expr.dtype) != "f":
+            return False
+        return all(self.ranges.within(a, -2**31, 2**31 - 1) for a in expr.args)
+
+    def _narrow_operation(self, expr: Expr) -> Value:
+        """The operation in int32, which gives the same."""
+        values = [self._as_int32(a) for a in expr.args]
+        lanes, depth = max(v.lanes for v in values), max(v.depth for v in values)
+        reads = NO_READS.union(*(v.reads for v in values))
+        home = self.place(depth)
+        texts = [v.text if v.lanes == lanes else self.splat(v, "i32", lanes) for v in values]
+        if expr.op == "convert":
+            text = convert(self, texts[0], INT32, expr.dtype, lanes, self.target.half)
+        else:
+            text = RULES[expr.op, "i"](self, INT32, lanes, *texts)
+            if expr.dtype == INT64:
+                text = self.put(f"sext {wide('i32', lanes)} {text} to {wide('i64', lanes)}")
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def _as_int32(self, index: Expr) -> Value:
+        """An index as int32."""
+        key = ("narrow", index.id)
+        found = self.known.get(key)
+        if found is not None:
+            return found
+        step = self.stride(index) if self._moves(index) else None
+        first = self.value(index) if step is None else self.first_of(index)
+        home = self.place(first.depth)
+        lanes = first.lanes
+        text = first.text
+        if not first.literal:
+            text = self.put(f"trunc {wide('i64', lanes)} {text} to {wide('i32', lanes)}")
+        if step is not None:
+            text = self.count(Value(text, 1, first.depth, literal=first.literal), step, "i32")
+            lanes = self.lane.lanes
+        return self.memory.define(key, Value(text, lanes, home.depth, first.reads, first.literal and lanes == 1), home)
 
     def _convert_count(self, expr: Expr) -> Value:
         """An index modulo 2^32 or less: cut to size as a scalar, then counted up in vectors of the narrow type."""
@@ -242,6 +301,9 @@ def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
               f"  ret {ty} %result", "}"]
     return "\n".join(lines)
 
+
+# Operations on int64 that are done in int32 where the operands fit.
+_NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "convert"))
 
 _EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
     "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,

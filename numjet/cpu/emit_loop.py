@@ -24,6 +24,7 @@ class LoopEmitter(ExprEmitter):
         trips = static_trips(stmt)
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         inits = [self.value(c.init) for c in stmt.carries]
+        self.ranges.bind(stmt.var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1] - 1)
         plan = choose_lanes(stmt, self.target, self.sums) if self.lane is None else None
         if plan is not None:
             results = self._vector(stmt, plan, start, stop, inits)

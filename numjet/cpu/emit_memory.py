@@ -128,15 +128,22 @@ class MemoryEmitter(State):
         elif step == 1 or step == -1:
             value = self._load_run(buffer, index, step)
         else:
-            value = self._gather(buffer, index)
+            strided = None if step is None else self.load_strided(buffer, index, step)
+            value = strided or self._gather(buffer, index)
         return self.memory.define(expr.id, value, self.out)
+
+    def load_strided(self, buffer: Buffer, index: Expr, step: int) -> Value | None:
+        """The elements at index, index + step, ...; None where a gather is needed."""
+        raise NotImplementedError
 
     def _home(self, depth: int, buffer: Buffer, index: Expr) -> Scope:
         """How far out a load may move: not out of a loop that writes the buffer, and not to where it might not
-        have been executed, unless its index is a constant in range."""
-        total = self.sums.split(index)
-        safe = not total.terms and 0 <= total.constant < buffer.size
+        have been executed, unless its index is known to be in range."""
         scope = self.scope
+        if scope.depth <= depth:
+            self.out = scope
+            return scope
+        safe = self.ranges.within(index, 0, buffer.size - 1)
         while scope.depth > depth and buffer not in scope.written and (scope.certain or safe):
             assert scope.parent is not None
             scope = scope.parent

@@ -7,6 +7,7 @@ from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
 from .emit_types import scalar_type, splat_literal, value_type, wide
 from .loop_ir import Buffer, Expr, Function, Stmt, written
+from .ranges import Ranges
 from .target import Target
 
 
@@ -27,6 +28,7 @@ class State:
         self.memory = Memory()
         self.known = self.memory.known
         self.sums = Sums()
+        self.ranges = Ranges()
         self.mutable = written(function.body)
         self.scope = Scope(None, "branch", Code("entry"), self.mutable, True)
         self.out = self.scope

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from .emit_loop import LoopEmitter
 from .emit_scope import Code, Value
+from .emit_stride import LARGEST_GROUP
 from .emit_types import kind, memory_type, value_type, wide
 from .loop_ir import BOOL, Buffer, Call, Check, Comment, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While
 
@@ -20,12 +21,17 @@ class StmtEmitter(LoopEmitter):
 
     def block(self, stmts: list[Stmt]) -> None:
         """Writes the statements of a block."""
-        for stmt in stmts:
-            _STATEMENTS[type(stmt)](self, stmt)
+        done = 0
+        while done < len(stmts):
+            together = self.store_group(stmts[done:done + LARGEST_GROUP])
+            if not together:
+                _STATEMENTS[type(stmts[done])](self, stmts[done])
+            done += together or 1
 
     def _let(self, stmt: Let) -> None:
         value = self.value(stmt.value)
         self.sums.define(stmt.var, stmt.value)
+        self.ranges.bind(stmt.var, *self.ranges.of(stmt.value))
         bound = Value(value.text, value.lanes, value.depth, literal=value.literal)
         self.memory.define(stmt.var.id, bound, self.scope)
 

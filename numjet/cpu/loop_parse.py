@@ -30,8 +30,8 @@ from .loop_ir import (
 )
 from .loop_show import usual_dtype
 
-_TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.])"""
-                    r"""|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
+_TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
+                    r"""(?![\w.])|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
 _DTYPES = {name: np.dtype(name) for name in ("bool", "float16", "float32", "float64")}
 _DTYPES |= {name: np.dtype(name) for bits in (8, 16, 32, 64) for name in (f"int{bits}", f"uint{bits}")}
 _DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)

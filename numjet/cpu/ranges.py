@@ -1,4 +1,4 @@
-"""Intervals that integer expressions stay in, from the bounds of loops: what makes narrower arithmetic and early loads safe."""
+"""Intervals that integers stay in, from the bounds of loops: they make narrower arithmetic and early loads safe."""
 from __future__ import annotations
 
 import numpy as np

@@ -224,6 +224,9 @@ from numjet.lax.cumulative import cumprod_p as cumprod_p
 from numjet.lax.cumulative import cumsum as cumsum
 from numjet.lax.cumulative import cumsum_p as cumsum_p
 
+# recurrence.py
+from numjet.lax.recurrence import linear_recurrence_p as linear_recurrence_p
+
 # precision.py
 from numjet.lax.precision import DotAlgorithm as DotAlgorithm
 from numjet.lax.precision import DotAlgorithmPreset as DotAlgorithmPreset
@@ -278,3 +281,33 @@ from numjet.lax.scatter import scatter_mul_p as scatter_mul_p
 from numjet.lax.scatter import scatter_p as scatter_p
 from numjet.lax.scatter import scatter_sub as scatter_sub
 from numjet.lax.scatter import scatter_sub_p as scatter_sub_p
+
+# special.py
+from numjet.lax.special import bessel_i0e as bessel_i0e
+from numjet.lax.special import bessel_i0e_p as bessel_i0e_p
+from numjet.lax.special import bessel_i1e as bessel_i1e
+from numjet.lax.special import bessel_i1e_p as bessel_i1e_p
+from numjet.lax.special import betainc as betainc
+from numjet.lax.special import digamma as digamma
+from numjet.lax.special import digamma_p as digamma_p
+from numjet.lax.special import erf as erf
+from numjet.lax.special import erf_inv as erf_inv
+from numjet.lax.special import erf_inv_p as erf_inv_p
+from numjet.lax.special import erf_p as erf_p
+from numjet.lax.special import erfc as erfc
+from numjet.lax.special import erfc_p as erfc_p
+from numjet.lax.special import igamma as igamma
+from numjet.lax.special import igamma_grad_a as igamma_grad_a
+from numjet.lax.special import igamma_grad_a_p as igamma_grad_a_p
+from numjet.lax.special import igamma_p as igamma_p
+from numjet.lax.special import igammac as igammac
+from numjet.lax.special import igammac_p as igammac_p
+from numjet.lax.special import lgamma as lgamma
+from numjet.lax.special import lgamma_p as lgamma_p
+from numjet.lax.special import polygamma as polygamma
+from numjet.lax.special import polygamma_p as polygamma_p
+from numjet.lax.special import random_gamma_grad as random_gamma_grad
+from numjet.lax.special import random_gamma_grad_p as random_gamma_grad_p
+from numjet.lax.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
+from numjet.lax.special import zeta as zeta
+from numjet.lax.special import zeta_p as zeta_p

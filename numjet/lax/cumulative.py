@@ -1,7 +1,8 @@
 """Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp.
 
-All are inclusive and keep the shape. cumsum is linear; the derivatives of the others come from an associative scan
-(Blelloch, "Prefix sums and their applications", 1990) of pairs (value, tangent), which knows no special cases.
+All are inclusive and keep the shape. cumsum is linear. The derivatives of cumprod and cumlogsumexp are linear
+recurrences; those of cummax and cummin, in which ties share, come from an associative scan (Blelloch, "Prefix sums and their
+applications", 1990) of pairs (value, tangent).
 """
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import insert, shift
-from numjet.lax.join import choose
 from numjet.lax.operands import scalar, where
+from numjet.lax.recurrence import before, linear_recurrence_p, serial_scan
 from numjet.lax.reduce import accumulator, complex_better
 from numjet.lax.shape import NO_XLA
 from numjet.lax.templates import call, kind_of
@@ -128,18 +129,8 @@ def _prefix_cpu(kind: str, combine_complex: Callable[..., Any] | None = None) ->
 
 
 def _serial_prefix(b: Any, x: Any, axis: int, reverse: bool, combine: Callable[[Any, Any], Any]) -> Any:
-    """A scan that stores element after element, for functions that b.prefix does not know."""
-    n = x.shape[axis]
-    out = b.empty(x.shape, x.dtype)
-
-    def body(*index: Any) -> None:
-        step, others = index[axis], (*index[:axis], *index[axis + 1:])
-        place, previous = (n - 1 - step, n - step) if reverse else (step, step - 1)
-        value = b.read(x, *insert(others, axis, place))
-        new = choose(b, step < 1, lambda: value, lambda: combine(b.read(out, *insert(others, axis, previous)), value))
-        b.store(out, insert(others, axis, place), new)
-    b.loop(x.shape, body, ordered=True)
-    return out
+    return serial_scan(b, x.shape, x.dtype, axis, reverse, lambda place: b.read(x, *place),
+                       lambda previous, place: combine(previous, b.read(x, *place)))
 
 
 # -------------------------------------------------------------------------------------------- sum, product
@@ -148,9 +139,12 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-def _multiply_pairs(left: Values, right: Values) -> list[Any]:
-    (a, da), (b, db) = left, right
-    return [call("mul", a, b), call("add_any", call("mul", da, b), call("mul", a, db))]
+def _cumprod_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """y'[k] = x[k] y'[k-1] + y[k-1] x'[k]: no division, so zeros are no special case, in derivatives of any order."""
+    x, t = primals[0], tangents[0]
+    out = cumprod_p.bind(x, axis=axis, reverse=reverse)
+    terms = call("mul", before(out, axis, reverse, 1), t)
+    return out, linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
 
 
 _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64")
@@ -159,7 +153,7 @@ _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32")
 cumsum_p = _record("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=x.dtype), LINEAR, _prefix_cpu("add"),
                    dtype_names=_NUMBERS, transpose=_cumsum_transpose)
 cumprod_p = _record("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
-                    _scanned("cumprod", _multiply_pairs), _prefix_cpu("mul"), dtype_names=_NUMBERS)
+                    _cumprod_jvp, _prefix_cpu("mul"), dtype_names=_NUMBERS)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -275,21 +269,14 @@ def _logaddexp_pair(b: Any, x: Any, y: Any) -> Any:
 
 
 def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
-    """The tangent follows y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) x'[k]: a scan of affine maps.
+    """The tangent follows y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) x'[k], a linear recurrence.
 
     Its weights are at most 1, and y is differentiated through this rule again, so every order is right.
     """
     x, t = primals[0], tangents[0]
     out = call("cumlogsumexp", x, axis=axis, reverse=reverse)
-    shape = aval_of(x).shape
-    if not aval_of(x).size:
-        return out, Zero(aval_of(out))
-    y = _flip(out, axis, reverse)
-    low = scalar(-np.inf, aval_of(x).dtype)
-    config = tuple((1, -1, 0) if i == axis else (0, 0, 0) for i in range(len(shape)))
-    previous = call("pad", y, low, padding_config=config)
-    decay, gain = _weight(previous, y), call("mul", _weight(_flip(x, axis, reverse), y), _flip(t, axis, reverse))
-    return out, _flip(associative_scan(_compose_affine, [decay, gain], axis)[1], axis, reverse)
+    decay = _weight(before(out, axis, reverse, -np.inf), out)
+    return out, linear_recurrence_p.bind(decay, call("mul", _weight(x, out), t), axis=axis, reverse=reverse)
 
 
 def _weight(a: Any, total: Any) -> Any:
@@ -299,11 +286,6 @@ def _weight(a: Any, total: Any) -> Any:
     nothing = call("eq", part, _full(scalar(-np.inf, aval_of(part).dtype), part))
     delta = where(nothing, 0, call("sub", a, total))
     return where(nothing, 0, call("exp", delta))
-
-
-def _compose_affine(left: Values, right: Values) -> list[Any]:
-    (a, p), (b, q) = left, right
-    return [call("mul", a, b), call("add_any", call("mul", b, p), q)]
 
 
 cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
 from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
@@ -123,18 +124,19 @@ def reduce_sum(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
 
 
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Ints) -> tuple[Any, Any]:
-    """Multiplies pairs (value, tangent) in a tree, so that zeros are no special case, for derivatives of any order."""
-    x, t = primals[0], tangents[0]
-    out = reduce_prod_p.bind(x, axes=axes)
-    if not all(aval_of(x).shape[a] for a in axes):
-        return out, Zero(aval_of(out))
-    pair = tree_reduce(_multiply_pairs, [move_front(v, axes) for v in (x, t)])
-    return out, pair[1]
+    """Each tangent times the product of all elements before and of all after: zeros are no special case, as they would
+    be with division, in derivatives of any order."""
+    out = reduce_prod_p.bind(primals[0], axes=axes)
+    x, t = (move_front(v, axes) for v in (primals[0], tangents[0]))
+    terms = call("mul", call("mul", t, _product_of_others(x, False)), _product_of_others(x, True))
+    return out, reduce_sum_p.bind(terms, axes=(0,))
 
 
-def _multiply_pairs(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-    (a, da), (b, db) = left, right
-    return [call("mul", a, b), call("add_any", call("mul", da, b), call("mul", a, db))]
+def _product_of_others(x: Any, after: bool) -> Any:
+    """Along axis 0: the product of all elements before each one, or of all after it."""
+    one = Literal(np.ones((), aval_of(x).dtype)[()], ShapedArray((), aval_of(x).dtype))
+    config = ((-1, 1, 0) if after else (1, -1, 0), *((0, 0, 0),) * (aval_of(x).ndim - 1))
+    return call("cumprod", call("pad", x, one, padding_config=config), axis=0, reverse=after)
 
 
 def move_front(x: Any, axes: Ints) -> Any:

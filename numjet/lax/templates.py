@@ -67,7 +67,7 @@ def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any,
     """
     abstract = _elementwise_abstract(name, accepts, result, same_dtype)
     rules = jvp if not callable(jvp) else (jvp,)
-    op = Op(name=name, params=params, abstract=abstract, eager=eager, elementwise=True,
+    op = Op(name=name, params=params, abstract=abstract, eager=eager, elementwise=True, nargs=nargs,
             jvp=PerArg(*rules) if isinstance(rules, tuple) else rules,
             transpose=_unbroadcasting(transpose) if callable(transpose) else transpose or _not_linear(name),
             batch=_UNSET, cpu=cpu, hlo=hlo, samples=samples, linear_in=linear_in,

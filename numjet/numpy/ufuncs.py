@@ -13,12 +13,12 @@ import numpy as np
 
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, bitwise, compare, convert
+from numjet.lax import arithmetic, bitwise, compare, convert, create, transcendental
 from numjet.lax.arithmetic import (
     abs_p, add_p, ceil_p, div_p, floor_p, mul_p, neg_p, rem_p, round_p, sign_p, sub_p,
 )
 from numjet.numpy.promote import (
-    as_dtype, check_out, literal, operand, operand_inexact, operands, operands_inexact, to_array,
+    as_dtype, check_out, literal, operand, operand_inexact, operands, operands_inexact,
 )
 from numjet.numpy.where import choose_by
 
@@ -214,7 +214,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     """x1 ** x2, elementwise.
 
     A Python integer x2 means repeated multiplication, exact in its derivatives at 0; TypeError when it is negative and x1
-    holds integers. Integer arrays to the power of integer arrays: negative exponents give 0, 1 or -1 as rounding to zero.
+    holds integers. Integer arrays to the power of integer arrays wrap; negative exponents there give meaningless numbers.
 
     >>> power(2.0, 3)
     Array(8., dtype=float32, weak_type=True)
@@ -238,23 +238,16 @@ def _integer_power(x: Any, n: int) -> Any:
 
 
 def _whole_power(x: Any, y: Any) -> Any:
-    """Squaring, one bit of the exponent at a time; as many bits as matter in the width of the numbers."""
-    dtype = x.aval.dtype
-    zero, one = literal(0, dtype), literal(1, dtype)
-    negative = compare.lt_p.bind(y, zero) if dtype not in _UNSIGNED else None
-    exponent = y
-    out: Any = one
-    for _ in range(builtins.max(2, dtypes.itemsize_bits(dtype).bit_length())):
-        odd = compare.ne(bitwise.and_p.bind(exponent, one), zero)
+    """Squaring, for each of the exponent's lowest 6 bits; more would leave the range of every dtype, except for base 0."""
+    zero, one = literal(0, x.aval.dtype), literal(1, x.aval.dtype)
+    vanishes = bitwise.and_p.bind(compare.eq_p.bind(x, zero), compare.ne_p.bind(y, zero))
+    out = choose_by("power", vanishes, zero, one)
+    for bit in range(6):
+        odd = compare.ne_p.bind(bitwise.and_p.bind(y, one), zero)
         out = choose_by("power", odd, mul_p.bind(out, x), out)
-        x_next = mul_p.bind(x, x)
-        exponent = bitwise.shift_right_logical_p.bind(exponent, one)
-        base, x = x, x_next
-    return out if negative is None else _below_zero(negative, base, y, out, dtype)
-
-
-def _below_zero(negative: Any, base: Any, y: Any, out: Any, dtype: np.dtype) -> Any:
-    raise NotImplementedError
+        if bit < 5:
+            x, y = mul_p.bind(x, x), bitwise.shift_right_logical_p.bind(y, one)
+    return out
 
 
 def pow(x1: Any, x2: Any, /) -> Any:
@@ -503,14 +496,7 @@ def imag(val: Any, /) -> Any:
     Array(2., dtype=float32, weak_type=True)
     """
     val = operand("imag", val)
-    if val.aval.dtype in _COMPLEX:
-        return convert.imag_p.bind(val)
-    return to_array(arithmetic.mul(val, 0)) if val.aval.dtype == _BOOL else _zeros_like(val)
-
-
-def _zeros_like(x: Any) -> Any:
-    from numjet.lax import create
-    return create.full_like(x, 0)
+    return convert.imag_p.bind(val) if val.aval.dtype in _COMPLEX else create.full_like(val, 0)
 
 
 def angle(z: Any, deg: bool = False) -> Any:
@@ -519,4 +505,10 @@ def angle(z: Any, deg: bool = False) -> Any:
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
-    raise NotImplementedError
+    z = operand_inexact("angle", z)
+    if z.aval.dtype in _COMPLEX:
+        re, im = convert.real_p.bind(z), convert.imag_p.bind(z)
+    else:
+        re, im = z, literal(0.0, z.aval.dtype)
+    found = transcendental.atan2_p.bind(im, re)
+    return mul_p.bind(found, literal(180.0 / np.pi, found.aval.dtype)) if deg else found

@@ -76,9 +76,10 @@ def exp2_double(c: Calc, x: Expr, tail: Expr) -> Expr:
     r = c.sub(x, c.sub(t, c.magic))
     high, low = LN2_64
     first = c.mul(r, high)
-    error = c.fma(r, low, c.fma(tail, high, c.fms(r, high, first)))
-    total = c.add(first, 1.0)
-    rest = c.add(c.sub(first, c.sub(total, 1.0)), c.fma(c.mul(r, r), c.poly(EXP2_64, r), error))
+    total, body = c.add(first, 1.0), c.mul(c.mul(r, r), c.poly(EXP2_64, r))
+    error = c.fma(r, low, c.fms(r, high, first))
+    error = c.fma(c.mul(tail, high), c.add(total, body), error)
+    rest = c.add(c.sub(first, c.sub(total, 1.0)), c.add(body, error))
     return c.scaled(c.add(total, rest), c.bits(t), c.test("lt", x, 0.0))
 
 

@@ -1,0 +1,115 @@
+"""What custom_jvp and custom_vjp share: how a call is taken apart, and symbolic zeros."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Zero
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import dtypes, errors, tree
+from numjet.lax.tangent import zeros_like_aval
+
+
+class SymbolicZero:
+    """Given to rules defined with symbolic_zeros=True in place of a tangent or cotangent that is zero."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+def is_symbolic_zero(x: Any) -> bool:
+    return type(x) is SymbolicZero
+
+
+def for_rule(t: Any, symbolic: bool) -> Any:
+    """A tangent or cotangent as the user's rule gets it."""
+    if type(t) is not Zero:
+        return t
+    return SymbolicZero(t.aval) if symbolic else zeros_like_aval(t.aval)
+
+
+def from_rule(t: Any) -> Any:
+    """A tangent or cotangent that the user's rule returned; float0 arrays are symbolic zeros, too."""
+    if type(t) is SymbolicZero:
+        return Zero(t.aval)
+    aval = aval_of(t) if getattr(t, "dtype", None) != dtypes.float0 else ShapedArray(t.shape, dtypes.float0)
+    return Zero(aval) if aval.dtype == dtypes.float0 else t
+
+
+def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of a call by position, with the defaults of those that were left out.
+
+    Raises TypeError for keyword-only parameters, which rules could not name.
+    """
+    try:
+        signature = inspect.signature(fun)
+    except (ValueError, TypeError):
+        if kwargs:
+            raise TypeError(f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}") from None
+        return tuple(args)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
+    return bound.args
+
+
+def nondiff_positions(fun: Callable[..., Any], argnums: Any, argnames: Any) -> tuple[int, ...]:
+    """The positions of the arguments that are not differentiated, given by position and by name."""
+    found = [argnums] if isinstance(argnums, int) else list(argnums)
+    names = [argnames] if isinstance(argnames, str) else list(argnames)
+    if names:
+        parameters = list(inspect.signature(fun).parameters)
+        unknown = [n for n in names if n not in parameters]
+        if unknown:
+            raise ValueError(f"nondiff_argnames {unknown} are no parameters of {fun}: those are {parameters}")
+        found += [parameters.index(n) for n in names]
+    return tuple(sorted(set(found)))
+
+
+def split_nondiff(kind: str, args: Sequence[Any], argnums: Sequence[int]) -> tuple[list[Any], list[Any], list[int]]:
+    """(arguments that are not differentiated, those that are, positions of the latter)."""
+    positions = sorted({n + len(args) if n < 0 else n for n in argnums})
+    if any(not 0 <= n < len(args) for n in positions):
+        raise ValueError(f"nondiff_argnums {tuple(argnums)} do not fit a call with {len(args)} positional arguments")
+    fixed = [args[n] for n in positions]
+    if kind == "custom_vjp" and any(isinstance(x, Tracer) for x in tree.tree_leaves(fixed)):
+        raise errors.UnexpectedTracerError(
+            "A traced value was passed to a custom_vjp function in a position that nondiff_argnums declares as not "
+            "differentiable. Those are for values that cannot be traced, such as functions. Pass arrays as ordinary "
+            "arguments, and return None for them from the bwd rule.")
+    return fixed, [a for i, a in enumerate(args) if i not in positions], [i for i in range(len(args)) if i not in positions]
+
+
+def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int]) -> Callable[..., Any]:
+    """fun as a function of its free arguments."""
+    if not fixed:
+        return fun
+    count = len(fixed) + len(free)
+    rest = [i for i in range(count) if i not in free]
+
+    def partial(*args: Any) -> Any:
+        whole: list[Any] = [None] * count
+        for i, a in [*zip(free, args, strict=True), *zip(rest, fixed, strict=True)]:
+            whole[i] = a
+        return fun(*whole)
+    return partial
+
+
+def closed_over_error(kind: str, name: str) -> Exception:
+    """For derivatives with respect to values that a function with a rule closes over."""
+    return errors.UnexpectedTracerError(
+        f"Detected differentiation of the {kind} function {name} with respect to a value that it closes over. Its rule only "
+        "says how to differentiate with respect to its arguments. Pass the value as an argument, and extend the rule.")
