@@ -242,13 +242,13 @@ class custom_jvp:
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
         args = positional(self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
-        flat_fun = _FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
+        flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
         rule = _FlatRule(self, fixed, flat_fun)
         outs = apply_custom_jvp(JVPCall(flat_fun, rule, name, self.symbolic_zeros), tree.tree_leaves(tuple(free)))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
 
 
-class _FlatFunction:
+class FlatFunction:
     """A function of flat arguments with flat results, which remembers the structure of its result."""
 
     __slots__ = ("fun", "in_tree", "out_tree")
@@ -266,7 +266,7 @@ class _FlatRule:
 
     __slots__ = ("owner", "fixed", "flat", "rule", "symbolic")
 
-    def __init__(self, owner: custom_jvp, fixed: Sequence[Any], flat: _FlatFunction):
+    def __init__(self, owner: custom_jvp, fixed: Sequence[Any], flat: FlatFunction):
         self.owner, self.fixed, self.flat = owner, fixed, flat
         self.rule, self.symbolic = owner.jvp, owner.symbolic_zeros
 

@@ -221,6 +221,13 @@ def _clamp_jvp_x(t: Any, out: Any, low: Any, x: Any, high: Any) -> Any:
     return _masked(t, apply("and", gt_p.bind(x, low), lt_p.bind(x, high)))
 
 
+def _clamp_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    """Limits that do not cross."""
+    shapes = shapes if isinstance(shapes, list) else [shapes] * 3
+    ranges = ((0, 0.9), (0, 3), (1, 3)) if kind_of(np.dtype(dtype)) in "bu" else ((-2, -0.5), (-2, 2), (0.5, 2))
+    return [np.asarray(rng.uniform(*r, s)).astype(dtype) for r, s in zip(ranges, shapes, strict=True)]
+
+
 clamp_p = elementwise(
     "clamp", nargs=3, accepts="biuf",
     eager=lambda low, x, high: np.asarray(np.minimum(np.maximum(x, low), high)).astype(x.dtype, copy=False),
@@ -228,7 +235,7 @@ clamp_p = elementwise(
          lambda t, out, low, x, high: _masked(t, lt_p.bind(high, x))),
     cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp",
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (3,), ()], [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
-                    dtypes=(*FLOATS, "int32", "uint8", "bool"), ulps=0))
+                    dtypes=(*FLOATS, "int32", "uint8", "bool"), ulps=0, make=_clamp_operands))
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:

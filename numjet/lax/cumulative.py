@@ -1,8 +1,8 @@
 """Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp.
 
 All are inclusive and keep the shape. cumsum is linear. The derivatives of cumprod and cumlogsumexp are linear
-recurrences; those of cummax and cummin, in which ties share, come from an associative scan (Blelloch, "Prefix sums and their
-applications", 1990) of pairs (value, tangent).
+recurrences; those of cummax and cummin, in which ties share, come from an associative scan (Blelloch, "Prefix sums and
+their applications", 1990) of pairs (value, tangent).
 """
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ _MATH = {
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "hypot": np.hypot, "cbrt": np.cbrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)),
-    "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, **_COMPARE,
+    "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, "shl": np.left_shift, "shra": np.right_shift,
+    "shrl": np.right_shift, **_COMPARE,
     "round_away": lambda x: np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1, x), 0),
 }
 _SCIPY = {"erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi"}

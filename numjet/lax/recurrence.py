@@ -91,7 +91,7 @@ def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bo
     return out
 
 
-linear_recurrence_p = Op(
+linear_recurrence_p: Op = Op(
     name="linear_recurrence", params=("axis", "reverse"),
     abstract=_abstract, eager=_eager,
     jvp=PerArg(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numjet import lax
-from tests.lax.lax_gradients import by_loop, grad, jvp, vmap
+from tests.lax.lax_gradients import by_loop, grad, jvp, vjp, vmap
 
 X = np.array([[3, -1, 2, 5], [0, 7, -4, 5], [2, 2, 2, -9]], np.float32)
 NAN, INF = np.nan, np.inf
@@ -92,3 +92,28 @@ def test_batches(name, dim):
 def test_errors(fun, error, message):
     with pytest.raises(error, match=message):
         fun()
+
+
+# ------------------------------------------------------------------------------------------------ recurrences
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_linear_recurrence_and_its_derivatives(reverse, x64):
+    rng = np.random.default_rng(0)
+    a, b, ta, tb, ct = rng.standard_normal((5, 2, 4))
+    fun = lambda u, v: lax.linear_recurrence_p.bind(u, v, axis=1, reverse=reverse)  # noqa: E731
+    y, expected = np.zeros(2), np.zeros((2, 4))
+    for k in reversed(range(4)) if reverse else range(4):
+        expected[:, k] = y = a[:, k] * y + b[:, k]
+    np.testing.assert_allclose(np.asarray(fun(a, b)), expected)
+    difference = (np.asarray(fun(a + 1e-6 * ta, b + 1e-6 * tb)) - np.asarray(fun(a - 1e-6 * ta, b - 1e-6 * tb))) / 2e-6
+    np.testing.assert_allclose(jvp(fun, [a, b], [ta, tb]), difference, atol=1e-7)
+    ct_a, ct_b = vjp(fun, [a, b], ct)
+    np.testing.assert_allclose(np.sum(ct_a * ta + ct_b * tb), np.sum(difference * ct), atol=1e-7)
+
+
+@pytest.mark.parametrize("a, b, error, message", [
+    (X, X[0], TypeError, "one shape and dtype"), (X.astype(int), X.astype(int), TypeError, "floats or complex"),
+    (X[0], X[0], ValueError, "axis 1 is out of bounds")])
+def test_errors_of_linear_recurrence(a, b, error, message):
+    with pytest.raises(error, match=message):
+        lax.linear_recurrence_p.bind(a, b, axis=1, reverse=False)

@@ -20,6 +20,8 @@ the GIL, and never raise: what can go wrong is a status, 0 for success.
   the axis (with several operands only).
   Cost: n log n; rows of one plain number type use NumPy's vectorized sort, all others sort 64-bit words of key and
   position.
+  nj_sort1, nj_sort2, nj_sort3(num_keys, outer, axis, inner, code..., in..., out...): the same for 1, 2, 3 contiguous
+  operands, with single pointers for arguments, as compiled programs pass them.
 """
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ def exp_parts(c: Calc, x: Expr) -> tuple[Expr, Expr]:
 
 
 def exp(c: Calc, x: Expr) -> Expr:
+    """exp(x): infinity from log(max) on, denormals and 0 below log(tiny)."""
     low, high = (-104.0, 89.0) if c.single else (-746.0, 710.0)
     x = c.at_most(c.at_least(x, low), high)
     p, shifted = exp_parts(c, x)
@@ -58,6 +59,7 @@ def exp(c: Calc, x: Expr) -> Expr:
 
 
 def exp2(c: Calc, x: Expr) -> Expr:
+    """2**x, exact for whole x."""
     low, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
     x = c.at_most(c.at_least(x, low), high)
     t = c.add(x, c.magic)

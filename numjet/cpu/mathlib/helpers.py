@@ -53,6 +53,7 @@ class Calc:
         self.inf, self.nan = float("inf"), float("nan")
 
     def operand(self, x: Operand) -> Expr:
+        """x, a number as a constant."""
         return x if isinstance(x, Expr) else self.e.const(x, self.dtype)
 
     def op(self, name: str, *args: Operand) -> Expr:
@@ -162,11 +163,12 @@ class Calc:
         return self.operand(total)
 
     def estrin(self, terms: tuple[float, ...], u: Expr) -> Expr:
+        """Neighbouring terms are paired with powers u, u**2, u**4 ... (G. Estrin, 1960)."""
         parts: list[Operand] = list(terms)
         power = u
         while len(parts) > 1:
             pairs = [self.fma(parts[k + 1], power, parts[k]) for k in range(0, len(parts) - 1, 2)]
-            parts = pairs + parts[len(parts) & ~1:]
+            parts = [*pairs, *parts[len(parts) & ~1:]]
             if len(parts) > 1:
                 power = self.mul(power, power)
         return self.operand(parts[0])

@@ -42,6 +42,7 @@ def _asin_core(c: Calc, a: Expr) -> tuple[Expr, Expr, Expr]:
 
 
 def asin(c: Calc, x: Expr) -> Expr:
+    """asin(x); NaN beyond +-1."""
     big, s, tail = _asin_core(c, c.abs(x))
     high, low = _half_pi(c)
     # pi/2 - 2 (s + tail), the small terms first
@@ -70,6 +71,7 @@ def _atan_fraction(c: Calc, low: Expr, high: Expr) -> Expr:
 
 
 def atan(c: Calc, x: Expr) -> Expr:
+    """atan(x) = pi/2 - atan(1/x) beyond 1."""
     a = c.abs(x)
     big = c.test("gt", a, 1.0)
     q = c.select(big, c.div(1.0, a), a)
@@ -80,6 +82,7 @@ def atan(c: Calc, x: Expr) -> Expr:
 
 
 def atan2(c: Calc, y: Expr, x: Expr) -> Expr:
+    """The angle of (x, y) in [-pi, pi]; signed zeros and infinities as in C99."""
     a, b = c.abs(y), c.abs(x)
     steep = c.test("gt", a, b)
     base = _atan_fraction(c, c.select(steep, b, a), c.select(steep, a, b))

@@ -24,11 +24,11 @@ LOG_64 = Poly((0.6666666666666734, 0.3999999999941731, 0.285714287418336, 0.2222
 
 def split_float(c: Calc, x: Expr, denormals: bool = True) -> tuple[Expr, Expr]:
     """x = m 2**e for x > 0: e as a float and m in [sqrt(1/2), sqrt(2)). Anything goes for other x."""
-    offset: Expr | float = 2.0**c.mantissa + c.bias
+    offset = c.operand(2.0**c.mantissa + c.bias)
     if denormals:
-        small = c.test("lt", x, c.tiny)
-        x = c.select(small, c.mul(x, 2.0 ** (c.mantissa + 2)), x)
-        offset = c.select(small, offset + c.mantissa + 2, offset)
+        small, up = c.test("lt", x, c.tiny), c.mantissa + 2
+        x = c.select(small, c.mul(x, 2.0**up), x)
+        offset = c.select(small, 2.0**c.mantissa + c.bias + up, offset)
     root = SQRT_HALF_32 if c.single else SQRT_HALF_64
     i = c.iop("add", c.bits(x), (c.bias << c.mantissa) - root)
     # e + bias becomes the low bits of a float near 2**mantissa: integer to float without a conversion
@@ -67,10 +67,12 @@ def _edges(c: Calc, x: Expr, pole: float, result: Expr) -> Expr:
 
 
 def log(c: Calc, x: Expr) -> Expr:
+    """log(x): -inf at both zeros, NaN for negative x; denormals are scaled first."""
     return _edges(c, x, 0.0, log_positive(c, x))
 
 
 def log2(c: Calc, x: Expr) -> Expr:
+    """log2(x), exact for powers of two; f * log2(e) with log2(e) in two parts."""
     e, m = split_float(c, x)
     f = c.sub(m, 1.0)
     high, low = LOG2_E_32 if c.single else LOG2_E_64
@@ -94,4 +96,5 @@ def log1p_sum(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:
 
 
 def log1p(c: Calc, x: Expr) -> Expr:
+    """log(1 + x): -inf at -1, NaN below; keeps the sign of zero."""
     return c.copysign(_edges(c, x, -1.0, log1p_sum(c, x)), x)

@@ -28,11 +28,12 @@ CBRT_64 = Poly((0.37945746070593095, 1.3302078173411613, -1.5850050705481733, 1.
 
 
 def rsqrt(c: Calc, x: Expr) -> Expr:
+    """1 / sqrt(x): +-inf at +-0, NaN for negative x."""
     return c.div(1.0, c.sqrt(x))
 
 
 def hypot(c: Calc, x: Expr, y: Expr) -> Expr:
-    """sqrt(x*x + y*y); float64 scales both by a power of two first. Infinity wins over NaN, as in C99."""
+    """sqrt(x*x + y*y) without overflow on the way. Infinity wins over NaN, as in C99."""
     a, b = c.abs(x), c.abs(y)
     if c.single:
         wide = Calc(c.e, FLOAT64)

@@ -54,6 +54,7 @@ def cos_poly(c: Calc, r: Expr) -> Expr:
 
 
 def sin(c: Calc, x: Expr) -> Expr:
+    """|x| = n pi + r, sin(x) = (-1)**n sin(r) with the sign of x."""
     a = c.abs(x)
     t = c.fma(a, INVERSE_PI, c.magic)
     r = _remainder(c, a, c.sub(t, c.magic))

@@ -1,0 +1,93 @@
+"""The threefry-2x32 block cipher: random bits from counters.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; 20 rounds.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import ZERO, Missing, Op, Samples
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.templates import broadcast_batch, broadcast_shapes, call
+
+UINT32 = np.dtype(np.uint32)
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))   # of the paper, for even and odd groups of four rounds
+PARITY = 0x1BD11BDA                                # of the key schedule
+GROUPS = 5
+
+
+def _schedule(add: Any, xor: Any, rotate: Any, number: Any, keys: tuple[Any, Any], words: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The cipher, in terms of the arithmetic given."""
+    ks = (*keys, xor(xor(keys[0], keys[1]), number(PARITY)))
+    x, y = add(words[0], ks[0]), add(words[1], ks[1])
+    for group in range(GROUPS):
+        for distance in ROTATIONS[group % 2]:
+            x = add(x, y)
+            y = xor(rotate(y, distance), x)
+        x = add(x, ks[(group + 1) % 3])
+        y = add(add(y, ks[(group + 2) % 3]), number(group + 1))
+    return x, y
+
+
+def _abstract(*avals: ShapedArray) -> list[ShapedArray]:
+    for a in avals:
+        if a.dtype != UINT32:
+            raise TypeError(f"threefry2x32: expected uint32 keys and counters, got {', '.join(map(str, avals))}")
+    return [ShapedArray(broadcast_shapes("threefry2x32", [a.shape for a in avals]), UINT32)] * 2
+
+
+def _eager(k1: np.ndarray, k2: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rotate = lambda v, r: (v << np.uint32(r)) | (v >> np.uint32(32 - r))
+    out = _schedule(np.add, np.bitwise_xor, rotate, np.uint32, (k1, k2), (x1, x2))
+    shape = np.broadcast_shapes(k1.shape, k2.shape, x1.shape, x2.shape)
+    return tuple(np.broadcast_to(np.asarray(v), shape) for v in out)  # type: ignore[return-value]
+
+
+def _cpu(b: Any, *arrays: Any) -> list[Any]:
+    number = lambda n: b.const(n, UINT32)
+    add, xor = (lambda x, y: b.prim("add", x, y)), (lambda x, y: b.prim("xor", x, y))
+    rotate = lambda v, r: b.prim("or", b.prim("shl", v, number(r)), b.prim("shrl", v, number(32 - r)))
+
+    def block(k1: Any, k2: Any, x1: Any, x2: Any) -> Any:
+        return b.pair(*_schedule(add, xor, rotate, number, (k1, k2), (x1, x2)), dtypes.key_dtype)
+    both = b.elementwise(block, *arrays, dtype=dtypes.key_dtype, cost=80.0)
+    return [b.elementwise(lambda p, n=n: p.parts[n], both, dtype=UINT32) for n in range(2)]
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int]]:
+    """All operands at full rank with the batch in front."""
+    ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    front = [x if d is None and r == 0 else broadcast_batch(x, d, size) for x, d, r in zip(args, dims, ranks, strict=True)]
+    shape = max((aval_of(x).shape for x, r in zip(front, ranks, strict=True) if r == rank), key=len)
+    full = [call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,)) if d is not None and r < rank else x
+            for x, d, r in zip(front, dims, ranks, strict=True)]
+    return threefry2x32_p.bind(*full), [0, 0]
+
+
+def _operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    return [rng.integers(0, 2 ** 32, s, dtype=np.uint32) for s in shapes]
+
+
+threefry2x32_p = Op(
+    name="threefry2x32", multiple=True, abstract=_abstract, eager=_eager, jvp=ZERO,
+    transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=Missing("XLA machine"),
+    samples=Samples(shapes=([()] * 4, [(5,)] * 4, [(), (), (2, 40), (2, 40)], [(0,)] * 4), dtypes=("uint32",), make=_operands))
+
+
+def threefry_2x32(keypair: tuple[Any, Any], counts: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Two uint32 arrays of random bits from a pair of uint32 key words (scalars, or arrays of the counters' shape) and
+    a pair of counter words.
+
+    >>> import numpy as np
+    >>> one, two = threefry_2x32((np.uint32(0), np.uint32(0)), (np.uint32(0), np.uint32(0)))
+    >>> hex(int(one)), hex(int(two))
+    ('0x6b200159', '0x99ba4efe')
+    """
+    first, second = threefry2x32_p.bind(*keypair, *counts)
+    return first, second
