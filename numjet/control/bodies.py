@@ -3,6 +3,7 @@
 A traced function is remembered with its function, for as long as that lives and its closure and the globals that it
 names are the same objects: a second call then traces nothing and compiles nothing.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -17,20 +18,21 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.foundation.util import function_name
 
 
 class Body(NamedTuple):
     """A traced function: its program, whose first inputs are `consts`, and the structure of its result."""
+
     jaxpr: ClosedJaxpr
     consts: list[Any]
     out_tree: Any
 
     def skip(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         """The avals without those of the constants in front."""
-        return list(avals[len(self.consts):])
+        return list(avals[len(self.consts) :])
 
 
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str) -> Body:
@@ -83,7 +85,9 @@ def _positional_names(signature: inspect.Signature, count: int) -> list[str]:
 def where(fun: Callable[..., Any]) -> str:
     """`step at file.py:12`: for messages."""
     code = getattr(fun, "__code__", None)
-    return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
+    return (
+        f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
+    )
 
 
 class _Memory(NamedTuple):
@@ -94,6 +98,7 @@ class _Memory(NamedTuple):
 _memories: weakref.WeakKeyDictionary[Callable[..., Any], _Memory] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 _MOST = 32  # bodies remembered per function
+_MOST_USED = 256  # objects looked at per function
 
 
 def _recall(fun: Any, key: Any) -> Body | None:
@@ -118,11 +123,24 @@ def _keep(fun: Any, key: Any, body: Body) -> None:
 
 
 def _used_by(fun: types.FunctionType) -> tuple[Any, ...]:
-    """What a function reads besides its arguments, as far as one can see: a changed object means another program."""
-    cells = [_content(c) for c in fun.__closure__ or ()]
-    names = [fun.__globals__.get(n) for n in fun.__code__.co_names]
-    held = [x for x in (*cells, *names) if x is not fun]
-    return (*held, *(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
+    """What a function reads besides its arguments, as far as one can see, and what the functions among that read:
+    a changed object may mean another program."""
+    found: list[Any] = []
+    pending, seen = [fun], {fun}
+    while pending and len(found) < _MOST_USED:
+        one = pending.pop()
+        own = [_content(c) for c in one.__closure__ or ()] + [
+            *(one.__defaults__ or ()),
+            *(one.__kwdefaults__ or {}).values(),
+        ]
+        if not source.is_internal(one.__code__):
+            own += [one.__globals__.get(n) for n in one.__code__.co_names]
+        new = [x for x in own if x is not fun]
+        found += new
+        inner = [x for x in new if type(x) is types.FunctionType and x not in seen]
+        seen.update(inner)
+        pending += inner
+    return tuple(found)
 
 
 def _content(cell: Any) -> Any:

@@ -1,16 +1,24 @@
 """The operation `jit`: a call of a program under a name."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from numjet.control.programs import (
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    split_program,
+    transpose_program,
+    with_zeros,
+)
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.walk import eval_closed
-from numjet.control.programs import (
-    batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, split_program, transpose_program, with_zeros,
-)
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.templates import moveaxis
 from numjet.transforms.dce import dce_jaxpr
@@ -31,8 +39,9 @@ def _only_passes(jaxpr: ClosedJaxpr) -> bool:
     return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
 
 
-def call_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr,
-             params: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def call_jvp(
+    op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
     """The jvp rule of an operation that calls a program once."""
     made = jvp_program(jaxpr, nonzero_flags(tangents), False)
     outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
@@ -40,8 +49,9 @@ def call_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: Clo
     return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
 
 
-def call_transpose(op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr,
-                   params: dict[str, Any]) -> list[Any]:
+def call_transpose(
+    op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
+) -> list[Any]:
     """The transpose rule of an operation that calls a program once."""
     linear = tuple(isinstance(a, Undefined) for a in args)
     made = transpose_program(jaxpr, linear, nonzero_flags(cts), False)
@@ -51,8 +61,15 @@ def call_transpose(op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr
     return merge_lists(linear, [None] * len(known), found)
 
 
-def call_batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], jaxpr: ClosedJaxpr, axis_name: Any,
-               params: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
+def call_batch(
+    op: Op,
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    jaxpr: ClosedJaxpr,
+    axis_name: Any,
+    params: dict[str, Any],
+) -> tuple[list[Any], list[int | None]]:
     """The batch rule of an operation that calls a program once."""
     args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
     made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
@@ -66,8 +83,12 @@ def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
     if "donated" in params:
         params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
-    return eqn.replace(params=params, invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
-                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u], effects=jaxpr.effects)
+    return eqn.replace(
+        params=params,
+        invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        effects=jaxpr.effects,
+    )
 
 
 def call_abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: Any) -> list[ShapedArray]:
@@ -80,8 +101,9 @@ def call_eager(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     return eval_closed(jaxpr, *args)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, donated: tuple,
-         **params: Any) -> tuple[list[Any], list[Any]]:
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, donated: tuple, **params: Any
+) -> tuple[list[Any], list[Any]]:
     return call_jvp(jit_p, primals, tangents, jaxpr, params)
 
 
@@ -89,8 +111,16 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, donated: tupl
     return call_transpose(jit_p, cts, args, jaxpr, params)
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, donated: tuple,
-           axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
+def _batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    jaxpr: ClosedJaxpr,
+    donated: tuple,
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int | None]]:
     return call_batch(jit_p, size, args, dims, jaxpr, axis_name, params)
 
 
@@ -104,7 +134,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     outs = run_known_program(trace, split.known, inputs, **rest)
     staged = [*split.pick(inputs, outs), *unknown]
     found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated": (False,) * len(staged)})
-    return merge_lists(split.flags, outs[:split.known_count], found)
+    return merge_lists(split.flags, outs[: split.known_count], found)
 
 
 def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
@@ -115,15 +145,35 @@ def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **par
 
 
 jit_p = Op(
-    name="jit", params=("name", "jaxpr", "inline", "donated", "keep_unused"), multiple=True, compiled=True, programs=True,
-    abstract=call_abstract, eager=call_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
-    partial_eval=_partial_eval, dce=call_dce, effects=holds_effects,
+    name="jit",
+    params=("name", "jaxpr", "inline", "donated", "keep_unused"),
+    multiple=True,
+    compiled=True,
+    programs=True,
+    abstract=call_abstract,
+    eager=call_eager,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    partial_eval=_partial_eval,
+    dce=call_dce,
+    effects=holds_effects,
     cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=Missing("XLA machine"), samples=Missing("holds a program"))
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds a program"),
+)
 
 
-def named_call(jaxpr: ClosedJaxpr, consts: Sequence[Any], args: Sequence[Any], name: str, *, inline: bool = False,
-               donated: Sequence[bool] | None = None, keep_unused: bool = False) -> list[Any]:
+def named_call(
+    jaxpr: ClosedJaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    name: str,
+    *,
+    inline: bool = False,
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+) -> list[Any]:
     """Applies `jit` to a program whose first inputs are `consts`.
 
     donated: one flag per operand of `args`: whose memory may be reused.

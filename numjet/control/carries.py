@@ -1,4 +1,5 @@
 """What loops share: carries whose Python scalars adapt to the loop, and fixpoints over flags."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,8 +14,9 @@ from numjet.foundation import dtypes
 from numjet.lax.templates import call
 
 
-def trace_with_carry(trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any],
-                     outputs: Callable[[Body], list[ShapedArray]]) -> tuple[Body, list[Any], list[ShapedArray]]:
+def trace_with_carry(
+    trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any], outputs: Callable[[Body], list[ShapedArray]]
+) -> tuple[Body, list[Any], list[ShapedArray]]:
     """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them.
 
     trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns.
@@ -31,8 +33,10 @@ def trace_with_carry(trace: Callable[[list[ShapedArray]], Body], init: Sequence[
         wanted = [_adapted(a, b) for a, b in zip(avals, out, strict=True)]
         if all(w is None for w in wanted):
             return body, init, avals
-        init = [x if w is None else call("convert_element_type", x, new_dtype=w, weak_type=False)
-                for x, w in zip(init, wanted, strict=True)]
+        init = [
+            x if w is None else call("convert_element_type", x, new_dtype=w, weak_type=False)
+            for x, w in zip(init, wanted, strict=True)
+        ]
 
 
 def _adapted(before: ShapedArray, after: ShapedArray) -> Any:

@@ -1,4 +1,5 @@
 """`cond` and `switch`: one of several functions, chosen by a value."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,8 +21,14 @@ from numjet.lax.templates import call
 _missing: Any = object()
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _missing,
-         linear: Any = None) -> Any:
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _missing,
+    linear: Any = None,
+) -> Any:
     """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
 
     (Under vmap with a predicate per element both run, and each element takes its own result.) With a predicate that is
@@ -44,8 +51,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     if operand is not _missing:
         if operands:
-            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed to cond, "
-                            f"got operand={operand!r} and positional operands {operands}")
+            raise TypeError(
+                "if 'operand' keyword is passed then no positional operands can be passed to cond, "
+                f"got operand={operand!r} and positional operands {operands}"
+            )
         operands = (operand,)
     _check_predicate(pred)
     if config.disable_jit and not isinstance(pred, Tracer):
@@ -76,8 +85,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     if operand is not _missing:
         if operands:
-            raise TypeError("if 'operand' keyword is passed then no positional operands can be passed to switch, "
-                            f"got operand={operand!r} and positional operands {operands}")
+            raise TypeError(
+                "if 'operand' keyword is passed then no positional operands can be passed to switch, "
+                f"got operand={operand!r} and positional operands {operands}"
+            )
         operands = (operand,)
     _check_index(index)
     branches = list(branches)
@@ -104,8 +115,10 @@ def _check_predicate(pred: Any) -> None:
         raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}")
     aval = aval_of(pred)
     if aval.shape:
-        raise TypeError(f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element, use "
-                        "jnp.where(pred, a, b).")
+        raise TypeError(
+            f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element, use "
+            "jnp.where(pred, a, b)."
+        )
     if aval.dtype.kind not in "biuf":
         raise TypeError(f"Pred type must be either boolean or number, got {aval}.")
 
@@ -120,15 +133,21 @@ def _check_index(index: Any) -> None:
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
 
 
-def _branch(kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str],
-            operands: Sequence[Any]) -> Any:
+def _branch(
+    kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
+) -> Any:
     leaves, in_tree = tree.tree_flatten(tuple(operands))
     avals = [aval_of(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
     # The order in which messages speak of the functions: true_fun first.
     order = [1, 0] if kind == "cond" else list(range(len(bodies)))
-    check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order],
-                   [bodies[i].out_tree for i in order], [bodies[i].jaxpr.out_avals for i in order])
+    check_branches(
+        kind,
+        [names[i] for i in order],
+        [where(functions[i]) for i in order],
+        [bodies[i].out_tree for i in order],
+        [bodies[i].jaxpr.out_avals for i in order],
+    )
     if not isinstance(index, Tracer):
         outs = _evaluate(bodies[int(index)], bodies, leaves)
     else:

@@ -1,4 +1,5 @@
 """The operation `cond`: one of several programs runs, chosen by an index."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,8 +8,16 @@ from typing import Any
 import numpy as np
 
 from numjet.control.programs import (
-    Derived, batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, split_program, transpose_program,
-    union, with_zeros,
+    Derived,
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    split_program,
+    transpose_program,
+    union,
+    with_zeros,
 )
 from numjet.control.residuals import share_residuals
 from numjet.core.aval import ShapedArray
@@ -19,7 +28,7 @@ from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.bits import stop_gradient
 from numjet.lax.compare import eq_p, select_n_p
-from numjet.lax.templates import broadcast_batch, call, moveaxis
+from numjet.lax.templates import call, moveaxis
 from numjet.transforms.dce import dce_jaxpr
 
 Branches = tuple[ClosedJaxpr, ...]
@@ -31,8 +40,10 @@ def _abstract(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> li
     for branch in branches:
         if [(a.shape, a.dtype) for a in avals] != [(a.shape, a.dtype) for a in branch.in_avals]:
             raise TypeError(f"cond: a branch takes {branch.in_avals}, got operands {list(avals)}")
-    return [first.update(weak_type=all(a.weak_type for a in (first, *rest)))
-            for first, *rest in zip(*[b.out_avals for b in branches], strict=True)]
+    return [
+        first.update(weak_type=all(a.weak_type for a in (first, *rest)))
+        for first, *rest in zip(*[b.out_avals for b in branches], strict=True)
+    ]
 
 
 def clamped(index: Any, count: int) -> int:
@@ -50,9 +61,9 @@ def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tup
     branches = []
     for closed, consts in programs:
         jaxpr = closed.jaxpr
-        own = {id(c): v for c, v in zip(consts, jaxpr.invars[:len(consts)], strict=True)}
+        own = {id(c): v for c, v in zip(consts, jaxpr.invars[: len(consts)], strict=True)}
         first = [own.get(id(c)) or Var(aval_of(c)) for c in values]
-        branches.append(ClosedJaxpr(jaxpr.replace(invars=[*first, *jaxpr.invars[len(consts):]])) if values else closed)
+        branches.append(ClosedJaxpr(jaxpr.replace(invars=[*first, *jaxpr.invars[len(consts) :]])) if values else closed)
     return tuple(branches), values
 
 
@@ -96,13 +107,15 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
         outs = trace.run_known(cond_p, [index, *consts, *known_args], {"branches": known_branches})
     kept = splits[0].known_count
     unknown_branches, more = with_common_consts([(u, s.consts) for u, s in zip(unknown, splits, strict=True)])
-    found = trace.stage(cond_p, [index, *more, *outs[kept:kept + count], *known_args, *unknown_args],
-                        {"branches": unknown_branches})
+    found = trace.stage(
+        cond_p, [index, *more, *outs[kept : kept + count], *known_args, *unknown_args], {"branches": unknown_branches}
+    )
     return merge_lists(flags, outs[:kept], found)
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches,
-           axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+def _batch(
+    size: int, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches, axis_name: Any = None
+) -> tuple[list[Any], list[int | None]]:
     if dims[0] is not None:
         return _batch_as_select(size, args, dims, branches, axis_name)
     batched = tuple(d is not None for d in dims[1:])
@@ -112,12 +125,15 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, branch
     return cond_p.bind(args[0], *consts, *operands, branches=made), [0 if f else None for f in flags]
 
 
-def _batch_as_select(size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches,
-                     axis_name: Any) -> tuple[list[Any], list[int | None]]:
+def _batch_as_select(
+    size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches, axis_name: Any
+) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
     if holds_effects(branches=branches):
-        raise NotImplementedError("vmap of a cond whose predicate is batched runs all branches, so branches with side "
-                                  f"effects are not supported: {set(holds_effects(branches=branches))}")
+        raise NotImplementedError(
+            "vmap of a cond whose predicate is batched runs all branches, so branches with side "
+            f"effects are not supported: {set(holds_effects(branches=branches))}"
+        )
     index, *operands = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
     index = call("clamp", np.int32(0), index, np.int32(len(branches) - 1))
     batched = tuple(d is not None for d in dims[1:])
@@ -157,13 +173,20 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     branches: Branches = eqn.params["branches"]
     thin = [dce_jaxpr(b.jaxpr, used, keep_inputs=True)[0] for b in branches]
     read = [_reads(j) for j in thin]
-    kept = [any(v in r for v, r in zip(column, read, strict=True))
-            for column in zip(*[b.jaxpr.invars for b in branches], strict=True)]
-    made = tuple(ClosedJaxpr(j.replace(invars=[v for v, k in zip(b.jaxpr.invars, kept, strict=True) if k]))
-                 for j, b in zip(thin, branches, strict=True))
-    return eqn.replace(params={"branches": made}, effects=holds_effects(branches=made),
-                       invars=[eqn.invars[0], *[a for a, k in zip(eqn.invars[1:], kept, strict=True) if k]],
-                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u])
+    kept = [
+        any(v in r for v, r in zip(column, read, strict=True))
+        for column in zip(*[b.jaxpr.invars for b in branches], strict=True)
+    ]
+    made = tuple(
+        ClosedJaxpr(j.replace(invars=[v for v, k in zip(b.jaxpr.invars, kept, strict=True) if k]))
+        for j, b in zip(thin, branches, strict=True)
+    )
+    return eqn.replace(
+        params={"branches": made},
+        effects=holds_effects(branches=made),
+        invars=[eqn.invars[0], *[a for a, k in zip(eqn.invars[1:], kept, strict=True) if k]],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+    )
 
 
 def _reads(jaxpr: Any) -> set[Var]:
@@ -172,7 +195,20 @@ def _reads(jaxpr: Any) -> set[Var]:
 
 
 cond_p = Op(
-    name="cond", params=("branches",), multiple=True, compiled=True, programs=True, abstract=_abstract, eager=_eager,
-    jvp=_jvp, transpose=_transpose, batch=_batch, partial_eval=_partial_eval, dce=_dce, effects=holds_effects,
+    name="cond",
+    params=("branches",),
+    multiple=True,
+    compiled=True,
+    programs=True,
+    abstract=_abstract,
+    eager=_eager,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    effects=holds_effects,
     cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
-    hlo=Missing("XLA machine"), samples=Missing("holds programs"))
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds programs"),
+)

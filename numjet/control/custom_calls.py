@@ -1,4 +1,5 @@
 """What custom_jvp and custom_vjp share: how a call is taken apart, and symbolic zeros."""
+
 from __future__ import annotations
 
 import inspect
@@ -57,12 +58,16 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         signature = inspect.signature(fun)
     except (ValueError, TypeError):
         if kwargs:
-            raise TypeError(f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}") from None
+            raise TypeError(
+                f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}"
+            ) from None
         return tuple(args)
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
-        raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
+        raise TypeError(
+            f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}"
+        )
     return bound.args
 
 
@@ -89,8 +94,13 @@ def split_nondiff(kind: str, args: Sequence[Any], argnums: Sequence[int]) -> tup
         raise errors.UnexpectedTracerError(
             "A traced value was passed to a custom_vjp function in a position that nondiff_argnums declares as not "
             "differentiable. Those are for values that cannot be traced, such as functions. Pass arrays as ordinary "
-            "arguments, and return None for them from the bwd rule.")
-    return fixed, [a for i, a in enumerate(args) if i not in positions], [i for i in range(len(args)) if i not in positions]
+            "arguments, and return None for them from the bwd rule."
+        )
+    return (
+        fixed,
+        [a for i, a in enumerate(args) if i not in positions],
+        [i for i in range(len(args)) if i not in positions],
+    )
 
 
 def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int]) -> Callable[..., Any]:
@@ -105,6 +115,7 @@ def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int
         for i, a in [*zip(free, args, strict=True), *zip(rest, fixed, strict=True)]:
             whole[i] = a
         return fun(*whole)
+
     return partial
 
 
@@ -112,4 +123,5 @@ def closed_over_error(kind: str, name: str) -> Exception:
     """For derivatives with respect to values that a function with a rule closes over."""
     return errors.UnexpectedTracerError(
         f"Detected differentiation of the {kind} function {name} with respect to a value that it closes over. Its rule only "
-        "says how to differentiate with respect to its arguments. Pass the value as an argument, and extend the rule.")
+        "says how to differentiate with respect to its arguments. Pass the value as an argument, and extend the rule."
+    )

@@ -4,6 +4,7 @@ Such a call is handled by the trace that is current: evaluation calls the functi
 values), differentiation calls the rule, vectorization makes both vectorized, staging writes the operation
 `custom_jvp_call` down, whose jaxpr is evaluated and whose rule is used when that program is differentiated.
 """
+
 from __future__ import annotations
 
 import functools
@@ -12,7 +13,14 @@ from typing import Any
 
 from numjet.control.call import call_transpose
 from numjet.control.custom_calls import (
-    closed_over_error, for_rule, from_rule, is_symbolic_zero, nondiff_positions, positional, split_nondiff, with_fixed,
+    closed_over_error,
+    for_rule,
+    from_rule,
+    is_symbolic_zero,
+    nondiff_positions,
+    positional,
+    split_nondiff,
+    with_fixed,
 )
 from numjet.control.programs import batch_program, holds_effects, without_consts
 from numjet.core.aval import ShapedArray
@@ -24,8 +32,8 @@ from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.arithmetic import add
-from numjet.lax.templates import moveaxis
 from numjet.lax.tangent import zeros_like_aval
+from numjet.lax.templates import moveaxis
 from numjet.transforms.jvp import JVPTrace
 from numjet.transforms.linearize import PartialTrace
 from numjet.transforms.vmap import BatchTrace, batch_flat, move_to
@@ -36,7 +44,7 @@ Rule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 class JVPCall:
     """A function of flat arguments and its rule: rule(primals, tangents) -> (results, tangents); tangents may be Zero."""
 
-    __slots__ = ("fun", "rule", "name", "symbolic_zeros")
+    __slots__ = ("fun", "name", "rule", "symbolic_zeros")
 
     def __init__(self, fun: Callable[..., list[Any]], rule: Rule, name: str, symbolic_zeros: bool):
         self.fun, self.rule, self.name, self.symbolic_zeros = fun, rule, name, symbolic_zeros
@@ -80,8 +88,9 @@ def _vectorized(trace: BatchTrace, call: JVPCall, args: Sequence[Any]) -> list[A
     return [trace.pack(o, 0) for o in outs]
 
 
-def _over_batch(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any], dims: Sequence[int | None],
-                axis_name: Any) -> list[Any]:
+def _over_batch(
+    fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any], dims: Sequence[int | None], axis_name: Any
+) -> list[Any]:
     """All results with the batch in axis 0, broadcast if they do not depend on it."""
     outs, out_dims = batch_flat(fun, size, xs, dims, axis_name)
     return [move_to(o, d, 0, size) for o, d in zip(outs, out_dims, strict=True)]
@@ -89,14 +98,15 @@ def _over_batch(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
 
 def batched_rule(rule: Rule, size: int, dims: Sequence[int | None], axis_name: Any) -> Rule:
     """The rule of the function over a batch, with all results batched in axis 0."""
+
     def over_batch(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         zeros = [_slice_of(t, d) if type(t) is Zero else None for t, d in zip(tangents, dims, strict=True)]
         given = [(t, d) for t, d in zip(tangents, dims, strict=True) if type(t) is not Zero]
         out_zeros: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
-            ts = iter(xs[len(primals):])
-            outs, outs_t = rule(xs[:len(primals)], [next(ts) if z is None else z for z in zeros])
+            ts = iter(xs[len(primals) :])
+            outs, outs_t = rule(xs[: len(primals)], [next(ts) if z is None else z for z in zeros])
             out_zeros[:] = outs_t
             return [*outs, *[t for t in outs_t if type(t) is not Zero]]
 
@@ -105,6 +115,7 @@ def batched_rule(rule: Rule, size: int, dims: Sequence[int | None], axis_name: A
         rest = iter(ts)
         wide = lambda a: a.update(shape=(size, *a.shape))
         return outs, [Zero(wide(t.aval)) if type(t) is Zero else next(rest) for t in out_zeros]
+
     return named_as(over_batch, rule)
 
 
@@ -112,7 +123,7 @@ def _slice_of(zero: Zero, dim: int | None) -> Zero:
     if dim is None:
         return zero
     shape = zero.aval.shape
-    return Zero(zero.aval.update(shape=shape[:dim] + shape[dim + 1:]))
+    return Zero(zero.aval.update(shape=shape[:dim] + shape[dim + 1 :]))
 
 
 class _Named:
@@ -137,11 +148,19 @@ def named_as(fun: Callable[..., Any], like: Any) -> _Named:
 
 def _staged(call: JVPCall, args: Sequence[Any]) -> list[Any]:
     closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, "custom_jvp"))
-    return custom_jvp_call_p.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), jvp=call.rule,
-                                  num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
+    return custom_jvp_call_p.bind(
+        *closed.consts,
+        *args,
+        name=call.name,
+        call_jaxpr=without_consts(closed),
+        jvp=call.rule,
+        num_consts=len(closed.consts),
+        symbolic_zeros=call.symbolic_zeros,
+    )
 
 
 # ---------------------------------------------------------------------------------------------- the staged operation
+
 
 def call_jaxpr_abstract(*avals: ShapedArray, call_jaxpr: ClosedJaxpr, **_: Any) -> list[ShapedArray]:
     return call_jaxpr.out_avals
@@ -156,32 +175,54 @@ def call_jaxpr_transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr
     return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
 
 
-def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jvp: Rule, num_consts: int, name: str,
-              **_: Any) -> tuple[list[Any], list[Any]]:
+def _call_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jvp: Rule, num_consts: int, name: str, **_: Any
+) -> tuple[list[Any], list[Any]]:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_jvp", name)
     return jvp(primals[num_consts:], tangents[num_consts:])
 
 
-def _call_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, call_jaxpr: ClosedJaxpr, jvp: Rule,
-                num_consts: int, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int]]:
+def _call_batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    call_jaxpr: ClosedJaxpr,
+    jvp: Rule,
+    num_consts: int,
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int]]:
     made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
     front = [0 if d is not None else None for d in dims]
     rule = batched_rule(jvp, size, front[num_consts:], axis_name)
     args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    outs = custom_jvp_call_p.bind(*made.consts, *args, call_jaxpr=made.jaxpr, jvp=rule,
-                                  num_consts=len(made.consts) + num_consts, **params)
+    outs = custom_jvp_call_p.bind(
+        *made.consts, *args, call_jaxpr=made.jaxpr, jvp=rule, num_consts=len(made.consts) + num_consts, **params
+    )
     return outs, [0] * len(outs)
 
 
 custom_jvp_call_p = Op(
-    name="custom_jvp_call", params=("name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"), multiple=True,
-    programs=True, abstract=call_jaxpr_abstract, eager=call_jaxpr_eager, jvp=_call_jvp, transpose=call_jaxpr_transpose,
-    batch=_call_batch, effects=holds_effects, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    hlo=Missing("XLA machine"), samples=Missing("holds a program"))
+    name="custom_jvp_call",
+    params=("name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"),
+    multiple=True,
+    programs=True,
+    abstract=call_jaxpr_abstract,
+    eager=call_jaxpr_eager,
+    jvp=_call_jvp,
+    transpose=call_jaxpr_transpose,
+    batch=_call_batch,
+    effects=holds_effects,
+    cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds a program"),
+)
 
 
 # ------------------------------------------------------------------------------------------------- the user's side
+
 
 class custom_jvp:
     """Gives a function its own rule for derivatives (in both modes, as reverse mode transposes what the rule does).
@@ -204,7 +245,9 @@ class custom_jvp:
     0.0
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -214,7 +257,9 @@ class custom_jvp:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., tuple[Any, Any]]:
+    def defjvp(
+        self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False
+    ) -> Callable[..., tuple[Any, Any]]:
         """Sets the rule: jvp(*nondiff_args, primals, tangents) -> (result, tangent of the result).
 
         The tangent must be linear in the tangents. With symbolic_zeros, tangents that are zero come as SymbolicZero.
@@ -264,7 +309,7 @@ class FlatFunction:
 class _FlatRule:
     """The user's rule on flat primals and tangents, with its results checked."""
 
-    __slots__ = ("owner", "fixed", "flat", "rule", "symbolic")
+    __slots__ = ("fixed", "flat", "owner", "rule", "symbolic")
 
     def __init__(self, owner: custom_jvp, fixed: Sequence[Any], flat: FlatFunction):
         self.owner, self.fixed, self.flat = owner, fixed, flat
@@ -283,8 +328,10 @@ class _FlatRule:
         pair = self.rule(*self.fixed, tree.tree_unflatten(in_tree, primals), tree.tree_unflatten(in_tree, ts))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(f"Custom JVP rule {self} for function {name} must produce a pair (list or tuple of length two) "
-                            f"representing primal and tangent outputs, but got {pair}.")
+            raise TypeError(
+                f"Custom JVP rule {self} for function {name} must produce a pair (list or tuple of length two) "
+                f"representing primal and tangent outputs, but got {pair}."
+            )
         outs, out_tree = tree.tree_flatten(pair[0])
         outs_t, out_tree_t = tree.tree_flatten(pair[1], is_leaf=is_symbolic_zero)
         self._check_trees(name, out_tree, out_tree_t)
@@ -293,11 +340,15 @@ class _FlatRule:
 
     def _check_trees(self, name: str, out_tree: Any, out_tree_t: Any) -> None:
         if out_tree != out_tree_t:
-            raise TypeError(f"Custom JVP rule {self} for function {name} must produce primal and tangent outputs with equal "
-                            f"container (pytree) structures, but got {out_tree} and {out_tree_t} respectively.")
+            raise TypeError(
+                f"Custom JVP rule {self} for function {name} must produce primal and tangent outputs with equal "
+                f"container (pytree) structures, but got {out_tree} and {out_tree_t} respectively."
+            )
         if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(f"Custom JVP rule {self} for function {name} must produce a pair whose first element has the "
-                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
+            raise TypeError(
+                f"Custom JVP rule {self} for function {name} must produce a pair whose first element has the "
+                f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
+            )
 
     def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = aval_of(primal)
@@ -305,8 +356,8 @@ class _FlatRule:
         tangent = from_rule(tangent)
         got = tangent.aval if type(tangent) is Zero else aval_of(tangent)
         if (got.shape, got.dtype) != (expected.shape, expected.dtype):
-            raise TypeError(f"Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
-                            f"Expected {expected} (tangent type of {aval}) but got {got}.")
+            raise TypeError(
+                f"Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+                f"Expected {expected} (tangent type of {aval}) but got {got}."
+            )
         return tangent
-
-

@@ -1,4 +1,5 @@
 """`custom_vjp`: functions with a reverse-mode rule of their own, and what is made of them."""
+
 from __future__ import annotations
 
 import functools
@@ -8,7 +9,13 @@ from typing import Any
 
 from numjet.control.bodies import debug_info
 from numjet.control.custom_calls import (
-    for_rule, from_rule, is_symbolic_zero, nondiff_positions, positional, split_nondiff, with_fixed,
+    for_rule,
+    from_rule,
+    is_symbolic_zero,
+    nondiff_positions,
+    positional,
+    split_nondiff,
+    with_fixed,
 )
 from numjet.control.custom_jvp import FlatFunction
 from numjet.control.custom_vjp_call import VJPCall, apply_custom_vjp
@@ -26,6 +33,7 @@ from numjet.lax.templates import call
 class CustomVJPPrimal:
     """An argument as a forward rule with symbolic_zeros=True gets it. `perturbed`: derivatives with respect to it are
     wanted."""
+
     value: Any
     perturbed: bool
 
@@ -49,7 +57,9 @@ class custom_vjp:
     0.0
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -60,8 +70,13 @@ class custom_vjp:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def defvjp(self, fwd: Callable[..., tuple[Any, Any]], bwd: Callable[..., Any], symbolic_zeros: bool = False,
-               optimize_remat: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Sets the rules.
 
         Args:
@@ -91,7 +106,7 @@ class custom_vjp:
 class _FlatForward:
     """The user's forward rule on flat arguments; remembers the structure of the residuals."""
 
-    __slots__ = ("owner", "rule", "flat", "res_tree", "out_tree", "symbolic")
+    __slots__ = ("flat", "out_tree", "owner", "res_tree", "rule", "symbolic")
 
     def __init__(self, owner: custom_vjp, rule: Callable[..., Any], flat: FlatFunction):
         self.owner, self.rule, self.flat, self.symbolic = owner, rule, flat, owner.symbolic_zeros
@@ -109,15 +124,19 @@ class _FlatForward:
         pair = self.rule(*tree.tree_unflatten(self.flat.in_tree, given))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
-                            f"where the first element represents the primal output (equal to that of the function {name}) "
-                            f"and the second element represents residuals (i.e. values stored from the forward pass for use on "
-                            f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}.")
+            raise TypeError(
+                f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
+                f"where the first element represents the primal output (equal to that of the function {name}) "
+                f"and the second element represents residuals (i.e. values stored from the forward pass for use on "
+                f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}."
+            )
         outs, out_tree = tree.tree_flatten(pair[0])
         residuals, self.res_tree = tree.tree_flatten(pair[1])
         if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
-                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
+            raise TypeError(
+                f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
+                f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
+            )
         self.flat.out_tree = self.out_tree = out_tree
         return outs, residuals
 
@@ -125,7 +144,7 @@ class _FlatForward:
 class _FlatBackward:
     """The user's backward rule on flat residuals and cotangents, with its results checked."""
 
-    __slots__ = ("owner", "fixed", "fwd", "in_avals", "rule", "symbolic")
+    __slots__ = ("fixed", "fwd", "in_avals", "owner", "rule", "symbolic")
 
     def __init__(self, owner: custom_vjp, fixed: Sequence[Any], fwd: _FlatForward, in_avals: Sequence[ShapedArray]):
         self.owner, self.fixed, self.fwd, self.in_avals = owner, fixed, fwd, in_avals
@@ -140,16 +159,23 @@ class _FlatBackward:
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         given = [for_rule(c, self.symbolic) for c in cts]
-        out = self.rule(*self.fixed, tree.tree_unflatten(self.fwd.res_tree, residuals),
-                        tree.tree_unflatten(self.fwd.out_tree, given))
+        out = self.rule(
+            *self.fixed,
+            tree.tree_unflatten(self.fwd.res_tree, residuals),
+            tree.tree_unflatten(self.fwd.out_tree, given),
+        )
         in_tree = self.fwd.flat.in_tree
         leaves, out_tree = tree.tree_flatten(_without_none(out, in_tree), is_leaf=is_symbolic_zero)
         if not isinstance(out, (tuple, list)) or out_tree != in_tree:
-            raise TypeError("Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
-                            "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
-                            f"of arguments to the primal function, but got bwd output structure {tree.tree_structure(out)} for "
-                            f"primal input structure {in_tree}.")
-        paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
+            raise TypeError(
+                "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
+                "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
+                f"of arguments to the primal function, but got bwd output structure {tree.tree_structure(out)} for "
+                f"primal input structure {in_tree}."
+            )
+        paths = [
+            tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))
+        ]
         return [_checked(p, c, a) for p, c, a in zip(paths, leaves, self.in_avals, strict=True)]
 
 
@@ -177,9 +203,11 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
     got = aval_of(ct)
     if got.shape != expected.shape or (got.dtype.kind == "c" and expected.dtype.kind != "c"):
         what = "shapes" if got.shape != expected.shape else "dtypes"
-        raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
-                         f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
-                         f"input of type {aval}, so the {what} do not match")
+        raise ValueError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+            f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
+            f"input of type {aval}, so the {what} do not match"
+        )
     if got.dtype != expected.dtype:
         return call("convert_element_type", ct, new_dtype=expected.dtype, weak_type=False)
     return ct
@@ -200,6 +228,7 @@ def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Calla
     >>> float(f(3.0))
     9.0
     """
+
     @functools.wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
@@ -232,6 +261,7 @@ def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Par
     def apply(*args: Any) -> Any:
         *values, ct = args
         return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *tree.tree_leaves(ct)))
+
     return tree.Partial(apply, *consts)
 
 
@@ -265,8 +295,10 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         args, given = args_and_values[:count], iter(args_and_values[count:])
         xs, tree_now = tree.tree_flatten(tuple(args))
         if tree_now != in_tree:
-            raise TypeError(f"The function converted by closure_convert takes arguments of the structure of the example "
-                            f"arguments, {in_tree}, got {tree_now}")
+            raise TypeError(
+                f"The function converted by closure_convert takes arguments of the structure of the example "
+                f"arguments, {in_tree}, got {tree_now}"
+            )
         merged = [next(given) if m else c for c, m in zip(consts, moved, strict=True)]
         return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, merged, *xs))
 

@@ -3,6 +3,7 @@
 Differentiation runs the forward rule and writes down `custom_lin`: a linear operation known only by its transpose, the
 backward rule. It can be transposed, but not evaluated, so forward mode raises.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,14 +11,13 @@ from typing import Any
 
 from numjet.control.custom_calls import closed_over_error
 from numjet.control.custom_jvp import call_jaxpr_abstract, call_jaxpr_eager, call_jaxpr_transpose, named_as
-from numjet.control.programs import batch_program, holds_effects, nonzero_flags, without_consts, with_zeros
+from numjet.control.programs import batch_program, holds_effects, nonzero_flags, with_zeros, without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
-from numjet.lax.templates import call as apply_op
-from numjet.lax.templates import moveaxis
+from numjet.lax.templates import call as apply_op, moveaxis
 from numjet.transforms.jvp import JVPTrace
 from numjet.transforms.linearize import PartialTrace
 from numjet.transforms.vmap import BatchTrace, batch_flat, move_to
@@ -30,7 +30,7 @@ Backward = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 class VJPCall:
     """A function of flat arguments with its two rules."""
 
-    __slots__ = ("fun", "fwd", "bwd", "name", "symbolic_zeros")
+    __slots__ = ("bwd", "fun", "fwd", "name", "symbolic_zeros")
 
     def __init__(self, fun: Callable[..., list[Any]], fwd: Forward, bwd: Backward, name: str, symbolic_zeros: bool):
         self.fun, self.fwd, self.bwd, self.name, self.symbolic_zeros = fun, fwd, bwd, name, symbolic_zeros
@@ -55,20 +55,37 @@ def apply_custom_vjp(call: VJPCall, args: Sequence[Any]) -> list[Any]:
             return apply_custom_vjp(call, args)
     if isinstance(trace, StageTrace):
         closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, "custom_vjp"))
-        return custom_vjp_call_p.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), fwd=call.fwd,
-                                      bwd=call.bwd, num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
+        return custom_vjp_call_p.bind(
+            *closed.consts,
+            *args,
+            name=call.name,
+            call_jaxpr=without_consts(closed),
+            fwd=call.fwd,
+            bwd=call.bwd,
+            num_consts=len(closed.consts),
+            symbolic_zeros=call.symbolic_zeros,
+        )
     return call.fun(*args)
 
 
-def _linearized(fwd: Forward, bwd: Backward, primals: Sequence[Any], tangents: Sequence[Any],
-                name: str) -> tuple[list[Any], list[Any]]:
+def _linearized(
+    fwd: Forward, bwd: Backward, primals: Sequence[Any], tangents: Sequence[Any], name: str
+) -> tuple[list[Any], list[Any]]:
     """Results by the forward rule, and their tangents as a `custom_lin` of the residuals and nonzero tangents."""
     nonzeros = nonzero_flags(tangents)
     outs, residuals = fwd(primals, nonzeros)
     avals = [aval_of(o).to_tangent_aval() for o in outs]
     wanted = tuple(a.dtype.names is None for a in avals)
-    found = custom_lin_p.bind(*residuals, *[t for t in tangents if type(t) is not Zero], name=name, bwd=bwd,
-                              num_res=len(residuals), nonzeros=nonzeros, out_nonzeros=wanted, out_avals=tuple(avals))
+    found = custom_lin_p.bind(
+        *residuals,
+        *[t for t in tangents if type(t) is not Zero],
+        name=name,
+        bwd=bwd,
+        num_res=len(residuals),
+        nonzeros=nonzeros,
+        out_nonzeros=wanted,
+        out_avals=tuple(avals),
+    )
     return outs, with_zeros(wanted, found, [aval_of(o) for o in outs])
 
 
@@ -80,15 +97,17 @@ def _vectorized(trace: BatchTrace, call: VJPCall, args: Sequence[Any]) -> list[A
             return apply_custom_vjp(call, vals)
         batch = _Batch(trace.size, trace.axis_name)
         fun = lambda *xs: batch.run(call.fun, xs, dims)
-        outs = apply_custom_vjp(VJPCall(fun, batch.forward(call.fwd, dims), batch.backward(call.bwd, dims), call.name,
-                                        call.symbolic_zeros), vals)
+        outs = apply_custom_vjp(
+            VJPCall(fun, batch.forward(call.fwd, dims), batch.backward(call.bwd, dims), call.name, call.symbolic_zeros),
+            vals,
+        )
     return [trace.pack(o, 0) for o in outs]
 
 
 class _Batch:
     """Functions and rules over a batch; all results and residuals have it in axis 0."""
 
-    __slots__ = ("size", "axis_name")
+    __slots__ = ("axis_name", "size")
 
     def __init__(self, size: int, axis_name: Any):
         self.size, self.axis_name = size, axis_name
@@ -109,23 +128,28 @@ class _Batch:
 
             found = self.run(flat, primals, dims)
             return found[:count], found[count:]
+
         return named_as(over_batch, fwd)
 
     def backward(self, bwd: Backward, dims: Sequence[int | None]) -> Backward:
         """Cotangents of arguments without the batch are summed over it."""
+
         def over_batch(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             narrow = [Zero(c.aval.update(shape=c.aval.shape[1:])) if type(c) is Zero else None for c in cts]
             found: list[Any] = []
 
             def flat(*xs: Any) -> list[Any]:
-                rest = iter(xs[len(residuals):])
-                found[:] = bwd(xs[:len(residuals)], [next(rest) if z is None else z for z in narrow])
+                rest = iter(xs[len(residuals) :])
+                found[:] = bwd(xs[: len(residuals)], [next(rest) if z is None else z for z in narrow])
                 return [c for c in found if type(c) is not Zero]
 
             given = [*residuals, *[c for c in cts if type(c) is not Zero]]
             made = iter(self.run(flat, given, [0] * len(given)))
-            return [self._zero(c, d) if type(c) is Zero else self._placed(next(made), d)
-                    for c, d in zip(found, dims, strict=True)]
+            return [
+                self._zero(c, d) if type(c) is Zero else self._placed(next(made), d)
+                for c, d in zip(found, dims, strict=True)
+            ]
+
         return named_as(over_batch, bwd)
 
     def _zero(self, zero: Zero, dim: int | None) -> Zero:
@@ -138,62 +162,133 @@ class _Batch:
 
 # ------------------------------------------------------------------------------------------------ staged operations
 
-def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fwd: Forward, bwd: Backward, num_consts: int, name: str,
-              **_: Any) -> tuple[list[Any], list[Any]]:
+
+def _call_jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    fwd: Forward,
+    bwd: Backward,
+    num_consts: int,
+    name: str,
+    **_: Any,
+) -> tuple[list[Any], list[Any]]:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise closed_over_error("custom_vjp", name)
     return _linearized(fwd, bwd, primals[num_consts:], tangents[num_consts:], name)
 
 
-def _call_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, call_jaxpr: ClosedJaxpr, fwd: Forward,
-                bwd: Backward, num_consts: int, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int]]:
+def _call_batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    call_jaxpr: ClosedJaxpr,
+    fwd: Forward,
+    bwd: Backward,
+    num_consts: int,
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int]]:
     made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
     front = [0 if d is not None else None for d in dims][num_consts:]
     batch = _Batch(size, axis_name)
     args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    outs = custom_vjp_call_p.bind(*made.consts, *args, call_jaxpr=made.jaxpr, fwd=batch.forward(fwd, front),
-                                  bwd=batch.backward(bwd, front), num_consts=len(made.consts) + num_consts, **params)
+    outs = custom_vjp_call_p.bind(
+        *made.consts,
+        *args,
+        call_jaxpr=made.jaxpr,
+        fwd=batch.forward(fwd, front),
+        bwd=batch.backward(bwd, front),
+        num_consts=len(made.consts) + num_consts,
+        **params,
+    )
     return outs, [0] * len(outs)
 
 
 custom_vjp_call_p = Op(
-    name="custom_vjp_call", params=("name", "call_jaxpr", "fwd", "bwd", "num_consts", "symbolic_zeros"), multiple=True,
-    programs=True, abstract=call_jaxpr_abstract, eager=call_jaxpr_eager, jvp=_call_jvp, transpose=call_jaxpr_transpose,
-    batch=_call_batch, effects=holds_effects, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    hlo=Missing("XLA machine"), samples=Missing("holds a program"))
+    name="custom_vjp_call",
+    params=("name", "call_jaxpr", "fwd", "bwd", "num_consts", "symbolic_zeros"),
+    multiple=True,
+    programs=True,
+    abstract=call_jaxpr_abstract,
+    eager=call_jaxpr_eager,
+    jvp=_call_jvp,
+    transpose=call_jaxpr_transpose,
+    batch=_call_batch,
+    effects=holds_effects,
+    cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds a program"),
+)
 
 
 def _forward_mode_error(*_: Any, name: str = "", **params: Any) -> Any:
-    raise TypeError(f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name or 'it'} has a rule for reverse "
-                    "mode only. Use grad or vjp, or give it a custom_jvp rule, which serves both modes.")
+    raise TypeError(
+        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name or 'it'} has a rule for reverse "
+        "mode only. Use grad or vjp, or give it a custom_jvp rule, which serves both modes."
+    )
 
 
-def _lin_abstract(*avals: ShapedArray, out_avals: tuple[ShapedArray, ...], out_nonzeros: tuple[bool, ...],
-                  **_: Any) -> list[ShapedArray]:
+def _lin_abstract(
+    *avals: ShapedArray, out_avals: tuple[ShapedArray, ...], out_nonzeros: tuple[bool, ...], **_: Any
+) -> list[ShapedArray]:
     return [a for a, nz in zip(out_avals, out_nonzeros, strict=True) if nz]
 
 
-def _lin_transpose(cts: Sequence[Any], *args: Any, bwd: Backward, num_res: int, nonzeros: tuple[bool, ...],
-                   out_nonzeros: tuple[bool, ...], out_avals: tuple[ShapedArray, ...], **_: Any) -> list[Any]:
+def _lin_transpose(
+    cts: Sequence[Any],
+    *args: Any,
+    bwd: Backward,
+    num_res: int,
+    nonzeros: tuple[bool, ...],
+    out_nonzeros: tuple[bool, ...],
+    out_avals: tuple[ShapedArray, ...],
+    **_: Any,
+) -> list[Any]:
     given = iter(cts)
     full = [next(given) if nz else Zero(a) for nz, a in zip(out_nonzeros, out_avals, strict=True)]
     found = bwd(args[:num_res], full)
     return [*[None] * num_res, *[c for c, nz in zip(found, nonzeros, strict=True) if nz]]
 
 
-def _lin_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, bwd: Backward, num_res: int,
-               nonzeros: tuple[bool, ...], out_avals: tuple[ShapedArray, ...], axis_name: Any = None,
-               **params: Any) -> tuple[list[Any], list[int]]:
+def _lin_batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    bwd: Backward,
+    num_res: int,
+    nonzeros: tuple[bool, ...],
+    out_avals: tuple[ShapedArray, ...],
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int]]:
     full = [move_to(a, d, 0, size) for a, d in zip(args, dims, strict=True)]
     batch = _Batch(size, axis_name)
     wide = tuple(a.update(shape=(size, *a.shape)) for a in out_avals)
-    outs = custom_lin_p.bind(*full, bwd=batch.backward(bwd, [0] * len(nonzeros)), num_res=num_res, nonzeros=nonzeros,
-                             out_avals=wide, **params)
+    outs = custom_lin_p.bind(
+        *full,
+        bwd=batch.backward(bwd, [0] * len(nonzeros)),
+        num_res=num_res,
+        nonzeros=nonzeros,
+        out_avals=wide,
+        **params,
+    )
     return outs, [0] * len(outs)
 
 
 custom_lin_p = Op(
-    name="custom_lin", params=("name", "bwd", "num_res", "nonzeros", "out_nonzeros", "out_avals"), multiple=True,
-    programs=True, abstract=_lin_abstract, eager=_forward_mode_error, jvp=lambda primals, tangents, **params:
-    _forward_mode_error(**params), transpose=_lin_transpose, batch=_lin_batch, cpu=_forward_mode_error,
-    hlo=Missing("known only by its transpose"), samples=Missing("known only by its transpose"))
+    name="custom_lin",
+    params=("name", "bwd", "num_res", "nonzeros", "out_nonzeros", "out_avals"),
+    multiple=True,
+    programs=True,
+    abstract=_lin_abstract,
+    eager=_forward_mode_error,
+    jvp=lambda primals, tangents, **params: _forward_mode_error(**params),
+    transpose=_lin_transpose,
+    batch=_lin_batch,
+    cpu=_forward_mode_error,
+    hlo=Missing("known only by its transpose"),
+    samples=Missing("known only by its transpose"),
+)

@@ -1,4 +1,5 @@
 """`map`: a function applied to slices along the leading axis, one after the other."""
+
 from __future__ import annotations
 
 import operator
@@ -14,7 +15,7 @@ from numjet.lax.slicing import slice_in_dim
 from numjet.transforms.vmap import batch_flat, move_to
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
 
     Args:

@@ -1,4 +1,5 @@
 """What loops and branches say when the types of their functions do not fit."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,42 +22,63 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
     return "the shapes do not match"
 
 
-def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Sequence[ShapedArray],
-                out_avals: Sequence[ShapedArray], names: Sequence[str], root: str) -> None:
+def check_carry(
+    kind: str,
+    what: str,
+    in_tree: Any,
+    out_tree: Any,
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    names: Sequence[str],
+    root: str,
+) -> None:
     """TypeError when a loop's carry comes out with another structure or other types than it went in with.
 
     names: the path of each leaf of the carry, as the user wrote it; root: that of the whole carry.
     """
     if in_tree != out_tree:
         raise TypeError(_structure_error(kind, what, in_tree, out_tree, root))
-    wrong = [_carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)]
+    wrong = [
+        _carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)
+    ]
     if wrong:
         listed = wrong[0] if len(wrong) == 1 else "\n".join(f"  * {w}" for w in wrong)
-        raise TypeError(compose(
-            f"{kind} {what} carry input and carry output must have equal types, but they differ:", listed,
-            "Revise the function so that all output types match the corresponding input types: give the initial value "
-            "the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`."))
+        raise TypeError(
+            compose(
+                f"{kind} {what} carry input and carry output must have equal types, but they differ:",
+                listed,
+                "Revise the function so that all output types match the corresponding input types: give the initial value "
+                "the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
+            )
+        )
 
 
 def _carry_difference(name: str, a: ShapedArray, b: ShapedArray) -> str:
     part = "component " if "[" in name or "." in name else ""
-    return (f"The input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
-            f"so {difference(a, b)}.")
+    return (
+        f"The input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
+        f"so {difference(a, b)}."
+    )
 
 
 def _structure_error(kind: str, what: str, in_tree: Any, out_tree: Any, root: str) -> str:
     lines = []
     for d in tree.equality_errors_treedef(in_tree, out_tree):
         part = "component " if d.path else ""
-        lines.append(f"The input carry {part}{root}{tree.keystr(d.path)} is a {d.thing1} but the corresponding component "
-                     f"of the carry output is a {d.thing2}, so {d.explanation}.")
-    return compose(f"{kind} {what} carry input and carry output must have the same pytree structure, but they differ:",
-                   "\n".join(lines) or f"The input carry is {in_tree}, the carry output is {out_tree}.",
-                   "Revise the function so that the carry output has the same pytree structure as the carry input.")
+        lines.append(
+            f"The input carry {part}{root}{tree.keystr(d.path)} is a {d.thing1} but the corresponding component "
+            f"of the carry output is a {d.thing2}, so {d.explanation}."
+        )
+    return compose(
+        f"{kind} {what} carry input and carry output must have the same pytree structure, but they differ:",
+        "\n".join(lines) or f"The input carry is {in_tree}, the carry output is {out_tree}.",
+        "Revise the function so that the carry output has the same pytree structure as the carry input.",
+    )
 
 
-def check_branches(kind: str, names: Sequence[str], places: Sequence[str], trees: Sequence[Any],
-                   avals: Sequence[Sequence[ShapedArray]]) -> None:
+def check_branches(
+    kind: str, names: Sequence[str], places: Sequence[str], trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]]
+) -> None:
     """TypeError when branches return different structures or types."""
     for i in range(1, len(trees)):
         pair = "\n".join(f"{names[j]} is {places[j]}" for j in (0, i))
@@ -64,16 +86,26 @@ def check_branches(kind: str, names: Sequence[str], places: Sequence[str], trees
             raise TypeError(_branch_structure_error(kind, pair, names[0], names[i], trees[0], trees[i]))
         wrong = _branch_differences(names[0], names[i], trees[0], avals[0], avals[i])
         if wrong:
-            raise TypeError(compose(f"{kind} branches must have equal output types but they differ.", pair, "\n".join(wrong),
-                                    f"Revise {names[0]} and/or {names[i]} so that all output types match."))
+            raise TypeError(
+                compose(
+                    f"{kind} branches must have equal output types but they differ.",
+                    pair,
+                    "\n".join(wrong),
+                    f"Revise {names[0]} and/or {names[i]} so that all output types match.",
+                )
+            )
 
 
-def _branch_differences(name0: str, name1: str, out_tree: Any, avals0: Sequence[ShapedArray],
-                        avals1: Sequence[ShapedArray]) -> list[str]:
+def _branch_differences(
+    name0: str, name1: str, out_tree: Any, avals0: Sequence[ShapedArray], avals1: Sequence[ShapedArray]
+) -> list[str]:
     paths = leaf_paths(out_tree)
-    return [f"The output of {name0}{f' at path {p}' if p else ''} has type {a} but the corresponding output of {name1} "
-            f"has type {b}, so {difference(a, b)}."
-            for p, a, b in zip(paths, avals0, avals1, strict=True) if not same_type(a, b)]
+    return [
+        f"The output of {name0}{f' at path {p}' if p else ''} has type {a} but the corresponding output of {name1} "
+        f"has type {b}, so {difference(a, b)}."
+        for p, a, b in zip(paths, avals0, avals1, strict=True)
+        if not same_type(a, b)
+    ]
 
 
 def _branch_structure_error(kind: str, pair: str, name0: str, name1: str, tree0: Any, tree1: Any) -> str:
@@ -81,8 +113,12 @@ def _branch_structure_error(kind: str, pair: str, name0: str, name1: str, tree0:
     for d in tree.equality_errors_treedef(tree0, tree1):
         at = f" at path {tree.keystr(d.path)}" if d.path else ""
         lines.append(f"{name0} output{at} is a {d.thing1} but {name1} output{at} is a {d.thing2}, so {d.explanation}.")
-    return compose(f"{kind} branch outputs must have the same pytree structure, but they differ:", pair, "\n".join(lines),
-                   f"Revise {name0} and/or {name1} so that they have the same pytree structure.")
+    return compose(
+        f"{kind} branch outputs must have the same pytree structure, but they differ:",
+        pair,
+        "\n".join(lines),
+        f"Revise {name0} and/or {name1} so that they have the same pytree structure.",
+    )
 
 
 def leaf_paths(treedef: Any) -> list[str]:

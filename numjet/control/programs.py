@@ -3,6 +3,7 @@
 Every derived program has no constvars: what its rules closed over are its first inputs, whose values are `consts`.
 A derived program is the same object when it is asked for again, so that it is compiled once.
 """
+
 from __future__ import annotations
 
 import functools
@@ -27,6 +28,7 @@ Flags = tuple[bool, ...]
 
 class Derived(NamedTuple):
     """A derived program, the values of its first inputs, and which results are nonzero (or batched)."""
+
     jaxpr: ClosedJaxpr
     consts: list[Any]
     flags: Flags
@@ -34,6 +36,7 @@ class Derived(NamedTuple):
 
 class Residual(NamedTuple):
     """Where a value that the unknown program needs comes from: an input or a result of the known program."""
+
     from_input: bool
     index: int
 
@@ -41,6 +44,7 @@ class Residual(NamedTuple):
 class Split(NamedTuple):
     """A program in two: known(*consts, *known inputs) -> known results and residuals, unknown(*residuals, *unknown
     inputs) -> unknown results. The first `known_count` results of `known` are those of the program."""
+
     known: ClosedJaxpr
     consts: list[Any]
     unknown: ClosedJaxpr
@@ -63,6 +67,7 @@ def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
         if any(isinstance(c, Tracer) for c in result.consts):
             cached.evict(closed)
         return result
+
     return derived
 
 
@@ -89,13 +94,16 @@ def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool |
 def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *operands that are not linear, *nonzero cotangents) -> nonzero cotangents of the linear operands."""
     jaxpr = closed.jaxpr
-    lin_vars, rest_vars = [v for v, f in zip(jaxpr.invars, linear, strict=True) if f], partition_list(linear, jaxpr.invars)[0]
+    lin_vars, rest_vars = (
+        [v for v, f in zip(jaxpr.invars, linear, strict=True) if f],
+        partition_list(linear, jaxpr.invars)[0],
+    )
     want = [wanted] * len(lin_vars) if isinstance(wanted, bool) else list(wanted)
     ct_avals = [v.aval.to_tangent_aval() for v in jaxpr.outvars]
     flags: list[bool] = []
 
     def fun(*args: Any) -> list[Any]:
-        rest, cts = iter(args[:len(rest_vars)]), iter(args[len(rest_vars):])
+        rest, cts = iter(args[: len(rest_vars)]), iter(args[len(rest_vars) :])
         operands = [Undefined(v.aval) if f else next(rest) for v, f in zip(jaxpr.invars, linear, strict=True)]
         out_cts = [next(cts) if f else Zero(a) for f, a in zip(nonzeros, ct_avals, strict=True)]
         found = [c for c, f in zip(backward_pass(jaxpr, (), operands, out_cts), linear, strict=True) if f]
@@ -170,8 +178,9 @@ def union(*flags: Sequence[bool]) -> Flags:
 def reordered(closed: ClosedJaxpr, inputs: Sequence[int], outputs: Sequence[int]) -> ClosedJaxpr:
     """The program whose i-th input is the old one's inputs[i]-th, and so with its results."""
     jaxpr = closed.jaxpr
-    return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs],
-                                     outvars=[jaxpr.outvars[i] for i in outputs]))
+    return ClosedJaxpr(
+        jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs], outvars=[jaxpr.outvars[i] for i in outputs])
+    )
 
 
 def holds_effects(**params: Any) -> frozenset:

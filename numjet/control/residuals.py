@@ -3,6 +3,7 @@
 Only one branch runs, so residuals of different branches with the same type share a place; a branch fills the places that
 it has no use for with zeros.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -52,21 +53,24 @@ def _fill(split: Split, taken: dict[int, int], places: Sequence[ShapedArray]) ->
     missing = [p for p in range(len(places)) if p not in sources]
     zeros = trace_to_closed(lambda: [zeros_like_aval(places[p]) for p in missing], []).jaxpr
     sources.update(zip(missing, zeros.outvars, strict=True))
-    outvars = [*jaxpr.outvars[:split.known_count], *[sources[p] for p in range(len(places))]]
+    outvars = [*jaxpr.outvars[: split.known_count], *[sources[p] for p in range(len(places))]]
     return ClosedJaxpr(jaxpr.replace(eqns=[*jaxpr.eqns, *zeros.eqns], outvars=outvars))
 
 
 def _read(split: Split, taken: dict[int, int], places: Sequence[ShapedArray], known_args: int) -> ClosedJaxpr:
     jaxpr = split.unknown.jaxpr
     consts = len(split.consts)
-    own: list[Var] = jaxpr.invars[:len(split.residuals)]
+    own: list[Var] = jaxpr.invars[: len(split.residuals)]
     inputs = [Var(v.aval) for v in split.known.jaxpr.invars]
     slots = [Var(a) for a in places]
     wanted: dict[Var, Var] = {
-        v: inputs[r.index] if r.from_input else slots[taken[r.index]]
-        for v, r in zip(own, split.residuals, strict=True)}
-    return ClosedJaxpr(_renamed(jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts:consts + known_args],
-                                                *jaxpr.invars[len(own):]]))
+        v: inputs[r.index] if r.from_input else slots[taken[r.index]] for v, r in zip(own, split.residuals, strict=True)
+    }
+    return ClosedJaxpr(
+        _renamed(
+            jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts : consts + known_args], *jaxpr.invars[len(own) :]]
+        )
+    )
 
 
 def _renamed(jaxpr: Jaxpr, env: dict[Var, Var], invars: Sequence[Var]) -> Jaxpr:

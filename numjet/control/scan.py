@@ -1,4 +1,5 @@
 """`scan`: a loop over the leading axis of arrays."""
+
 from __future__ import annotations
 
 import operator
@@ -21,8 +22,15 @@ from numjet.lax.shape import expand_dims
 from numjet.lax.slicing import index_in_dim
 
 
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None,
-         reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[Any, Any]:
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """Carries a value through `f` along the leading axis of `xs` and stacks what `f` returns.
 
     As the Python loop
@@ -69,10 +77,19 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     trace = lambda carry: trace_body(f, in_tree, [*carry, *x_avals], "scan")
     body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
     carry_tree, carry_avals, y_tree = _carry_out(body)
-    names = argument_names(f, in_tree)[:len(init_flat)]
+    names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree))
-    outs = scan_p.bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
-                       num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
+    outs = scan_p.bind(
+        *body.consts,
+        *init_flat,
+        *xs_flat,
+        reverse=bool(reverse),
+        length=count,
+        jaxpr=body.jaxpr,
+        num_consts=len(body.consts),
+        num_carry=len(init_flat),
+        unroll=_unroll(unroll, count),
+    )
     carry, ys = split_list(outs, [len(init_flat)])
     return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
 
@@ -82,9 +99,11 @@ def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
     children = body.out_tree.children()
     node = body.out_tree.node_data()
     if node is None or node[0] is not tuple or len(children) != 2:
-        raise TypeError(f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
-                        "Return (carry, None) when there is nothing to stack.")
-    return children[0], body.jaxpr.out_avals[:children[0].num_leaves], children[1]
+        raise TypeError(
+            f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
+            "Return (carry, None) when there is nothing to stack."
+        )
+    return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]
 
 
 def _root(f: Callable[..., Any], in_tree: Any) -> str:
@@ -110,17 +129,23 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
             length = operator.index(length)
         except errors.ConcretizationTypeError as e:
             raise errors.ConcretizationTypeError(
-                length, "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration with a "
-                "dynamic length, use `while_loop` or `fori_loop`.") from e
+                length,
+                "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration with a "
+                "dynamic length, use `while_loop` or `fori_loop`.",
+            ) from e
         except TypeError:
             length = int(length)
         if any(n != length for n in sizes):
-            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes "
-                             f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}.")
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}."
+            )
         return max(length, 0)
     if len(set(sizes)) > 1:
-        raise ValueError("scan got values with different leading axis sizes: "
-                         f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}.")
+        raise ValueError(
+            "scan got values with different leading axis sizes: "
+            f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}."
+        )
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     return sizes[0]

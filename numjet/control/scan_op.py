@@ -4,6 +4,7 @@ The program `jaxpr` maps (*consts, *carry, *slices) to (*carry, *results). The r
 program for one step and puts its inputs and outputs in order again. Which carries are nonzero, unknown or batched is a
 fixpoint, as the carry of one step is the next one's input.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +14,14 @@ import numpy as np
 
 from numjet.control.carries import fixpoint
 from numjet.control.programs import (
-    Flags, batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, reordered, with_zeros,
+    Flags,
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    reordered,
+    with_zeros,
 )
 from numjet.control.scan_partial import run_known_scan, scan_partial_eval
 from numjet.control.scan_transpose import transposed
@@ -28,8 +36,9 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
 
 
-def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int,
-              **_: Any) -> list[ShapedArray]:
+def _abstract(
+    *avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int, **_: Any
+) -> list[ShapedArray]:
     if len(avals) != len(jaxpr.in_avals):
         raise TypeError(f"scan: the body takes {len(jaxpr.in_avals)} values, got {len(avals)} operands")
     steps = num_consts + num_carry
@@ -41,8 +50,9 @@ def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: 
     return [*outs[:num_carry], *[a.update(shape=(length, *a.shape)) for a in outs[num_carry:]]]
 
 
-def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
-           **_: Any) -> list[Any]:
+def _eager(
+    *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     avals = jaxpr.out_avals[num_carry:]
     stacks = [np.empty((length, *a.shape), a.dtype) for a in avals]
@@ -54,8 +64,15 @@ def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_const
     return [*carry, *stacks]
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
-         **params: Any) -> tuple[list[Any], list[Any]]:
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> tuple[list[Any], list[Any]]:
     consts_nz, init_nz, xs_nz = split_list(nonzero_flags(tangents), [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
 
@@ -72,7 +89,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr,
     body = reordered(made.jaxpr, [*h, *c, *ct, *i, *it, *x, *xt], [*o, *ot, *oy, *oyt])
     ps = split_list(primals, [num_consts, num_carry])
     operands = [*made.consts, *ps[0], *only_nonzero(ts[0]), *ps[1], *ts_carry, *ps[2], *only_nonzero(ts[2])]
-    outs = scan_p.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
+    outs = scan_p.bind(
+        *operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it)
+    )
     out_c, out_ct, out_y, out_yt = split_list(outs, [len(i), len(it), ys])
     primal_outs = [*out_c, *out_y]
     return primal_outs, with_zeros(made.flags, [*out_ct, *out_yt], [aval_of(p) for p in primal_outs])
@@ -87,8 +106,17 @@ def _ranges(sizes: Sequence[int]) -> list[range]:
     return out
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, num_consts: int,
-           num_carry: int, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
+def _batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int | None]]:
     consts_b, init_b, xs_b = split_list([d is not None for d in dims], [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
 
@@ -98,10 +126,18 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
 
     made, carry_b = fixpoint(step, init_b)
     flags = [*consts_b, *carry_b, *xs_b]
-    operands = [move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
-                for k, (a, d, f) in enumerate(zip(args, dims, flags, strict=True))]
-    outs = scan_p.bind(*made.consts, *operands, **params, jaxpr=made.jaxpr, num_consts=len(made.consts) + num_consts,
-                       num_carry=num_carry)
+    operands = [
+        move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
+        for k, (a, d, f) in enumerate(zip(args, dims, flags, strict=True))
+    ]
+    outs = scan_p.bind(
+        *made.consts,
+        *operands,
+        **params,
+        jaxpr=made.jaxpr,
+        num_consts=len(made.consts) + num_consts,
+        num_carry=num_carry,
+    )
     return outs, [(0 if k < num_carry else 1) if f else None for k, f in enumerate(made.flags)]
 
 
@@ -109,7 +145,7 @@ def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
     """A carry that is not linear (a counter) is computed first, by splitting the scan."""
     linear = tuple(isinstance(a, Undefined) for a in args)
     num_consts, num_carry = params["num_consts"], params["num_carry"]
-    if all(linear[num_consts:num_consts + num_carry]):
+    if all(linear[num_consts : num_consts + num_carry]):
         return transposed(scan_p, cts, args, params)
     _, _, rest = run_known_scan(scan_p, linear, args, params)
     return rest.spread(transposed(scan_p, [cts[i] for i in rest.results], rest.operands, rest.params), len(args))
@@ -122,27 +158,43 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
 
     def step(carry: Flags) -> tuple[Any, Sequence[bool]]:
         thin, used_in = dce_jaxpr(jaxpr, [*carry, *used_ys])
-        return (thin, used_in), used_in[num_consts:num_consts + num_carry]
+        return (thin, used_in), used_in[num_consts : num_consts + num_carry]
 
     (thin, used_in), carry = fixpoint(step, used[:num_carry])
     # A carry that is only an output of the step still comes in: the loop needs its initial value.
-    used_in = [*used_in[:num_consts], *carry, *used_in[num_consts + num_carry:]]
+    used_in = [*used_in[:num_consts], *carry, *used_in[num_consts + num_carry :]]
     thin = thin.replace(invars=[v for v, u in zip(jaxpr.invars, used_in, strict=True) if u])
     kept = [*carry, *used_ys]
     return eqn.replace(
         params={**params, "jaxpr": ClosedJaxpr(thin), "num_consts": sum(used_in[:num_consts]), "num_carry": sum(carry)},
         invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, kept, strict=True) if u], effects=thin.effects)
+        outvars=[v for v, u in zip(eqn.outvars, kept, strict=True) if u],
+        effects=thin.effects,
+    )
 
 
-def _cpu(b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
-         **_: Any) -> list[Any]:
+def _cpu(
+    b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> list[Any]:
     consts, init, xs = split_list(args, [num_consts, num_carry])
     return b.scan(jaxpr, consts, init, xs, length, reverse)
 
 
 scan_p = Op(
-    name="scan", params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"), multiple=True, compiled=True,
-    programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
-    partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params), dce=_dce,
-    effects=holds_effects, cpu=_cpu, hlo=Missing("XLA machine"), samples=Missing("holds a program"))
+    name="scan",
+    params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
+    multiple=True,
+    compiled=True,
+    programs=True,
+    abstract=_abstract,
+    eager=_eager,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params),
+    dce=_dce,
+    effects=holds_effects,
+    cpu=_cpu,
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds a program"),
+)

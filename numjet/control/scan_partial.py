@@ -3,6 +3,7 @@
 What the second needs is stacked only if it changes from step to step. Values that depend on constants alone are computed
 once before the loop; slices of inputs and stacked results that exist already are read again.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from numjet.transforms.dce import dce_jaxpr
 class Source(NamedTuple):
     """Where the second scan finds a value: an operand of the first ("operand"), a value computed before the loops
     ("hoisted"), or a result of the first scan ("result")."""
+
     kind: str
     index: int
 
@@ -28,6 +30,7 @@ class Source(NamedTuple):
 class Plan(NamedTuple):
     """A scan in two. Operands of the known one: (*consts, *known operands). `invariant` and `stacked` say where the
     residuals of the unknown one come from, its operands are (*invariant, *unknown consts, *carry, *xs, *stacked)."""
+
     known: ClosedJaxpr
     consts: list[Any]
     hoisted: ClosedJaxpr
@@ -56,9 +59,19 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
     varying = [i for i, s in enumerate(sources) if _varies(s, first_carry)]
     invars = split.unknown.jaxpr.invars
     count = len(sources)
-    unknown = split.unknown.jaxpr.replace(invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]])
-    return Plan(placed.known(), split.consts, placed.hoisted(), ClosedJaxpr(unknown), carry_u, split.flags,
-                [sources[i] for i in fixed], [sources[i] for i in varying])
+    unknown = split.unknown.jaxpr.replace(
+        invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]]
+    )
+    return Plan(
+        placed.known(),
+        split.consts,
+        placed.hoisted(),
+        ClosedJaxpr(unknown),
+        carry_u,
+        split.flags,
+        [sources[i] for i in fixed],
+        [sources[i] for i in varying],
+    )
 
 
 def _varies(source: Source, first_carry: int) -> bool:
@@ -71,7 +84,7 @@ class _Places:
     def __init__(self, split: Split, first_carry: int, first_xs: int, carries: int):
         self.jaxpr: Jaxpr = split.known.jaxpr
         self.first_carry, self.first_xs, self.carries = first_carry, first_xs, carries
-        self.outvars = list(self.jaxpr.outvars[:split.known_count])
+        self.outvars = list(self.jaxpr.outvars[: split.known_count])
         self.results = {v: i for i, v in enumerate(self.outvars) if i >= carries and isinstance(v, Var)}
         self.fixed = _invariant(self.jaxpr, self.jaxpr.invars[:first_carry])
         self.moved: dict[Var, int] = {}
@@ -94,7 +107,7 @@ class _Places:
     def hoisted(self) -> ClosedJaxpr:
         pure = [e for e in self.jaxpr.eqns if not e.effects]
         thin, _ = dce_jaxpr(self.jaxpr.replace(eqns=pure, outvars=list(self.moved)))
-        return ClosedJaxpr(thin.replace(invars=self.jaxpr.invars[:self.first_carry]))
+        return ClosedJaxpr(thin.replace(invars=self.jaxpr.invars[: self.first_carry]))
 
 
 def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
@@ -108,6 +121,7 @@ def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
 
 class Rest(NamedTuple):
     """The unknown scan: operands, parameters, and what in the original scan its operands and results stand for."""
+
     operands: list[Any]
     params: dict[str, Any]
     positions: list[int | None]
@@ -122,33 +136,49 @@ class Rest(NamedTuple):
         return out
 
 
-def run_known_scan(op: Op, unknown_in: Flags, args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], Flags, Rest]:
+def run_known_scan(
+    op: Op, unknown_in: Flags, args: Sequence[Any], params: dict[str, Any]
+) -> tuple[list[Any], Flags, Rest]:
     """Runs the known part under the current trace. Returns its results, which results are unknown, and the rest."""
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     plan = plan_split(params["jaxpr"], unknown_in, num_consts, num_carry)
-    flags = (*unknown_in[:num_consts], *plan.carry_unknown, *unknown_in[num_consts + num_carry:])
+    flags = (*unknown_in[:num_consts], *plan.carry_unknown, *unknown_in[num_consts + num_carry :])
     known, _ = partition_list(flags, args)
     operands = [*plan.consts, *known]
     first_carry = len(plan.consts) + flags[:num_consts].count(False)
     hoisted = eval_closed(plan.hoisted, *operands[:first_carry])
     outs: list[Any] = []
     if plan.known.jaxpr.outvars or plan.known.effects:
-        outs = op.bind(*operands, **{**params, "jaxpr": plan.known, "num_consts": first_carry,
-                                     "num_carry": plan.carry_unknown.count(False)})
+        outs = op.bind(
+            *operands,
+            **{**params, "jaxpr": plan.known, "num_consts": first_carry, "num_carry": plan.carry_unknown.count(False)},
+        )
     find = {"operand": operands, "hoisted": hoisted, "result": outs}
-    rest = _rest(plan, flags, [[find[s.kind][s.index] for s in part] for part in (plan.invariant, plan.stacked)], args, params)
-    return outs[:plan.out_unknown.count(False)], plan.out_unknown, rest
+    rest = _rest(
+        plan, flags, [[find[s.kind][s.index] for s in part] for part in (plan.invariant, plan.stacked)], args, params
+    )
+    return outs[: plan.out_unknown.count(False)], plan.out_unknown, rest
 
 
-def _rest(plan: Plan, flags: Flags, residuals: Sequence[list[Any]], args: Sequence[Any], params: dict[str, Any]) -> Rest:
+def _rest(
+    plan: Plan, flags: Flags, residuals: Sequence[list[Any]], args: Sequence[Any], params: dict[str, Any]
+) -> Rest:
     positions = [i for i, f in enumerate(flags) if f]
     invariant, stacked = residuals
     operands = [*invariant, *[args[i] for i in positions], *stacked]
     num_consts = params["num_consts"]
-    own = {**params, "jaxpr": plan.unknown, "num_consts": len(invariant) + sum(flags[:num_consts]),
-           "num_carry": sum(plan.carry_unknown)}
-    return Rest(operands, own, [*[None] * len(invariant), *positions, *[None] * len(stacked)],
-                [i for i, f in enumerate(plan.out_unknown) if f])
+    own = {
+        **params,
+        "jaxpr": plan.unknown,
+        "num_consts": len(invariant) + sum(flags[:num_consts]),
+        "num_carry": sum(plan.carry_unknown),
+    }
+    return Rest(
+        operands,
+        own,
+        [*[None] * len(invariant), *positions, *[None] * len(stacked)],
+        [i for i, f in enumerate(plan.out_unknown) if f],
+    )
 
 
 def scan_partial_eval(op: Op, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

@@ -1,4 +1,5 @@
 """Transposing a scan: a scan in the other direction, whose carry are the cotangents of the carry and of the constants."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,9 +7,8 @@ from typing import Any
 
 from numjet.control.carries import fixpoint
 from numjet.control.programs import Derived, Flags, nonzero_flags, only_nonzero, remember, transpose_program, with_zeros
-from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from numjet.core.op import Op, Undefined, Zero
+from numjet.core.op import Op, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation.util import partition_list, split_list
 from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
@@ -22,12 +22,13 @@ def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: 
     *carry cotangents, *cotangents of slices). flags: which linear operands have a cotangent.
     """
     num_carry = len(carry_nz)
-    lin_consts, lin_xs = sum(linear[:num_consts]), sum(linear[num_consts + num_carry:])
+    lin_consts, lin_xs = sum(linear[:num_consts]), sum(linear[num_consts + num_carry :])
 
     def step(nonzero: Flags) -> tuple[Derived, Sequence[bool]]:
-        made = transpose_program(closed, linear, (*nonzero, *ys_nz),
-                                 (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
-        return made, made.flags[lin_consts:lin_consts + num_carry]
+        made = transpose_program(
+            closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs)
+        )
+        return made, made.flags[lin_consts : lin_consts + num_carry]
 
     made, carry = fixpoint(step, carry_nz)
     known_consts = len(made.consts) + num_consts - lin_consts
@@ -35,8 +36,9 @@ def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: 
     known_xs = len(jaxpr.invars) - known_consts - sum(carry) - sum(ys_nz)
     consts, xs, cts = split_list(jaxpr.invars, [known_consts, known_xs])
     sums, eqns, totals = _accumulators(jaxpr, sum(made.flags[:lin_consts]))
-    body = jaxpr.replace(invars=[*consts, *sums, *cts, *xs], eqns=[*jaxpr.eqns, *eqns],
-                         outvars=[*totals, *jaxpr.outvars[len(sums):]])
+    body = jaxpr.replace(
+        invars=[*consts, *sums, *cts, *xs], eqns=[*jaxpr.eqns, *eqns], outvars=[*totals, *jaxpr.outvars[len(sums) :]]
+    )
     return Derived(ClosedJaxpr(body), made.consts, made.flags)
 
 
@@ -44,8 +46,7 @@ def _accumulators(jaxpr: Jaxpr, count: int) -> tuple[list[Var], list[JaxprEqn], 
     """Inputs for the sums so far, the equations that add the first results to them, and the sums."""
     sums = [Var(v.aval) for v in jaxpr.outvars[:count]]
     totals = [Var(v.aval) for v in jaxpr.outvars[:count]]
-    eqns = [JaxprEqn(add_any_p, (s, v), (t,), {})
-            for s, v, t in zip(sums, jaxpr.outvars[:count], totals, strict=True)]
+    eqns = [JaxprEqn(add_any_p, (s, v), (t,), {}) for s, v, t in zip(sums, jaxpr.outvars[:count], totals, strict=True)]
     return sums, eqns, totals
 
 
@@ -60,14 +61,26 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
     made = transposed_step(params["jaxpr"], linear, nonzero_flags(ct_carry), nonzero_flags(ct_ys), num_consts)
     lin_consts = sum(linear[:num_consts])
     const_nz, carry_nz, xs_nz = split_list(made.flags, [lin_consts, num_carry])
-    consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry:]
+    consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry :]
     known_consts, unknown_consts = partition_list(linear[:num_consts], consts)
-    known_xs, unknown_xs = partition_list(linear[num_consts + num_carry:], xs)
+    known_xs, unknown_xs = partition_list(linear[num_consts + num_carry :], xs)
     sums = [zeros_like_aval(a.aval.to_tangent_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
     carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
-    outs = op.bind(*made.consts, *known_consts, *sums, *carry, *only_nonzero(ct_ys), *known_xs, **{
-        **params, "jaxpr": made.jaxpr, "num_consts": len(made.consts) + len(known_consts),
-        "num_carry": len(sums) + len(carry), "reverse": not params["reverse"]})
+    outs = op.bind(
+        *made.consts,
+        *known_consts,
+        *sums,
+        *carry,
+        *only_nonzero(ct_ys),
+        *known_xs,
+        **{
+            **params,
+            "jaxpr": made.jaxpr,
+            "num_consts": len(made.consts) + len(known_consts),
+            "num_carry": len(sums) + len(carry),
+            "reverse": not params["reverse"],
+        },
+    )
     avals = [aval_of(a) if not isinstance(a, Undefined) else a.aval for a, lin in zip(args, linear, strict=True) if lin]
     found = iter(with_zeros(made.flags, outs, avals))
     spread = [next(found) if lin else None for lin in linear]

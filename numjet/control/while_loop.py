@@ -1,4 +1,5 @@
 """`while_loop` and `fori_loop`."""
+
 from __future__ import annotations
 
 import operator
@@ -52,14 +53,30 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         return _python_loop(cond_fun, body_fun, init_val)
     init, init_tree = tree.tree_flatten(init_val)
     in_tree = tree.treedef_tuple([init_tree])
-    body, init, avals = trace_with_carry(lambda carry: trace_body(body_fun, in_tree, carry, "while_loop"), init,
-                                         lambda b: b.jaxpr.out_avals)
-    check_carry("while_loop", "body function", init_tree, body.out_tree, avals, body.jaxpr.out_avals,
-                argument_names(body_fun, in_tree), _root(body_fun))
+    body, init, avals = trace_with_carry(
+        lambda carry: trace_body(body_fun, in_tree, carry, "while_loop"), init, lambda b: b.jaxpr.out_avals
+    )
+    check_carry(
+        "while_loop",
+        "body function",
+        init_tree,
+        body.out_tree,
+        avals,
+        body.jaxpr.out_avals,
+        argument_names(body_fun, in_tree),
+        _root(body_fun),
+    )
     cond = trace_body(cond_fun, in_tree, avals, "while_loop")
     _check_condition(cond_fun, cond)
-    outs = while_p.bind(*cond.consts, *body.consts, *init, cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts),
-                        body_jaxpr=body.jaxpr, body_nconsts=len(body.consts))
+    outs = while_p.bind(
+        *cond.consts,
+        *body.consts,
+        *init,
+        cond_jaxpr=cond.jaxpr,
+        cond_nconsts=len(cond.consts),
+        body_jaxpr=body.jaxpr,
+        body_nconsts=len(body.consts),
+    )
     return tree.tree_unflatten(body.out_tree, outs)
 
 
@@ -72,8 +89,10 @@ def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.")
     (aval,) = cond.jaxpr.out_avals
     if aval.shape != () or aval.dtype != np.bool_:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]. It is {where(cond_fun)}."
-                        f"{' Use jnp.all(...) or jnp.any(...).' if aval.shape else ''}")
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]. It is {where(cond_fun)}."
+            f"{' Use jnp.all(...) or jnp.any(...).' if aval.shape else ''}"
+        )
 
 
 def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], value: Any) -> Any:
@@ -83,8 +102,9 @@ def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any],
     return value
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
     """Applies `body_fun(i, value)` for i from `lower` to `upper` - 1.
 
     With bounds that are known it is a `scan`, which can be differentiated in reverse mode; with bounds that are traced
@@ -110,15 +130,22 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     low, high = _known_int(lower), _known_int(upper)
     if low is None or high is None:
         if unroll is not None:
-            raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
-                             "`lower` or `upper` is traced.")
+            raise ValueError(
+                "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
+                "`lower` or `upper` is traced."
+            )
         return _dynamic_loop(lower, upper, body_fun, init_val, dtype)
     if config.disable_jit and high > low:
         for i in range(low, high):
             init_val = body_fun(np.asarray(i, dtype), init_val)
         return init_val
-    (_, value), _ = scan(_counted(body_fun, dtype), (np.asarray(low, dtype), init_val), None, length=max(high - low, 0),
-                         unroll=1 if unroll is None else unroll)
+    (_, value), _ = scan(
+        _counted(body_fun, dtype),
+        (np.asarray(low, dtype), init_val),
+        None,
+        length=max(high - low, 0),
+        unroll=1 if unroll is None else unroll,
+    )
     return value
 
 
@@ -127,11 +154,14 @@ def _bound_dtype(lower: Any, upper: Any) -> np.dtype:
     avals = [aval_of(lower), aval_of(upper)]
     strong = {a.dtype for a in avals if not a.weak_type} or {dtypes.result_type(*avals)}
     if len(strong) > 1 or any(a.dtype.kind not in "iu" for a in avals):
-        raise TypeError("lower and upper arguments to fori_loop must have equal types, and be integers, got "
-                        f"{avals[0].dtype.name} and {avals[1].dtype.name}")
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, and be integers, got "
+            f"{avals[0].dtype.name} and {avals[1].dtype.name}"
+        )
     if any(a.shape for a in avals):
-        raise TypeError(f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and "
-                        f"{avals[1].shape}")
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and {avals[1].shape}"
+        )
     return strong.pop()
 
 
@@ -146,6 +176,7 @@ def _counted(body_fun: Callable[[Any, Any], Any], dtype: np.dtype) -> Callable[[
     def body(loop_carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
         i, value = loop_carry
         return (add(i, np.ones((), dtype)), body_fun(i, value)), None
+
     return body
 
 

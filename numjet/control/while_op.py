@@ -2,6 +2,7 @@
 
 `cond_jaxpr` maps (*condition's consts, *carry) to a boolean, `body_jaxpr` (*body's consts, *carry) to the next carry.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,8 +12,17 @@ import numpy as np
 
 from numjet.control.carries import fixpoint
 from numjet.control.programs import (
-    Derived, Flags, batch_program, holds_effects, jvp_program, nonzero_flags, only_nonzero, remember, reordered,
-    split_program, with_zeros,
+    Derived,
+    Flags,
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    remember,
+    reordered,
+    split_program,
+    with_zeros,
 )
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Var
@@ -27,20 +37,25 @@ from numjet.lax.templates import broadcast_batch, call
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
 
-_REVERSE = ("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
-            "values. Try using lax.scan, or using fori_loop with static start/stop.")
+_REVERSE = (
+    "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
+    "values. Try using lax.scan, or using fori_loop with static start/stop."
+)
 
 
-def _abstract(*avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr,
-              body_nconsts: int) -> list[ShapedArray]:
-    carry = avals[cond_nconsts + body_nconsts:]
+def _abstract(
+    *avals: ShapedArray, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
+) -> list[ShapedArray]:
+    carry = avals[cond_nconsts + body_nconsts :]
     for got, want in zip(carry, body_jaxpr.in_avals[body_nconsts:], strict=True):
         if got.shape != want.shape or got.dtype != want.dtype:
             raise TypeError(f"while: the carry {got} goes into a body that takes {want}")
     return body_jaxpr.out_avals
 
 
-def _eager(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int) -> list[Any]:
+def _eager(
+    *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
+) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
     while np.asarray(_plain(eval_closed(cond_jaxpr, *cond_consts, *carry)[0])):
         carry = eval_closed(body_jaxpr, *body_consts, *carry)
@@ -52,8 +67,15 @@ def _plain(x: Any) -> Any:
     return getattr(x, "val", x)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-         body_jaxpr: ClosedJaxpr, body_nconsts: int) -> tuple[list[Any], list[Any]]:
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    cond_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+) -> tuple[list[Any], list[Any]]:
     _, body_t, carry_t = split_list(tangents, [cond_nconsts, body_nconsts])
     body_nz = nonzero_flags(body_t)
 
@@ -64,13 +86,31 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, cond_jaxpr: ClosedJ
     made, nz = fixpoint(step, nonzero_flags(carry_t))
     head, consts, carry, num_t, carry_num_t = len(made.consts), body_nconsts, len(nz), sum(body_nz), sum(nz)
     t = head + consts + carry
-    body = reordered(made.jaxpr, [*range(head + consts), *range(t, t + num_t), *range(head + consts, t),
-                                  *range(t + num_t, t + num_t + carry_num_t)], range(carry + carry_num_t))
-    cond = _wider(cond_jaxpr, [v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t:]])
+    body = reordered(
+        made.jaxpr,
+        [
+            *range(head + consts),
+            *range(t, t + num_t),
+            *range(head + consts, t),
+            *range(t + num_t, t + num_t + carry_num_t),
+        ],
+        range(carry + carry_num_t),
+    )
+    cond = _wider(cond_jaxpr, [v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]])
     cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
     init_t = [instantiate(x) for x, f in zip(carry_t, nz, strict=True) if f]
-    outs = while_p.bind(*cond_consts, *made.consts, *body_consts, *only_nonzero(body_t), *init, *init_t,
-                        cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=head + consts + num_t)
+    outs = while_p.bind(
+        *cond_consts,
+        *made.consts,
+        *body_consts,
+        *only_nonzero(body_t),
+        *init,
+        *init_t,
+        cond_jaxpr=cond,
+        cond_nconsts=cond_nconsts,
+        body_jaxpr=body,
+        body_nconsts=head + consts + num_t,
+    )
     return outs[:carry], with_zeros(nz, outs[carry:], [aval_of(o) for o in outs[:carry]])
 
 
@@ -99,10 +139,13 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
         return trace.stage(while_p, args, params)
     cond_n, body_n = params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts, init = split_list(args, [cond_n, body_n])
-    own_consts = [*found.consts, *partition_list(unknown_in[cond_n:cond_n + body_n], body_consts)[0]]
+    own_consts = [*found.consts, *partition_list(unknown_in[cond_n : cond_n + body_n], body_consts)[0]]
     known_init = partition_list(found.carry_unknown, init)[0]
-    known = trace.run_known(while_p, [*cond_consts, *own_consts, *known_init], {
-        "cond_jaxpr": found.cond, "cond_nconsts": cond_n, "body_jaxpr": found.body, "body_nconsts": len(own_consts)})
+    known = trace.run_known(
+        while_p,
+        [*cond_consts, *own_consts, *known_init],
+        {"cond_jaxpr": found.cond, "cond_nconsts": cond_n, "body_jaxpr": found.body, "body_nconsts": len(own_consts)},
+    )
     staged = trace.stage(while_p, args, params)
     return merge_lists(found.carry_unknown, known, partition_list(found.carry_unknown, staged)[1])
 
@@ -120,20 +163,33 @@ def _known_loop(unknown_in: Sequence[bool], params: dict[str, Any]) -> _KnownLoo
     read = dce_jaxpr(cond_jaxpr.jaxpr)[1]
     if any(r and u for r, u in zip(read, [*cond_u, *carry_u], strict=True)):
         return None
-    known = split.known.jaxpr.replace(outvars=split.known.jaxpr.outvars[:split.known_count])
+    known = split.known.jaxpr.replace(outvars=split.known.jaxpr.outvars[: split.known_count])
     thin, _ = dce_jaxpr(known)
     cond_vars = cond_jaxpr.jaxpr.invars
     kept = [v for v, u in zip(cond_vars, [*[False] * len(cond_u), *carry_u], strict=True) if not u]
-    return _KnownLoop(ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)),
-                      ClosedJaxpr(thin.replace(invars=known.invars)), split.consts, carry_u)
+    return _KnownLoop(
+        ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)),
+        ClosedJaxpr(thin.replace(invars=known.invars)),
+        split.consts,
+        carry_u,
+    )
 
 
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
     raise ValueError(_REVERSE)
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
-           body_jaxpr: ClosedJaxpr, body_nconsts: int, axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+def _batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    cond_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: ClosedJaxpr,
+    body_nconsts: int,
+    axis_name: Any = None,
+) -> tuple[list[Any], list[int | None]]:
     cond_b, body_b, init_b = split_list([d is not None for d in dims], [cond_nconsts, body_nconsts])
     constant = _passed_on(body_jaxpr, body_nconsts)
 
@@ -144,8 +200,9 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_j
         return (cond, body), [f or (cond.flags[0] and not c) for f, c in zip(body.flags, constant, strict=True)]
 
     (cond, body), carry_b = fixpoint(step, init_b)
-    operands = [move_to(a, d, 0, size) if b else a
-                for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)]
+    operands = [
+        move_to(a, d, 0, size) if b else a for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)
+    ]
     cond_consts, body_consts, init = split_list(operands, [cond_nconsts, body_nconsts])
     run = _masked_loop if cond.flags[0] else _plain_loop
     outs = run(cond, body, cond_consts, body_consts, init)
@@ -157,13 +214,25 @@ def _passed_on(body: ClosedJaxpr, body_nconsts: int) -> list[bool]:
     return [v is w for v, w in zip(body.jaxpr.invars[body_nconsts:], body.jaxpr.outvars, strict=True)]
 
 
-def _plain_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
-    return while_p.bind(*cond.consts, *cond_consts, *body.consts, *body_consts, *init,
-                        cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts) + len(cond_consts),
-                        body_jaxpr=body.jaxpr, body_nconsts=len(body.consts) + len(body_consts))
+def _plain_loop(
+    cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]
+) -> list[Any]:
+    return while_p.bind(
+        *cond.consts,
+        *cond_consts,
+        *body.consts,
+        *body_consts,
+        *init,
+        cond_jaxpr=cond.jaxpr,
+        cond_nconsts=len(cond.consts) + len(cond_consts),
+        body_jaxpr=body.jaxpr,
+        body_nconsts=len(body.consts) + len(body_consts),
+    )
 
 
-def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
+def _masked_loop(
+    cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]
+) -> list[Any]:
     """Runs while any lane's condition holds; lanes that have finished keep their values. The conditions are carried,
     so that each is computed once per step."""
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
@@ -172,8 +241,16 @@ def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_cons
     size = cond.jaxpr.out_avals[0].shape[0]
     if aval_of(running).shape == ():
         running = broadcast_batch(running, None, size)
-    outs = while_p.bind(*body_args, *cond_args, running, *init, cond_jaxpr=masked.jaxpr.cond, cond_nconsts=0,
-                        body_jaxpr=masked.jaxpr.body, body_nconsts=len(body_args) + len(cond_args))
+    outs = while_p.bind(
+        *body_args,
+        *cond_args,
+        running,
+        *init,
+        cond_jaxpr=masked.jaxpr.cond,
+        cond_nconsts=0,
+        body_jaxpr=masked.jaxpr.body,
+        body_nconsts=len(body_args) + len(cond_args),
+    )
     return outs[1:]
 
 
@@ -200,7 +277,9 @@ def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_
 
     in_avals = [*body.in_avals[:body_consts], *cond.in_avals[:cond_consts], running, *carry]
     made_body = trace_to_closed(step, in_avals, body.jaxpr.debug)
-    made_cond = trace_to_closed(lambda mask, *_: [call("reduce_or", mask, axes=(0,))], [running, *carry], cond.jaxpr.debug)
+    made_cond = trace_to_closed(
+        lambda mask, *_: [call("reduce_or", mask, axes=(0,))], [running, *carry], cond.jaxpr.debug
+    )
     assert not made_body.consts and not made_cond.consts
     return _MaskedProgram(_Masked(made_cond, made_body), [])
 
@@ -209,7 +288,9 @@ def _keep_finished(mask: Any, old: Any, new: Any) -> Any:
     if old is new or aval_of(new).shape == ():
         return new
     shape = aval_of(new).shape
-    spread = mask if shape == aval_of(mask).shape else call("broadcast_in_dim", mask, shape=shape, broadcast_dimensions=(0,))
+    spread = (
+        mask if shape == aval_of(mask).shape else call("broadcast_in_dim", mask, shape=shape, broadcast_dimensions=(0,))
+    )
     return select_n_p.bind(spread, old, new)
 
 
@@ -231,20 +312,40 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     thin_cond = cond.replace(invars=[v for v, k in zip(cond.invars, kept_cond, strict=True) if k])
     kept = [*cond_reads[:cond_n], *kept_body]
     return eqn.replace(
-        params={"cond_jaxpr": ClosedJaxpr(thin_cond), "cond_nconsts": sum(cond_reads[:cond_n]),
-                "body_jaxpr": ClosedJaxpr(thin), "body_nconsts": sum(read[:body_n])},
+        params={
+            "cond_jaxpr": ClosedJaxpr(thin_cond),
+            "cond_nconsts": sum(cond_reads[:cond_n]),
+            "body_jaxpr": ClosedJaxpr(thin),
+            "body_nconsts": sum(read[:body_n]),
+        },
         invars=[a for a, k in zip(eqn.invars, kept, strict=True) if k],
-        outvars=[v for v, k in zip(eqn.outvars, carry, strict=True) if k], effects=thin.effects | thin_cond.effects)
+        outvars=[v for v, k in zip(eqn.outvars, carry, strict=True) if k],
+        effects=thin.effects | thin_cond.effects,
+    )
 
 
-def _cpu(b: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr,
-         body_nconsts: int) -> list[Any]:
+def _cpu(
+    b: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
+) -> list[Any]:
     cond_consts, body_consts, init = split_list(args, [cond_nconsts, body_nconsts])
     return b.while_loop(cond_jaxpr, cond_consts, body_jaxpr, body_consts, init)
 
 
 while_p = Op(
-    name="while", params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"), multiple=True, compiled=True,
-    programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
-    partial_eval=_partial_eval, dce=_dce, effects=holds_effects, cpu=_cpu, hlo=Missing("XLA machine"),
-    samples=Missing("holds programs"))
+    name="while",
+    params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"),
+    multiple=True,
+    compiled=True,
+    programs=True,
+    abstract=_abstract,
+    eager=_eager,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    partial_eval=_partial_eval,
+    dce=_dce,
+    effects=holds_effects,
+    cpu=_cpu,
+    hlo=Missing("XLA machine"),
+    samples=Missing("holds programs"),
+)

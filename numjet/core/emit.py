@@ -7,7 +7,7 @@ Arrays made by `compute` are *definitions*, not memory: `fn(*index) -> Scalar` i
 wanted, so a chain of definitions becomes one loop. The compiler decides which arrays are stored.
 
 Index values are Scalars of dtype int64 or Python ints; arithmetic on them is written with + - * // % and comparisons
-(< <= > >= ==) directly; `//` and `%` take positive divisors and round towards minus infinity.
+(< <= > >=) directly; `//` and `%` take positive divisors and round towards minus infinity.
 """
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:
                     else f"{names[v]}:{v.aval.str_short()}" for v in eqn.outvars)
     operands = "".join(" " + atom(a, names) for a in eqn.invars)
     where = f"  # {source.summarize(eqn.source)}" if sources and eqn.source is not None else ""
-    return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(eqn.params, names),
+    params = {k: v for k, v in eqn.params.items() if (eqn.primitive.name, k) not in _TOLD_BY_TYPES}
+    return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(params, names),
                    text((operands or " ") + where)))
 
 
@@ -94,10 +95,18 @@ def params_doc(params: dict[str, Any], names: Names) -> Doc:
     shown = [(k, v) for k, v in sorted(params.items()) if v is not None or k in _SHOWN_NONE]
     if not shown:
         return pretty.nothing()
-    items = [concat((text(f"{k}="), value_doc(v, names))) for k, v in shown]
+    items = [concat((text(f"{k}="), value_doc(_as_lists(v) if k == "dimension_numbers" else v, names))) for k, v in shown]
     return group(concat((text("["), nest(2, concat((brk(""), join(brk(), items)))), brk(""), text("]"))))
 
 
+def _as_lists(numbers: Any) -> Any:
+    """dot_general's dimension numbers with their innermost tuples as lists, as JAX prints them."""
+    if type(numbers) is not tuple:
+        return numbers
+    return tuple(_as_lists(n) if n and type(n[0]) is tuple or n == ((), ()) else list(n) for n in numbers)
+
+
+_TOLD_BY_TYPES = frozenset({("broadcast_in_dim", "shape")})
 _SHOWN_NONE = frozenset({"strides", "dimensions", "fill_value"})
 
 

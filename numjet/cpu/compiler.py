@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, jit, llvm, loop_show, memory
 from numjet.cpu.kernels import blas
-from numjet.cpu.loop_ir import Call, Function, walk
+from numjet.cpu.loop_ir import KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.config import config
 
@@ -75,6 +75,10 @@ def _errors(function: Function) -> Callable[[int, list[int]], Exception]:
     errors = function.errors
 
     def on_error(status: int, info: list[int]) -> Exception:
+        if status & KERNEL_STATUS:
+            code = status - KERNEL_STATUS
+            kind = MemoryError if code == 1 else RuntimeError
+            return kind(f"{function.name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
         return errors[status - 1](*info[1:])
     return on_error
 

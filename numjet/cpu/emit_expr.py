@@ -41,7 +41,7 @@ class ExprEmitter(StrideEmitter):
     def _operands(self, expr: Expr) -> tuple[Expr, ...] | list[Expr]:
         """What has to be known before `expr` is emitted."""
         if expr.op == "load" or (expr.op == "convert" and self._counts_lanes(expr)):
-            return self._terms(expr.args[0])
+            return [*self._terms(expr.args[0]), *expr.args[1:]]
         if expr.op == "select_rare":
             return (expr.args[0], expr.args[2])
         if expr.op in _NARROWED and self._narrows(expr):
@@ -139,6 +139,8 @@ class ExprEmitter(StrideEmitter):
         if self.lane is None or not expr.args or expr.args[0].dtype != INT64:
             return False
         if expr.op == "convert" and kind(expr.dtype) != "f":
+            return False
+        if expr.dtype == INT64 and not self.ranges.within(expr, -2**31, 2**31 - 1):
             return False
         return all(self.ranges.within(a, -2**31, 2**31 - 1) for a in expr.args)
 
@@ -276,15 +278,6 @@ class ExprEmitter(StrideEmitter):
                     depth = max(depth, self.lane.first.depth)
         return self.place(depth)
 
-    def any_lane(self, cond: Value) -> str:
-        """Is the condition true in some lane?"""
-        if cond.lanes == 1:
-            return cond.text
-        if cond.literal:
-            return cond.text
-        bits = self.put(f"bitcast <{cond.lanes} x i1> {cond.text} to i{cond.lanes}")
-        return self.put(f"icmp ne i{cond.lanes} {bits}, 0")
-
 
 def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
     """The text of a function that applies a C function lane by lane."""
@@ -303,7 +296,7 @@ def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
 
 
 # Operations on int64 that are done in int32 where the operands fit.
-_NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "convert"))
+_NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", "max"))
 
 _EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
     "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .emit_scope import NO_READS, Scope, Value
 from .emit_state import State
-from .emit_types import memory_type, suffix, wide
+from .emit_types import memory_type, scalar_type, suffix, wide
 from .loop_ir import BOOL, Buffer, Expr
 
 EMBEDDED_BYTES = 4096
@@ -122,28 +122,74 @@ class MemoryEmitter(State):
     def load(self, expr: Expr) -> Value:
         """The value of a load, in the outermost scope where memory is sure to be the same."""
         buffer, index = expr.attr, expr.args[0]
+        guard = self.known[expr.args[1].id] if len(expr.args) > 1 else None
         step = self.stride(index)
-        if step == 0:
-            value = self._load_scalar(buffer, index)
-        elif step == 1 or step == -1:
-            value = self._load_run(buffer, index, step)
+        if guard is not None and guard.lanes == 1 and (guard.text == "true" or step == 0):
+            guard = None if guard.text == "true" else guard
+            if step == 0:
+                value = self._load_scalar(buffer, index, guard)
+            else:
+                value = self._load_lanes(buffer, index, step, None)
+        elif step == 0 and guard is None:
+            value = self._load_scalar(buffer, index, None)
+        elif step == 0:
+            value = self._load_one_guarded(buffer, index, guard)
         else:
-            strided = None if step is None else self.load_strided(buffer, index, step)
-            value = strided or self._gather(buffer, index)
+            value = self._load_lanes(buffer, index, step, guard)
         return self.memory.define(expr.id, value, self.out)
+
+    def _load_lanes(self, buffer: Buffer, index: Expr, step: int | None, guard: Value | None) -> Value:
+        mask = self._both(guard, self.mask)
+        if step == 1 or step == -1:
+            return self._load_run(buffer, index, step, mask, guard is not None)
+        strided = None if step is None or guard else self.load_strided(buffer, index, step)
+        return strided or self._gather(buffer, index, mask, guard is not None)
+
+    def _both(self, guard: Value | None, mask: Value | None) -> Value | None:
+        """The lanes that a guard and the mask leave."""
+        if guard is None:
+            return mask
+        lanes, depth = self.lane.lanes, max(guard.depth, mask.depth if mask else 0)
+        key = ("both", guard.text, lanes, mask.text if mask else None)
+        found = self.known.get(key)
+        if found is not None:
+            return found
+        home = self.place(depth)
+        text = guard.text if guard.lanes == lanes else self.splat(guard, "i1", lanes)
+        if mask is not None:
+            text = self.put(f"and {wide('i1', lanes)} {text}, {mask.text}")
+        return self.memory.define(key, Value(text, lanes, home.depth, guard.reads), home)
+
+    def _load_one_guarded(self, buffer: Buffer, index: Expr, guard: Value) -> Value:
+        """One element for the lanes that want it, read if there is such a lane."""
+        lanes, mask = self.lane.lanes, self._both(guard, self.mask)
+        self.place(mask.depth)
+        wanted = Value(self.any_lane(mask), 1, self.out.depth, guard.reads)
+        single = self._load_scalar(buffer, index, wanted)
+        ty = wide(scalar_type(buffer.dtype), lanes)
+        text = self.splat(single, scalar_type(buffer.dtype), lanes)
+        text = self.put(f"select {wide('i1', lanes)} {mask.text}, {ty} {text}, {ty} zeroinitializer")
+        return Value(text, lanes, self.out.depth, single.reads)
+
+    def any_lane(self, cond: Value) -> str:
+        """Is the condition true in some lane?"""
+        if cond.lanes == 1 or cond.literal:
+            return cond.text
+        bits = self.put(f"bitcast <{cond.lanes} x i1> {cond.text} to i{cond.lanes}")
+        return self.put(f"icmp ne i{cond.lanes} {bits}, 0")
 
     def load_strided(self, buffer: Buffer, index: Expr, step: int) -> Value | None:
         """The elements at index, index + step, ...; None where a gather is needed."""
         raise NotImplementedError
 
-    def _home(self, depth: int, buffer: Buffer, index: Expr) -> Scope:
+    def _home(self, depth: int, buffer: Buffer, index: Expr, guarded: bool = False) -> Scope:
         """How far out a load may move: not out of a loop that writes the buffer, and not to where it might not
-        have been executed, unless its index is known to be in range."""
+        have been executed, unless its index is known to be in range, or guarded."""
         scope = self.scope
         if scope.depth <= depth:
             self.out = scope
             return scope
-        safe = self.ranges.within(index, 0, buffer.size - 1)
+        safe = guarded or self.ranges.within(index, 0, buffer.size - 1)
         while scope.depth > depth and buffer not in scope.written and (scope.certain or safe):
             assert scope.parent is not None
             scope = scope.parent
@@ -153,19 +199,29 @@ class MemoryEmitter(State):
     def _reads(self, buffer: Buffer, more: frozenset[Buffer]) -> frozenset[Buffer]:
         return more | {buffer} if buffer in self.mutable else more
 
-    def _load_scalar(self, buffer: Buffer, index: Expr) -> Value:
+    def _load_scalar(self, buffer: Buffer, index: Expr, guard: Value | None) -> Value:
+        """One element. With a guard that does not hold, something else that is there is read, and 0 taken."""
         address = self.address(buffer, index)
-        home = self._home(address.depth, buffer, index)
-        element = memory_type(buffer.dtype)
-        text = self.put(f"load {element}, ptr {address.text}, align {buffer.dtype.itemsize}")
-        return Value(self._from_memory(buffer, text, 1), 1, home.depth, self._reads(buffer, address.reads))
+        depth, reads = address.depth, self._reads(buffer, address.reads)
+        if guard is not None:
+            depth, reads = max(depth, guard.depth), reads | guard.reads
+        home = self._home(depth, buffer, index, guard is not None)
+        element, pointer = memory_type(buffer.dtype), address.text
+        if guard is not None:
+            pointer = self.put(f"select i1 {guard.text}, ptr {pointer}, ptr %info")
+        text = self.put(f"load {element}, ptr {pointer}, align {buffer.dtype.itemsize}")
+        if guard is not None:
+            zero = "0.0" if element in ("float", "double") else "0"
+            text = self.put(f"select i1 {guard.text}, {element} {text}, {element} {zero}")
+        return Value(self._from_memory(buffer, text, 1), 1, home.depth, reads)
 
-    def _load_run(self, buffer: Buffer, index: Expr, step: int) -> Value:
+    def _load_run(self, buffer: Buffer, index: Expr, step: int, mask: Value | None, guarded: bool) -> Value:
         """Neighbouring elements, in rising or falling order."""
         lanes = self.lane.lanes
         address = self._lowest(buffer, self.address(buffer, index), step, lanes)
-        mask = self._mask_of_run(step, lanes)
-        home = self._home(max(address.depth, mask.depth if mask else 0), buffer, index)
+        mask = self._in_order(mask, step)
+        reads = self._reads(buffer, address.reads) | (mask.reads if mask else NO_READS)
+        home = self._home(max(address.depth, mask.depth if mask else 0), buffer, index, guarded)
         element, align = memory_type(buffer.dtype), buffer.dtype.itemsize
         ty = wide(element, lanes)
         if mask is None:
@@ -175,7 +231,7 @@ class MemoryEmitter(State):
                                   (wide("i1", lanes), mask.text), (ty, "zeroinitializer"))
         if step < 0:
             text = self.reverse(text, element, lanes)
-        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, self._reads(buffer, address.reads))
+        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, reads)
 
     def _lowest(self, buffer: Buffer, address: Value, step: int, lanes: int) -> Value:
         """Where a run starts in memory: at its last lane when it falls."""
@@ -183,11 +239,12 @@ class MemoryEmitter(State):
             return address
         return self._advance(address, memory_type(buffer.dtype), str(1 - lanes), address.depth, address.reads)
 
-    def _mask_of_run(self, step: int, lanes: int) -> Value | None:
-        if self.mask is None or step > 0:
-            return self.mask
-        self.place(self.mask.depth)
-        return Value(self.reverse(self.mask.text, "i1", lanes), lanes, self.mask.depth)
+    def _in_order(self, mask: Value | None, step: int) -> Value | None:
+        """A mask in the order of memory."""
+        if mask is None or step > 0:
+            return mask
+        self.place(mask.depth)
+        return Value(self.reverse(mask.text, "i1", mask.lanes), mask.lanes, self.out.depth, mask.reads)
 
     def reverse(self, text: str, element: str, lanes: int) -> str:
         """The lanes in opposite order."""
@@ -195,18 +252,18 @@ class MemoryEmitter(State):
         ty = wide(element, lanes)
         return self.put(f"shufflevector {ty} {text}, {ty} poison, <{lanes} x i32> <{order}>")
 
-    def _gather(self, buffer: Buffer, index: Expr) -> Value:
+    def _gather(self, buffer: Buffer, index: Expr, mask: Value | None, guarded: bool) -> Value:
         lanes = self.lane.lanes
         pointers = self._pointers(buffer, index, lanes)
-        mask = self.mask
-        home = self._home(max(pointers.depth, mask.depth if mask else 0), buffer, index)
+        reads = self._reads(buffer, pointers.reads) | (mask.reads if mask else NO_READS)
+        home = self._home(max(pointers.depth, mask.depth if mask else 0), buffer, index, guarded)
         element = memory_type(buffer.dtype)
         ty = wide(element, lanes)
         chosen = mask.text if mask else "splat (i1 true)"
         text = self.intrinsic(f"masked.gather.{suffix(element, lanes)}.{suffix('p0', lanes)}", ty,
                               (f"<{lanes} x ptr> align {buffer.dtype.itemsize}", pointers.text),
                               (wide("i1", lanes), chosen), (ty, "zeroinitializer"))
-        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, self._reads(buffer, pointers.reads))
+        return Value(self._from_memory(buffer, text, lanes), lanes, home.depth, reads)
 
     def _pointers(self, buffer: Buffer, index: Expr, lanes: int) -> Value:
         base, offsets = self.pointer(buffer), self.value(index)
@@ -255,7 +312,7 @@ class MemoryEmitter(State):
     def _store_run(self, buffer: Buffer, index: Expr, expr: Expr, value: Value, step: int) -> None:
         lanes = self.lane.lanes
         address = self._lowest(buffer, self.address(buffer, index), step, lanes)
-        mask = self._mask_of_run(step, lanes)
+        mask = self._in_order(self.mask, step)
         self.here()
         text = self._to_memory(buffer, self.fit(value, expr, lanes), lanes)
         element, align = memory_type(buffer.dtype), buffer.dtype.itemsize

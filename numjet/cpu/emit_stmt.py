@@ -7,7 +7,7 @@ from .emit_loop import LoopEmitter
 from .emit_scope import Code, Value
 from .emit_stride import LARGEST_GROUP
 from .emit_types import kind, memory_type, value_type, wide
-from .loop_ir import BOOL, Buffer, Call, Check, Comment, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While
+from .loop_ir import BOOL, KERNEL_STATUS, Buffer, Call, Check, Comment, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While
 
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
@@ -186,7 +186,9 @@ class StmtEmitter(LoopEmitter):
         call = f"call {result} @{stmt.symbol}({', '.join(texts)})"
         if stmt.checked:
             status = self.put(call)
-            self._leave_unless(self.put(f"icmp eq i64 {status}, 0"), [f"  ret i64 {status}"])
+            code = self.name()
+            leave = [f"  {code} = or i64 {status}, {KERNEL_STATUS}", f"  ret i64 {code}"]
+            self._leave_unless(self.put(f"icmp eq i64 {status}, 0"), leave)
         else:
             self.line(call)
         self.memory.kill(stmt.writes)

@@ -191,7 +191,7 @@ class Facts:
         if not all(isinstance(s, Let | Store | Comment | If) for s in inner):
             return False
         seen = list(_nodes([e for s in inner for e in _used(s)]))
-        safe = all(self.varies(e.args[0]) or self._in_range(e) for e in seen if e.op == "load")
+        safe = all(self.varies(e.args[0]) or len(e.args) > 1 or self._in_range(e) for e in seen if e.op == "load")
         return safe and len(seen) <= SMALL_BRANCH
 
     def _in_range(self, load: Expr) -> bool:

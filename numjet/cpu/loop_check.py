@@ -115,7 +115,7 @@ class _Check:
         count = {**ARITHMETIC, **MATH, **_OTHER}.get(expr.op)
         if count is None:
             self.fail(f"loop IR has no operation '{expr.op}'")
-        if len(expr.args) != count:
+        if len(expr.args) != count and not (expr.op == "load" and len(expr.args) == 2):
             self.fail(f"'{expr.op}' takes {count} operands, got {len(expr.args)}: {show_expr(expr)}")
         first = expr.args[0]
         if expr.op == "load":
@@ -144,16 +144,18 @@ class _Check:
         self._known(expr.attr)
         if expr.dtype != expr.attr.dtype:
             self.fail(f"load of {expr.attr!r} must be {expr.attr.dtype}, got {expr.dtype}")
-        self._index(expr.attr, expr.args[0])
+        if len(expr.args) == 2 and expr.args[1].dtype != BOOL:
+            self.fail(f"the mask of a load must be bool, got {expr.args[1].dtype}")
+        self._index(expr.attr, expr.args[0], len(expr.args) == 2)
 
     def _known(self, buffer: Buffer) -> None:
         if buffer not in self.buffers:
             self.fail(f"buffer {buffer!r} does not belong to the function")
 
-    def _index(self, buffer: Buffer, index: Expr) -> None:
+    def _index(self, buffer: Buffer, index: Expr, masked: bool = False) -> None:
         if index.dtype != INT64:
             self.fail(f"an index must be int64, got {index.dtype}: {show_expr(index)}")
-        if index.op == "const" and buffer.size and not 0 <= int(index.attr) < buffer.size:
+        if index.op == "const" and buffer.size and not masked and not 0 <= int(index.attr) < buffer.size:
             self.fail(f"index {index.attr} is outside of {buffer!r} with {buffer.size} elements")
 
     # --- statements ---

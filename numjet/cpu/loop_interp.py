@@ -121,7 +121,7 @@ class _Run:
             case "var":
                 return self.values[expr.id]
             case "load":
-                return self._at(expr.attr, args[0])
+                return self._at(expr.attr, *args)
             case "convert":
                 return loop_meaning.convert(np.asarray(args[0]), expr.dtype)[()]
             case "bitcast":
@@ -132,7 +132,14 @@ class _Run:
                 return _libm(expr.attr, args)[()]
         return np.asarray(loop_meaning.apply(expr.op, *map(np.asarray, args)))[()]
 
-    def _at(self, buffer: Buffer, index: Any) -> Any:
+    def _at(self, buffer: Buffer, index: Any, guard: Any = True) -> Any:
+        if not np.all(guard):
+            index = np.broadcast_to(index, np.broadcast_shapes(np.shape(index), np.shape(guard)))
+            found = np.zeros(index.shape, buffer.dtype)
+            wanted = np.broadcast_to(guard, index.shape)
+            self._inside(buffer, index[wanted])
+            found[wanted] = self.memory[buffer][index[wanted]]
+            return found[()]
         self._inside(buffer, index)
         return self.memory[buffer][index]
 

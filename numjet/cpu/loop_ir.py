@@ -25,6 +25,8 @@ import numpy as np
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 
+KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, so that it is no check's
+
 # name -> number of operands; what the code generator implements directly
 ARITHMETIC = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "neg": 1, "abs": 1, "sign": 1, "min": 2, "max": 2,
@@ -34,8 +36,8 @@ ARITHMETIC = {
 }
 # Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
 MATH = {
-    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1,
-    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2, "hypot": 2, "cbrt": 1,
+    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
+    "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2, "hypot": 2, "cbrt": 1,
     "rsqrt": 1, "logistic": 1, "erf": 1, "erfc": 1, "erf_inv": 1, "lgamma": 1, "digamma": 1, "nextafter": 2,
 }
 
@@ -219,7 +221,8 @@ class Call:
     """Calls the C function `symbol`, void or returning an int64 status when `checked`.
 
     An argument is an Expr (int64, float64 ...: passed by value) or a pair (Buffer, offset Expr): a pointer.
-    `writes` names the buffers that the call may write, `reads` those it may read.
+    `writes` names the buffers that the call may write, `reads` those it may read. A status other than 0 leaves the
+    function with KERNEL_STATUS | status.
     """
     symbol: str
     args: list[Expr | tuple[Buffer, Expr]]

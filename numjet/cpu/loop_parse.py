@@ -167,9 +167,10 @@ class _Parser:
         if token[0] in "-0123456789" or token == "inf":
             return self._number(token)
         if token in self.buffers and self.accept("["):
-            index = self.expr()
+            args: tuple[Expr, ...] = (self.expr(),)
+            args += (self.expr(),) if self.accept("if") else ()
             self.expect("]")
-            return self.exprs.load(self.buffers[token], index)
+            return self.exprs.make("load", self.buffers[token].dtype, args, self.buffers[token])
         if token in self.names:
             return self.names[token]
         self.expect("(")

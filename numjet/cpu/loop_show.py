@@ -261,7 +261,7 @@ def _operation(expr: Expr, args: list[str]) -> str:
         case "var":
             return expr.attr
         case "load":
-            return f"{expr.attr.name}[{args[0]}]"
+            return f"{expr.attr.name}[{' if '.join(args)}]"
         case "convert":
             return f"{expr.dtype}({args[0]})"
         case "bitcast":

@@ -236,8 +236,9 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 abs_p = elementwise(
-    "abs", accepts="ifc", result=real_dtype, eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False),
-    jvp=_abs_jvp, cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo="stablehlo.abs",
+    "abs", accepts="ifc", result=real_dtype,
+    eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False), jvp=_abs_jvp,
+    cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo="stablehlo.abs",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "int64", *COMPLEXES), ulps=2))
 
 
@@ -317,12 +318,16 @@ def _round_cpu(b: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
     return b.prim("round_even" if rounding_method == RoundingMethod.TO_NEAREST_EVEN else "round_away", x)
 
 
+def _halves(rng: Any, shape: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    shape = shape[0] if isinstance(shape, list) else shape
+    return [(rng.integers(-9, 9, shape) / 2).astype(dtype)]
+
+
 round_p = elementwise(
     "round", accepts=FLOAT, eager=_round_eager, jvp=ZERO, params=("rounding_method",), cpu=_round_cpu,
     hlo=Missing("XLA machine"),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, params=tuple({"rounding_method": m} for m in RoundingMethod),
-                    ulps=0, order=0, make=lambda rng, shapes, dtype, params: [
-                        (rng.integers(-9, 9, shapes if not isinstance(shapes, list) else shapes[0]) / 2).astype(dtype)]))
+                    ulps=0, order=0, make=_halves))
 
 
 def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Any:

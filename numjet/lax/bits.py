@@ -22,15 +22,15 @@ def _bitcast_abstract(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
     if old == new:
         return ShapedArray(x.shape, new_dtype)
     if old % 8 or new % 8:
-        raise NotImplementedError(f"bitcast_convert_type between {x.dtype.name} and {new_dtype.name}: 2- and 4-bit numbers "
-                                  "are stored one per byte here; convert to an 8-bit dtype and shift instead.")
+        raise NotImplementedError(f"bitcast_convert_type between {x.dtype.name} and {new_dtype.name}: 2- and 4-bit "
+                                  "numbers are stored one per byte here; convert to an 8-bit dtype and shift instead.")
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
         last = x.shape[-1] if x.shape else 1
-        raise ValueError(f"Attempting to convert array of shape {x.shape} from {dtypes.long_name(x.dtype)} of size {old} bits to "
-                         f"{dtypes.long_name(new_dtype)} of size {new} bits, but {last} * {old} != {new}: the last axis "
-                         f"must have size {new // old}.")
+        raise ValueError(f"Attempting to convert array of shape {x.shape} from {dtypes.long_name(x.dtype)} of size "
+                         f"{old} bits to {dtypes.long_name(new_dtype)} of size {new} bits, but {last} * {old} != "
+                         f"{new}: the last axis must have size {new // old}.")
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
@@ -104,7 +104,8 @@ bitcast_convert_type_p = Op(
     transpose=Missing("bits have no derivative"), batch=_bitcast_batch, cpu=_bitcast_cpu,
     hlo=Missing("XLA machine"),
     samples=Samples(shapes=((2,), (3, 2), (0, 2), (2, 1, 2)), dtypes=("uint32", "int32", "float32"), ulps=0, order=0,
-                    params=tuple({"new_dtype": np.dtype(d)} for d in ("int32", "uint8", "float16", "uint64", "float32"))))
+                    params=tuple({"new_dtype": np.dtype(d)}
+                                 for d in ("int32", "uint8", "float16", "uint64", "float32"))))
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
@@ -162,7 +163,10 @@ def _reduce_eager(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> n
 def _reduce_cpu(b: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     wide = b.convert(x, np.dtype(np.float32)) if x.dtype.itemsize < 4 else x
     layout = _Layout(wide.dtype, exponent_bits, mantissa_bits)
-    const = lambda value: b.const(value, layout.bits)
+
+    def const(value: int) -> Any:
+        return b.const(value, layout.bits)
+
     bits = b.bitcast(wide, layout.bits)
     if layout.drop:
         last = b.prim("and", b.prim("shrl", bits, const(layout.drop)), const(1))
@@ -177,7 +181,7 @@ def _reduce_cpu(b: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> An
     return b.select(b.compare("ne", x, x), x, out)
 
 
-reduce_precision_p = elementwise(
+reduce_precision_p: Op = elementwise(
     "reduce_precision", accepts=FLOAT, params=("exponent_bits", "mantissa_bits"), eager=_reduce_eager,
     jvp=lambda t, out, x, **params: reduce_precision_p.bind(t, **params),
     transpose=lambda ct, x, **params: reduce_precision_p.bind(ct, **params), cpu=_reduce_cpu,

@@ -18,7 +18,8 @@ _LOGICAL = "biu"
 def _logical(name: str, fn: Any) -> Op:
     return elementwise(name, nargs=2, accepts=_LOGICAL, eager=same_dtype(fn), jvp=ZERO, transpose=_NO_TRANSPOSE,
                        cpu=lambda b, x, y: b.prim(name, x, y), hlo=f"stablehlo.{name}",
-                       samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0, ulps=0))
+                       samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0,
+                                       ulps=0))
 
 
 and_p = _logical("and", np.bitwise_and)

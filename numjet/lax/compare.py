@@ -46,7 +46,8 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
         return fn(x, y)
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
-                       cpu=lambda b, x, y: b.compare(name, x, y), hlo=Missing("XLA machine"), transpose=_no_transpose(name),
+                       cpu=lambda b, x, y: b.compare(name, x, y), hlo=Missing("XLA machine"),
+                       transpose=_no_transpose(name),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=samples, order=0, ulps=0))
 
 
@@ -288,7 +289,10 @@ def _select_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 def _select_transpose(ct: Any, which: Any, *cases: Any) -> tuple[Any, ...]:
     zero = scalar(0, aval_of(ct).dtype)
-    own = lambda i: select_n_p.bind(which, *[ct if j == i else zero for j in range(len(cases))])
+
+    def own(i: int) -> Any:
+        return select_n_p.bind(which, *[ct if j == i else zero for j in range(len(cases))])
+
     return None, *[own(i) if isinstance(c, Undefined) else None for i, c in enumerate(cases)]
 
 
@@ -302,8 +306,8 @@ def _select_cpu(b: Any, which: Any, *cases: Any) -> Any:
 
 def _select_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     shapes = shapes if isinstance(shapes, list) else [shapes] * 3
-    draw = lambda s: np.asarray(rng.uniform(-2, 2, s)).astype(dtype)
-    return [np.asarray(rng.integers(0, 2, shapes[0])).astype(bool), *[draw(s) for s in shapes[1:]]]
+    cases = [np.asarray(rng.uniform(-2, 2, s)).astype(dtype) for s in shapes[1:]]
+    return [np.asarray(rng.integers(0, 2, shapes[0])).astype(bool), *cases]
 
 
 select_n_p = elementwise(

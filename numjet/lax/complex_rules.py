@@ -292,7 +292,10 @@ def acosh(b: Any, z: S) -> S:
 
 
 def atanh(b: Any, z: S) -> S:
-    """Kahan's arctanh in the right half plane, reflected: log1p(4x / ((1-x)² + y²)) / 4 + i atan2(2y, (1-x)(1+x) - y²) / 2."""
+    """Kahan's arctanh in the right half plane, reflected.
+
+    log1p(4x / ((1-x)² + y²)) / 4 + i atan2(2y, (1-x)(1+x) - y²) / 2.
+    """
     x0, y = _parts(b, z)
     one, dtype = b.const(1, x0.dtype), x0.dtype
     x = _abs(b, x0)
@@ -301,7 +304,8 @@ def atanh(b: Any, z: S) -> S:
     xs, ys = b.select(huge, one, x), b.select(huge, one, y)
     gap = b.sub(one, xs)
     square = b.mul(ys, ys)
-    re = b.mul(b.const(0.25, dtype), b.math("log1p", b.div(b.mul(b.const(4, dtype), xs), b.add(b.mul(gap, gap), square))))
+    quotient = b.div(b.mul(b.const(4, dtype), xs), b.add(b.mul(gap, gap), square))
+    re = b.mul(b.const(0.25, dtype), b.math("log1p", quotient))
     im = b.mul(b.const(0.5, dtype), b.math("atan2", b.add(ys, ys), b.sub(b.mul(gap, b.add(one, xs)), square)))
     inverse = b.real(b.div(b.complex(one, b.const(0, dtype)), b.complex(x, y)))
     finite = b.prim("and", b.prim("is_finite", x), b.prim("is_finite", y))

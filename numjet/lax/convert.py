@@ -9,7 +9,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, Missing, Samples, Undefined, Zero
+from numjet.core.op import LINEAR, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes, source
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
@@ -32,7 +32,7 @@ def saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The NumPy array converted: floats to integers saturate, anything to bool asks `!= 0`, complex gives the real part."""
+    """The NumPy array converted: floats to integers saturate, to bool is `!= 0`, complex gives the real part."""
     old, new = kind_of(x.dtype), kind_of(dtype)
     if new == "b":
         return x.astype(_BOOL)
@@ -45,8 +45,9 @@ def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def _convert_abstract(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
     if x.dtype != new_dtype and "V" in (kind_of(x.dtype), kind_of(new_dtype)):
-        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(x.dtype)} to {dtypes.long_name(new_dtype)}: "
-                        "random keys hold no numbers. (Tip: random.key_data gives their bits.)")
+        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(x.dtype)} to "
+                        f"{dtypes.long_name(new_dtype)}: random keys hold no numbers. "
+                        "(Tip: random.key_data gives their bits.)")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
@@ -82,8 +83,8 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 convert_element_type_p = elementwise(
     "convert_element_type", accepts=ANY, eager=_convert_eager, jvp=LINEAR, transpose=_convert_transpose,
     params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo="stablehlo.convert", linear_in=(0,),
-    samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4, high=300,
-                    params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
+                    high=99, params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
 convert_element_type_p.abstract, convert_element_type_p.jvp = _convert_abstract, _convert_jvp
 
@@ -102,7 +103,8 @@ def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) 
     Gives the operand itself when nothing changes; NumPy values and Python scalars become concrete Arrays.
     """
     if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, _VALUES):
-        return constant(operand, dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype, weak_type)
+        dtype = dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype
+        return constant(operand, dtype, weak_type)
     aval = aval_of(operand)
     dtype = aval.dtype if new_dtype is None else np.dtype(new_dtype)
     if aval.dtype == dtype and aval.weak_type == weak_type:
@@ -126,7 +128,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return convert_dtype(operand, dtype)
 
 
-# ------------------------------------------------------------------------------------------------ parts of complex numbers
+# ------------------------------------------------------------------------------------------------ complex parts
 
 real_p = elementwise(
     "real", accepts=COMPLEX, result=real_dtype, eager=np.real, jvp=LINEAR,
@@ -169,7 +171,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
             None if not isinstance(y, Undefined) else apply("neg", imag_p.bind(ct)))
 
 
-complex_p = elementwise(
+complex_p: Op = elementwise(
     "complex", nargs=2, accepts=FLOAT, result=complex_dtype, eager=_complex_eager, jvp=LINEAR,
     transpose=_complex_transpose, cpu=lambda b, x, y: b.complex(x, y), hlo="stablehlo.complex", linear_in=(0, 1),
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(3,), ()]), dtypes=("float32", "float64"), ulps=0))
@@ -207,7 +209,8 @@ conj_p = elementwise(
     "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
     eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
     jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=Missing("XLA machine"), linear_in=(0,),
-    samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), params=({"input_dtype": np.dtype("complex64")},), ulps=0))
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), ulps=0,
+                    params=({"input_dtype": np.dtype("complex64")},)))
 
 
 def conj(x: Any) -> Any:

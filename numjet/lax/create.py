@@ -40,7 +40,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         raise NotImplementedError(f"full: expected sharding=None, got {sharding!r}; place the result with device_put.")
     shape = _check_shape(shape, "broadcast_in_dim")
     if aval_of(fill_value).shape:
-        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
+        raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
+                        f"{aval_of(fill_value).shape}.")
     weak = dtype is None and dtypes.is_weakly_typed(fill_value)
     wanted = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
     return _fill(shape, convert_dtype(fill_value, wanted, weak))
@@ -88,10 +89,11 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
 def _iota_abstract(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> ShapedArray:
     if kind_of(np.dtype(dtype)) not in NUMBER:
-        raise TypeError(f"iota does not accept dtype {dtypes.long_name(dtype)}. Accepted dtypes are subtypes of integer, "
-                        "floating, complexfloating.")
+        raise TypeError(f"iota does not accept dtype {dtypes.long_name(dtype)}. Accepted dtypes are subtypes of "
+                        "integer, floating, complexfloating.")
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}")
+        raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for "
+                         f"shape={shape}")
     return ShapedArray(shape, np.dtype(dtype))
 
 

@@ -123,7 +123,7 @@ class Windows:
     shape: of the array of windows (result or updates).
     """
 
-    __slots__ = ("operand", "sizes", "numbers", "shape", "offset_of", "batch_dims", "batch_of")
+    __slots__ = ("batch_dims", "batch_of", "numbers", "offset_of", "operand", "shape", "sizes")
 
     def __init__(self, operand: Ints, indices: Ints, sizes: Ints, numbers: GatherDimensionNumbers):
         self.operand, self.sizes, self.numbers = operand, sizes, numbers
@@ -185,7 +185,7 @@ class Rows:
     bounds (the places of others are clipped).
     """
 
-    __slots__ = ("windows", "addressed", "whole", "places", "valid", "lengths")
+    __slots__ = ("addressed", "lengths", "places", "valid", "whole", "windows")
 
     def __init__(self, windows: Windows, indices: np.ndarray):
         self.windows = windows

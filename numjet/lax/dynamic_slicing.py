@@ -128,8 +128,9 @@ dynamic_slice_p = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
     jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, cpu=_dynamic_slice_cpu,
     hlo=Missing("XLA machine"), linear_in=(0,),
-    samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES, ulps=0, wrt=(0,),
-                    make=lambda rng, shape, dtype, params: [random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
+    samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
+                    ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
+                        random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
 
 
 # ------------------------------------------------------------------------------------------------ dynamic_update_slice
@@ -143,7 +144,7 @@ def _update_abstract(operand: ShapedArray, update: ShapedArray, *starts: ShapedA
                         f"{update.shape} for operand shape {operand.shape}.")
     if operand.dtype != update.dtype:
         raise TypeError("lax.dynamic_update_slice requires arguments to have the same dtypes, got "
-                        f"{operand.dtype.name}, {update.dtype.name}. (Tip: convert the update, update.astype(x.dtype).)")
+                        f"{operand.dtype.name}, {update.dtype.name}. (Tip: update.astype(x.dtype) converts.)")
     _check_starts("dynamic_update_slice", operand, starts)
     return operand.strip_weak_type()
 
@@ -201,10 +202,10 @@ def _update_sample(rng: np.random.Generator, shapes: Any, dtype: Any, params: di
 
 
 dynamic_update_slice_p = Op(
-    name="dynamic_update_slice", abstract=_update_abstract, eager=_update_eager, jvp=_update_jvp, transpose=_update_transpose,
-    batch=_update_batch, cpu=_update_cpu, hlo=Missing("XLA machine"), linear_in=(0, 1),
-    samples=Samples(shapes=[list(pair) for pair in zip(_DYNAMIC_SHAPES, _DYNAMIC_SIZES, strict=True)], dtypes=SAMPLE_DTYPES, ulps=0,
-                    wrt=(0, 1), make=_update_sample))
+    name="dynamic_update_slice", abstract=_update_abstract, eager=_update_eager, jvp=_update_jvp,
+    transpose=_update_transpose, batch=_update_batch, cpu=_update_cpu, hlo=Missing("XLA machine"), linear_in=(0, 1),
+    samples=Samples(shapes=[list(pair) for pair in zip(_DYNAMIC_SHAPES, _DYNAMIC_SIZES, strict=True)],
+                    dtypes=SAMPLE_DTYPES, ulps=0, wrt=(0, 1), make=_update_sample))
 
 
 # ------------------------------------------------------------------------------------------------ public
@@ -219,8 +220,8 @@ def wrap_index(index: Any, size: int) -> Any:
     wide = aval.dtype if dtypes.iinfo(aval.dtype).max >= size else dtypes.canonicalize_dtype(np.int64)
     if wide != aval.dtype or aval.weak_type:
         index = call("convert_element_type", index, new_dtype=wide, weak_type=False)
-    zero, size = np.zeros((), wide)[()], np.asarray(size, wide)[()]
-    return call("select_n", call("lt", index, zero), index, call("add", index, size))
+    zero, length = np.zeros((), wide)[()], np.asarray(size, wide)[()]
+    return call("select_n", call("lt", index, zero), index, call("add", index, length))
 
 
 def _split_starts(start_indices: Any, ndim: int, shape: tuple[int, ...]) -> list[Any]:
@@ -246,7 +247,8 @@ def _canonical_starts(name: str, operand: Any, start_indices: Any, allow_negativ
     starts = _split_starts(start_indices, len(shape), shape)
     allow = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else list(allow_negative)
     if len(allow) != len(shape):
-        raise ValueError(f"allow_negative_indices must be a bool or one bool per axis, got {len(allow)} for shape {shape}")
+        raise ValueError(f"allow_negative_indices must be a bool or one bool per axis, got {len(allow)} for shape "
+                         f"{shape}")
     starts = [int(s) if isinstance(s, (int, np.integer)) and type(s) is not bool else s for s in starts]
     for s, n, ok in zip(starts, shape, allow, strict=True):
         if type(s) is int and s < 0 and not ok:
@@ -352,7 +354,8 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
     axis = as_axis(axis, ndim)
     starts: list[Any] = [0] * ndim
     starts[axis] = start_index
-    return dynamic_update_slice(operand, update, starts, allow_negative_indices=_only(axis, ndim, allow_negative_indices))
+    allow = _only(axis, ndim, allow_negative_indices)
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow)
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
@@ -370,6 +373,6 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
         kept = tuple(d for d in range(ndim) if d != axis)
         update = call("broadcast_in_dim", update, shape=(*shape[:axis], 1, *shape[axis:]), broadcast_dimensions=kept)
     elif len(shape) != ndim:
-        raise TypeError(f"dynamic_update_index_in_dim: update must have rank {ndim} or {ndim - 1}, got shape {shape} for "
-                        f"operand shape {aval_of(operand).shape}")
+        raise TypeError(f"dynamic_update_index_in_dim: update must have rank {ndim} or {ndim - 1}, got shape {shape} "
+                        f"for operand shape {aval_of(operand).shape}")
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)

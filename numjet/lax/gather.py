@@ -105,7 +105,7 @@ def _gather_abstract(operand: ShapedArray, indices: ShapedArray, *, dimension_nu
     return ShapedArray(windows.shape, operand.dtype, operand.weak_type)
 
 
-def _fill(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> np.generic:
+def _fill(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
     """The value of elements out of bounds, as a NumPy scalar of the dtype."""
     if mode is GatherScatterMode.ONE_HOT:
         return np.zeros((), dtype)[()]
@@ -170,7 +170,8 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         if not drops(mode):
             return found
         # Reading the clipped place and selecting needs no branch, so that the loop stays vectorisable.
-        return b.select(windows.inside(b, starts), found, b.const(_fill(operand.dtype, mode, fill_value), operand.dtype))
+        fill = b.const(_fill(operand.dtype, mode, fill_value), operand.dtype)
+        return b.select(windows.inside(b, starts), found, fill)
 
     return b.compute(windows.shape, operand.dtype, element, moves=True)
 
@@ -244,13 +245,9 @@ def _static_fill(fill_value: Any) -> Any:
     if isinstance(fill_value, Tracer):
         raise TypeError(f"gather: fill_value must be a number known while tracing, got {fill_value}. Fill with a "
                         "constant, or gather with mode='clip' and select with jnp.where.")
-    if isinstance(fill_value, (bool, int, float, complex)):
-        value = fill_value
-    else:
-        value = np.asarray(fill_value)
-        if value.ndim:
-            raise TypeError(f"gather: fill_value must be a scalar, got shape {value.shape}")
-        value = value.item()
+    if np.ndim(fill_value):
+        raise TypeError(f"gather: fill_value must be a scalar, got shape {np.shape(fill_value)}")
+    value = np.asarray(fill_value).item()
     return np.nan if value != value else value  # the one NaN object, so that equal calls have equal parameters
 
 

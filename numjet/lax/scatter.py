@@ -66,8 +66,8 @@ def _check_bounds(operand: ShapedArray, indices: ShapedArray, updates: ShapedArr
     for axis, w in zip(axes, window, strict=True):
         if updates.shape[w] > operand.shape[axis]:
             raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds of the "
-                            f"corresponding dimensions of operand. For dimension {w}, updates bound is {updates.shape[w]}, operand "
-                            f"bound is {operand.shape[axis]}.")
+                            f"corresponding dimensions of operand. For dimension {w}, updates bound is "
+                            f"{updates.shape[w]}, operand bound is {operand.shape[axis]}.")
     batch = [d for d in range(updates.ndim) if d not in window]
     for i, d in enumerate(batch):
         if updates.shape[d] != indices.shape[i]:
@@ -239,8 +239,8 @@ _ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64",
 
 def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpose: Any,
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
-    return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp, transpose=transpose,
-              batch=_batch(name), cpu=_cpu(program), hlo=Missing("XLA machine"),
+    return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
+              transpose=transpose, batch=_batch(name), cpu=_cpu(program), hlo=Missing("XLA machine"),
               samples=_samples(names, unique, order, program))
 
 
@@ -341,7 +341,8 @@ def scatter_max(operand: Any, scatter_indices: Any, updates: Any, dimension_numb
 
 
 def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
-                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
                   mode: str | GatherScatterMode | None = None) -> Any:
     """As `scatter`, applying a function of one scalar to the elements; places that occur n times get it n times.
 

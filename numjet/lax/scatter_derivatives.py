@@ -33,7 +33,8 @@ def _scatter(name: str, operand: Any, indices: Any, updates: Any, params: dict[s
 
 def _full(like: Any, value: float, dtype: Any = None) -> Any:
     aval = aval_of(like)
-    return call("broadcast_in_dim", np.asarray(value, dtype or aval.dtype)[()], shape=aval.shape, broadcast_dimensions=())
+    scalar = np.asarray(value, dtype or aval.dtype)[()]
+    return call("broadcast_in_dim", scalar, shape=aval.shape, broadcast_dimensions=())
 
 
 def _zeros(like: Any) -> Any:
@@ -73,7 +74,7 @@ def linear_transpose(name: str) -> Callable[..., list[Any]]:
 # ------------------------------------------------------------------------------------------------ set
 
 def set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    """With unique indices the tangent is scattered as the value is. Otherwise every update gets a number and one scatter
+    """With unique indices the tangent is scattered as the value is. Otherwise every update gets a number and a scatter
     of the numbers tells which update won each element; the tangents of all others are masked and the rest added."""
     operand, indices, updates = primals
     if params["update_jaxpr"] is not None:

@@ -1,4 +1,4 @@
-"""Slices at static and at computed places."""
+"""Slices at static places."""
 from __future__ import annotations
 
 import operator
@@ -76,13 +76,13 @@ def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
 
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
-    jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=Missing("XLA machine"), linear_in=(0,),
-    samples=Samples(
+    jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=Missing("XLA machine"),
+    linear_in=(0,), samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (
-            ((), (), None), ((1,), (4,), None), ((0,), (5,), (2,)), ((1, 0), (3, 3), (1, 2)), ((1, 0, 0), (4, 0, 3), None),
-            ((0, 1, 1, 0), (2, 3, 4, 5), (1, 1, 2, 3)), ((2,), (2,), (3,)))]))
+            ((), (), None), ((1,), (4,), None), ((0,), (5,), (2,)), ((1, 0), (3, 3), (1, 2)),
+            ((1, 0, 0), (4, 0, 3), None), ((0, 1, 1, 0), (2, 3, 4, 5), (1, 1, 2, 3)), ((2,), (2,), (3,)))]))
 
 
 # ------------------------------------------------------------------------------------------------ public
@@ -103,6 +103,11 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
                         strides=None if strides is None else as_shape(strides, "slice strides"))
 
 
+def _bound(index: int | None, default: int, size: int) -> int:
+    found = default if index is None else operator.index(index)
+    return found + size if found < 0 else found
+
+
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """operand[start_index:limit_index:stride] along one axis; negative bounds count from the end, None is open.
 
@@ -112,9 +117,8 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """
     shape = aval_of(operand).shape
     axis = as_axis(axis, len(shape))
-    bound = lambda i, default: default if i is None else operator.index(i) + (shape[axis] if operator.index(i) < 0 else 0)
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], limits[axis] = bound(start_index, 0), bound(limit_index, shape[axis])
+    starts[axis], limits[axis] = _bound(start_index, 0, shape[axis]), _bound(limit_index, shape[axis], shape[axis])
     strides[axis] = operator.index(stride)
     return slice(operand, starts, limits, strides)
 

@@ -19,7 +19,8 @@ from numjet.lax.transcendental import exp_p, log1p_p, log_p
 def _builder_function(name: str, scipy_name: str, jvp: Any, low: float, high: float) -> Op:
     """A record of a function of one operand that the scalar builder knows under the same name."""
     return elementwise(name, accepts=FLOAT, eager=by_scipy(scipy_name), jvp=jvp, cpu=lambda b, x: b.math(name, x),
-                       hlo=f"chlo.{name}", samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
+                       hlo=f"chlo.{name}",
+                       samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
 
 
 def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low: float, high: float,
@@ -42,7 +43,9 @@ def _refuse(message: str) -> Any:
 
 # ------------------------------------------------------------------------------------------------ error functions
 
-_erf_slope = lambda x: mul_p(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
+def _erf_slope(x: Any) -> Any:
+    return mul_p(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
+
 
 erf_p = _builder_function("erf", "erf", lambda t, out, x: mul_p.bind(t, _erf_slope(x)), -3, 3)
 
@@ -142,7 +145,8 @@ def polygamma(m: Any, x: Any) -> Any:
 zeta_p = _looped_function(
     "zeta", 2, by_scipy("zeta"), rules.zeta,
     (_refuse("zeta gradient with respect to its first argument is not supported"),
-     lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2, wrt=(1,))
+     lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2,
+    wrt=(1,))
 
 
 def zeta(x: Any, q: Any) -> Any:
@@ -229,7 +233,8 @@ _NO_BETA_GRADIENT = _refuse("Betainc gradient with respect to a and b not suppor
 
 def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
     """x^(a - 1) (1 - x)^(b - 1) / B(a, b)."""
-    powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(x))))
+    other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(x)))
+    powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), other)
     log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
     return mul_p.bind(t, exp_p.bind(sub_p.bind(powers, log_beta)))
 

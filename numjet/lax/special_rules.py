@@ -50,13 +50,19 @@ class Loops:
     def iterate(self, steps: int, inits: Sequence[float], step: Step) -> list[Any]:
         """carry = step(b, n, carry, *operands) for n = 0 .. steps - 1 (a float), from constants."""
         b = self.b
-        body = lambda i, r, *carry: step(b, b.convert(r[0], _F64), carry, *self._read(self.arrays, i))
+
+        def body(i: Any, r: Any, *carry: S) -> Sequence[S]:
+            return step(b, b.convert(r[0], _F64), carry, *self._read(self.arrays, i))
+
         return b.fold(self.shape, (steps,), [b.const(v, _F64) for v in inits], body)
 
     def combine(self, fn: Callable[..., S], *loops: Any) -> Any:
         """fn(b, *operands, *loop results), rounded to the dtype of the operands."""
         b = self.b
-        element = lambda *i: b.convert(fn(b, *self._read([*self.arrays, *loops], i)), self.dtype)
+
+        def element(*index: Any) -> S:
+            return b.convert(fn(b, *self._read([*self.arrays, *loops], index)), self.dtype)
+
         return b.compute(self.shape, self.dtype, element)
 
 
@@ -104,6 +110,10 @@ def _polynomial(b: Any, x: S, coefficients: Sequence[float]) -> S:
 
 def _less(b: Any, x: S, y: float) -> S:
     return b.compare("lt", x, b.const(y, x.dtype))
+
+
+def _is(b: Any, x: S, y: float) -> S:
+    return b.compare("eq", x, b.const(y, x.dtype))
 
 
 def _phi_over_square(b: Any, mu: S) -> S:
@@ -267,12 +277,12 @@ def _temme(b: Any, a: S, x: S, upper: bool) -> S:
 def _gamma_edges(b: Any, a: S, x: S, value: S, upper: bool) -> S:
     """NaN for negative operands and for a = x = 0; the limits at 0 and infinity."""
     zero, one = (_c(b, 1.0), _c(b, 0.0)) if upper else (_c(b, 0.0), _c(b, 1.0))
-    is_ = lambda s, v: b.compare("eq", s, _c(b, v))
-    value = b.select(is_(x, 0.0), zero, value)
-    value = b.select(is_(a, math.inf), zero, value)
-    value = b.select(is_(x, math.inf), one, value)
-    value = b.select(is_(a, 0.0), one, value)
-    both = b.prim("or", b.prim("and", is_(a, 0.0), is_(x, 0.0)), b.prim("and", is_(a, math.inf), is_(x, math.inf)))
+    value = b.select(_is(b, x, 0.0), zero, value)
+    value = b.select(_is(b, a, math.inf), zero, value)
+    value = b.select(_is(b, x, math.inf), one, value)
+    value = b.select(_is(b, a, 0.0), one, value)
+    zeros = b.prim("and", _is(b, a, 0.0), _is(b, x, 0.0))
+    both = b.prim("or", zeros, b.prim("and", _is(b, a, math.inf), _is(b, x, math.inf)))
     wrong = b.prim("or", b.prim("or", _less(b, a, 0.0), _less(b, x, 0.0)), both)
     wrong = b.prim("or", wrong, b.prim("or", b.compare("ne", a, a), b.compare("ne", x, x)))
     return b.select(wrong, _c(b, math.nan), value)
@@ -331,7 +341,8 @@ def igamma_grad_a(m: Any) -> Any:
     """dP(a, x)/da."""
     def fn(b: Any, a: S, x: S, *loops: S) -> S:
         slope = b.div(_density(b, a, x), b.select(b.compare("eq", x, _c(b, 0.0)), _c(b, 1.0), x))
-        value = b.select(b.compare("eq", slope, _c(b, 0.0)), _c(b, 0.0), b.neg(b.mul(_implicit(b, a, x, *loops), slope)))
+        value = b.neg(b.mul(_implicit(b, a, x, *loops), slope))
+        value = b.select(_is(b, slope, 0.0), _c(b, 0.0), value)
         return _valid(b, a, x, value)
     return _incomplete_gamma(m, fn)
 
@@ -373,9 +384,8 @@ def _beta_density(b: Any, p: S, q: S, x: S, other: S) -> S:
 
 def _beta_edges(b: Any, p: S, q: S, x: S, value: S) -> S:
     zero, one = _c(b, 0.0), _c(b, 1.0)
-    is_ = lambda s, v: b.compare("eq", s, _c(b, v))
-    value = b.select(is_(x, 0.0), zero, b.select(is_(x, 1.0), one, value))
-    value = b.select(is_(p, 0.0), one, b.select(is_(q, 0.0), zero, value))
+    value = b.select(_is(b, x, 0.0), zero, b.select(_is(b, x, 1.0), one, value))
+    value = b.select(_is(b, p, 0.0), one, b.select(_is(b, q, 0.0), zero, value))
     inside = b.prim("and", b.compare("ge", x, zero), b.compare("le", x, one))
     positive = b.prim("and", b.compare("ge", p, zero), b.compare("ge", q, zero))
     some = b.compare("gt", b.add(p, q), zero)
@@ -435,7 +445,9 @@ def zeta(m: Any) -> Any:
 
 def polygamma(m: Any) -> Any:
     """(-1)^(n+1) n! zeta(n + 1, x), and digamma for n = 0."""
-    step = lambda b, k, carry, n, x: _zeta_step(b, k, carry, b.add(n, _c(b, 1.0)), x)
+    def step(b: Any, k: S, carry: Sequence[S], n: S, x: S) -> Sequence[S]:
+        return _zeta_step(b, k, carry, b.add(n, _c(b, 1.0)), x)
+
     (head,) = m.iterate(_ZETA_TERMS, (0.0,), step)
 
     def finish(b: Any, n: S, x: S, head: S) -> S:

@@ -18,10 +18,11 @@ def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, hlo: str, low:
     """A record of a function that the scalar builder knows under the same name."""
     return elementwise(name, accepts=INEXACT, eager=eager, jvp=jvp, hlo=hlo,
                        cpu=by_kind(lambda b, x: b.math(name, x), complex_rule),
-                       samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=low, high=high, ulps=ulps))
+                       samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=low, high=high,
+                                       ulps=ulps))
 
 
-# ------------------------------------------------------------------------------------------------ exponentials, logarithms
+# ------------------------------------------------------------------------------------------------ exponentials
 
 exp_p = _function("exp", np.exp, lambda t, out, x: mul_p.bind(t, out), cx.exp, "stablehlo.exponential", -5, 5)
 
@@ -36,7 +37,8 @@ def exp(x: Any, *, accuracy: Any = None) -> Any:
     return exp_p(x)
 
 
-exp2_p = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2, "chlo.exp2", -5, 5)
+exp2_p = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2, "chlo.exp2",
+                   -5, 5)
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
@@ -198,7 +200,8 @@ def acos(x: Any) -> Any:
     return acos_p(x)
 
 
-atan_p = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan, "chlo.atan")
+atan_p = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan,
+                   "chlo.atan")
 
 
 def atan(x: Any) -> Any:

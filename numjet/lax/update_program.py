@@ -72,4 +72,7 @@ _CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
 
 def _is_call(eqn: Any) -> bool:
     inner = list(subjaxprs(eqn.params))
-    return (eqn.primitive.name in _CALLS and len(inner) == 1 and len(inner[0].invars) == len(eqn.invars) and not inner[0].constvars and is_elementwise(inner[0]))
+    if eqn.primitive.name not in _CALLS or len(inner) != 1:
+        return False
+    jaxpr = inner[0]
+    return len(jaxpr.invars) == len(eqn.invars) and not jaxpr.constvars and is_elementwise(jaxpr)

@@ -68,8 +68,9 @@ class Plan:
     """An index, understood.
 
     shape: of the array, with an axis of size 1 at each of `expanded` (masks of rank 0 index these).
-    entries: in order. masked: whether a mask is the only advanced index, so that no element is named twice. block: shape of the broadcast advanced indices. layout: the axes of the result in order, as
-    (kind, size, entry): kind "block", "slice" or "new".
+    entries: in order. masked: whether a mask is the only advanced index, so that no element is named twice.
+    block: shape of the broadcast advanced indices. layout: the axes of the result in order, as (kind, size, entry);
+    kind is "block", "slice" or "new".
     """
     shape: Shape
     expanded: Shape
@@ -169,8 +170,8 @@ def _index_of(idx: Any) -> int:
     try:
         return operator.index(idx)
     except TypeError:
-        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean arrays "
-                         f"are valid indices. Got {idx!r}") from None
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+                         f"arrays are valid indices. Got {idx!r}") from None
 
 
 def _array_of(items: Sequence[Any]) -> Any:
@@ -281,8 +282,8 @@ def check_mask(mask: Shape, shape: Shape, axis: int, position: int) -> None:
     """IndexError unless a mask has the sizes of the axes that it indexes."""
     expected = shape[axis:axis + len(mask)]
     if mask != expected:
-        raise IndexError(f"boolean index did not match shape of indexed array in index {position}: got {mask}, expected "
-                         f"{list(expected)}")
+        raise IndexError(f"boolean index did not match shape of indexed array in index {position}: got {mask}, "
+                         f"expected {list(expected)}")
 
 
 def _basic(s: slice, size: int, axis: int, position: int) -> Basic:

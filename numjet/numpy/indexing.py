@@ -333,7 +333,7 @@ def _positions(e: Basic, dtype: np.dtype) -> Any:
     """The positions of a slice in ascending order."""
     step = abs(e.step)
     if e.size <= _IOTA_FROM:
-        return np.arange(e.low, e.low + e.span, step, dtype)
+        return np.arange(e.low, e.low + e.span, step).astype(dtype)
     steps = lax.mul(lax.iota(dtype, e.size), np.asarray(step, dtype)[()])
     return lax.add(steps, np.asarray(e.low, dtype)[()])
 

@@ -106,7 +106,12 @@ class Generator:
             return self.pick(variables)
         buffers = [b for b in [*self.inputs, *self.outputs, *self.temps] if b.dtype == dtype and b not in self.hidden]
         if buffers and self.chance(0.8):
-            return self.e.load(self.pick(buffers), self.index())
+            buffer = self.pick(buffers)
+            if self.chance(0.2):
+                index = self.expr(INT64, 1)
+                low, high = self.e.prim("ge", index, self.e.index(0)), self.e.prim("lt", index, self.e.index(self.size))
+                return self.e.make("load", dtype, (index, self.e.prim("and", low, high)), buffer)
+            return self.e.load(buffer, self.index())
         return self.const(dtype) if kind(dtype) != "h" else self.e.convert(self.const(F32), dtype)
 
     # --- statements ---

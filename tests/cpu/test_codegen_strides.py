@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from numjet.cpu import jit, llvm
+from numjet.cpu.loop_check import LoopIRError, check
 from numjet.cpu.loop_ir import INT64, Exprs, Let, Store
+from numjet.cpu.loop_parse import parse
+from numjet.cpu.loop_show import show
 from numjet.cpu.ranges import Ranges
 from tests.cpu.loops import BF16, F32, F64, agree, special
 from tests.cpu.test_codegen import Build, floats
@@ -104,3 +107,41 @@ def test_known_range_lets_a_load_leave_a_conditional_loop():
         agree(f, [floats(8), np.array([count])])
     text = llvm.emit(f, jit.host())
     assert text.index("load float") < text.index("loop")
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, np.dtype(bool), BF16, np.dtype(np.int16)], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 9, 40, 100])
+def test_masked_loads(n, dtype):
+    """Beyond both ends of a buffer: run, reversed run, stride, gather, one place; masks by lane and for all."""
+    b = Build([(dtype, n), (np.dtype(np.int32), 150), (np.dtype(bool), 1)], [(dtype, 150)] * 7)
+    i, e = b.index(), b.e
+
+    def guarded(index, *more):
+        ok = e.prim("and", e.prim("ge", index, e.index(0)), e.prim("lt", index, e.index(n)))
+        for cond in more:
+            ok = e.prim("and", ok, cond)
+        return e.make("load", dtype, (index, ok), b.x[0])
+
+    at = e.convert(e.load(b.x[1], i), INT64)
+    flag, odd = e.load(b.x[2], e.index(0)), e.prim("eq", e.prim("and", i, e.index(1)), e.index(1))
+    values = [guarded(b.add(i, -30)), guarded(b.add(b.mul(i, -1), 60)), guarded(b.add(b.mul(i, 2), -20)), guarded(at),
+              guarded(e.index(7), odd), guarded(e.index(5), flag), guarded(b.add(i, -3), flag)]
+    positions = np.random.default_rng(0).integers(-9, n + 9, 150).astype(np.int32)
+    for mode in ("vector", "serial"):
+        f = b.function(b.loop(i, 150, [Store(y, i, v) for y, v in zip(b.y, values, strict=True)], mode))
+        for given in (False, True):
+            agree(f, [special(dtype, n), positions, np.array([given])], every=True)
+
+
+def test_masked_load_in_a_branch_by_lane_and_in_text():
+    f = parse("""function f(x: float32[50]) -> (y: float32[100]) scratch 0 {
+      for i1 in 0 .. 100 vector () {
+        if lt(x[0], x[i1 if lt(i1, 50)]) {
+          store y[i1] = x[sub(i1, 20) if and(ge(i1, 20), lt(i1, 70))]
+          yield () } else { yield () } -> ()
+      } -> () }""")
+    check(f)
+    assert show(parse(show(f))) == show(f) and "x[i1 if lt(i1, 50)]" in show(f)
+    agree(f, [floats(50)], every=True)
+    with pytest.raises(LoopIRError, match="mask of a load must be bool"):
+        check(parse("function f(x: int64[1]) -> (y: int64[1]) scratch 0 { store y[0] = x[3 if 1] }"))

@@ -7,6 +7,7 @@ import pytest
 
 from numjet import lax
 from numjet.foundation.config import config
+from numjet.lax.precision import canonicalize_precision
 from tests.lax.lax_gradients import by_loop, jvp, vjp, vmap
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -148,7 +149,6 @@ def test_float64_accumulation():
 
 
 def test_the_default_precision_is_a_flag():
-    from numjet.lax.precision import canonicalize_precision
     assert canonicalize_precision(None) is None
     config.update("jax_default_matmul_precision", "highest")
     try:

@@ -1,4 +1,5 @@
 """Gather and scatter against loops over every element, their derivatives, batches and errors."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -14,9 +15,14 @@ from numjet.transforms.jvp import jvp_flat
 from numjet.transforms.transpose import backward_pass
 from numjet.transforms.vmap import batch_flat, move_to
 
-SCATTERS = {"scatter": lambda old, new: new, "scatter-add": lambda old, new: old + new,
-            "scatter-sub": lambda old, new: old - new, "scatter-mul": lambda old, new: old * new,
-            "scatter-min": np.minimum, "scatter-max": np.maximum}
+SCATTERS = {
+    "scatter": lambda old, new: new,
+    "scatter-add": lambda old, new: old + new,
+    "scatter-sub": lambda old, new: old - new,
+    "scatter-mul": lambda old, new: old * new,
+    "scatter-min": np.minimum,
+    "scatter-max": np.maximum,
+}
 RECORDS = [lax.scatter_p, lax.scatter_add_p, lax.scatter_sub_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p]
 FLAT = GatherDimensionNumbers((), (0,), (0,))
 FLAT_S = ScatterDimensionNumbers((), (0,), (0,))
@@ -59,8 +65,14 @@ def test_gather(dtype, rng, x64):
         x, indices = lax.gather_p.samples.make(rng, shapes, dtype, params)
         got = np.asarray(lax.gather_p.bind(x, indices, **params))
         assert got.dtype == x.dtype
-        one = np.full(2, 1, np.uint32).view(dtypes.key_dtype)[0] if dtype == dtypes.key_dtype else np.ones((), x.dtype)[()]
-        for element, inside, place in places(x.shape, params["slice_sizes"], params["dimension_numbers"], indices, got.shape):
+        one = (
+            np.full(2, 1, np.uint32).view(dtypes.key_dtype)[0]
+            if dtype == dtypes.key_dtype
+            else np.ones((), x.dtype)[()]
+        )
+        for element, inside, place in places(
+            x.shape, params["slice_sizes"], params["dimension_numbers"], indices, got.shape
+        ):
             fill = params["mode"] in DROPS and not inside
             assert got[element].tobytes() == (one if fill else x[place]).tobytes(), (shapes, params, element)
 
@@ -74,7 +86,9 @@ def test_scatter(op, rng, x64):
             want = x.copy()
             sizes = slice_sizes(x.shape, updates.shape, params["dimension_numbers"])
             with np.errstate(all="ignore"):
-                for element, inside, place in places(x.shape, sizes, params["dimension_numbers"], indices, updates.shape):
+                for element, inside, place in places(
+                    x.shape, sizes, params["dimension_numbers"], indices, updates.shape
+                ):
                     if inside or params["mode"] not in DROPS:
                         want[place] = SCATTERS[op.name](want[place], updates[element])
             np.testing.assert_allclose(got.astype(np.complex128), want.astype(np.complex128), rtol=2e-6, atol=0)
@@ -84,11 +98,14 @@ def test_scatter(op, rng, x64):
 def test_derivatives(op, rng, x64):
     for shapes, params in cases(op):
         args = op.samples.make(rng, shapes, "float64", params)
-        tangents = [rng.standard_normal(a.shape) if a.dtype == np.float64 else Zero(aval_of(a).to_tangent_aval()) for a in args]
+        tangents = [
+            rng.standard_normal(a.shape) if a.dtype == np.float64 else Zero(aval_of(a).to_tangent_aval()) for a in args
+        ]
         varied = [i for i, a in enumerate(args) if a.dtype == np.float64]
         fun = lambda *xs, params=params: [op.bind(*xs, **params)]
-        moved = lambda h, args=args, tangents=tangents: [a + h * t if not isinstance(t, Zero) else a
-                                                         for a, t in zip(args, tangents, strict=True)]
+        moved = lambda h, args=args, tangents=tangents: [
+            a + h * t if not isinstance(t, Zero) else a for a, t in zip(args, tangents, strict=True)
+        ]
         _, (t,) = jvp_flat(fun, args, tangents)
         numeric = (np.asarray(fun(*moved(1e-6))[0]) - np.asarray(fun(*moved(-1e-6))[0])) / 2e-6
         np.testing.assert_allclose(np.asarray(t), numeric, rtol=1e-5, atol=1e-6)
@@ -102,7 +119,9 @@ def test_derivatives(op, rng, x64):
         closed = trace_to_closed(linear, [aval_of(tangents[i]) for i in varied])
         ct = rng.standard_normal(numeric.shape)
         cts = backward_pass(closed.jaxpr, closed.consts, [Undefined(a) for a in closed.in_avals], [ct])
-        pulled = sum(np.sum(np.asarray(c) * tangents[i]) for c, i in zip(cts, varied, strict=True) if not isinstance(c, Zero))
+        pulled = sum(
+            np.sum(np.asarray(c) * tangents[i]) for c, i in zip(cts, varied, strict=True) if not isinstance(c, Zero)
+        )
         np.testing.assert_allclose(np.sum(ct * np.asarray(t)), pulled, rtol=1e-9, atol=1e-9)
 
 
@@ -133,7 +152,7 @@ def test_modes_out_of_bounds():
     assert np.asarray(window).tolist() == [0, 1, 2, 3, 4]  # a window that is not wholly inside is dropped
 
 
-@pytest.mark.parametrize("dtype, fill", [("int32", -2**31), ("uint8", 255), ("bool", True)])
+@pytest.mark.parametrize("dtype, fill", [("int32", -(2**31)), ("uint8", 255), ("bool", True)])
 def test_default_fill(dtype, fill):
     assert np.asarray(lax.gather(np.zeros(2, dtype), np.array([[5]]), FLAT, (1,), mode="fill")).tolist() == [fill]
 
@@ -146,8 +165,10 @@ def test_default_fill_of_keys_is_all_ones():
 def test_duplicates():
     x, twice = np.zeros(3, np.float32), np.array([[1], [1], [1]])
     updates = np.array([5, 7, 3], np.float32)
-    results = {f: np.asarray(getattr(lax, f)(x, twice, updates, FLAT_S)).tolist()[1]
-               for f in ("scatter", "scatter_add", "scatter_sub", "scatter_max", "scatter_min")}
+    results = {
+        f: np.asarray(getattr(lax, f)(x, twice, updates, FLAT_S)).tolist()[1]
+        for f in ("scatter", "scatter_add", "scatter_sub", "scatter_max", "scatter_min")
+    }
     assert results == {"scatter": 3, "scatter_add": 15, "scatter_sub": -15, "scatter_max": 7, "scatter_min": 0}
     assert np.asarray(lax.scatter_mul(x + 1, twice, updates, FLAT_S)).tolist() == [1, 105, 1]
 
@@ -185,8 +206,10 @@ def test_apply():
     with pytest.raises(NotImplementedError, match="scatter_apply JVP not implemented"):
         jvp_flat(lambda x: [lax.scatter_apply(x, i, triple, FLAT_S, update_shape=(3,))], [x], [x])
     with pytest.raises(NotImplementedError, match="close over traced values"):
-        trace_to_closed(lambda y: [lax.scatter_apply(x, i, lambda v: lax.mul(v, y), FLAT_S, update_shape=(3,))],
-                        [aval_of(np.float32(1))])
+        trace_to_closed(
+            lambda y: [lax.scatter_apply(x, i, lambda v: lax.mul(v, y), FLAT_S, update_shape=(3,))],
+            [aval_of(np.float32(1))],
+        )
     with pytest.raises(TypeError, match="scalar of the operand's dtype float32"):
         lax.scatter_apply(x, i, lambda v: lax.convert_element_type(v, "int32"), FLAT_S, update_shape=(3,))
 
@@ -194,7 +217,9 @@ def test_apply():
 def test_index_take_wraps():
     x = np.arange(12).reshape(3, 4)
     np.testing.assert_array_equal(np.asarray(lax.index_take(x, (np.array([-1, 9]),), (0,))), x[[-1, 0]])
-    np.testing.assert_array_equal(np.asarray(lax.index_take(x, (np.array([-1, 9]), np.array([1, -5])), (0, 1))), x[[2, 0], [1, 3]])
+    np.testing.assert_array_equal(
+        np.asarray(lax.index_take(x, (np.array([-1, 9]), np.array([1, -5])), (0, 1))), x[[2, 0], [1, 3]]
+    )
 
 
 def test_derivatives_that_are_not_defined():
@@ -208,43 +233,81 @@ def test_modes_and_numbers():
     assert str(GatherScatterMode.from_any("clip")) == "GatherScatterMode.CLIP"
     with pytest.raises(ValueError, match='Unknown gather mode "foo"'):
         GatherScatterMode.from_any("foo")
-    assert repr(ROWS) == ("GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,), "
-                          "operand_batching_dims=(), start_indices_batching_dims=())")
+    assert repr(ROWS) == (
+        "GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,), "
+        "operand_batching_dims=(), start_indices_batching_dims=())"
+    )
 
 
 X, I2 = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([[0], [1]])
 
 
-@pytest.mark.parametrize("numbers, sizes, indices, error, text", [
-    (ROWS, (1, 5), I2, TypeError, r"Slice size at index 1 in gather op is out of range, must be within \[0, 4 \+ 1\), got 5"),
-    (GatherDimensionNumbers((1,), (0,), (0, 1)), (1, 4), I2, TypeError, "2 elements in start_index_map"),
-    (GatherDimensionNumbers((3,), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims"),
-    (GatherDimensionNumbers((1, 0), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims in gather op must be sorted"),
-    (GatherDimensionNumbers((1,), (0,), (5,)), (1, 4), I2, TypeError, r"Invalid start_index_map; domain is \[0, 2\), got: 0->5"),
-    (ROWS, (2, 4), I2, TypeError, "can only collapse slice dims with bound 1"),
-    (GatherDimensionNumbers((1,), (), (0,)), (1, 4), I2, TypeError, "must either be a offset dimension"),
-    (ROWS, (1,), I2, TypeError, "one slice size for every input dimension"),
-    (ROWS, (1, 4), I2 * 1.0, ValueError, "indices must have an integer type"),
-    (GatherDimensionNumbers((1,), (0, 0), (0,)), (1, 4), I2, TypeError, "must not repeat"),
-    (GatherDimensionNumbers((1,), (0,), (0,), (0,), (0,)), (1, 4), I2, TypeError, "must be disjoint"),
-    (ROWS, (1, 4), np.int32(0), TypeError, "rank 1 or more"),
-])
+@pytest.mark.parametrize(
+    "numbers, sizes, indices, error, text",
+    [
+        (
+            ROWS,
+            (1, 5),
+            I2,
+            TypeError,
+            r"Slice size at index 1 in gather op is out of range, must be within \[0, 4 \+ 1\), got 5",
+        ),
+        (GatherDimensionNumbers((1,), (0,), (0, 1)), (1, 4), I2, TypeError, "2 elements in start_index_map"),
+        (GatherDimensionNumbers((3,), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims"),
+        (GatherDimensionNumbers((1, 0), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims in gather op must be sorted"),
+        (
+            GatherDimensionNumbers((1,), (0,), (5,)),
+            (1, 4),
+            I2,
+            TypeError,
+            r"Invalid start_index_map; domain is \[0, 2\), got: 0->5",
+        ),
+        (ROWS, (2, 4), I2, TypeError, "can only collapse slice dims with bound 1"),
+        (GatherDimensionNumbers((1,), (), (0,)), (1, 4), I2, TypeError, "must either be a offset dimension"),
+        (ROWS, (1,), I2, TypeError, "one slice size for every input dimension"),
+        (ROWS, (1, 4), I2 * 1.0, ValueError, "indices must have an integer type"),
+        (GatherDimensionNumbers((1,), (0, 0), (0,)), (1, 4), I2, TypeError, "must not repeat"),
+        (GatherDimensionNumbers((1,), (0,), (0,), (0,), (0,)), (1, 4), I2, TypeError, "must be disjoint"),
+        (ROWS, (1, 4), np.int32(0), TypeError, "rank 1 or more"),
+    ],
+)
 def test_gather_errors(numbers, sizes, indices, error, text):
     with pytest.raises(error, match=text):
         lax.gather(X, indices, numbers, sizes)
 
 
-@pytest.mark.parametrize("updates, numbers, indices, error, text", [
-    (np.ones((2, 5), np.float32), ROWS_S, I2, TypeError, "updates bound is 5, operand bound is 4"),
-    (np.ones((3, 4), np.float32), ROWS_S, I2, TypeError, "updates bound is 3, indices bound is 2"),
-    (np.ones(2, np.float32), ROWS_S, I2, TypeError, "Updates tensor must be of rank 2; got 1"),
-    (np.ones((2, 4), int), ROWS_S, I2, TypeError, "same dtypes, got float32, int32"),
-    (np.ones((2, 4), np.float32), ROWS_S, I2 * 1.0, ValueError, "integer type"),
-    (np.ones((2, 4), np.float32), ScatterDimensionNumbers((1,), (0,), (0, 1)), I2, TypeError, "2 elements in scatter_dims"),
-    (np.ones((2, 4), np.float32), ScatterDimensionNumbers((1,), (), (0,)), I2, TypeError, "window of size 1; doesn't match"),
-    (np.ones((2, 4), np.float32), ScatterDimensionNumbers((5,), (0,), (0,)), I2, TypeError, "update_window_dims"),
-    (np.ones((2, 4), np.float32), ScatterDimensionNumbers((1,), (0,), (7,)), I2, TypeError, "scatter_dims_to_operand_dims"),
-])
+@pytest.mark.parametrize(
+    "updates, numbers, indices, error, text",
+    [
+        (np.ones((2, 5), np.float32), ROWS_S, I2, TypeError, "updates bound is 5, operand bound is 4"),
+        (np.ones((3, 4), np.float32), ROWS_S, I2, TypeError, "updates bound is 3, indices bound is 2"),
+        (np.ones(2, np.float32), ROWS_S, I2, TypeError, "Updates tensor must be of rank 2; got 1"),
+        (np.ones((2, 4), int), ROWS_S, I2, TypeError, "same dtypes, got float32, int32"),
+        (np.ones((2, 4), np.float32), ROWS_S, I2 * 1.0, ValueError, "integer type"),
+        (
+            np.ones((2, 4), np.float32),
+            ScatterDimensionNumbers((1,), (0,), (0, 1)),
+            I2,
+            TypeError,
+            "2 elements in scatter_dims",
+        ),
+        (
+            np.ones((2, 4), np.float32),
+            ScatterDimensionNumbers((1,), (), (0,)),
+            I2,
+            TypeError,
+            "window of size 1; doesn't match",
+        ),
+        (np.ones((2, 4), np.float32), ScatterDimensionNumbers((5,), (0,), (0,)), I2, TypeError, "update_window_dims"),
+        (
+            np.ones((2, 4), np.float32),
+            ScatterDimensionNumbers((1,), (0,), (7,)),
+            I2,
+            TypeError,
+            "scatter_dims_to_operand_dims",
+        ),
+    ],
+)
 def test_scatter_errors(updates, numbers, indices, error, text):
     with pytest.raises(error, match=text):
         lax.scatter(X, indices, updates, numbers)

@@ -8,6 +8,7 @@ import pytest
 from numjet import lax
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
+from numjet.transforms.jvp import jvp_flat
 from tests.lax.lax_gradients import by_loop, grad, jvp, vmap
 
 X = np.array([[3, -1, 2, 5], [0, 7, -4, 5], [2, 2, 2, -9]], np.float32)
@@ -80,7 +81,6 @@ def test_the_derivatives_of_a_product_are_right_at_zeros(x):
 
 
 def _tangent(fun, x, t):
-    from numjet.transforms.jvp import jvp_flat
     return jvp_flat(lambda v: [fun(v)], [x], [t])[1][0]
 
 

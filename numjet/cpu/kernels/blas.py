@@ -24,7 +24,10 @@ def library() -> tuple[ctypes.CDLL, str]:
     for package, pattern in (("scipy", "scipy_{}"), ("numpy", "scipy_{}64_")):
         for path in _candidates(package):
             os.environ.setdefault("OPENBLAS_CORETYPE", _core_type())
-            return ctypes.CDLL(str(path)), pattern
+            lib = ctypes.CDLL(str(path))
+            # Its threads spin while they wait: next to our own work they collapse.
+            getattr(lib, pattern.format("openblas_set_num_threads"))(1)
+            return lib, pattern
     raise RuntimeError("no OpenBLAS found: numjet calls the one in the wheels of scipy or numpy (pip install scipy)")
 
 

@@ -92,14 +92,18 @@ def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Expr]:
 
 
 def erfc(c: Calc, x: Expr) -> Expr:
+    """1 - erf(x) without cancellation; float64 takes it literally up to 1/2, where that is more accurate."""
     if c.single:
         w = Calc(c.e, FLOAT64)
         y = c.e.convert(x, FLOAT64)
         p, shifted = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
         return c.e.convert(_mirrored(w, y, w.mul(p, w.pow2(shifted))), c.dtype)
-    p, shifted = _erfc_parts(c, c.at_most(c.abs(x), 27.3), ERFC_64, 3.5)
+    a = c.at_most(c.abs(x), 27.3)
+    p, shifted = _erfc_parts(c, a, ERFC_64, 3.5)
     half = (c.bias + 1) // 2
-    return _mirrored(c, x, c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half))
+    large = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
+    small = c.sub(1.0, c.fma(a, c.poly(ERF_64, c.mul(a, a)), a))
+    return _mirrored(c, x, c.select(c.test("lt", a, 0.5), small, large))
 
 
 def _mirrored(c: Calc, x: Expr, value: Expr) -> Expr:

@@ -56,9 +56,7 @@ complex64, complex128 = map(_scalar_type, dtypes.COMPLEX)
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
-class _DefaultType:
-    """`int_`, `float_` and the like: the default dtype of a kind, 32 or 64 bits as jax_enable_x64 says."""
-
+int_, uint, float_, complex_ = int64, uint64, float64, complex128  # arrays of them have 32 bits unless jax_enable_x64
 
 character, flexible, floating, generic = np.character, np.flexible, np.floating, np.generic
 complexfloating, inexact, integer, number = np.complexfloating, np.inexact, np.integer, np.number
@@ -79,4 +77,4 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
     >>> can_cast("int8", "int16"), can_cast("float32", "int32")
     (True, False)
     """
-    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)  # type: ignore[arg-type]
+    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)  # type: ignore[call-overload]
