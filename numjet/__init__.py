@@ -5,3 +5,36 @@
 >>> nj.jit(nj.grad(lambda x: jnp.sum(x ** 2)))(jnp.arange(3.0)).tolist()
 [0.0, 2.0, 4.0]
 """
+from numjet.core import show as _show
+from numjet.runtime import eager as _eager, settings as _settings
+
+from numjet import lax as lax
+from numjet import dtypes as dtypes, errors as errors, tree as tree, tree_util as tree_util, typing as typing
+from numjet import numpy as numpy
+from numjet.api.grad import (
+    grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
+    linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,
+)
+from numjet.api.jit import jit as jit
+from numjet.api.stages import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, make_jaxpr as make_jaxpr
+from numjet.api.transfer import (
+    block_until_ready as block_until_ready, copy_to_host_async as copy_to_host_async, default_backend as default_backend,
+    device_count as device_count, device_get as device_get, device_put as device_put, devices as devices,
+    effects_barrier as effects_barrier, live_arrays as live_arrays, local_device_count as local_device_count,
+    local_devices as local_devices, process_count as process_count, process_index as process_index,
+)
+from numjet.api.vmap import vmap as vmap
+from numjet.core.trace import ArrayBase as Array
+from numjet.foundation.config import (
+    checking_leaks as checking_leaks, config as config, debug_infs as debug_infs, debug_nans as debug_nans,
+    default_device as default_device, default_matmul_precision as default_matmul_precision,
+    default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_x64 as enable_x64,
+    explain_cache_misses as explain_cache_misses, log_compiles as log_compiles,
+    numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion,
+    threefry_partitionable as threefry_partitionable,
+)
+from numjet.foundation.dtypes import float0 as float0
+from numjet.foundation.source import named_scope as named_scope
+from numjet.runtime.device import Device as Device
+
+__version__ = "0.1.0"

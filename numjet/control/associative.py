@@ -1,8 +1,8 @@
 """`associative_scan`: all prefixes of an associative operation, in a number of steps logarithmic in the length.
 
 Odd-even recursion: combine neighbours, scan those, and combine once more for the elements in between. It takes fewer
-than 2n combinations and 2 log2(n) steps (R. Ladner and M. Fischer, "Parallel prefix computation", J. ACM 1980; G. Blelloch,
-"Prefix sums and their applications", 1990).
+than 2n combinations and 2 log2(n) steps (R. Ladner and M. Fischer, "Parallel prefix computation", J. ACM 1980;
+G. Blelloch, "Prefix sums and their applications", 1990).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
       Pytree like `elems`: element i along `axis` combines elements 0 to i.
 
     Raises:
-      TypeError: fn cannot be called. ValueError: no arrays, scalars, or different sizes along `axis`; fn returns another
-      structure.
+      TypeError: fn cannot be called.
+      ValueError: no arrays, scalars, or different sizes along `axis`; fn returns another structure.
 
     >>> import numpy as np
     >>> from numjet import lax
@@ -79,7 +79,10 @@ def _scan(combine: Callable[[Leaves, Leaves], Leaves], elems: Leaves, axis: int)
     n = aval_of(elems[0]).shape[axis]
     if n < 2:
         return elems
-    part = lambda xs, start, stop, step=1: [slice_in_dim(x, start, stop, step, axis) for x in xs]
+
+    def part(xs: Leaves, start: int, stop: int, step: int = 1) -> Leaves:
+        return [slice_in_dim(x, start, stop, step, axis) for x in xs]
+
     even = part(elems, 0, n - n % 2, 2)
     pairs = combine(even, part(elems, 1, n, 2))
     odd = _scan(combine, pairs, axis)  # prefixes that end at 1, 3, 5, ...

@@ -25,7 +25,7 @@ from numjet.transforms.dce import dce_jaxpr
 
 
 def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = None, **params: Any) -> list[Any]:
-    """Calls a program (without constvars) by the operation `op` (default: jit); one that computes nothing is only read."""
+    """Calls a program (without constvars) by the operation `op` (default: jit); what computes nothing is only read."""
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     op = op or jit_p

@@ -1,8 +1,8 @@
 """`checkpoint` (also called `remat`): a function whose intermediate values are computed again in the backward pass.
 
 Splitting the operation by what is known (which reverse mode does) keeps its inputs and what the policy allows; the
-values in between become part of the staged program, which starts from those. The trade of time for memory of A. Griewank
-and A. Walther, "Algorithm 799: revolve" (2000), with the places chosen by the user.
+values in between become part of the staged program, which starts from those. The trade of time for memory of
+A. Griewank and A. Walther, "Algorithm 799: revolve" (2000), with the places chosen by the user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numjet.control.call import (
     call_transpose,
     jit_p,
 )
-from numjet.control.programs import Flags, holds_effects, remember, split_program
+from numjet.control.programs import Flags, holds_effects, remember, split_program, substituted
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op
 from numjet.core.trace import aval_of, set_trace
@@ -56,13 +56,8 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     unknown = split.unknown.jaxpr
     count = len(wanted)
     env = dict(zip(unknown.invars[:count], wanted, strict=True))
-    swap: Any = lambda a: env.get(a, a) if isinstance(a, Var) else a
-    eqns = [*again, *[e.replace(invars=[swap(a) for a in e.invars]) for e in unknown.eqns]]
-    body = unknown.replace(
-        invars=[*kept, *[known.invars[i] for i in read], *unknown.invars[count:]],
-        eqns=eqns,
-        outvars=[swap(v) for v in unknown.outvars],
-    )
+    rest = substituted(unknown, env, [*kept, *[known.invars[i] for i in read], *unknown.invars[count:]])
+    body = rest.replace(eqns=[*again, *rest.eqns])
     first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
     thin = dce_jaxpr(first)[0].replace(invars=known.invars)
     return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(again))

@@ -91,7 +91,7 @@ def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """With a known index, the known parts of the branches run now and leave residuals, in places that branches share."""
+    """With a known index, the known parts of the branches run now; their residuals have places that branches share."""
     index, *operands = args
     branches: Branches = params["branches"]
     if trace.is_unknown(index):

@@ -42,7 +42,7 @@ Rule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 class JVPCall:
-    """A function of flat arguments and its rule: rule(primals, tangents) -> (results, tangents); tangents may be Zero."""
+    """A function of flat arguments and its rule: rule(primals, tangents, maybe Zero) -> (results, tangents)."""
 
     __slots__ = ("fun", "name", "rule", "symbolic_zeros")
 
@@ -82,7 +82,10 @@ def _vectorized(trace: BatchTrace, call: JVPCall, args: Sequence[Any]) -> list[A
     with set_trace(trace.parent):
         if all(d is None for d in dims) and trace.axis_name is None:
             return apply_custom_jvp(call, vals)
-        fun = lambda *xs: _over_batch(call.fun, trace.size, xs, dims, trace.axis_name)
+
+        def fun(*xs: Any) -> list[Any]:
+            return _over_batch(call.fun, trace.size, xs, dims, trace.axis_name)
+
         rule = batched_rule(call.rule, trace.size, dims, trace.axis_name)
         outs = apply_custom_jvp(JVPCall(fun, rule, call.name, call.symbolic_zeros), vals)
     return [trace.pack(o, 0) for o in outs]
@@ -113,10 +116,13 @@ def batched_rule(rule: Rule, size: int, dims: Sequence[int | None], axis_name: A
         found = _over_batch(flat, size, [*primals, *[t for t, _ in given]], [*dims, *[d for _, d in given]], axis_name)
         outs, ts = split_list(found, [len(out_zeros)])
         rest = iter(ts)
-        wide = lambda a: a.update(shape=(size, *a.shape))
-        return outs, [Zero(wide(t.aval)) if type(t) is Zero else next(rest) for t in out_zeros]
+        return outs, [_wide(t, size) if type(t) is Zero else next(rest) for t in out_zeros]
 
     return named_as(over_batch, rule)
+
+
+def _wide(zero: Zero, size: int) -> Zero:
+    return Zero(zero.aval.update(shape=(size, *zero.aval.shape)))
 
 
 def _slice_of(zero: Zero, dim: int | None) -> Zero:

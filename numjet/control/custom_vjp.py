@@ -268,8 +268,8 @@ def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Par
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """Turns the traced values that a function closes over into arguments.
 
-    For functions that are passed to custom_vjp functions through nondiff_argnums and that may close over values that are
-    differentiated.
+    For functions that are passed to custom_vjp functions through nondiff_argnums and that may close over values with
+    respect to which one differentiates.
 
     Args:
       fun: function of arrays.

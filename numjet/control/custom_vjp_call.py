@@ -96,7 +96,10 @@ def _vectorized(trace: BatchTrace, call: VJPCall, args: Sequence[Any]) -> list[A
         if all(d is None for d in dims) and trace.axis_name is None:
             return apply_custom_vjp(call, vals)
         batch = _Batch(trace.size, trace.axis_name)
-        fun = lambda *xs: batch.run(call.fun, xs, dims)
+
+        def fun(*xs: Any) -> list[Any]:
+            return batch.run(call.fun, xs, dims)
+
         outs = apply_custom_vjp(
             VJPCall(fun, batch.forward(call.fwd, dims), batch.backward(call.bwd, dims), call.name, call.symbolic_zeros),
             vals,

@@ -47,8 +47,8 @@ def check_carry(
             compose(
                 f"{kind} {what} carry input and carry output must have equal types, but they differ:",
                 listed,
-                "Revise the function so that all output types match the corresponding input types: give the initial value "
-                "the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
+                "Revise the function so that all output types match the corresponding input types: give the initial "
+                "value the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
             )
         )
 

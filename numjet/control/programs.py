@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, Var
 from numjet.core.op import Undefined, Zero
 from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import Tracer
@@ -181,6 +181,16 @@ def reordered(closed: ClosedJaxpr, inputs: Sequence[int], outputs: Sequence[int]
     return ClosedJaxpr(
         jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs], outvars=[jaxpr.outvars[i] for i in outputs])
     )
+
+
+def substituted(jaxpr: Jaxpr, env: dict[Var, Atom], invars: Sequence[Var]) -> Jaxpr:
+    """The program with variables replaced by others, which are bound among the new inputs."""
+
+    def swap(atom: Atom) -> Atom:
+        return env.get(atom, atom) if isinstance(atom, Var) else atom
+
+    eqns = [e.replace(invars=[swap(a) for a in e.invars]) for e in jaxpr.eqns]
+    return jaxpr.replace(invars=list(invars), eqns=eqns, outvars=[swap(v) for v in jaxpr.outvars])
 
 
 def holds_effects(**params: Any) -> frozenset:

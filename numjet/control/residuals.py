@@ -1,17 +1,16 @@
 """Residuals of branches: what the known parts of several programs leave for their unknown parts, in common places.
 
-Only one branch runs, so residuals of different branches with the same type share a place; a branch fills the places that
-it has no use for with zeros.
+Only one branch runs, so residuals of different branches with the same type share a place; a branch fills the places
+that it has no use for with zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from numjet.control.programs import Split
+from numjet.control.programs import Split, substituted
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, Var
+from numjet.core.ir import Atom, ClosedJaxpr, Var
 from numjet.core.stage import trace_to_closed
 from numjet.lax.tangent import zeros_like_aval
 
@@ -67,14 +66,7 @@ def _read(split: Split, taken: dict[int, int], places: Sequence[ShapedArray], kn
         v: inputs[r.index] if r.from_input else slots[taken[r.index]] for v, r in zip(own, split.residuals, strict=True)
     }
     return ClosedJaxpr(
-        _renamed(
+        substituted(
             jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts : consts + known_args], *jaxpr.invars[len(own) :]]
         )
     )
-
-
-def _renamed(jaxpr: Jaxpr, env: dict[Var, Var], invars: Sequence[Var]) -> Jaxpr:
-    """The program with variables replaced, which are bound among the new inputs."""
-    swap: Any = lambda a: env.get(a, a) if isinstance(a, Var) else a
-    eqns = [e.replace(invars=[swap(a) for a in e.invars]) for e in jaxpr.eqns]
-    return jaxpr.replace(invars=invars, eqns=eqns, outvars=[swap(v) for v in jaxpr.outvars])

@@ -74,7 +74,10 @@ def scan(
     init_flat, init_tree = tree.tree_flatten(init)
     x_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, xs_flat)]
     in_tree = tree.tree_structure((init, xs))
-    trace = lambda carry: trace_body(f, in_tree, [*carry, *x_avals], "scan")
+
+    def trace(carry: Sequence[ShapedArray]) -> Body:
+        return trace_body(f, in_tree, [*carry, *x_avals], "scan")
+
     body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]

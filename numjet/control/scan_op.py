@@ -1,8 +1,8 @@
 """The operation `scan`: a loop of known length that carries values, reads slices and stacks results.
 
-The program `jaxpr` maps (*consts, *carry, *slices) to (*carry, *results). The rules keep that order, so a rule derives a
-program for one step and puts its inputs and outputs in order again. Which carries are nonzero, unknown or batched is a
-fixpoint, as the carry of one step is the next one's input.
+The program `jaxpr` maps (*consts, *carry, *slices) to (*carry, *results). The rules keep that order, so a rule derives
+a program for one step and puts its inputs and outputs in order again. Which carries are nonzero, unknown or batched
+is a fixpoint, as the carry of one step is the next one's input.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Splitting a scan by which operands are known: one scan that runs now and stacks what a second one, staged, reads.
 
-What the second needs is stacked only if it changes from step to step. Values that depend on constants alone are computed
-once before the loop; slices of inputs and stacked results that exist already are read again.
+What the second needs is stacked only if it changes from step to step. Values that depend on constants alone are
+computed once before the loop; slices of inputs and stacked results that exist already are read again.
 """
 
 from __future__ import annotations

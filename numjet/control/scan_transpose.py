@@ -1,4 +1,4 @@
-"""Transposing a scan: a scan in the other direction, whose carry are the cotangents of the carry and of the constants."""
+"""Transposing a scan: a scan backwards, whose carry are the cotangents of the carry and of the constants."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
     ct_carry, ct_ys = split_list(cts, [num_carry])
     made = transposed_step(params["jaxpr"], linear, nonzero_flags(ct_carry), nonzero_flags(ct_ys), num_consts)
     lin_consts = sum(linear[:num_consts])
-    const_nz, carry_nz, xs_nz = split_list(made.flags, [lin_consts, num_carry])
+    const_nz, carry_nz, _ = split_list(made.flags, [lin_consts, num_carry])
     consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry :]
     known_consts, unknown_consts = partition_list(linear[:num_consts], consts)
-    known_xs, unknown_xs = partition_list(linear[num_consts + num_carry :], xs)
+    known_xs, _ = partition_list(linear[num_consts + num_carry :], xs)
     sums = [zeros_like_aval(a.aval.to_tangent_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
     carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
     outs = op.bind(

@@ -7,7 +7,25 @@ from .emit_loop import LoopEmitter
 from .emit_scope import Code, Value
 from .emit_stride import LARGEST_GROUP
 from .emit_types import kind, memory_type, value_type, wide
-from .loop_ir import BOOL, KERNEL_STATUS, Buffer, Call, Check, Comment, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While
+from .loop_ir import (
+    BOOL,
+    INT64,
+    KERNEL_STATUS,
+    Buffer,
+    Call,
+    Check,
+    Comment,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+)
 
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
@@ -162,10 +180,12 @@ class StmtEmitter(LoopEmitter):
         self.memory.kill([stmt.target])
 
     def _fill_by_loop(self, stmt: Fill) -> None:
+        """The value and the start are those from before the loop, even if they are read from what it fills."""
         exprs = self.function.exprs
-        var = exprs.var(stmt.start.dtype, "fill")
-        body: list[Stmt] = [Store(stmt.target, exprs.prim("add", stmt.start, var), stmt.value)]
-        self.loop(For(var, exprs.index(0), stmt.count, body, mode="vector"))
+        var, value, start = exprs.var(INT64, "fill"), exprs.var(stmt.value.dtype, "value"), exprs.var(INT64, "start")
+        body: list[Stmt] = [Store(stmt.target, exprs.prim("add", start, var), value)]
+        loop = For(var, exprs.index(0), stmt.count, body, mode="vector")
+        self.block([Let(value, stmt.value), Let(start, stmt.start), loop])
 
     # --- calls and checks ---
 

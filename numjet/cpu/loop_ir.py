@@ -37,7 +37,8 @@ ARITHMETIC = {
 # Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
 MATH = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
-    "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2, "hypot": 2, "cbrt": 1,
+    "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2,
+    "hypot": 2, "cbrt": 1,
     "rsqrt": 1, "logistic": 1, "erf": 1, "erfc": 1, "erf_inv": 1, "lgamma": 1, "digamma": 1, "nextafter": 2,
 }
 

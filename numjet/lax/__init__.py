@@ -311,3 +311,12 @@ from numjet.lax.special import random_gamma_grad_p as random_gamma_grad_p
 from numjet.lax.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
 from numjet.lax.special import zeta as zeta
 from numjet.lax.special import zeta_p as zeta_p
+
+# control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
+from numjet.control import associative_scan as associative_scan  # noqa: E402
+from numjet.control import cond as cond
+from numjet.control import fori_loop as fori_loop
+from numjet.control import map as map
+from numjet.control import scan as scan
+from numjet.control import switch as switch
+from numjet.control import while_loop as while_loop

@@ -436,7 +436,9 @@ def _pow_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 def _pow_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """As for other operations of two operands, but an integer exponent stays one."""
-    return (args, params) if type(args[1]) in (bool, int) else promote_scalars(op, args, params)
+    if type(args[1]) in (bool, int) or kind_of(aval_of(args[0]).dtype) not in INEXACT:
+        return args, params
+    return promote_scalars(op, args, params)
 
 
 def _pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -92,7 +92,8 @@ def _exp_times(b: Any, x: S, *factors: S) -> list[S]:
     half = b.math("exp", b.mul(x, b.select(huge, b.const(0.5, x.dtype), b.const(1, x.dtype))))
     again = b.select(huge, half, b.const(1, x.dtype))
     gone = _is(b, half, 0.0)
-    return [b.select(gone, b.const(0, x.dtype), b.mul(b.mul(f, half), again)) for f in factors]
+    nothing = b.const(0, x.dtype)
+    return [b.select(gone, b.prim("copysign", nothing, f), b.mul(b.mul(f, half), again)) for f in factors]
 
 
 def log(b: Any, z: S) -> S:

@@ -43,11 +43,14 @@ def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return x.astype(dtype)
 
 
+def _check_numbers(old: np.dtype, new: np.dtype) -> None:
+    if old != new and "V" in (kind_of(old), kind_of(new)):
+        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(old)} to {dtypes.long_name(new)}: "
+                        "random keys hold no numbers. (Tip: random.key_data gives their bits.)")
+
+
 def _convert_abstract(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
-    if x.dtype != new_dtype and "V" in (kind_of(x.dtype), kind_of(new_dtype)):
-        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(x.dtype)} to "
-                        f"{dtypes.long_name(new_dtype)}: random keys hold no numbers. "
-                        "(Tip: random.key_data gives their bits.)")
+    _check_numbers(x.dtype, np.dtype(new_dtype))
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
@@ -93,6 +96,7 @@ def constant(value: Any, dtype: Any = None, weak_type: bool = False) -> Any:
     """A concrete Array of `value` (NumPy values, Python scalars), made now even while a function is traced."""
     value = np.asarray(value)
     dtype = dtypes.canonicalize_dtype(value.dtype) if dtype is None else np.dtype(dtype)
+    _check_numbers(value.dtype, dtype)
     converted = value if value.dtype == dtype else convert_values(value, dtype)
     return hooks.evaluate(convert_element_type_p, [converted], {"new_dtype": dtype, "weak_type": weak_type})
 

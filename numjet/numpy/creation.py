@@ -9,13 +9,14 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
-from numjet.lax import arithmetic, axes, convert, create, join, shape as shapes
+from numjet.lax import arithmetic, axes, compare, convert, create, join
+from numjet.lax import shape as shapes
 from numjet.numpy import promote
-from numjet.numpy.array import asarray, place
+from numjet.numpy.arrays import asarray, place
 from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.ufuncs import floor, power, sign, true_divide
 from numjet.numpy.ufuncs_math import log10
-from numjet.numpy.where import choose_by
+from numjet.numpy.choosing import choose_by
 
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -183,13 +184,12 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
     size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
     if dtype in _INTEGRAL and not size:
         return create.full((0,), np.zeros((), dtype)[()])
-    if first == 0 and by == 1 and dtype != dtypes.bool_:
-        return create.iota(dtype, size)
-    if dtype in _INTEGRAL and all(float(v).is_integer() for v in (first, by)):
-        steps = create.iota(dtype, size)
-        scaled = steps if by == 1 else arithmetic.mul(steps, literal(int(by), dtype))
-        return scaled if first == 0 else arithmetic.add(scaled, literal(int(first), dtype))
-    return asarray(np.arange(first, last, by).astype(dtype))
+    if dtype in _INTEGRAL and not all(float(v).is_integer() for v in (first, by)):
+        return asarray(np.arange(first, last, by).astype(dtype))
+    steps = create.iota(dtype, size)
+    number = int if dtype in _INTEGRAL else float
+    scaled = steps if by == 1 else arithmetic.mul(steps, literal(number(by), dtype))
+    return scaled if first == 0 else arithmetic.add(scaled, literal(number(first), dtype))
 
 
 def _exact(x: Any) -> Any:
@@ -286,5 +286,4 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 
 def _negative(x: Any) -> Any:
-    from numjet.lax import compare
     return compare.lt(x, literal(0.0, x.dtype))

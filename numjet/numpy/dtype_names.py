@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.numpy.array import array
+from numjet.numpy.arrays import array
 
 
 class ScalarType(type):

@@ -67,6 +67,12 @@ def to_array(x: Any) -> Any:
         return dispatch.as_array(x)
 
 
+def strong_array(x: Any) -> Any:
+    """An array without weak type."""
+    aval = x.aval
+    return convert.convert_dtype(x, aval.dtype, False) if aval.weak_type else x
+
+
 def array_arg(name: str, x: Any, position: int = 0) -> Any:
     """`to_array` of an argument of the function `name`, with the TypeError of `check_arraylike`."""
     if type(x) is Array or isinstance(x, Tracer):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.config import config
-from numjet.lax import argreduce, arithmetic, bitwise, compare, convert, create, reduce, shape
+from numjet.lax import argreduce, arithmetic, bitwise, compare, shape
 from numjet.lax.axes import as_axis, without
+from numjet.lax.reduce import reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_prod_p, reduce_sum_p
 from numjet.numpy import promote
-from numjet.numpy.promote import array_arg, as_dtype, check_out, literal
-from numjet.numpy.where import choose_by, truth
+from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
+from numjet.numpy.choosing import choose_by, truth
 
 Axis = Any
 _BOOL = np.dtype(np.bool_)
@@ -46,11 +46,6 @@ def put_back(x: Any, full: tuple[int, ...], axes: tuple[int, ...]) -> Any:
         return x
     kept = without(range(len(full)), axes)
     return shape.broadcast_in_dim(x, tuple(1 if i in axes else n for i, n in enumerate(full)), kept)
-
-
-def strong(x: Any) -> Any:
-    """x without weak type."""
-    return convert.convert_dtype(x, x.aval.dtype, False) if x.aval.weak_type else x
 
 
 def wide_integer(dtype: np.dtype) -> np.dtype:
@@ -87,7 +82,7 @@ def _reduce(name: str, a: Any, axis: Axis, op: Any, dtype: np.dtype, identity: A
         x = mask(name, where, x, identity)
     full = x.aval.shape
     axes = axes_of(axis, len(full))
-    out = strong(op.bind(x, axes=axes))
+    out = strong_array(op.bind(x, axes=axes))
     if initial is not None:
         out = _with_initial(name, combine, out, initial)
     return put_back(out, full, axes) if keepdims else out
@@ -117,8 +112,8 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims
     a = array_arg("sum", a)
     kind = _result_dtype("sum", dtype, a, promote_integers)
     if kind == _BOOL:
-        return _reduce("sum", a, axis, reduce.reduce_or_p, kind, False, keepdims, initial, where, bitwise.or_p)
-    return _reduce("sum", a, axis, reduce.reduce_sum_p, kind, 0, keepdims, initial, where, arithmetic.add_p)
+        return _reduce("sum", a, axis, reduce_or_p, kind, False, keepdims, initial, where, bitwise.or_p)
+    return _reduce("sum", a, axis, reduce_sum_p, kind, 0, keepdims, initial, where, arithmetic.add_p)
 
 
 def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -133,8 +128,8 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     a = array_arg("prod", a)
     kind = _result_dtype("prod", dtype, a, promote_integers)
     if kind == _BOOL:
-        return _reduce("prod", a, axis, reduce.reduce_and_p, kind, True, keepdims, initial, where, bitwise.and_p)
-    return _reduce("prod", a, axis, reduce.reduce_prod_p, kind, 1, keepdims, initial, where, arithmetic.mul_p)
+        return _reduce("prod", a, axis, reduce_and_p, kind, True, keepdims, initial, where, bitwise.and_p)
+    return _reduce("prod", a, axis, reduce_prod_p, kind, 1, keepdims, initial, where, arithmetic.mul_p)
 
 
 # -------------------------------------------------------------------------------------------- max, min
@@ -179,7 +174,7 @@ def max(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
     >>> max(jnp.array([1.0, 3.0, 2.0]))
     Array(3., dtype=float32)
     """
-    return _extreme("max", a, axis, out, keepdims, initial, where, reduce.reduce_max_p, compare.max_p, lowest)
+    return _extreme("max", a, axis, out, keepdims, initial, where, reduce_max_p, compare.max_p, lowest)
 
 
 def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
@@ -191,7 +186,7 @@ def min(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, ini
     >>> min(jnp.array([1.0, 3.0, 2.0]))
     Array(1., dtype=float32)
     """
-    return _extreme("min", a, axis, out, keepdims, initial, where, reduce.reduce_min_p, compare.min_p, highest)
+    return _extreme("min", a, axis, out, keepdims, initial, where, reduce_min_p, compare.min_p, highest)
 
 
 def amax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
@@ -237,7 +232,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     """
     check_out("all", out)
     a = truth(array_arg("all", a))
-    return _reduce("all", a, axis, reduce.reduce_and_p, _BOOL, True, keepdims, None, where, None)
+    return _reduce("all", a, axis, reduce_and_p, _BOOL, True, keepdims, None, where, None)
 
 
 def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
@@ -249,7 +244,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     """
     check_out("any", out)
     a = truth(array_arg("any", a))
-    return _reduce("any", a, axis, reduce.reduce_or_p, _BOOL, False, keepdims, None, where, None)
+    return _reduce("any", a, axis, reduce_or_p, _BOOL, False, keepdims, None, where, None)
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:

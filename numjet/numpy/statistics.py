@@ -8,11 +8,11 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, reduce
+from numjet.lax import arithmetic, compare, convert, shape
 from numjet.numpy import promote
-from numjet.numpy.promote import array_arg, as_dtype, check_out, literal
-from numjet.numpy.reductions import Axis, axes_of, put_back, strong, sum
-from numjet.numpy.where import choose_by
+from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
+from numjet.numpy.reductions import Axis, axes_of, put_back, sum
+from numjet.numpy.choosing import choose_by
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _HALVES = frozenset(d for d in dtypes.FLOATING if d.itemsize < 4)
@@ -52,7 +52,7 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
     axes = axes_of(axis, a.ndim)
     total = sum(a, axes, wide, where=where)
-    result = strong(arithmetic.div_p.bind(total, count("mean", a, axes, where, wide)))
+    result = strong_array(arithmetic.div_p.bind(total, count("mean", a, axes, where, wide)))
     result = as_dtype(result, wanted)
     return put_back(result, a.shape, axes) if keepdims else result
 
@@ -105,7 +105,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
         raise ValueError(f"jnp.{name}: dtype must be floating or complex, got {dtype!r}")
     axes = axes_of(axis, a.ndim)
     result = _variance(name, a, axes, wanted, ddof, where, mean)
-    result = strong(as_dtype(arithmetic.sqrt_p.bind(result) if root else result, wanted))
+    result = strong_array(as_dtype(arithmetic.sqrt_p.bind(result) if root else result, wanted))
     return put_back(result, a.shape, axes) if keepdims else result
 
 
@@ -172,4 +172,4 @@ def _weighted(a: Any, weights: Any, axis: Axis) -> tuple[Any, Any]:
         raise ValueError(f"1D weights expected when shapes of a and weights differ, got weights of shape {w.shape}")
     if w.shape[0] != x.shape[at]:
         raise ValueError(f"Length of weights not compatible with specified axis: {w.shape[0]} weights for size {x.shape[at]}")
-    return x, reduce.broadcast_in_dim_p.bind(w, shape=x.shape, broadcast_dimensions=(at,))
+    return x, shape.broadcast_in_dim(w, x.shape, (at,))

@@ -20,7 +20,7 @@ from numjet.lax.arithmetic import (
 from numjet.numpy.promote import (
     as_dtype, check_out, literal, operand, operand_inexact, operands, operands_inexact,
 )
-from numjet.numpy.where import choose_by
+from numjet.numpy.choosing import choose_by
 
 _BOOL = np.dtype(np.bool_)
 _INTEGER = frozenset(dtypes.INTEGRAL)

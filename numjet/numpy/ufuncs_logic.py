@@ -10,7 +10,7 @@ from numjet.lax import arithmetic, bits, bitwise, compare, convert, create
 from numjet.lax.bitwise import and_p, not_p, or_p, xor_p
 from numjet.lax.compare import eq_p, ge_p, gt_p, is_finite_p, le_p, lt_p, ne_p
 from numjet.numpy.promote import check_out, literal, operand, operands
-from numjet.numpy.where import truth
+from numjet.numpy.choosing import truth
 
 _BOOL = np.dtype(np.bool_)
 _UNSIGNED = frozenset(dtypes.UNSIGNED)

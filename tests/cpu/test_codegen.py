@@ -310,6 +310,17 @@ def test_overlapping_copy_and_fills():
         agree(f, [floats(50), np.array([n])], every=True)
 
 
+def test_fill_with_what_it_overwrites():
+    b = Build([(F32, 40)], [(F32, 40)])
+    e = b.e
+    value = e.load(b.y[0], e.index(20))
+    f = b.function(Copy(b.y[0], e.index(0), b.x[0], e.index(0), e.index(40)),
+                   Fill(b.y[0], e.convert(value, INT64), e.prim("mul", value, value), e.index(30)))
+    x = floats(40)
+    x[20] = 3
+    assert list(agree(f, [x]).outputs[0][3:33]) == [9] * 30
+
+
 def test_unrolled_loop():
     b = Build([(F32, 12)], [(F32, 12), (F32, 1)])
     k, e = b.index("k"), b.e

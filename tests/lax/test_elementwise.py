@@ -95,7 +95,7 @@ def test_powers():
     with pytest.raises(TypeError, match="negative powers"):
         lax.integer_pow(np.array([2], np.int32), -1)
     with pytest.raises(TypeError, match="pow does not accept dtype int32 at position 0"):
-        lax.pow(2, 1.5)
+        lax.pow(np.int32(2), 1.5)
     assert value(lax.pow(np.array([2.0], F32), np.array([3], np.int32))).tolist() == [8]
     assert tangent(lambda x: lax.pow(x, 0.0), F32(0)) == 0
     assert tangent(lambda x: lax.pow(x, 2), F32(3)) == 6
@@ -167,7 +167,8 @@ def test_keys_are_compared_and_selected():
 def test_nextafter_of_halves_on_bits(dtype):
     x = np.array([0, -0.0, 1, -1, 1, 3, np.inf, np.nan], dtypes.as_dtype(dtype))
     y = np.array([1, -1, 2, 0, 0, 3, 0, 1], x.dtype)
-    got = lax.nextafter_p.cpu(NumpyScalars(), x, y)
+    with np.errstate(invalid="ignore"):
+        got = lax.nextafter_p.cpu(NumpyScalars(), x, y)
     assert np.array_equal(got.astype(F32), np.nextafter(x, y).astype(F32), equal_nan=True)
 
 
