@@ -24,6 +24,10 @@ from numjet.api.transfer import (
     local_devices as local_devices, process_count as process_count, process_index as process_index,
 )
 from numjet.api.vmap import vmap as vmap
+from numjet.control import (
+    checkpoint as checkpoint, checkpoint_policies as checkpoint_policies, closure_convert as closure_convert,
+    custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp, remat as remat,
+)
 from numjet.core.trace import ArrayBase as Array
 from numjet.foundation.config import (
     checking_leaks as checking_leaks, config as config, debug_infs as debug_infs, debug_nans as debug_nans,

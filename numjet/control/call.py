@@ -7,6 +7,7 @@ from typing import Any
 
 from numjet.control.programs import (
     batch_program,
+    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -98,7 +99,7 @@ def call_abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: Any) -> list[Sha
 
 def call_eager(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
     """Operation by operation."""
-    return eval_closed(jaxpr, *args)
+    return evaluated(jaxpr, *args)
 
 
 def _jvp(

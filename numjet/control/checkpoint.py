@@ -128,7 +128,7 @@ checkpoint_p = Op(
     multiple=True,
     programs=True,
     abstract=call_abstract,
-    eager=lambda *args, jaxpr, **_: [getattr(x, "val", x) for x in call_eager(*args, jaxpr=jaxpr)],
+    eager=call_eager,
     jvp=lambda primals, tangents, *, jaxpr, **params: call_jvp(checkpoint_p, primals, tangents, jaxpr, params),
     transpose=lambda cts, *args, jaxpr, **params: call_transpose(checkpoint_p, cts, args, jaxpr, params),
     batch=lambda size, args, dims, *, jaxpr, axis_name=None, **params: call_batch(

@@ -10,6 +10,7 @@ import numpy as np
 from numjet.control.programs import (
     Derived,
     batch_program,
+    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -52,7 +53,7 @@ def clamped(index: Any, count: int) -> int:
 
 
 def _eager(index: np.ndarray, *args: Any, branches: Branches) -> list[Any]:
-    return eval_closed(branches[clamped(index, len(branches))], *args)
+    return evaluated(branches[clamped(index, len(branches))], *args)
 
 
 def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tuple[Branches, list[Any]]:

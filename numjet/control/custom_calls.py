@@ -123,5 +123,6 @@ def closed_over_error(kind: str, name: str) -> Exception:
     """For derivatives with respect to values that a function with a rule closes over."""
     return errors.UnexpectedTracerError(
         f"Detected differentiation of the {kind} function {name} with respect to a value that it closes over. Its "
-        "rule only says how to differentiate with respect to its arguments. Pass the value as an argument, and extend the rule."
+        "rule only says how to differentiate with respect to its arguments. Pass the value as an argument, and extend "
+        "the rule."
     )

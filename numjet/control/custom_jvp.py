@@ -22,13 +22,12 @@ from numjet.control.custom_calls import (
     split_nondiff,
     with_fixed,
 )
-from numjet.control.programs import batch_program, holds_effects, without_consts
+from numjet.control.programs import batch_program, evaluated, holds_effects, without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
-from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.arithmetic import add
@@ -173,7 +172,7 @@ def call_jaxpr_abstract(*avals: ShapedArray, call_jaxpr: ClosedJaxpr, **_: Any) 
 
 
 def call_jaxpr_eager(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return [getattr(x, "val", x) for x in eval_closed(call_jaxpr, *args)]
+    return evaluated(call_jaxpr, *args)
 
 
 def call_jaxpr_transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:

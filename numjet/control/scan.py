@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from numjet.control.carries import trace_with_carry
 from numjet.control.messages import check_carry, leaf_paths
 from numjet.control.scan_op import scan_p
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, tree
 from numjet.foundation.config import config
 from numjet.foundation.util import split_list
@@ -128,16 +127,7 @@ def _unroll(unroll: int | bool, length: int) -> int:
 def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
     sizes = [_leading(x) for x in xs_flat]
     if length is not None:
-        try:
-            length = operator.index(length)
-        except errors.ConcretizationTypeError as e:
-            raise errors.ConcretizationTypeError(
-                length,
-                "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration with a "
-                "dynamic length, use `while_loop` or `fori_loop`.",
-            ) from e
-        except TypeError:
-            length = int(length)
+        length = _known_length(length)
         if any(n != length for n in sizes):
             raise ValueError(
                 f"scan got `length` argument of {length} which disagrees with leading axis sizes "
@@ -152,6 +142,19 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     return sizes[0]
+
+
+def _known_length(length: Any) -> int:
+    if not isinstance(length, Tracer):
+        return int(length)
+    value = length.concrete()
+    if value is None or isinstance(value, Tracer):
+        raise errors.ConcretizationTypeError(
+            length,
+            "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration with a dynamic "
+            "length, use `while_loop` or `fori_loop`.",
+        )
+    return int(value)
 
 
 def _leading(x: Any) -> int:

@@ -16,6 +16,7 @@ from numjet.control.carries import fixpoint
 from numjet.control.programs import (
     Flags,
     batch_program,
+    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -29,7 +30,6 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
-from numjet.core.walk import eval_closed
 from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
@@ -57,10 +57,10 @@ def _eager(
     avals = jaxpr.out_avals[num_carry:]
     stacks = [np.empty((length, *a.shape), a.dtype) for a in avals]
     for i in reversed(range(length)) if reverse else range(length):
-        outs = eval_closed(jaxpr, *consts, *carry, *[x[i] for x in xs])
+        outs = evaluated(jaxpr, *consts, *carry, *[x[i] for x in xs])
         carry = outs[:num_carry]
         for stack, y, a in zip(stacks, outs[num_carry:], avals, strict=True):
-            stack[i] = np.asarray(getattr(y, "val", y), a.dtype)
+            stack[i] = np.asarray(y, a.dtype)
     return [*carry, *stacks]
 
 

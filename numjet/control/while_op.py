@@ -15,6 +15,7 @@ from numjet.control.programs import (
     Derived,
     Flags,
     batch_program,
+    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -57,14 +58,9 @@ def _eager(
     *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
 ) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
-    while np.asarray(_plain(eval_closed(cond_jaxpr, *cond_consts, *carry)[0])):
-        carry = eval_closed(body_jaxpr, *body_consts, *carry)
-    return [_plain(x) for x in carry]
-
-
-def _plain(x: Any) -> Any:
-    """The value of a result that is written in place in the program."""
-    return getattr(x, "val", x)
+    while np.asarray(evaluated(cond_jaxpr, *cond_consts, *carry)[0]):
+        carry = evaluated(body_jaxpr, *body_consts, *carry)
+    return list(carry)
 
 
 def _jvp(

@@ -25,7 +25,8 @@ def c_function(name: str) -> Any | None:
 @functools.cache
 def c_symbol(name: str) -> int | None:
     """The address of a C function; None where there is none."""
-    return ctypes.cast(c_function(name), ctypes.c_void_p).value
+    function = c_function(name)
+    return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
 
 
 @functools.cache

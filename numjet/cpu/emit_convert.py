@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .emit_ops import Writer
+from .emit_ops import Rule, Writer
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
 
 F32 = np.dtype(np.float32)
@@ -32,13 +32,13 @@ def bitcast(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     return x if before == after else w.put(f"bitcast {before} {x} to {after}")
 
 
-def _simple(instruction: str):
+def _simple(instruction: str) -> Rule:
     def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         return w.put(f"{instruction} {value_type(old, lanes)} {x} to {value_type(new, lanes)}")
     return emit
 
 
-def _integer(extend: str):
+def _integer(extend: str) -> Rule:
     def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         if old.itemsize == new.itemsize:
             return x
@@ -47,7 +47,7 @@ def _integer(extend: str):
     return emit
 
 
-def _saturating(name: str):
+def _saturating(name: str) -> Rule:
     def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         real, whole = scalar_type(old), scalar_type(new)
         full = f"{name}.sat.{suffix(whole, lanes)}.{suffix(real, lanes)}"
@@ -73,7 +73,7 @@ def _bool_to_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) 
     return w.put(f"select {wide('i1', lanes)} {x}, {ty} {one}, {ty} {zero}")
 
 
-_REGULAR = {
+_REGULAR: dict[tuple[str, str], Rule] = {
     ("b", "i"): _simple("zext"), ("b", "u"): _simple("zext"), ("b", "f"): _bool_to_float,
     ("i", "b"): _integer_to_bool, ("u", "b"): _integer_to_bool, ("f", "b"): _float_to_bool,
     ("i", "i"): _integer("sext"), ("i", "u"): _integer("sext"),

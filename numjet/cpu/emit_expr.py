@@ -80,7 +80,7 @@ class ExprEmitter(StrideEmitter):
 
     def count(self, first: Value, step: int, name: str) -> str:
         """The vector first, first + step, ... of the integer type `name`, written into the scope `out`."""
-        lanes = self.lane.lanes
+        lanes = self.width
         ty = wide(name, lanes)
         start = self.splat(first, name, lanes)
         bits = int(name[1:])
@@ -174,7 +174,7 @@ class ExprEmitter(StrideEmitter):
             text = self.put(f"trunc {wide('i64', lanes)} {text} to {wide('i32', lanes)}")
         if step is not None:
             text = self.count(Value(text, 1, first.depth, literal=first.literal), step, "i32")
-            lanes = self.lane.lanes
+            lanes = self.width
         return self.memory.define(key, Value(text, lanes, home.depth, first.reads, first.literal and lanes == 1), home)
 
     def _convert_count(self, expr: Expr) -> Value:
@@ -191,7 +191,7 @@ class ExprEmitter(StrideEmitter):
         home = self.place(first.depth)
         narrow = Value(self.put(f"trunc i64 {first.text} to {name}"), 1, first.depth)
         text = self.count(narrow, step, name)
-        return self.memory.define(expr.id, Value(text, self.lane.lanes, home.depth, first.reads), home)
+        return self.memory.define(expr.id, Value(text, self.width, home.depth, first.reads), home)
 
     def first_of(self, index: Expr) -> Value:
         """The scalar value of an index in lane 0."""

@@ -135,7 +135,7 @@ class LoopEmitter(ExprEmitter):
 
     def _carry_lanes(self, carry: Carry, init: Value) -> int:
         inside = self.lane is not None and carry.var.id in self.varying
-        return self.lane.lanes if inside else init.lanes
+        return self.width if inside else init.lanes
 
     def _next(self, stmt: For, carry: Carry, lanes: int) -> str:
         value = self._only_active(stmt, carry, self.value(carry.next))
@@ -158,7 +158,7 @@ class LoopEmitter(ExprEmitter):
             trips, end = self._part(position, stop.text, total, width, masked)
             if trips == 0:
                 continue
-            if total is not None:
+            if total is not None and trips is not None:
                 total = max(0, total - trips * width)
             if width < lanes:
                 partial = [self._narrow(c, v, width) for c, v in zip(stmt.carries, partial, strict=True)]
@@ -188,7 +188,7 @@ class LoopEmitter(ExprEmitter):
     def _mask_rest(self, position: str, stop: str) -> None:
         """Sets the mask of lanes below `stop`. Compared in a type no wider than needed."""
         self.here()
-        lanes = self.lane.lanes
+        lanes = self.width
         name = "i16" if lanes > 64 else f"i{max(8, min(32, 512 // lanes))}"
         if position.isdigit() and stop.isdigit():
             left = Value(str(min(int(stop) - int(position), lanes)), literal=True)
@@ -217,7 +217,7 @@ class LoopEmitter(ExprEmitter):
     def _identity(self, carry: Carry, lanes: int) -> Value:
         """The value that a combination leaves as it is, in all lanes."""
         dtype = carry.var.dtype
-        return Value(splat_literal(scalar_type(dtype), identity(carry.combine, dtype), lanes), lanes)
+        return Value(splat_literal(scalar_type(dtype), identity(str(carry.combine), dtype), lanes), lanes)
 
     def _narrow(self, carry: Carry, value: Value, lanes: int) -> Value:
         """Combines the lanes of a partial result until `lanes` are left."""
@@ -239,7 +239,7 @@ class LoopEmitter(ExprEmitter):
         return Value(text, lanes, self.scope.depth)
 
     def _narrow_bool(self, carry: Carry, value: Value) -> Value:
-        name = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(carry.combine, carry.combine)
+        name = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(str(carry.combine), carry.combine)
         ty = wide("i1", value.lanes)
         text = self.intrinsic(f"vector.reduce.{name}.{suffix('i1', value.lanes)}", "i1", (ty, value.text))
         return Value(text, 1, self.scope.depth)
@@ -250,7 +250,7 @@ class LoopEmitter(ExprEmitter):
 
     def _combined(self, carry: Carry, a: str, b: str, lanes: int) -> str:
         dtype = carry.var.dtype
-        return RULES[carry.combine, kind(dtype)](self, dtype, lanes, a, b)
+        return RULES[str(carry.combine), kind(dtype)](self, dtype, lanes, a, b)
 
     # --- while ---
 

@@ -1,6 +1,8 @@
 """Addresses, loads and stores: contiguous, reversed, strided by gathers, and masked."""
 from __future__ import annotations
 
+import numpy as np
+
 from .emit_scope import NO_READS, Scope, Value
 from .emit_state import State
 from .emit_types import memory_type, scalar_type, suffix, wide
@@ -49,7 +51,7 @@ class MemoryEmitter(State):
         if buffer.nbytes > EMBEDDED_BYTES:
             self.globals.append(f'@"{name}" = external global i8')
         else:
-            data = "".join(f"\\{byte:02X}" for byte in buffer.data.tobytes())
+            data = "".join(f"\\{byte:02X}" for byte in np.asarray(buffer.data).tobytes())
             kind = "private unnamed_addr constant"
             self.globals.append(f'@"{name}" = {kind} [{buffer.nbytes} x i8] c"{data}", align 64')
         return f'@"{name}"'
@@ -58,7 +60,8 @@ class MemoryEmitter(State):
         """A pointer to the element at `index` (in lane 0). Each part of the sum is added in the outermost scope
         where it is known, so that inner loops are left with one addition, which the CPU does while loading."""
         total = self.sums.split(index)
-        constant, groups, reads, floor = total.constant, {}, NO_READS, 0
+        constant, reads, floor = total.constant, NO_READS, 0
+        groups: dict[int, list[tuple[str, int]]] = {}
         for term, coefficient in total.terms:
             value = self.first_lane(term)
             if value.literal:
@@ -124,18 +127,14 @@ class MemoryEmitter(State):
         buffer, index = expr.attr, expr.args[0]
         guard = self.known[expr.args[1].id] if len(expr.args) > 1 else None
         step = self.stride(index)
-        if guard is not None and guard.lanes == 1 and (guard.text == "true" or step == 0):
-            guard = None if guard.text == "true" else guard
-            if step == 0:
-                value = self._load_scalar(buffer, index, guard)
-            else:
-                value = self._load_lanes(buffer, index, step, None)
-        elif step == 0 and guard is None:
-            value = self._load_scalar(buffer, index, None)
-        elif step == 0:
-            value = self._load_one_guarded(buffer, index, guard)
-        else:
+        if guard is not None and guard.text == "true":
+            guard = None
+        if step != 0:
             value = self._load_lanes(buffer, index, step, guard)
+        elif guard is None or guard.lanes == 1:
+            value = self._load_scalar(buffer, index, guard)
+        else:
+            value = self._load_one_guarded(buffer, index, guard)
         return self.memory.define(expr.id, value, self.out)
 
     def _load_lanes(self, buffer: Buffer, index: Expr, step: int | None, guard: Value | None) -> Value:
@@ -149,7 +148,7 @@ class MemoryEmitter(State):
         """The lanes that a guard and the mask leave."""
         if guard is None:
             return mask
-        lanes, depth = self.lane.lanes, max(guard.depth, mask.depth if mask else 0)
+        lanes, depth = self.width, max(guard.depth, mask.depth if mask else 0)
         key = ("both", guard.text, lanes, mask.text if mask else None)
         found = self.known.get(key)
         if found is not None:
@@ -162,7 +161,8 @@ class MemoryEmitter(State):
 
     def _load_one_guarded(self, buffer: Buffer, index: Expr, guard: Value) -> Value:
         """One element for the lanes that want it, read if there is such a lane."""
-        lanes, mask = self.lane.lanes, self._both(guard, self.mask)
+        lanes, mask = self.width, self._both(guard, self.mask)
+        assert mask is not None
         self.place(mask.depth)
         wanted = Value(self.any_lane(mask), 1, self.out.depth, guard.reads)
         single = self._load_scalar(buffer, index, wanted)
@@ -217,7 +217,7 @@ class MemoryEmitter(State):
 
     def _load_run(self, buffer: Buffer, index: Expr, step: int, mask: Value | None, guarded: bool) -> Value:
         """Neighbouring elements, in rising or falling order."""
-        lanes = self.lane.lanes
+        lanes = self.width
         address = self._lowest(buffer, self.address(buffer, index), step, lanes)
         mask = self._in_order(mask, step)
         reads = self._reads(buffer, address.reads) | (mask.reads if mask else NO_READS)
@@ -253,7 +253,7 @@ class MemoryEmitter(State):
         return self.put(f"shufflevector {ty} {text}, {ty} poison, <{lanes} x i32> <{order}>")
 
     def _gather(self, buffer: Buffer, index: Expr, mask: Value | None, guarded: bool) -> Value:
-        lanes = self.lane.lanes
+        lanes = self.width
         pointers = self._pointers(buffer, index, lanes)
         reads = self._reads(buffer, pointers.reads) | (mask.reads if mask else NO_READS)
         home = self._home(max(pointers.depth, mask.depth if mask else 0), buffer, index, guarded)
@@ -310,7 +310,7 @@ class MemoryEmitter(State):
         self.line(f"store {memory_type(buffer.dtype)} {text}, ptr {address.text}, align {buffer.dtype.itemsize}")
 
     def _store_run(self, buffer: Buffer, index: Expr, expr: Expr, value: Value, step: int) -> None:
-        lanes = self.lane.lanes
+        lanes = self.width
         address = self._lowest(buffer, self.address(buffer, index), step, lanes)
         mask = self._in_order(self.mask, step)
         self.here()
@@ -327,7 +327,7 @@ class MemoryEmitter(State):
         self.line(f"call void @{name}({ty} {text}, ptr align {align} {address.text}, {wide('i1', lanes)} {mask.text})")
 
     def _scatter(self, buffer: Buffer, index: Expr, expr: Expr, value: Value) -> None:
-        lanes = self.lane.lanes
+        lanes = self.width
         pointers = self._pointers(buffer, index, lanes)
         self.here()
         text = self._to_memory(buffer, self.fit(value, expr, lanes), lanes)

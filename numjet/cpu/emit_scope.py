@@ -44,7 +44,7 @@ class Scope:
 
     def __init__(self, parent: Scope | None, kind: str, code: Code, written: set[Buffer], certain: bool):
         self.parent, self.kind, self.code, self.written, self.certain = parent, kind, code, written, certain
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.defined: list[Hashable] = []
         self.homes = _homes(self)
 

@@ -42,6 +42,12 @@ class State:
         self.counter = 0
         self._writes: dict[int, set[Buffer]] = {}
 
+    @property
+    def width(self) -> int:
+        """The number of lanes of the current vector loop."""
+        assert self.lane is not None
+        return self.lane.lanes
+
     # --- writing ---
 
     def name(self, prefix: str = "v") -> str:

@@ -19,6 +19,7 @@ from .loop_ir import (
     Expr,
     Fill,
     For,
+    Function,
     If,
     Let,
     Stmt,
@@ -26,6 +27,7 @@ from .loop_ir import (
     Switch,
     While,
 )
+from .target import Target
 
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
@@ -33,8 +35,8 @@ _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 class StmtEmitter(LoopEmitter):
     """Writes statements."""
 
-    def __init__(self, *args):
-        super().__init__(*args)
+    def __init__(self, function: Function, target: Target):
+        super().__init__(function, target)
         self.failures: list[str] = []
 
     def block(self, stmts: list[Stmt]) -> None:
@@ -206,7 +208,7 @@ class StmtEmitter(LoopEmitter):
         call = f"call {result} @{stmt.symbol}({', '.join(texts)})"
         if stmt.checked:
             status = self.put(call)
-            code = self.name()
+            code = f"%{self.name()}"
             leave = [f"  {code} = or i64 {status}, {KERNEL_STATUS}", f"  ret i64 {code}"]
             self._leave_unless(self.put(f"icmp eq i64 {status}, 0"), leave)
         else:

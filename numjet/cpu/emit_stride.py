@@ -21,7 +21,7 @@ class StrideEmitter(MemoryEmitter):
         first, place = self._group(index, step)
         if not 2 <= step <= LARGEST_GROUP or not self._whole_groups(buffer, first, step, place):
             return None
-        lanes = self.lane.lanes
+        lanes = self.width
         address, mask = self.address(buffer, first), self.mask and self._repeated(self.mask, step)
         home = self._home(max(address.depth, mask.depth if mask else 0), buffer, index)
         element, reads = memory_type(buffer.dtype), self._reads(buffer, address.reads)
@@ -74,27 +74,26 @@ class StrideEmitter(MemoryEmitter):
         step = self.index_stride(head.index)
         if step is None or not 2 <= step <= LARGEST_GROUP or len(stmts) < step:
             return 0
-        places = self._places(head, stmts[:step])
+        stores = [s for s in stmts[:step] if isinstance(s, Store) and s.buffer is head.buffer]
+        places = self._places(stores)
         if sorted(places) != list(range(step)):
             return 0
-        stores = [stmts[places.index(k)] for k in range(step)]
+        stores = [stores[places.index(k)] for k in range(step)]
         values = [self.value(s.value) for s in stores]
         if any(head.buffer in value.reads for value in values):
             return 0
         self._store_wide(stores, values, step)
         return step
 
-    def _places(self, head: Store, stmts: list[Stmt]) -> list[int]:
+    def _places(self, stores: list[Store]) -> list[int]:
         """Where each store is in the group, from the lowest on."""
-        if not all(isinstance(s, Store) and s.buffer is head.buffer for s in stmts):
-            return []
-        sums = [self.sums.split(s.index) for s in stmts]
+        sums = [self.sums.split(s.index) for s in stores]
         lowest = min(total.constant for total in sums)
         same = all(dict(total.terms) == dict(sums[0].terms) for total in sums)
         return [total.constant - lowest for total in sums] if same else []
 
     def _store_wide(self, stores: list[Store], values: list[Value], step: int) -> None:
-        buffer, lanes = stores[0].buffer, self.lane.lanes
+        buffer, lanes = stores[0].buffer, self.width
         address = self.address(buffer, stores[0].index)
         mask = self.mask and self._repeated(self.mask, step)
         self.here()

@@ -86,7 +86,8 @@ class Facts:
         self._varying = {loop.var.id}
         self._varies: dict[int, bool] = {}
         self._spread_carries()
-        self.widest, self.calls, self.steps = 1, False, []
+        self.widest, self.calls = 1, False
+        self.steps: list[int] = []
         self.possible = all(c.combine is not None for c in loop.carries) and self._block(loop.body)
         if self.possible:
             self._look(loop)

@@ -15,6 +15,7 @@ import numpy as np
 from . import loop_meaning
 from .c_library import c_function
 from .loop_ir import (
+    KERNEL_STATUS,
     Buffer,
     Call,
     Carry,
@@ -81,8 +82,8 @@ class _Run:
             self.memory[buffer] = flat
         arena = np.zeros(function.scratch_bytes, np.uint8)
         for buffer in function.temps:
-            start = buffer.offset
-            placed = start is not None and start + buffer.nbytes <= arena.size
+            start = arena.size if buffer.offset is None else buffer.offset
+            placed = start + buffer.nbytes <= arena.size
             self.memory[buffer] = (arena[start:start + buffer.nbytes].view(buffer.dtype) if placed
                                    else np.zeros(buffer.size, buffer.dtype))
         self.memory.update({b: np.zeros(b.size, b.dtype) for b in function.outputs})
@@ -233,7 +234,7 @@ class _Run:
         args = [self.memory[a[0]][int(self.value(a[1])):] if isinstance(a, tuple) else self.value(a) for a in stmt.args]
         status = self.calls[stmt.symbol](*args)
         if stmt.checked and status:
-            raise _Leave(int(status))
+            raise _Leave(int(status) | KERNEL_STATUS)
 
     def _check(self, stmt: Check) -> None:
         if not self.value(stmt.ok):
@@ -260,22 +261,22 @@ def _identity(carry: Carry) -> Any:
     """The neutral element of a combination."""
     dtype = carry.var.dtype
     if dtype.kind == "f":
-        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[carry.combine])
+        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[str(carry.combine)])
     if dtype.kind == "b":
         return np.bool_(carry.combine in ("mul", "min", "and"))
     info = np.iinfo(dtype)
     ones = ~dtype.type(0)
     known = {"add": 0, "mul": 1, "min": info.max, "max": info.min, "and": ones, "or": 0, "xor": 0}
-    return dtype.type(known[carry.combine])
+    return dtype.type(known[str(carry.combine)])
 
 
 def _reduce(carry: Carry, init: Any, terms: np.ndarray) -> Any:
     """The combination of all lanes and the value before the loop."""
     while len(terms) > 1:
         half = len(terms) // 2
-        pairs = loop_meaning.apply(carry.combine, terms[:half], terms[half:2 * half])
+        pairs = loop_meaning.apply(str(carry.combine), terms[:half], terms[half:2 * half])
         terms = np.concatenate([pairs, terms[2 * half:]])
-    return loop_meaning.apply(carry.combine, np.asarray(init), terms[0])[()]
+    return loop_meaning.apply(str(carry.combine), np.asarray(init), terms[0])[()]
 
 
 def _libm(name: str, args: list[Any]) -> Any:

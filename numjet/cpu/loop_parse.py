@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -98,7 +100,7 @@ class _Parser:
             raise LoopSyntaxError(f"expected a whole number, got '{token}'")
         return int(token)
 
-    def many(self, item, end: str = ")") -> list:
+    def many(self, item: Callable[[], Any], end: str = ")") -> list[Any]:
         """Items with commas between them, up to the closing token."""
         found = []
         while not self.accept(end):

@@ -59,7 +59,7 @@ def show_expr(expr: Expr) -> str:
     return "\n".join([*text.pending, result])
 
 
-def usual_dtype(op: str, args: tuple[Expr, ...]) -> np.dtype | None:
+def usual_dtype(op: str, args: tuple[Expr, ...]) -> np.dtype:
     """The result type that an operation has unless it says otherwise."""
     if op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite"):
         return BOOL

@@ -1,6 +1,8 @@
 """Intervals that integers stay in, from the bounds of loops: they make narrower arithmetic and early loads safe."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .emit_types import kind
@@ -43,6 +45,9 @@ class Ranges:
         return low <= found[0] and found[1] <= high
 
 
+Rule = Callable[..., Interval | None]
+
+
 def limits(dtype: np.dtype) -> Interval:
     """The interval of an integer dtype; of others, one that tells nothing."""
     if kind(dtype) in "iu":
@@ -60,7 +65,7 @@ def _interval(expr: Expr, args: list[Interval]) -> Interval | None:
     return _RULES[expr.op](expr, *args) if args else None
 
 
-def _corners(operation):
+def _corners(operation: Callable[[int, int], int]) -> Rule:
     """The rule of an operation that is monotone in each operand."""
     def rule(expr: Expr, x: Interval, y: Interval) -> Interval:
         values = [operation(a, b) for a in x for b in y]
@@ -89,7 +94,7 @@ def _select(expr: Expr, c: Interval, x: Interval, y: Interval) -> Interval:
     return min(x[0], y[0]), max(x[1], y[1])
 
 
-_RULES = {
+_RULES: dict[str, Rule] = {
     "add": _corners(lambda a, b: a + b), "sub": _corners(lambda a, b: a - b), "mul": _corners(lambda a, b: a * b),
     "min": _corners(min), "max": _corners(max), "neg": lambda expr, x: (-x[1], -x[0]), "div": _divide,
     "rem": _remainder, "and": _and, "convert": _convert, "select": _select,

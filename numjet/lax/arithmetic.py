@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, ZERO, Missing, Samples, Undefined
+from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import complex_rules as cx
@@ -42,7 +42,7 @@ from numjet.lax.templates import (
 
 # ------------------------------------------------------------------------------------------------ linear
 
-neg_p = elementwise(
+neg_p: Op = elementwise(
     "neg", accepts=NUMBER, eager=same_dtype(np.negative), jvp=LINEAR, transpose=lambda ct, x: neg_p.bind(ct),
     cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=0))
@@ -61,7 +61,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (ct if isinstance(x, Undefined) else None), (ct if isinstance(y, Undefined) else None)
 
 
-add_p = elementwise(
+add_p: Op = elementwise(
     "add", nargs=2, accepts=NUMBER, eager=np.add, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=_add_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
@@ -80,7 +80,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (ct if isinstance(x, Undefined) else None), (neg_p.bind(ct) if isinstance(y, Undefined) else None)
 
 
-sub_p = elementwise(
+sub_p: Op = elementwise(
     "sub", nargs=2, accepts=NUMBER, eager=np.subtract, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg_p.bind(t)),
     transpose=_sub_transpose, cpu=lambda b, x, y: b.sub(x, y), hlo="stablehlo.subtract", linear_in=(0, 1),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
@@ -101,7 +101,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (mul_p.bind(ct, y), None) if isinstance(x, Undefined) else (None, mul_p.bind(x, ct))
 
 
-mul_p = elementwise(
+mul_p: Op = elementwise(
     "mul", nargs=2, accepts=NUMBER, eager=np.multiply,
     jvp=(lambda t, out, x, y: mul_p.bind(t, y), lambda t, out, x, y: mul_p.bind(x, t)),
     transpose=_mul_transpose, cpu=lambda b, x, y: b.mul(x, y), hlo="stablehlo.multiply", linear_in=(0, 1),
@@ -156,7 +156,7 @@ def _rem_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _int_rem(x, y) if x.dtype.kind in "iu" else _widened(_int_rem, x, y)
 
 
-div_p = elementwise(
+div_p: Op = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
@@ -180,7 +180,7 @@ def _rem_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     return neg_p.bind(mul_p.bind(t, mul_p.bind(sign_p.bind(quotient), floor_p.bind(abs_p.bind(quotient)))))
 
 
-rem_p = elementwise(
+rem_p: Op = elementwise(
     "rem", nargs=2, accepts=REAL, eager=_rem_eager, jvp=(lambda t, out, x, y: t, _rem_jvp_y),
     cpu=lambda b, x, y: b.prim("rem", x, y), hlo="stablehlo.remainder",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
@@ -208,7 +208,7 @@ def _mulhi_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return xh * yh + (middle >> half) + ((xl * yh + (middle & low)) >> half)
 
 
-mulhi_p = elementwise(
+mulhi_p: Op = elementwise(
     "mulhi", nargs=2, accepts=INTEGER, eager=_mulhi_eager, jvp=ZERO, cpu=lambda b, x, y: b.prim("mulhi", x, y),
     hlo=Missing("XLA machine"), transpose=Missing("integers have no derivative"),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=INTS, order=0, ulps=0, low=-100, high=100))
@@ -235,7 +235,7 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     return call("real", mul_p.bind(t, direction))
 
 
-abs_p = elementwise(
+abs_p: Op = elementwise(
     "abs", accepts="ifc", result=real_dtype,
     eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False), jvp=_abs_jvp,
     cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo="stablehlo.abs",
@@ -258,7 +258,7 @@ def _sign_eager(x: np.ndarray) -> np.ndarray:
     return np.copysign(sign, x) if kind_of(x.dtype) == "f" else sign
 
 
-sign_p = elementwise(
+sign_p: Op = elementwise(
     "sign", accepts=NUMBER, eager=_sign_eager, jvp=ZERO, cpu=by_kind(lambda b, x: b.prim("sign", x), cx.sign),
     hlo="stablehlo.sign", samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=2, order=0))
 
@@ -272,7 +272,7 @@ def sign(x: Any) -> Any:
     return sign_p(x)
 
 
-floor_p = elementwise(
+floor_p: Op = elementwise(
     "floor", accepts=FLOAT, eager=np.floor, jvp=ZERO, cpu=lambda b, x: b.prim("floor", x), hlo="stablehlo.floor",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 
@@ -286,7 +286,7 @@ def floor(x: Any) -> Any:
     return floor_p(x)
 
 
-ceil_p = elementwise(
+ceil_p: Op = elementwise(
     "ceil", accepts=FLOAT, eager=np.ceil, jvp=ZERO, cpu=lambda b, x: b.prim("ceil", x), hlo="stablehlo.ceil",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 
@@ -323,7 +323,7 @@ def _halves(rng: Any, shape: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     return [(rng.integers(-9, 9, shape) / 2).astype(dtype)]
 
 
-round_p = elementwise(
+round_p: Op = elementwise(
     "round", accepts=FLOAT, eager=_round_eager, jvp=ZERO, params=("rounding_method",), cpu=_round_cpu,
     hlo=Missing("XLA machine"),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, params=tuple({"rounding_method": m} for m in RoundingMethod),
@@ -341,7 +341,7 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
 
 # ------------------------------------------------------------------------------------------------ powers, roots
 
-square_p = elementwise(
+square_p: Op = elementwise(
     "square", accepts=NUMBER, eager=same_dtype(np.square), jvp=lambda t, out, x: mul_p(t, mul_p(x, 2)),
     cpu=lambda b, x: b.mul(x, x), hlo="chlo.square",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=1))
@@ -388,7 +388,7 @@ def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
     return t if y == 1 else mul_p.bind(t, mul_p(integer_pow_p.bind(x, y=y - 1), y))
 
 
-integer_pow_p = elementwise(
+integer_pow_p: Op = elementwise(
     "integer_pow", accepts=NUMBER, eager=_integer_pow_eager, jvp=_integer_pow_jvp, params=("y",), cpu=_integer_pow_cpu,
     hlo=Missing("XLA machine"),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.5, high=2,
@@ -470,7 +470,7 @@ def _pow_cpu(b: Any, x: Any, y: Any) -> Any:
     return cx.pow(b, x, y) if x.dtype.kind == "c" else b.math("pow", x, y)
 
 
-pow_p = elementwise(
+pow_p: Op = elementwise(
     "pow", nargs=2, accepts=INEXACT, eager=_pow_eager, jvp=(_pow_jvp_x, _pow_jvp_y), cpu=_pow_cpu,
     hlo="stablehlo.power", samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES, ("float32", "int32")),
                                            low=0.5, high=3, ulps=16))
@@ -489,7 +489,7 @@ def pow(x: Any, y: Any) -> Any:
     return binary(pow_p, x, y)
 
 
-sqrt_p = elementwise(
+sqrt_p: Op = elementwise(
     "sqrt", accepts=INEXACT, eager=np.sqrt, jvp=lambda t, out, x: div_p.bind(t, mul_p(out, 2.0)),
     cpu=by_kind(lambda b, x: b.prim("sqrt", x), cx.sqrt), hlo="stablehlo.sqrt",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=4))
@@ -505,7 +505,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Any:
     return sqrt_p(x)
 
 
-rsqrt_p = elementwise(
+rsqrt_p: Op = elementwise(
     "rsqrt", accepts=INEXACT, eager=lambda x: np.divide(np.asarray(1, x.dtype), np.sqrt(x)),
     jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), -0.5)),
     cpu=by_kind(lambda b, x: b.math("rsqrt", x), lambda b, x: b.div(b.const(1, x.dtype), cx.sqrt(b, x))),
@@ -522,7 +522,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
     return rsqrt_p(x)
 
 
-cbrt_p = elementwise(
+cbrt_p: Op = elementwise(
     "cbrt", accepts=FLOAT, eager=np.cbrt, jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), 1 / 3)),
     cpu=lambda b, x: b.math("cbrt", x), hlo="stablehlo.cbrt",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=4, ulps=4))

@@ -99,7 +99,7 @@ def _merge(b: Any, x: Any, dtype: np.dtype) -> Any:
     return b.compute(x.shape[:-1], dtype, element)
 
 
-bitcast_convert_type_p = Op(
+bitcast_convert_type_p: Op = Op(
     name="bitcast_convert_type", params=("new_dtype",), abstract=_bitcast_abstract, eager=_bitcast_eager, jvp=ZERO,
     transpose=Missing("bits have no derivative"), batch=_bitcast_batch, cpu=_bitcast_cpu,
     hlo=Missing("XLA machine"),
@@ -209,7 +209,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
 # ------------------------------------------------------------------------------------------------ stop_gradient
 
-stop_gradient_p = elementwise(
+stop_gradient_p: Op = elementwise(
     "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=Missing("XLA machine"),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "bool", *COMPLEXES), ulps=0, order=0))
 

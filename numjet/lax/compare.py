@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Samples, Undefined, Zero
+from numjet.core.op import ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import complex_rules as cx
@@ -51,12 +51,12 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=samples, order=0, ulps=0))
 
 
-eq_p = _comparison("eq", np.equal, "biufcV", ("bool", *NUMBERS))
-ne_p = _comparison("ne", np.not_equal, "biufcV", ("bool", *NUMBERS))
-lt_p = _comparison("lt", np.less)
-le_p = _comparison("le", np.less_equal)
-gt_p = _comparison("gt", np.greater)
-ge_p = _comparison("ge", np.greater_equal)
+eq_p: Op = _comparison("eq", np.equal, "biufcV", ("bool", *NUMBERS))
+ne_p: Op = _comparison("ne", np.not_equal, "biufcV", ("bool", *NUMBERS))
+lt_p: Op = _comparison("lt", np.less)
+le_p: Op = _comparison("le", np.less_equal)
+gt_p: Op = _comparison("gt", np.greater)
+ge_p: Op = _comparison("ge", np.greater_equal)
 
 
 def eq(x: Any, y: Any) -> Any:
@@ -142,11 +142,11 @@ def _key(b: Any, x: Any) -> Any:
     return b.prim("xor", bits, b.prim("and", mask, b.const(np.iinfo(signed).max, signed)))
 
 
-eq_to_p = _total_order("eq_to", np.equal, "eq")
-le_to_p = _total_order("le_to", np.less_equal, "le")
-lt_to_p = _total_order("lt_to", np.less, "lt")
+eq_to_p: Op = _total_order("eq_to", np.equal, "eq")
+le_to_p: Op = _total_order("le_to", np.less_equal, "le")
+lt_to_p: Op = _total_order("lt_to", np.less, "lt")
 
-is_finite_p = elementwise(
+is_finite_p: Op = elementwise(
     "is_finite", accepts=FLOAT, result=_BOOL, eager=np.isfinite, jvp=ZERO, transpose=_no_transpose("is_finite"),
     cpu=lambda b, x: b.prim("is_finite", x), hlo="stablehlo.is_finite",
     samples=Samples(shapes=((), (3,), (0,), (2, 1, 3)), dtypes=FLOATS, order=0, ulps=0))
@@ -185,8 +185,8 @@ def _extremum(name: str, fn: Any, boolean: str, complex_rule: Any) -> Any:
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *NUMBERS), ulps=0))
 
 
-max_p = _extremum("max", np.maximum, "or", cx.larger)
-min_p = _extremum("min", np.minimum, "and", cx.smaller)
+max_p: Op = _extremum("max", np.maximum, "or", cx.larger)
+min_p: Op = _extremum("min", np.minimum, "and", cx.smaller)
 
 
 def max(x: Any, y: Any) -> Any:
@@ -229,7 +229,7 @@ def _clamp_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.n
     return [np.asarray(rng.uniform(*r, s)).astype(dtype) for r, s in zip(ranges, shapes, strict=True)]
 
 
-clamp_p = elementwise(
+clamp_p: Op = elementwise(
     "clamp", nargs=3, accepts="biuf",
     eager=lambda low, x, high: np.asarray(np.minimum(np.maximum(x, low), high)).astype(x.dtype, copy=False),
     jvp=(lambda t, out, low, x, high: _masked(t, gt_p.bind(low, x)), _clamp_jvp_x,
@@ -310,7 +310,7 @@ def _select_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.
     return [np.asarray(rng.integers(0, 2, shapes[0])).astype(bool), *cases]
 
 
-select_n_p = elementwise(
+select_n_p: Op = elementwise(
     "select_n", accepts="biufcV", eager=_select_eager, jvp=_select_jvp, transpose=_select_transpose, cpu=_select_cpu,
     hlo=Missing("XLA machine"),
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
@@ -368,7 +368,7 @@ def _half_nextafter(b: Any, x: Any, y: Any) -> Any:
     return b.select(b.compare("ne", x, x), x, b.select(b.compare("ne", y, y), y, result))
 
 
-nextafter_p = elementwise(
+nextafter_p: Op = elementwise(
     "nextafter", nargs=2, accepts=FLOAT, eager=np.nextafter, jvp=ZERO, transpose=_no_transpose("nextafter"),
     cpu=lambda b, x, y: b.math("nextafter", x, y) if x.dtype.itemsize > 2 else _half_nextafter(b, x, y),
     hlo="chlo.next_after", samples=Samples(shapes=BINARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))

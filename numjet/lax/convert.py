@@ -17,7 +17,7 @@ from numjet.lax.tangent import zero_tangent
 from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, elementwise, kind_of
 
 _BOOL = np.dtype(np.bool_)
-_VALUES = (np.ndarray, np.generic, bool, int, float, complex)  # `complex` is a function further down
+_VALUES: tuple[Any, ...] = (np.ndarray, np.generic, bool, int, float, complex)  # `complex` is a function further down
 
 # ------------------------------------------------------------------------------------------------ values
 
@@ -83,7 +83,7 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
     return convert_element_type_p.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type)
 
 
-convert_element_type_p = elementwise(
+convert_element_type_p: Op = elementwise(
     "convert_element_type", accepts=ANY, eager=_convert_eager, jvp=LINEAR, transpose=_convert_transpose,
     params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo="stablehlo.convert", linear_in=(0,),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
@@ -134,7 +134,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ complex parts
 
-real_p = elementwise(
+real_p: Op = elementwise(
     "real", accepts=COMPLEX, result=real_dtype, eager=np.real, jvp=LINEAR,
     transpose=lambda ct, x: complex_p(ct, 0.0), cpu=lambda b, x: b.real(x), hlo="stablehlo.real", linear_in=(0,),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
@@ -149,7 +149,7 @@ def real(x: Any) -> Any:
     return real_p(x)
 
 
-imag_p = elementwise(
+imag_p: Op = elementwise(
     "imag", accepts=COMPLEX, result=real_dtype, eager=np.imag, jvp=LINEAR,
     transpose=lambda ct, x: complex_p(0.0, apply("neg", ct)), cpu=lambda b, x: b.imag(x), hlo="stablehlo.imag",
     linear_in=(0,), samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
@@ -209,7 +209,7 @@ def _conj_cpu(b: Any, x: Any, *, input_dtype: np.dtype) -> Any:
     return b.complex(b.real(x), b.neg(b.imag(x))) if x.dtype.kind == "c" else b.complex(x, b.const(0, x.dtype))
 
 
-conj_p = elementwise(
+conj_p: Op = elementwise(
     "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
     eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
     jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=Missing("XLA machine"), linear_in=(0,),

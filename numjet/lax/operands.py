@@ -19,7 +19,7 @@ INTS = ("int32", "uint8", "int64", "uint32")
 NUMBERS = (*FLOATS, *INTS, *COMPLEXES)
 UNARY_SHAPES = ((), (3,), (0,), (2, 1, 3), (2, 3, 1, 2))
 BINARY_SHAPES = ((), (3,), (0, 2), (2, 3, 4), (2, 1, 2, 3), [(3,), ()], [(), (2, 2)])
-UNSIGNED_OF: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+UNSIGNED_OF: dict[int, np.dtype[Any]] = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def binary(op: Op, x: Any, y: Any) -> Any:

@@ -47,7 +47,7 @@ def _erf_slope(x: Any) -> Any:
     return mul_p(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
 
 
-erf_p = _builder_function("erf", "erf", lambda t, out, x: mul_p.bind(t, _erf_slope(x)), -3, 3)
+erf_p: Op = _builder_function("erf", "erf", lambda t, out, x: mul_p.bind(t, _erf_slope(x)), -3, 3)
 
 
 def erf(x: Any) -> Any:
@@ -59,7 +59,7 @@ def erf(x: Any) -> Any:
     return erf_p(x)
 
 
-erfc_p = _builder_function("erfc", "erfc", lambda t, out, x: neg_p.bind(mul_p.bind(t, _erf_slope(x))), -3, 3)
+erfc_p: Op = _builder_function("erfc", "erfc", lambda t, out, x: neg_p.bind(mul_p.bind(t, _erf_slope(x))), -3, 3)
 
 
 def erfc(x: Any) -> Any:
@@ -71,7 +71,7 @@ def erfc(x: Any) -> Any:
     return erfc_p(x)
 
 
-erf_inv_p = _builder_function(
+erf_inv_p: Op = _builder_function(
     "erf_inv", "erfinv",
     lambda t, out, x: mul_p.bind(t, mul_p(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2)), -0.9, 0.9)
 
@@ -87,7 +87,7 @@ def erf_inv(x: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ gamma functions
 
-lgamma_p = _builder_function("lgamma", "gammaln", lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
+lgamma_p: Op = _builder_function("lgamma", "gammaln", lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
 
 
 def lgamma(x: Any) -> Any:
@@ -99,7 +99,7 @@ def lgamma(x: Any) -> Any:
     return lgamma_p(x)
 
 
-digamma_p = _builder_function("digamma", "psi", lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
+digamma_p: Op = _builder_function("digamma", "psi", lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
 
 
 def digamma(x: Any) -> Any:
@@ -124,7 +124,7 @@ def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-polygamma_p = _looped_function(
+polygamma_p: Op = _looped_function(
     "polygamma", 2, _polygamma_eager, rules.polygamma,
     (_refuse("polygamma gradient with respect to m is not supported"),
      lambda t, out, m, x: mul_p.bind(t, polygamma_p.bind(add_p(m, 1.0), x))), 0.5, 5, order=2, wrt=(1,))
@@ -142,7 +142,7 @@ def polygamma(m: Any, x: Any) -> Any:
     return binary(polygamma_p, m, x)
 
 
-zeta_p = _looped_function(
+zeta_p: Op = _looped_function(
     "zeta", 2, by_scipy("zeta"), rules.zeta,
     (_refuse("zeta gradient with respect to its first argument is not supported"),
      lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2,
@@ -166,7 +166,7 @@ def _igamma_slope(a: Any, x: Any) -> Any:
     return exp_p.bind(log)
 
 
-igamma_p = _looped_function(
+igamma_p: Op = _looped_function(
     "igamma", 2, by_scipy("gammainc"), rules.igamma,
     (lambda t, out, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
      lambda t, out, a, x: mul_p.bind(t, _igamma_slope(a, x))), 0.3, 6)
@@ -181,7 +181,7 @@ def igamma(a: Any, x: Any) -> Any:
     return binary(igamma_p, a, x)
 
 
-igammac_p = _looped_function(
+igammac_p: Op = _looped_function(
     "igammac", 2, by_scipy("gammaincc"), rules.igammac,
     (lambda t, out, a, x: neg_p.bind(mul_p.bind(t, igamma_grad_a_p.bind(a, x))),
      lambda t, out, a, x: neg_p.bind(mul_p.bind(t, _igamma_slope(a, x)))), 0.3, 6)
@@ -196,7 +196,7 @@ def igammac(a: Any, x: Any) -> Any:
     return binary(igammac_p, a, x)
 
 
-igamma_grad_a_p = _looped_function(
+igamma_grad_a_p: Op = _looped_function(
     "igamma_grad_a", 2, rules.by_numpy(rules.igamma_grad_a), rules.igamma_grad_a,
     Missing("second derivatives of igamma by its first argument"), 0.3, 6, order=0)
 
@@ -210,7 +210,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     return binary(igamma_grad_a_p, a, x)
 
 
-random_gamma_grad_p = _looped_function(
+random_gamma_grad_p: Op = _looped_function(
     "random_gamma_grad", 2, rules.by_numpy(rules.random_gamma_grad), rules.random_gamma_grad,
     Missing("second derivatives of gamma samples"), 0.3, 6, order=0)
 
@@ -239,7 +239,7 @@ def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
     return mul_p.bind(t, exp_p.bind(sub_p.bind(powers, log_beta)))
 
 
-regularized_incomplete_beta_p = _looped_function(
+regularized_incomplete_beta_p: Op = _looped_function(
     "regularized_incomplete_beta", 3, by_scipy("betainc"), rules.betainc,
     (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, _beta_slope), 0.1, 0.9, order=2, wrt=(2,))
 
@@ -257,7 +257,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ Bessel functions
 
-bessel_i0e_p = elementwise(
+bessel_i0e_p: Op = elementwise(
     "bessel_i0e", accepts=FLOAT, eager=by_scipy("i0e"), cpu=rules.bessel_i0e, hlo=Missing("XLA machine"),
     jvp=lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
@@ -280,7 +280,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
     return mul_p.bind(t, where(zero, 0.5, slope))
 
 
-bessel_i1e_p = elementwise(
+bessel_i1e_p: Op = elementwise(
     "bessel_i1e", accepts=FLOAT, eager=by_scipy("i1e"), cpu=rules.bessel_i1e, hlo="chlo.bessel_i1e", jvp=_i1e_jvp,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 

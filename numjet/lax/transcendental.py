@@ -24,7 +24,7 @@ def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, hlo: str, low:
 
 # ------------------------------------------------------------------------------------------------ exponentials
 
-exp_p = _function("exp", np.exp, lambda t, out, x: mul_p.bind(t, out), cx.exp, "stablehlo.exponential", -5, 5)
+exp_p: Op = _function("exp", np.exp, lambda t, out, x: mul_p.bind(t, out), cx.exp, "stablehlo.exponential", -5, 5)
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
@@ -37,8 +37,8 @@ def exp(x: Any, *, accuracy: Any = None) -> Any:
     return exp_p(x)
 
 
-exp2_p = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2, "chlo.exp2",
-                   -5, 5)
+exp2_p: Op = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2, "chlo.exp2",
+                       -5, 5)
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
@@ -51,7 +51,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp2_p(x)
 
 
-log_p = _function("log", np.log, lambda t, out, x: div_p.bind(t, x), cx.log, "stablehlo.log", 0.1, 5)
+log_p: Op = _function("log", np.log, lambda t, out, x: div_p.bind(t, x), cx.log, "stablehlo.log", 0.1, 5)
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
@@ -64,8 +64,8 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p(x)
 
 
-expm1_p = _function("expm1", np.expm1, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1,
-                    "stablehlo.exponential_minus_one")
+expm1_p: Op = _function("expm1", np.expm1, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1,
+                        "stablehlo.exponential_minus_one")
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
@@ -83,7 +83,8 @@ def _log1p_eager(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.log1p(x)
     wide = np.longdouble if x.dtype.itemsize == 16 else np.float64
-    re, im = x.real.astype(wide), x.imag.astype(wide)
+    re: Any = x.real.astype(wide)
+    im: Any = x.imag.astype(wide)
     near = np.log1p(re * (re + 2) + im * im) / 2
     out = np.empty(x.shape, x.dtype)
     out.real = np.where(np.maximum(np.abs(re), np.abs(im)) < 0.5, near, np.log(np.hypot(re + 1, im)))
@@ -91,8 +92,8 @@ def _log1p_eager(x: np.ndarray) -> np.ndarray:
     return out
 
 
-log1p_p = _function("log1p", _log1p_eager, lambda t, out, x: div_p.bind(t, add_p(x, 1.0)), cx.log1p,
-                    "stablehlo.log_plus_one", -0.5, 2)
+log1p_p: Op = _function("log1p", _log1p_eager, lambda t, out, x: div_p.bind(t, add_p(x, 1.0)), cx.log1p,
+                        "stablehlo.log_plus_one", -0.5, 2)
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
@@ -110,9 +111,9 @@ def _logistic_eager(x: np.ndarray) -> np.ndarray:
     return np.asarray(one / (one + np.exp(-x))).astype(x.dtype, copy=False)
 
 
-logistic_p = _function("logistic", _logistic_eager,
-                       lambda t, out, x: mul_p.bind(t, mul_p.bind(out, logistic_p.bind(neg_p.bind(x)))), cx.logistic,
-                       "stablehlo.logistic", -5, 5)
+logistic_p: Op = _function("logistic", _logistic_eager,
+                           lambda t, out, x: mul_p.bind(t, mul_p.bind(out, logistic_p.bind(neg_p.bind(x)))),
+                           cx.logistic, "stablehlo.logistic", -5, 5)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
@@ -127,7 +128,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------ circular functions
 
-sin_p = _function("sin", np.sin, lambda t, out, x: mul_p.bind(t, cos_p.bind(x)), cx.sin, "stablehlo.sine", -10, 10)
+sin_p: Op = _function("sin", np.sin, lambda t, out, x: mul_p.bind(t, cos_p.bind(x)), cx.sin, "stablehlo.sine", -10, 10)
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Any:
@@ -140,8 +141,8 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
     return sin_p(x)
 
 
-cos_p = _function("cos", np.cos, lambda t, out, x: neg_p.bind(mul_p.bind(t, sin_p.bind(x))), cx.cos,
-                  "stablehlo.cosine", -10, 10)
+cos_p: Op = _function("cos", np.cos, lambda t, out, x: neg_p.bind(mul_p.bind(t, sin_p.bind(x))), cx.cos,
+                      "stablehlo.cosine", -10, 10)
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Any:
@@ -154,8 +155,8 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
     return cos_p(x)
 
 
-tan_p = _function("tan", np.tan, lambda t, out, x: mul_p.bind(t, add_p(square_p.bind(out), 1.0)), cx.tan,
-                  "stablehlo.tan", -1.5, 1.5)
+tan_p: Op = _function("tan", np.tan, lambda t, out, x: mul_p.bind(t, add_p(square_p.bind(out), 1.0)), cx.tan,
+                      "stablehlo.tan", -1.5, 1.5)
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Any:
@@ -173,8 +174,8 @@ def _one_minus_square(x: Any) -> Any:
     return mul_p.bind(sub_p(1.0, x), add_p(1.0, x))
 
 
-asin_p = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin,
-                   "chlo.asin", -0.9, 0.9)
+asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin,
+                       "chlo.asin", -0.9, 0.9)
 
 
 def asin(x: Any) -> Any:
@@ -186,9 +187,9 @@ def asin(x: Any) -> Any:
     return asin_p(x)
 
 
-acos_p = _function("acos", np.arccos,
-                   lambda t, out, x: neg_p.bind(mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))), cx.acos,
-                   "chlo.acos", -0.9, 0.9)
+acos_p: Op = _function("acos", np.arccos,
+                       lambda t, out, x: neg_p.bind(mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))), cx.acos,
+                       "chlo.acos", -0.9, 0.9)
 
 
 def acos(x: Any) -> Any:
@@ -200,8 +201,8 @@ def acos(x: Any) -> Any:
     return acos_p(x)
 
 
-atan_p = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan,
-                   "chlo.atan")
+atan_p: Op = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan,
+                       "chlo.atan")
 
 
 def atan(x: Any) -> Any:
@@ -213,7 +214,7 @@ def atan(x: Any) -> Any:
     return atan_p(x)
 
 
-def _atan2_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _atan2_eager(x: Any, y: Any) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.arctan2(x, y)
     return np.asarray(-1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))).astype(x.dtype)
@@ -224,7 +225,7 @@ def _over_square_length(t: Any, x: Any, y: Any, z: Any) -> Any:
     return mul_p.bind(t, div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y))))
 
 
-atan2_p = elementwise(
+atan2_p: Op = elementwise(
     "atan2", nargs=2, accepts=INEXACT, eager=_atan2_eager,
     jvp=(lambda t, out, x, y: _over_square_length(t, x, y, y),
          lambda t, out, x, y: neg_p.bind(_over_square_length(t, x, y, x))),
@@ -243,7 +244,7 @@ def atan2(x: Any, y: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ hyperbolic functions
 
-sinh_p = _function("sinh", np.sinh, lambda t, out, x: mul_p.bind(t, cosh_p.bind(x)), cx.sinh, "chlo.sinh")
+sinh_p: Op = _function("sinh", np.sinh, lambda t, out, x: mul_p.bind(t, cosh_p.bind(x)), cx.sinh, "chlo.sinh")
 
 
 def sinh(x: Any) -> Any:
@@ -255,7 +256,7 @@ def sinh(x: Any) -> Any:
     return sinh_p(x)
 
 
-cosh_p = _function("cosh", np.cosh, lambda t, out, x: mul_p.bind(t, sinh_p.bind(x)), cx.cosh, "chlo.cosh")
+cosh_p: Op = _function("cosh", np.cosh, lambda t, out, x: mul_p.bind(t, sinh_p.bind(x)), cx.cosh, "chlo.cosh")
 
 
 def cosh(x: Any) -> Any:
@@ -271,7 +272,7 @@ def _tanh_jvp(t: Any, out: Any, x: Any) -> Any:
     return mul_p.bind(add_p.bind(t, mul_p.bind(t, out)), sub_p(1.0, out))
 
 
-tanh_p = _function("tanh", np.tanh, _tanh_jvp, cx.tanh, "stablehlo.tanh", -3, 3)
+tanh_p: Op = _function("tanh", np.tanh, _tanh_jvp, cx.tanh, "stablehlo.tanh", -3, 3)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
@@ -284,8 +285,9 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     return tanh_p(x)
 
 
-asinh_p = _function("asinh", np.arcsinh,
-                    lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0))), cx.asinh, "chlo.asinh")
+asinh_p: Op = _function("asinh", np.arcsinh,
+                        lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0))), cx.asinh,
+                        "chlo.asinh")
 
 
 def asinh(x: Any) -> Any:
@@ -302,7 +304,7 @@ def _acosh_jvp(t: Any, out: Any, x: Any) -> Any:
     return mul_p.bind(t, mul_p.bind(rsqrt_p.bind(sub_p(x, 1.0)), rsqrt_p.bind(add_p(x, 1.0))))
 
 
-acosh_p = _function("acosh", np.arccosh, _acosh_jvp, cx.acosh, "chlo.acosh", 1.2, 5)
+acosh_p: Op = _function("acosh", np.arccosh, _acosh_jvp, cx.acosh, "chlo.acosh", 1.2, 5)
 
 
 def acosh(x: Any) -> Any:
@@ -314,8 +316,9 @@ def acosh(x: Any) -> Any:
     return acosh_p(x)
 
 
-atanh_p = _function("atanh", np.arctanh, lambda t, out, x: div_p.bind(t, _one_minus_square(x)), cx.atanh, "chlo.atanh",
-                    -0.9, 0.9)
+atanh_p: Op = _function("atanh", np.arctanh, lambda t, out, x: div_p.bind(t, _one_minus_square(x)), cx.atanh,
+                        "chlo.atanh",
+                        -0.9, 0.9)
 
 
 def atanh(x: Any) -> Any:

@@ -3,6 +3,14 @@
 from numjet.core.trace import ArrayBase as ndarray
 from numjet.numpy import methods as _methods
 
+# constants.py
+from numjet.numpy.constants import e as e
+from numjet.numpy.constants import euler_gamma as euler_gamma
+from numjet.numpy.constants import inf as inf
+from numjet.numpy.constants import nan as nan
+from numjet.numpy.constants import newaxis as newaxis
+from numjet.numpy.constants import pi as pi
+
 # arrays.py
 from numjet.numpy.arrays import array as array
 from numjet.numpy.arrays import asarray as asarray

@@ -16,9 +16,10 @@ NAMES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "
 
 def points(rng):
     """Near 0, around the unit circle, near 1, and far out."""
-    normal = lambda n: rng.normal(size=n) + 1j * rng.normal(size=n)
+    normal = rng.normal(size=500) + 1j * rng.normal(size=500)
     circle = np.exp(1j * rng.uniform(0, 6.3, 500)) * (1 + 1e-4 * rng.normal(size=500))
-    return np.concatenate([normal(500) * s for s in (1e-3, 1, 10)] + [circle, 1 + 1e-3 * normal(500)]).astype(np.complex64)
+    scaled = [normal * s for s in (1e-3, 1, 10)]
+    return np.concatenate([*scaled, circle, 1 + 1e-3 * normal]).astype(np.complex64)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -48,7 +49,7 @@ def test_special_values_agree_with_numpy(name):
     z = np.array([complex(a, b) for a in values for b in values])
     got, expected = getattr(complex_rules, name)(B, z), getattr(np, NAMES[name])(z)
     for g, e in ((got.real, expected.real), (got.imag, expected.imag)):
-        known = ~np.isnan(e) & ~np.isnan(got)
+        known = ~np.isnan(e) & ~np.isnan(got) & ~((name == "exp") & np.isinf(z.imag))  # signs of zero unspecified there
         assert np.allclose(g[known], e[known], rtol=1e-9, atol=0)
         assert np.array_equal(np.signbit(g[known]), np.signbit(e[known]))
     assert (np.isnan(got) & ~np.isnan(expected)).sum() == 0
