@@ -21,11 +21,10 @@ from numjet.control.call import (
     call_transpose,
     jit_p,
 )
-from numjet.control.programs import Flags, holds_effects, remember, split_program, substituted
+from numjet.control.programs import Flags, evaluated, holds_effects, remember, split_program, substituted
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op
 from numjet.core.trace import aval_of, set_trace
-from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
@@ -112,13 +111,13 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     known, unknown = partition_list(unknown_in, args)
     inputs = [*plan.consts, *known]
     with set_trace(trace.parent):
-        outs = eval_closed(plan.known, *inputs)
+        outs = evaluated(plan.known, *inputs)
     operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
     if plan.recomputes:
         found = trace.stage(checkpoint_p, operands, {**params, "jaxpr": plan.unknown, "differentiated": True})
     else:
         with set_trace(trace.unknown):
-            found = eval_closed(plan.unknown, *operands)
+            found = evaluated(plan.unknown, *operands)
     return merge_lists(plan.flags, outs[: plan.known_count], found)
 
 

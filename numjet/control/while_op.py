@@ -34,7 +34,7 @@ from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list, split_list
 from numjet.lax.compare import select_n_p
 from numjet.lax.tangent import instantiate
-from numjet.lax.templates import broadcast_batch, call
+from numjet.lax.templates import call
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
 
@@ -234,9 +234,6 @@ def _masked_loop(
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
     masked = masked_program(body.jaxpr, cond.jaxpr, len(body_args), len(cond_args))
     running = eval_closed(cond.jaxpr, *cond_args, *init)[0]
-    size = cond.jaxpr.out_avals[0].shape[0]
-    if aval_of(running).shape == ():
-        running = broadcast_batch(running, None, size)
     outs = while_p.bind(
         *body_args,
         *cond_args,

@@ -22,6 +22,7 @@ from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, p
 
 SMALL = 16            # elements of an array that is kept in registers
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
+SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
 
 
 class Builder(Scalars):
@@ -309,8 +310,13 @@ class Builder(Scalars):
         if n == 1:
             self._nest(rest, (*done, 0), body, mode)
             return
-        innermost = all(m == 1 for m in rest)
-        with self.loop_over(n, mode if innermost else "serial") as i:
+        left = prod(rest)
+        if left <= SHORT_ROW and n >= SHORT_ROW:  # lanes along this axis, the short ones written out
+            with self.loop_over(n, mode) as i:
+                for index in np.ndindex(*rest):
+                    body(*done, i, *index)
+            return
+        with self.loop_over(n, mode if left == 1 else "serial") as i:
             self._nest(rest, (*done, i), body, mode)
 
     @contextmanager

@@ -72,6 +72,9 @@ class Reductions(Builder):
             return self._short(kind, x, shape, over, element, dtype, start)
         if parts_dtype(dtype) is not None or prod(shape) <= SMALL or not _keeps_last(x.shape, kept):
             return self._by_carries(kind, x, shape, over, element, dtype, start, axes)
+        tail = prod(x.shape[axes[-1] + 1:])
+        if tail <= SHORT_REDUCTION:
+            return self._by_short_rows(kind, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
         return self._in_memory(kind, x, shape, element, dtype, start, kept, axes)
 
     def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
@@ -115,6 +118,21 @@ class Reductions(Builder):
             self._store_word(storage, dtype, linear(shape, outer), value)
         self.nest(shape, body, mode="serial")
         return Arr(aval, storage=storage)
+
+    def _by_short_rows(self, kind: str, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+                       dtype: np.dtype, start: Any, width: int) -> Arr:
+        """A few last axes are kept: their elements are accumulated side by side."""
+        out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
+        lead, tail = shape[:len(shape) - width], shape[len(shape) - width:]
+        rows = list(np.ndindex(*tail))
+
+        def body(*outer: Any) -> None:
+            values = self.accumulate([kind] * len(rows), [start] * len(rows), over,
+                                     lambda inner: [element((*outer, *row), inner) for row in rows])
+            for row, value in zip(rows, values, strict=True):
+                self._store_word(out.storage, dtype, linear(shape, (*outer, *row)), value)
+        self.nest(lead, body, mode="serial")
+        return out
 
     def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
                    terms: Callable[[tuple[Any, ...]], Sequence[Any]]) -> list[Any]:

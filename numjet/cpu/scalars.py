@@ -77,12 +77,34 @@ class Scalars:
             raise ValueError(f"unknown scalar operation {name!r}")
         if first.dtype in _HALVES and name not in _MOVES:
             return self._half(name, args)
+        if name == "pow" and first.expr.op == "const":
+            found = self._power(args[0], float(first.expr.attr))
+            if found is not None:
+                return found
         return Scalar(self, fold(self.table, name, [a.expr for a in args]))
 
     def _half(self, name: str, args: tuple[Scalar, ...]) -> Scalar:
         wide = [self.convert(a, FLOAT32) for a in args]
         out = self.prim(name, *wide)
         return out if out.dtype == BOOL else self.convert(out, args[0].dtype)
+
+    def _power(self, x: Scalar, exponent: float) -> Any:
+        """x ** exponent for exponents that multiplication and square roots reach; None for others.
+
+        C99: pow(-0.0, y) and pow(-inf, y) are positive for y that is no odd integer.
+        """
+        size = abs(exponent)
+        if size not in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
+            return None
+        whole, odd = int(size), size % 1 == 0.5
+        out = None
+        for _ in range(whole):
+            out = x if out is None else self.mul(out, x)
+        if odd:
+            minus_inf = self.compare("eq", x, self.const(-np.inf, x.dtype))
+            base = self.select(minus_inf, self.const(np.inf, x.dtype), self.add(x, self.const(0, x.dtype)))
+            out = self.prim("sqrt", base) if out is None else self.mul(self.prim("abs", out), self.prim("sqrt", base))
+        return self.div(self.const(1, x.dtype), out) if exponent < 0 else out
 
     def math(self, name: str, *args: Any) -> Any:
         return self.prim(name, *args)

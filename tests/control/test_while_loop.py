@@ -1,0 +1,234 @@
+"""while_loop and fori_loop: values, forward derivatives, reverse where it exists, batches that stop at different times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from numjet import lax
+from numjet.control import fori_loop, while_loop
+from numjet.core.aval import ShapedArray
+from numjet.core.stage import trace_to_closed
+from numjet.foundation.config import disable_jit
+from numjet.transforms.dce import dce_jaxpr
+from tests.control.calculus import (
+    check_derivatives,
+    check_vmap,
+    equation,
+    grad,
+    jvp,
+    names,
+    program,
+    staged,
+    vmap,
+)
+
+F32, I32 = np.float32, np.int32
+
+
+def grow(x, y):
+    """Squares until 100 is passed; the number of steps depends on x."""
+    big = lambda c: lax.lt(c[0], np.asarray(100, x.dtype))  # noqa: E731
+    return list(while_loop(big, lambda c: (lax.mul(c[0], lax.mul(x, c[0])), lax.sin(lax.mul(c[1], c[0]))), (x, y)))
+
+
+def power(n, x):
+    return fori_loop(0, n, lambda i, c: lax.mul(c, x), x)
+
+
+def test_values():
+    assert float(while_loop(lambda c: lax.lt(c, F32(100)), lambda c: lax.mul(c, F32(2)), F32(3))) == 192
+    assert int(while_loop(lambda c: lax.lt(c, 0), lambda c: lax.add(c, 1), I32(5))) == 5
+    a, b = while_loop(lambda c: lax.lt(c[1], F32(20)), lambda c: (c[1], lax.add(c[0], c[1])), (F32(0), F32(1)))
+    assert (float(a), float(b)) == (13, 21)
+
+
+def test_weak_initial_values_take_the_dtype_of_the_body():
+    out = while_loop(lambda c: lax.lt(c[0], 3), lambda c: (lax.add(c[0], 1), lax.convert_element_type(c[0], F32)), (0, 0))
+    assert [o.dtype for o in out] == [I32, F32] and [float(o) for o in out] == [3, 2]
+
+
+def test_body_that_returns_constants():
+    assert [int(x) for x in while_loop(lambda c: c[0], lambda c: (False, 3), (True, 0))] == [0, 3]
+
+
+@pytest.mark.parametrize(("lower", "upper", "want"), [(0, 5, 10), (2, 4, 5), (3, 3, 0), (4, 1, 0), (-2, 1, -3)])
+def test_fori_loop(lower, upper, want):
+    body = lambda i, c: lax.add(c, i)  # noqa: E731
+    assert int(fori_loop(lower, upper, body, I32(0))) == want
+    run = staged(lambda a, b: fori_loop(a, b, body, I32(0)), I32(0), I32(0))
+    assert int(run(I32(lower), I32(upper))[0]) == want
+
+
+def test_fori_loop_is_a_scan_for_known_bounds_and_a_while_loop_otherwise():
+    known = program(lambda x: power(3, x), F32(0))
+    assert names(known, inner=False) == ["scan"] and equation(known, "scan").params["length"] == 3
+    assert "while" in names(program(power, I32(0), F32(0)), inner=False)
+
+
+def test_fori_loop_gives_its_index_the_dtype_of_the_bounds():
+    seen = []
+    fori_loop(np.uint8(0), np.uint8(2), lambda i, c: seen.append(i.dtype) or c, F32(0))
+    assert set(seen) == {np.dtype(np.uint8)}
+    fori_loop(0, 2, lambda i, c: seen.append(i.dtype) or c, F32(0))
+    assert seen[-1] == I32
+
+
+# -------------------------------------------------------------------------------------------------------- derivatives
+
+
+def test_forward_derivatives(x64):
+    check_derivatives(grow, [1.5, 0.3], reverse=False)
+    check_derivatives(staged(grow, np.float64(0), np.float64(0)), [1.5, 0.3], reverse=False)
+
+
+def test_derivatives_of_fori_loop_in_both_modes(x64):
+    body = lambda i, c: lax.sin(lax.mul(c, lax.convert_element_type(lax.add(i, np.int64(1)), np.float64)))  # noqa: E731
+    check_derivatives(lambda x: fori_loop(0, 4, body, x), [0.7])
+
+
+def test_derivative_with_a_traced_bound(x64):
+    run = staged(power, I32(0), np.float64(0))
+    check_derivatives(lambda x: run(I32(4), x), [0.7], reverse=False)
+
+
+def test_reverse_mode_says_what_to_do():
+    run = staged(power, I32(0), F32(0))
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for lax.while_loop"):
+        grad(lambda x: run(I32(3), x))(F32(2))
+
+
+def test_reverse_mode_around_a_loop_that_does_not_depend_on_the_argument():
+    count = lambda n: while_loop(lambda c: lax.lt(c, n), lambda c: lax.add(c, F32(1)), F32(0))  # noqa: E731
+    run = staged(lambda n, x: lax.mul(count(n), x), F32(0), F32(0))
+    assert float(grad(lambda x: run(F32(3), x))(F32(2))[0]) == 3
+
+
+def test_reverse_mode_through_known_carries_of_a_loop():
+    # Linearized, the loop's primal part is known, and runs; a carry without a tangent stays without.
+    def fun(x):
+        n, y = while_loop(lambda c: lax.lt(c[0], I32(3)), lambda c: (lax.add(c[0], I32(1)), c[1]), (I32(0), F32(4)))
+        return lax.mul(lax.mul(x, y), lax.convert_element_type(n, F32))
+
+    assert float(grad(fun)(F32(2))[0]) == 12
+
+
+def test_tangent_that_becomes_nonzero_later(x64):
+    def fun(x):
+        body = lambda c: (lax.add(c[0], I32(1)), lax.add(c[1], c[2]), lax.mul(c[2], x))  # noqa: E731
+        return list(while_loop(lambda c: lax.lt(c[0], I32(4)), body, (I32(0), np.float64(1), np.float64(2))))[1:]
+
+    check_derivatives(fun, [0.7], reverse=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+
+def test_batches_that_stop_at_different_times(x64):
+    check_vmap(grow, [np.array([1.5, 2.0, 30.0]), np.array([0.1, 0.2, 0.3])])
+
+
+def test_batches_of_derivatives(x64):
+    check_vmap(lambda x, y: jvp_tracers(x, y), [np.array([1.5, 2.0, 30.0]), np.array([0.1, 0.2, 0.3])])
+
+
+def jvp_tracers(x, y):
+    from numjet.lax.tangent import instantiate
+    from numjet.transforms.jvp import jvp_flat
+
+    return [instantiate(t) for t in jvp_flat(grow, [x, y], [np.float64(1), np.float64(2)])[1]]
+
+
+def test_batched_bounds():
+    run = staged(power, I32(0), F32(0))
+    assert vmap(run, [np.array([0, 1, 3], I32), F32(2)], [0, None], 3)[0].tolist() == [2, 4, 16]
+    assert vmap(run, [I32(2), np.array([1, 2, 3], F32)], [None, 0], 3)[0].tolist() == [1, 8, 27]
+
+
+def test_what_a_batched_loop_passes_on_stays_without_a_batch():
+    # The upper bound is carried, and only read: with a batched start it need not be batched.
+    run = lambda a, b, x: fori_loop(a, b, lambda i, c: lax.add(c, x), x)  # noqa: E731
+    closed = program(run, I32(0), I32(0), np.zeros(2, F32))
+    from numjet.core.walk import eval_closed
+    from numjet.transforms.vmap import batch_flat
+
+    batched = trace_to_closed(
+        lambda a, b, x: batch_flat(lambda *xs: eval_closed(closed, *xs), 4, [a, b, x], [0, None, None])[0],
+        [ShapedArray((4,), np.dtype(I32)), ShapedArray((), np.dtype(I32)), ShapedArray((2,), np.dtype(F32))])
+    shapes = [v.aval.shape for v in equation(batched, "while").outvars]
+    assert shapes == [(4,), (4,), (), (4, 2)]
+
+
+def test_a_lane_that_is_done_keeps_its_value_even_where_the_body_would_make_nan():
+    fun = lambda x: while_loop(lambda c: lax.gt(c, F32(0.5)), lambda c: lax.sub(lax.sqrt(c), F32(1)), x)  # noqa: E731
+    assert vmap(fun, [np.array([-3.0, 100.0], F32)], [0], 2)[0].tolist() == [-3, lone(fun, 100.0)]
+
+
+def lone(fun, x):
+    return float(fun(F32(x)))
+
+
+# -------------------------------------------------------------------------------------------------- programs, errors
+
+
+def test_dead_carries_are_dropped():
+    def fun(x):
+        body = lambda c: (lax.add(c[0], I32(1)), lax.mul(c[1], x), lax.sin(c[2]))  # noqa: E731
+        return while_loop(lambda c: lax.lt(c[0], I32(3)), body, (I32(0), F32(1), F32(2)))[1]
+
+    thin, _ = dce_jaxpr(program(fun, F32(0)).jaxpr)
+    (eqn,) = thin.eqns
+    assert len(eqn.outvars) == 2 and "sin" not in names(thin)
+
+
+def test_carry_types():
+    with pytest.raises(TypeError) as e:
+        while_loop(lambda c: c["go"], lambda c: {"go": c["go"], "x": lax.reshape(c["x"], (4,))},
+                   {"go": np.True_, "x": np.zeros((2, 2), F32)})
+    assert "while_loop body function carry input and carry output must have equal types" in str(e.value)
+    assert "c['x'] has type float32[2,2]" in str(e.value) and "float32[4]" in str(e.value)
+
+
+def test_carry_structure():
+    with pytest.raises(TypeError, match="The input carry c is a tuple of length 2 but .* leaf"):
+        while_loop(lambda c: lax.lt(c[0], 3), lambda c: c[0], (0, 0))
+    with pytest.raises(TypeError, match=r"The input carry component loop_carry\[1\] is a leaf but .* tuple of length 2"):
+        fori_loop(0, 3, lambda i, c: (c, c), F32(0))
+
+
+@pytest.mark.parametrize(("cond", "text"), [
+    (lambda c: c, r"must return a boolean scalar, but got output type\(s\) \[ShapedArray\(int32\[\]"),
+    (lambda c: np.array([True, False]), r"ShapedArray\(bool\[2\]\).*jnp.all"),
+    (lambda c: (lax.lt(c, 3),), r"must return a boolean scalar, but got pytree")])
+def test_conditions(cond, text):
+    with pytest.raises(TypeError, match=text):
+        while_loop(cond, lambda c: lax.add(c, 1), 0)
+
+
+def test_not_callable():
+    with pytest.raises(TypeError, match="body_fun and cond_fun arguments should be callable"):
+        while_loop(lambda c: c, 3, True)
+    with pytest.raises(TypeError, match="body_fun argument should be callable"):
+        fori_loop(0, 1, 3, True)
+
+
+def test_bounds():
+    with pytest.raises(TypeError, match="lower and upper arguments to fori_loop must have equal types"):
+        fori_loop(0.0, 3, lambda i, c: c, 0)
+    with pytest.raises(TypeError, match="must be scalars"):
+        fori_loop(0, np.zeros(2, I32), lambda i, c: c, 0)
+    with pytest.raises(ValueError, match="Can only use `unroll` in `fori_loop` if the loop bounds are statically known"):
+        staged(lambda n: fori_loop(0, n, lambda i, c: c, F32(0), unroll=2), I32(3))
+
+
+def test_disable_jit_runs_in_python():
+    seen = []
+    with disable_jit():
+        while_loop(lambda c: c < 3, lambda c: seen.append(c) or c + 1, 0)
+        fori_loop(0, 2, lambda i, c: seen.append(int(i)) or c, 0)
+    assert seen == [0, 1, 2, 0, 1]
+
+
+def test_jvp_of_zero_tangents_runs_the_loop_once():
+    assert jvp(lambda x: while_loop(lambda c: lax.lt(c, F32(3)), lambda c: lax.add(c, F32(1)), F32(0)), [F32(1)],
+               [F32(1)])[0] == 0

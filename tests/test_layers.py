@@ -1,0 +1,217 @@
+"""The package's imports keep to the picture of layers, without cycles; files and functions stay small.
+
+The picture (docs/architecture.md): foundation <- core <- {lax <- transforms <- control} and {cpu, xla <- runtime} <- api <-
+{numpy, random, nn, scipy, ...} <- {testing, tools, demo}. A face is a module that only gives public names to what others
+define; faces stand on top of what they show.
+"""
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAX_LINES, MAX_FUNCTION = 800, 60
+
+FOUNDATION = {"foundation", "_native"}
+CORE = {"core"} | FOUNDATION
+MEANING = {"lax", "transforms", "control"}
+API = MEANING | {"runtime"} | CORE
+LIBRARIES = {"numpy", "random", "nn", "scipy"}
+FACES = {"", "lax face", "tree", "tree_util", "dtypes", "errors", "typing"}
+TOP = {"testing", "tools", "demo"}
+
+# What the modules of a layer may import besides their own layer. runtime finds a machine by name (runtime/backends.py).
+MAY_IMPORT: dict[str, set[str]] = {
+    "foundation": {"_native"},
+    "core": FOUNDATION,
+    "lax": CORE,
+    "transforms": {"lax"} | CORE,
+    "control": {"lax", "transforms"} | CORE,
+    "cpu": CORE,
+    "xla": CORE,
+    "runtime": CORE,
+    "api": API,
+    **dict.fromkeys(LIBRARIES, LIBRARIES | API | {"api"} | FACES - {""}),
+    **dict.fromkeys(TOP, TOP | LIBRARIES | API | {"api", "cpu"} | FACES),
+}
+UNRESTRICTED = FACES
+
+# Only these layers may import these packages: what is heavy or belongs to one machine stays behind it.
+PACKAGES: dict[str, set[str]] = {
+    "llvmlite": {"cpu"},
+    "jaxlib": {"xla"},
+    "jax": set(),
+    "sklearn": {"demo"},
+    "matplotlib": {"demo"},
+    "tqdm": {"demo"},
+}
+READS_ENVIRONMENT = {"numjet/foundation/config.py"}
+LOADS_BY_NAME = {"numjet/runtime/backends.py"}
+
+# Functions over the limit, and why they are not cut.
+LONG_FUNCTIONS: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import in the package: of a module of ours (full dotted name) or of another package."""
+
+    file: str
+    line: int
+    module: str
+    target: str
+    inside: bool
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Parsed files of the package, by path from the root."""
+    paths = sorted((ROOT / "numjet").rglob("*.py"))
+    assert len(paths) > 100
+    return {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf8")) for p in paths}
+
+
+def module_name(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+@cache
+def modules() -> frozenset[str]:
+    return frozenset({module_name(f) for f in sources()} | {"numjet._native"})
+
+
+def layer(module: str) -> str:
+    """The room of a module of ours; "" is the package's own face."""
+    if module == "numjet.lax":
+        return "lax face"
+    return module.split(".")[1] if "." in module else ""
+
+
+def targets(node: ast.Import | ast.ImportFrom, file: str) -> Iterator[str]:
+    """Full names of the modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        yield from (a.name for a in node.names)
+        return
+    base = node.module or ""
+    if node.level:
+        package = module_name(file).split(".") if file.endswith("__init__.py") else module_name(file).split(".")[:-1]
+        package = package[: len(package) - node.level + 1]
+        base = ".".join([*package, base] if base else package)
+    for a in node.names:
+        full = f"{base}.{a.name}"
+        yield full if full in modules() else base
+
+
+def for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def walk(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """All nodes that run, and whether they are in a function."""
+    for child in ast.iter_child_nodes(node):
+        if for_types_only(child):
+            continue
+        yield child, inside
+        yield from walk(child, inside or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
+
+
+@cache
+def imports() -> list[Import]:
+    return [
+        Import(file, node.lineno, module_name(file), target, inside)
+        for file, tree in sources().items()
+        for node, inside in walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for target in targets(node, file)
+    ]
+
+
+def ours(target: str) -> bool:
+    return target == "numjet" or target.startswith("numjet.")
+
+
+def test_imports_go_up_the_picture_only():
+    wrong = []
+    for i in imports():
+        if not ours(i.target):
+            continue
+        here, there = layer(i.module), layer(i.target)
+        if here not in UNRESTRICTED and there != here and there not in MAY_IMPORT[here]:
+            wrong.append(f"{i.file}:{i.line}: {here} imports {i.target} ({there})")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_is_in_the_picture():
+    rooms = {layer(m) for m in modules()} - {"_native"}
+    assert rooms <= set(MAY_IMPORT) | UNRESTRICTED, "give new rooms their place in MAY_IMPORT"
+
+
+def test_no_import_cycles():
+    graph: dict[str, set[str]] = {}
+    for i in imports():
+        if ours(i.target) and i.target != i.module:
+            graph.setdefault(i.module, set()).add(i.target)
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as error:
+        pytest.fail("import cycle: " + " <- ".join(error.args[1]))
+
+
+def test_no_imports_inside_functions():
+    wrong = [f"{i.file}:{i.line}: {i.target}" for i in imports() if i.inside]
+    assert not wrong, "\n".join(wrong)
+
+
+def names_used(name: str) -> list[str]:
+    """Files whose code mentions a name or attribute."""
+    return [
+        f for f, tree in sources().items()
+        if any((isinstance(n, ast.Attribute) and n.attr == name) or (isinstance(n, ast.Name) and n.id == name)
+               for n in ast.walk(tree))
+    ]
+
+
+def test_one_loader_of_machines():
+    assert set(names_used("import_module") + names_used("__import__")) == LOADS_BY_NAME
+
+
+def test_one_reader_of_the_environment():
+    assert set(names_used("environ") + names_used("getenv")) == READS_ENVIRONMENT
+
+
+def test_packages_stay_in_their_layers():
+    wrong = [
+        f"{i.file}:{i.line}: {i.target}" for i in imports()
+        if (package := i.target.split(".")[0]) in PACKAGES and layer(i.module) not in PACKAGES[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_files_are_short():
+    folders = ("numjet", "native", "tests", "benchmarks")
+    files = [p for d in folders for p in (ROOT / d).rglob("*") if p.suffix in (".py", ".cpp", ".h", ".pyi")]
+    lengths = {str(p.relative_to(ROOT)): len(p.read_text(encoding="utf8").splitlines()) for p in files}
+    assert {f: n for f, n in lengths.items() if n > MAX_LINES} == {}
+
+
+def function_lengths() -> Iterator[tuple[str, int]]:
+    """Every function of the package and its lines, docstring not counted."""
+    for file, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                first = node.body[0]
+                doc = ast.get_docstring(node, clean=False)
+                spared = first.end_lineno - first.lineno + 1 if doc is not None else 0
+                yield f"{file}:{node.name}", node.end_lineno - node.lineno + 1 - spared
+
+
+def test_functions_are_short():
+    long = {name: n for name, n in function_lengths() if n > MAX_FUNCTION}
+    assert set(long) == set(LONG_FUNCTIONS), f"cut these, or give the reason in LONG_FUNCTIONS: {long}"
+    assert all(LONG_FUNCTIONS.values())
