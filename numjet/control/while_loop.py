@@ -13,8 +13,9 @@ from numjet.control.carries import trace_with_carry
 from numjet.control.messages import check_carry
 from numjet.control.scan import scan
 from numjet.control.while_op import while_p
+from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
-from numjet.foundation import dtypes, tree
+from numjet.foundation import tree
 from numjet.foundation.config import config
 from numjet.lax.arithmetic import add
 from numjet.lax.compare import lt
@@ -112,7 +113,8 @@ def fori_loop(
 
     Args:
       lower, upper: integer scalars; no steps when upper <= lower.
-      body_fun: (i, value) -> next value, of the same structure, shapes and dtypes.
+      body_fun: (i, value) -> next value, of the same structure, shapes and dtypes. With known bounds i is weakly typed,
+        as a Python int is; otherwise it has the dtype of the bounds.
       init_val: pytree of arrays.
       unroll: steps per turn of the compiled loop, for known bounds only.
 
@@ -126,7 +128,7 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    dtype = _bound_dtype(lower, upper)
+    aval = _bound_aval(lower, upper)
     low, high = _known_int(lower), _known_int(upper)
     if low is None or high is None:
         if unroll is not None:
@@ -134,14 +136,14 @@ def fori_loop(
                 "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
                 "`lower` or `upper` is traced."
             )
-        return _dynamic_loop(lower, upper, body_fun, init_val, dtype)
+        return _dynamic_loop(lower, upper, body_fun, init_val, aval)
     if config.disable_jit and high > low:
         for i in range(low, high):
-            init_val = body_fun(np.asarray(i, dtype), init_val)
+            init_val = body_fun(i, init_val)
         return init_val
     (_, value), _ = scan(
-        _counted(body_fun, dtype),
-        (np.asarray(low, dtype), init_val),
+        _counted(body_fun),
+        (low, init_val),
         None,
         length=max(high - low, 0),
         unroll=1 if unroll is None else unroll,
@@ -149,10 +151,10 @@ def fori_loop(
     return value
 
 
-def _bound_dtype(lower: Any, upper: Any) -> np.dtype:
-    """The common dtype of the bounds; Python ints adapt."""
+def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
+    """The common type of the bounds; Python ints adapt."""
     avals = [aval_of(lower), aval_of(upper)]
-    strong = {a.dtype for a in avals if not a.weak_type} or {dtypes.result_type(*avals)}
+    strong = {a.dtype for a in avals if not a.weak_type}
     if len(strong) > 1 or any(a.dtype.kind not in "iu" for a in avals):
         raise TypeError(
             "lower and upper arguments to fori_loop must have equal types, and be integers, got "
@@ -162,7 +164,7 @@ def _bound_dtype(lower: Any, upper: Any) -> np.dtype:
         raise TypeError(
             f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and {avals[1].shape}"
         )
-    return strong.pop()
+    return ShapedArray((), strong.pop()) if strong else avals[0]
 
 
 def _known_int(x: Any) -> int | None:
@@ -172,21 +174,21 @@ def _known_int(x: Any) -> int | None:
     return operator.index(np.asarray(x)[()])
 
 
-def _counted(body_fun: Callable[[Any, Any], Any], dtype: np.dtype) -> Callable[[Any, Any], Any]:
+def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(loop_carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
         i, value = loop_carry
-        return (add(i, np.ones((), dtype)), body_fun(i, value)), None
+        return (add(i, 1), body_fun(i, value)), None
 
     return body
 
 
-def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, dtype: np.dtype) -> Any:
+def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
     def body(loop_carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         i, end, value = loop_carry
-        return add(i, np.ones((), dtype)), end, body_fun(i, value)
+        return add(i, 1), end, body_fun(i, value)
 
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])
 
-    bounds = [call("convert_element_type", x, new_dtype=dtype, weak_type=False) for x in (lower, upper)]
+    bounds = [call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type) for x in (lower, upper)]
     return while_loop(not_done, body, (*bounds, init_val))[2]

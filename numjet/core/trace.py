@@ -159,7 +159,7 @@ def _scalar_aval(x: Any) -> ShapedArray:
     dtype = dtypes.python_scalar_dtype(type(x))
     if type(x) is int:
         dtypes.check_int_fits(x, dtype)
-    return ShapedArray((), dtype, True)
+    return ShapedArray((), dtype, type(x) is not bool)
 
 
 def _numpy_aval(x: Any) -> ShapedArray:

@@ -24,6 +24,7 @@ _SCALAR_RANK: dict[type, int] = {int: 1, float: 2, complex: 3}
 _DTYPE_RANK: dict[np.dtype, int] = {
     **dict.fromkeys(dtypes.INTEGRAL, 1), **dict.fromkeys(dtypes.FLOATING, 2), **dict.fromkeys(dtypes.COMPLEX, 3),
 }
+_PROMOTED = frozenset(dtypes.ALL)  # random keys and float0 meet nothing
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _INEXACT = frozenset(dtypes.INEXACT)
 
@@ -235,13 +236,13 @@ def _scalar_beside(x: Any, kind: type, aval: ShapedArray) -> Literal | None:
 def operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands of equal dtype, of equal shape or rank 0, for an elementwise record."""
     kx, ky = type(x), type(y)
-    x_is = kx is Array or isinstance(x, Tracer)
-    y_is = ky is Array or isinstance(y, Tracer)
+    x_is = kx is Array or kx is Literal or isinstance(x, Tracer)
+    y_is = ky is Array or ky is Literal or isinstance(y, Tracer)
     if x_is and y_is:
         a, b = x.aval, y.aval
-        if a is b:
+        if a is b and a.dtype in _PROMOTED:
             return x, y
-        if a.dtype == b.dtype and a.dtype in _DTYPE_RANK:
+        if a.dtype == b.dtype and a.dtype in _PROMOTED:
             if a.shape == b.shape or not a.shape or not b.shape:
                 return x, y
             x, y = _broadcast(name, (x, y))

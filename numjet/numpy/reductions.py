@@ -141,7 +141,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to specify "
                          "'initial'")
-    if initial is None and not all(a.shape[i] for i in axes_of(axis, a.ndim)):
+    if initial is None and 0 in [a.shape[i] for i in axes_of(axis, a.ndim)]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity. Pass initial=.")
     return _reduce(name, a, axis, op, a.dtype, lowest(a.dtype) if where is not None else None, keepdims, initial, where, combine)
 

@@ -239,7 +239,8 @@ def _integer_power(x: Any, n: int) -> Any:
 
 def _whole_power(x: Any, y: Any) -> Any:
     """Squaring, for each of the exponent's lowest 6 bits; more would leave the range of every dtype, except for base 0."""
-    zero, one = literal(0, x.aval.dtype), literal(1, x.aval.dtype)
+    weak = x.aval.weak_type and y.aval.weak_type
+    zero, one = literal(0, x.aval.dtype, weak), literal(1, x.aval.dtype, weak)
     vanishes = bitwise.and_p.bind(compare.eq_p.bind(x, zero), compare.ne_p.bind(y, zero))
     out = choose_by("power", vanishes, zero, one)
     for bit in range(6):

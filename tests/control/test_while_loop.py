@@ -66,12 +66,13 @@ def test_fori_loop_is_a_scan_for_known_bounds_and_a_while_loop_otherwise():
     assert "while" in names(program(power, I32(0), F32(0)), inner=False)
 
 
-def test_fori_loop_gives_its_index_the_dtype_of_the_bounds():
+def test_the_index_of_fori_loop_is_weakly_typed_for_known_bounds():
     seen = []
-    fori_loop(np.uint8(0), np.uint8(2), lambda i, c: seen.append(i.dtype) or c, F32(0))
-    assert set(seen) == {np.dtype(np.uint8)}
-    fori_loop(0, 2, lambda i, c: seen.append(i.dtype) or c, F32(0))
-    assert seen[-1] == I32
+    fori_loop(np.uint8(0), np.uint8(2), lambda i, c: seen.append(i.aval) or c, F32(0))
+    assert all(a.dtype == I32 and a.weak_type for a in seen)
+    seen.clear()
+    staged(lambda n: fori_loop(0, n, lambda i, c: seen.append(i.aval) or c, F32(0)), np.int8(3))
+    assert all(a.dtype == np.int8 and not a.weak_type for a in seen)
 
 
 # -------------------------------------------------------------------------------------------------------- derivatives

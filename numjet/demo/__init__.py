@@ -1,0 +1,1 @@
+"""The main job of numjet on real data, by one command: `python -m numjet.demo`."""

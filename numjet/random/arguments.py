@@ -1,0 +1,90 @@
+"""What samplers do with their arguments `shape`, `dtype` and parameters."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import dtypes
+from numjet.lax import axes, convert, shape as shapes
+from numjet.numpy.promote import broadcast_to
+
+Shape = tuple[int, ...]
+
+_FLOATS = frozenset(dtypes.FLOATING)
+_COMPLEX = frozenset(dtypes.COMPLEX)
+_INTS = frozenset(dtypes.INTEGRAL)
+_UNSIGNED = frozenset(dtypes.UNSIGNED)
+
+
+def shape_of(name: str, shape: Any) -> Shape:
+    """A shape from an int or a sequence of ints. TypeError for others, ValueError for negative sizes."""
+    if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
+        return shape
+    if hasattr(shape, "ndim") and shape.ndim == 1:
+        shape = tuple(shape) if isinstance(shape, Tracer) else tuple(np.asarray(shape).tolist())
+    found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+    if any(n < 0 for n in found):
+        raise ValueError(f"{name}: expected a shape of nonnegative sizes, got {found}")
+    return found
+
+
+def _dtype(name: str, dtype: Any, default: Any, allowed: frozenset[np.dtype], what: str) -> np.dtype:
+    found = dtypes.check_user_dtype(default if dtype is None else dtype, name)
+    if found not in allowed:
+        raise ValueError(f"dtype argument to `{name}` must be {what} dtype, got {found.name}")
+    return found
+
+
+def float_dtype(name: str, dtype: Any) -> np.dtype:
+    """A float dtype; None: the default float. ValueError for others."""
+    return _dtype(name, dtype, float, _FLOATS, "a float")
+
+
+def inexact_dtype(name: str, dtype: Any) -> np.dtype:
+    """A float or complex dtype; None: the default float. ValueError for others."""
+    return _dtype(name, dtype, float, _FLOATS | _COMPLEX, "a float or complex")
+
+
+def int_dtype(name: str, dtype: Any) -> np.dtype:
+    """An integer dtype; None: the default integer. ValueError for others."""
+    return _dtype(name, dtype, int, _INTS, "an int")
+
+
+def unsigned_dtype(name: str, dtype: Any) -> np.dtype:
+    """An unsigned integer dtype; None: uint32, with jax_enable_x64 uint64. ValueError for others."""
+    return _dtype(name, dtype, dtypes.canonicalize_dtype(dtypes.uint64), _UNSIGNED, "an unsigned int")
+
+
+def fit(name: str, shape: Any, *params: Any) -> Shape:
+    """The shape of samples: `shape`, or (None) what the parameters' shapes broadcast to. ValueError when they don't fit."""
+    given = [aval_of(p).shape for p in params]
+    if shape is None:
+        return shapes.broadcast_shapes(*given)
+    found = shape_of(name, shape)
+    if any(given) and shapes.broadcast_shapes(found, *given) != found:
+        raise ValueError(f"{name}: expected parameters that broadcast to shape={found}, got parameters of shapes "
+                         f"{', '.join(map(str, given))}; leave shape out or make it larger")
+    return found
+
+
+def params(dtype: np.dtype, target: Shape, *values: Any) -> list[Any]:
+    """Parameters as arrays of one dtype and shape."""
+    return [broadcast_to(as_float(v, dtype), target) for v in values]
+
+
+def as_float(value: Any, dtype: np.dtype) -> Any:
+    """A parameter as an array in `dtype`, of its own shape."""
+    return convert.convert_dtype(value, dtype)
+
+
+def unsharded(name: str, out_sharding: Any) -> None:
+    """NotImplementedError for an `out_sharding`."""
+    shapes.check_unsharded(name, out_sharding)
+
+
+def positive_ints(name: str, values: Sequence[Any]) -> Shape:
+    """Sizes as Python ints."""
+    return shape_of(name, tuple(values))

@@ -1,0 +1,264 @@
+"""custom_vjp, custom_gradient, closure_convert: rules under every transformation, and what bad rules are told."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from numjet import lax
+from numjet.control import (
+    CustomVJPPrimal,
+    SymbolicZero,
+    closure_convert,
+    cond,
+    custom_gradient,
+    custom_vjp,
+    scan,
+)
+from numjet.foundation import errors
+from tests.control.calculus import check_derivatives, check_vmap, equation, grad, jvp, program, staged
+
+F32 = np.float32
+A, B = F32(0.5), F32(2)
+
+
+def make():
+    @custom_vjp
+    def f(x, y):
+        return lax.mul(lax.sin(x), y)
+
+    def fwd(x, y):
+        return f(x, y), (x, y)
+
+    def bwd(res, ct):
+        x, y = res
+        return lax.mul(lax.mul(ct, lax.cos(x)), y), lax.mul(ct, lax.full_like(ct, 100))
+
+    f.defvjp(fwd, bwd)
+    return f
+
+
+f = make()
+SLOPE = np.cos(0.5) * 2
+
+
+def test_evaluation_runs_python():
+    g = custom_vjp(lambda x: lax.neg(x) if x < 0 else x)
+    g.defvjp(lambda x: (g(x), None), lambda _, ct: (ct,))
+    assert float(g(F32(-2))) == 2 and float(grad(g)(F32(-2))[0]) == 1
+
+
+@pytest.mark.parametrize("fun", [f, staged(f, A, B), lambda x, y: cond(True, f, lax.mul, x, y)])
+def test_the_rule_is_used(fun):
+    np.testing.assert_allclose([float(g) for g in grad(fun)(A, B)], [SLOPE, 100], rtol=1e-6)
+
+
+def test_in_a_scan_and_to_second_order():
+    fun = lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]  # noqa: E731
+    first = np.sin(0.5) * 2
+    got = [float(g) for g in grad(fun)(A, B)]
+    np.testing.assert_allclose(got, [2 * np.cos(first) * SLOPE, 100 * np.cos(first) * 2 + 100], rtol=1e-5)
+    second = grad(lambda x: grad(f)(x, B)[0])(A)[0]
+    np.testing.assert_allclose(float(second), -np.sin(0.5) * 2, rtol=1e-5)
+
+
+def test_true_derivatives(x64):
+    g = custom_vjp(lambda d, y: {"r": lax.mul(lax.exp(d["x"]), y), "n": np.int32(3)})
+    g.defvjp(lambda d, y: (g(d, y), (lax.exp(d["x"]), y)),
+             lambda res, ct: ({"x": lax.mul(lax.mul(ct["r"], res[0]), res[1])}, lax.mul(ct["r"], res[0])))
+    fun = lambda x, y: g({"x": x}, y)["r"]  # noqa: E731
+    out = [float(v) for v in grad(fun)(np.float64(0.3), np.float64(0.8))]
+    np.testing.assert_allclose(out, [np.exp(0.3) * 0.8, np.exp(0.3)], rtol=1e-12)
+    second = grad(lambda x, y: grad(fun)(x, y)[0])(np.float64(0.3), np.float64(0.8))
+    np.testing.assert_allclose([float(v) for v in second], [np.exp(0.3) * 0.8, np.exp(0.3)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("in_program", [False, True])
+def test_batches(in_program):
+    from numjet.transforms.vmap import batch_flat
+
+    xs, ys = np.array([0.1, 0.2, 0.5], F32), np.array([1, 2, 3], F32)
+    fun = staged(f, A, B) if in_program else f
+    check_vmap(fun, [xs, ys])
+    check_vmap(grad(fun), [xs, ys])
+    flat = lambda x, y: out if isinstance(out := fun(x, y), list) else [out]  # noqa: E731
+    got = grad(lambda xs, y: batch_flat(flat, 3, [xs, y], [0, None])[0][0])(xs, B)
+    np.testing.assert_allclose(np.asarray(got[0]), np.cos(xs) * 2, rtol=1e-6)
+    assert float(got[1]) == 300  # the cotangent of what is not batched is summed
+
+
+def test_batch_of_a_linearized_program():
+    from numjet.transforms.linearize import linearize_flat
+    from numjet.transforms.transpose import transpose_flat
+    from numjet.transforms.vmap import batch_flat
+
+    def gradient(x, y):
+        _, linear = linearize_flat(lambda x, y: [scan(lambda c, _: (f(c, y), None), x, None, length=1)[0]], [x, y])
+        return transpose_flat(linear.jaxpr, linear.consts, [F32(1)])
+
+    outs, _ = batch_flat(gradient, 2, [np.array([0.5, 0.1], F32), B], [0, None])
+    np.testing.assert_allclose(np.asarray(outs[0]), np.cos([0.5, 0.1]) * 2, rtol=1e-6)
+
+
+def test_none_and_integers_have_no_cotangent():
+    g = custom_vjp(lambda n, d, x: lax.mul(x, d["a"]))
+    g.defvjp(lambda n, d, x: (g(n, d, x), d["a"]), lambda a, ct: (None, None, lax.mul(ct, a)))
+    got = grad(lambda a, b, x: g(np.int32(2), {"a": a, "b": b}, x))(A, B, F32(3))
+    assert [float(v) for v in got] == [0, 0, 0.5]
+
+
+def test_a_list_is_taken_for_a_tuple_of_cotangents():
+    g = custom_vjp(lambda x: x)
+    g.defvjp(lambda x: (x, None), lambda _, ct: [lax.mul(ct, F32(3))])
+    assert float(grad(g)(A)[0]) == 3
+
+
+def test_cotangents_of_another_float_dtype_are_converted():
+    g = custom_vjp(lambda x: x)
+    g.defvjp(lambda x: (x, None), lambda _, ct: (lax.convert_element_type(ct, np.float16),))
+    assert grad(g)(A)[0].dtype == F32
+
+
+def test_nondiff_arguments():
+    @functools.partial(custom_vjp, nondiff_argnums=(0, 2))
+    def g(fun, x, k):
+        return lax.mul(fun(x), F32(k))
+
+    g.defvjp(lambda fun, x, k: (g(fun, x, k), x), lambda fun, k, x, ct: (lax.mul(ct, F32(10 * k)),))
+    assert float(grad(lambda x: g(lax.sin, x, 3))(A)[0]) == 30
+    with pytest.raises(errors.UnexpectedTracerError, match="nondiff_argnums"):
+        grad(lambda k: g(lax.sin, A, k))(B)
+
+
+def test_symbolic_zeros():
+    seen = {}
+    g = custom_vjp(lambda x, y: (lax.mul(x, y), lax.add(x, y)))
+
+    def fwd(x, y):
+        seen["fwd"] = (type(x), x.perturbed, y.perturbed)
+        return g(x.value, y.value), y.value
+
+    def bwd(y, cts):
+        seen["bwd"] = [type(c) is SymbolicZero for c in cts]
+        return lax.mul(cts[0], y), SymbolicZero(cts[1].aval)
+
+    g.defvjp(fwd, bwd, symbolic_zeros=True)
+    assert float(grad(lambda x: g(x, B)[0])(A)[0]) == 2
+    assert seen == {"fwd": (CustomVJPPrimal, True, False), "bwd": [False, True]}
+
+
+def test_the_staged_equation():
+    eqn = equation(program(f, A, B), "custom_vjp_call")
+    assert eqn.params["name"] == "f" and repr(eqn.params["fwd"]) == "fwd" and repr(eqn.params["bwd"]) == "bwd"
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("fun", [f, staged(f, A, B), lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]])
+def test_forward_mode_raises(fun):
+    with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"):
+        jvp(fun, [A, B], [F32(1), F32(1)])
+
+
+def with_rules(fwd, bwd):
+    g = custom_vjp(lambda x, y: lax.mul(x, y))
+    g.defvjp(fwd, bwd)
+    return g
+
+
+def good(x, y):
+    return lax.mul(x, y), None
+
+
+@pytest.mark.parametrize(("fwd", "bwd", "error", "text"), [
+    (good, lambda r, ct: (ct,), TypeError, "must produce a tuple of length equal to the number of arguments"),
+    (good, lambda r, ct: ct, TypeError, "must produce an output with the same container"),
+    (good, lambda r, ct: (ct, {"a": ct}), TypeError, "must produce an output with the same container"),
+    (good, lambda r, ct: (ct, np.ones(2, F32)), ValueError, r"at output\[1\] .* float32\[2\] .* so the shapes do not match"),
+    (good, lambda r, ct: (ct, np.complex64(1)), ValueError, r"at output\[1\] .* so the dtypes do not match"),
+    (lambda x, y: lax.mul(x, y), lambda r, ct: (ct, ct), TypeError, "must produce a pair .* residuals")])
+def test_bad_rules(fwd, bwd, error, text):
+    with pytest.raises(error, match=text):
+        grad(with_rules(fwd, bwd))(A, B)
+
+
+def test_fwd_with_another_structure_than_the_function():
+    run = staged(with_rules(lambda x, y: ((x, y), None), lambda r, ct: (ct, ct)), A, B)
+    with pytest.raises(TypeError, match="structure of the function's own result"):
+        grad(run)(A, B)
+
+
+def test_no_rule():
+    with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function <lambda> using defvjp"):
+        custom_vjp(lambda x: x)(A)
+
+
+# ------------------------------------------------------------------------------------- custom_gradient, closure_convert
+
+
+def test_custom_gradient():
+    single = custom_gradient(lambda x: (lax.mul(x, x), lambda ct: lax.mul(ct, lax.mul(x, F32(10)))))
+    assert float(single(F32(3))) == 9 and float(grad(single)(F32(3))[0]) == 30
+    pair = custom_gradient(lambda x, y: (lax.mul(x, y), lambda ct: (lax.mul(ct, y), lax.mul(ct, F32(7)))))
+    assert [float(v) for v in grad(pair)(A, B)] == [2, 7]
+    assert [float(v) for v in grad(staged(pair, A, B))(A, B)] == [2, 7]
+    assert float(grad(lambda x: grad(single)(x)[0])(F32(3))[0]) == 10
+
+
+def test_closure_convert(x64):
+    def solve(fun, x):
+        return apply(*closure_convert(fun, x), x)
+
+    def apply(converted, values, x):
+        @functools.partial(custom_vjp, nondiff_argnums=(0,))
+        def run(converted, x, *values):
+            return converted(x, *values)
+
+        def bwd(converted, res, ct):
+            x, *values = res
+            return tuple(vjp_all(converted, res, ct))
+
+        run.defvjp(lambda converted, x, *values: (run(converted, x, *values), (x, *values)), bwd)
+        return run(converted, x, *values)
+
+    def vjp_all(converted, args, ct):
+        from tests.control.calculus import vjp
+
+        return vjp(converted, args, [ct])
+
+    fun = lambda a, x: solve(lambda s: lax.mul(lax.sin(s), a), x)  # noqa: E731
+    check_derivatives_reverse(fun, [np.float64(0.7), np.float64(0.4)])
+
+
+def check_derivatives_reverse(fun, args):
+    eps = 1e-6
+    got = grad(fun)(*args)
+    for i, g in enumerate(got):
+        up, down = ([a + (s * eps if j == i else 0) for j, a in enumerate(args)] for s in (1, -1))
+        np.testing.assert_allclose(float(g), (float(fun(*up)) - float(fun(*down))) / (2 * eps), rtol=1e-6)
+
+
+def test_closure_convert_moves_only_what_is_traced():
+    table = np.arange(3, dtype=F32)
+    moved = []
+
+    def outer(y):
+        converted, values = closure_convert(lambda x: lax.mul(lax.mul(x, table), y), table)
+        moved.extend(values)
+        with pytest.raises(TypeError, match="structure of the example"):
+            converted([table], *values)
+        return converted(table, *values)
+
+    np.testing.assert_allclose(float(grad(outer)(B)[0]), 5)
+    assert len(moved) == 1
+
+
+def test_true_derivatives_of_a_function_with_rules_are_those_without(x64):
+    g = custom_vjp(lambda x: lax.tanh(x))
+    g.defvjp(lambda x: (lax.tanh(x), x), lambda x, ct: (lax.mul(ct, lax.sub(np.float64(1), lax.square(lax.tanh(x)))),))
+    got = grad(lambda x: grad(g)(x)[0])(np.float64(0.4))[0]
+    check_derivatives(lambda x: lax.tanh(x), [0.4])
+    np.testing.assert_allclose(float(got), float(grad(lambda x: grad(lax.tanh)(x)[0])(np.float64(0.4))[0]), rtol=1e-12)
