@@ -158,7 +158,8 @@ def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     args = [Undefined(v.aval) for v in linear.jaxpr.invars]
     found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
-    return [next(found) if nz else Zero(aval) for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
+    return [next(found) if nz else Zero(aval.to_tangent_aval())
+            for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ vjp, jvp, linearize

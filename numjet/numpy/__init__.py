@@ -102,6 +102,19 @@ from numjet.numpy.printing import get_printoptions as get_printoptions
 from numjet.numpy.printing import printoptions as printoptions
 from numjet.numpy.printing import set_printoptions as set_printoptions
 
+# questions.py
+from numjet.numpy.questions import allclose as allclose
+from numjet.numpy.questions import array_equal as array_equal
+from numjet.numpy.questions import array_equiv as array_equiv
+from numjet.numpy.questions import isclose as isclose
+from numjet.numpy.questions import iscomplexobj as iscomplexobj
+from numjet.numpy.questions import isrealobj as isrealobj
+from numjet.numpy.questions import isscalar as isscalar
+from numjet.numpy.questions import iterable as iterable
+from numjet.numpy.questions import ndim as ndim
+from numjet.numpy.questions import shape as shape
+from numjet.numpy.questions import size as size
+
 # reductions.py
 from numjet.numpy.reductions import all as all
 from numjet.numpy.reductions import amax as amax
@@ -121,6 +134,33 @@ from numjet.numpy.statistics import average as average
 from numjet.numpy.statistics import mean as mean
 from numjet.numpy.statistics import std as std
 from numjet.numpy.statistics import var as var
+
+# nan_reductions.py
+from numjet.numpy.nan_reductions import nanargmax as nanargmax
+from numjet.numpy.nan_reductions import nanargmin as nanargmin
+from numjet.numpy.nan_reductions import nanmax as nanmax
+from numjet.numpy.nan_reductions import nanmean as nanmean
+from numjet.numpy.nan_reductions import nanmin as nanmin
+from numjet.numpy.nan_reductions import nanprod as nanprod
+from numjet.numpy.nan_reductions import nanstd as nanstd
+from numjet.numpy.nan_reductions import nansum as nansum
+from numjet.numpy.nan_reductions import nanvar as nanvar
+
+# quantiles.py
+from numjet.numpy.quantiles import median as median
+from numjet.numpy.quantiles import nanmedian as nanmedian
+from numjet.numpy.quantiles import nanpercentile as nanpercentile
+from numjet.numpy.quantiles import nanquantile as nanquantile
+from numjet.numpy.quantiles import percentile as percentile
+from numjet.numpy.quantiles import quantile as quantile
+
+# cumulative.py
+from numjet.numpy.cumulative import cumprod as cumprod
+from numjet.numpy.cumulative import cumsum as cumsum
+from numjet.numpy.cumulative import cumulative_prod as cumulative_prod
+from numjet.numpy.cumulative import cumulative_sum as cumulative_sum
+from numjet.numpy.cumulative import nancumprod as nancumprod
+from numjet.numpy.cumulative import nancumsum as nancumsum
 
 # ufuncs.py
 from numjet.numpy.ufuncs import abs as abs
@@ -215,12 +255,29 @@ from numjet.numpy.ufuncs_logic import not_equal as not_equal
 from numjet.numpy.ufuncs_logic import right_shift as right_shift
 from numjet.numpy.ufuncs_logic import signbit as signbit
 
+# ufuncs_special.py
+from numjet.numpy.ufuncs_special import copysign as copysign
+from numjet.numpy.ufuncs_special import frexp as frexp
+from numjet.numpy.ufuncs_special import gcd as gcd
+from numjet.numpy.ufuncs_special import heaviside as heaviside
+from numjet.numpy.ufuncs_special import hypot as hypot
+from numjet.numpy.ufuncs_special import i0 as i0
+from numjet.numpy.ufuncs_special import lcm as lcm
+from numjet.numpy.ufuncs_special import ldexp as ldexp
+from numjet.numpy.ufuncs_special import modf as modf
+from numjet.numpy.ufuncs_special import nan_to_num as nan_to_num
+from numjet.numpy.ufuncs_special import nextafter as nextafter
+from numjet.numpy.ufuncs_special import sinc as sinc
+from numjet.numpy.ufuncs_special import spacing as spacing
+
 # choosing.py
 from numjet.numpy.choosing import clip as clip
 from numjet.numpy.choosing import piecewise as piecewise
 from numjet.numpy.choosing import select as select
 from numjet.numpy.choosing import where as where
 
+from numjet.numpy.ufuncs_special import _logaddexp as logaddexp
+from numjet.numpy.ufuncs_special import _logaddexp2 as logaddexp2
 from numjet.numpy.ufuncs import _add as add
 from numjet.numpy.ufuncs import _subtract as subtract
 from numjet.numpy.ufuncs import _multiply as multiply
