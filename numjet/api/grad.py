@@ -15,6 +15,7 @@ from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.foundation.tree import Partial, PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_structure, tree_transpose, tree_unflatten
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
@@ -266,7 +267,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
     flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
-    outs, outs_t = jvp_flat(flat, leaves, ts)
+    debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
+    outs, outs_t = jvp_flat(flat, leaves, ts, debug)
     n = out_tree[0].num_leaves
     value = tree_unflatten(out_tree[0], outs[:n])
     tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])

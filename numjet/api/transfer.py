@@ -7,6 +7,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
+from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
@@ -61,8 +62,12 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def effects_barrier() -> None:
-    """Waits until all computations that were started have had their effects."""
+    """Waits until all computations that were started have had their effects: prints, callbacks.
+
+    Raises JaxRuntimeError when a callback failed and nobody has seen its error yet.
+    """
     _native.synchronize()
+    failures.raise_first()
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.bodies import Body, argument_names, trace_body, where
+from numjet.control.bodies import Body, argument_names, made_for, trace_body, where
 from numjet.control.carries import trace_with_carry
 from numjet.control.messages import check_carry
 from numjet.control.scan import scan
@@ -179,7 +179,7 @@ def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         i, value = loop_carry
         return (add(i, 1), body_fun(i, value)), None
 
-    return body
+    return made_for(body_fun, body)
 
 
 def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
@@ -190,5 +190,10 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])
 
-    bounds = [call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type) for x in (lower, upper)]
-    return while_loop(not_done, body, (*bounds, init_val))[2]
+    return while_loop(not_done, made_for(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
+
+
+def _bound(x: Any, aval: ShapedArray) -> Any:
+    if not isinstance(x, Tracer):
+        return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
+    return x if x.aval is aval else call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)

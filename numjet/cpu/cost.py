@@ -3,17 +3,22 @@ from __future__ import annotations
 
 from math import prod
 
-from numjet.cpu.loop_ir import Call, Copy, Fill, For, Function, If, Stmt, Store, Switch, While
+from numjet.cpu.loop_ir import CALLBACK, Call, Copy, Fill, For, Function, If, Stmt, Store, Switch, While, walk
 
 _NS_PER_ELEMENT = {"vector": 0.2, "parallel": 0.2, "serial": 1.0, "unroll": 1.0}
 _UNKNOWN_TRIPS = 1000
 _GEMM_SIZES = slice(3, 6)       # m, n, k among the arguments of cblas_?gemm
 _FLOPS_PER_NS = 50.0
+CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
 
 
 def estimate_ns(function: Function) -> float:
-    """Nanoseconds, within an order of magnitude; loops with unknown trip counts count as 1000."""
-    return _block(function.body)
+    """Nanoseconds, within an order of magnitude; loops with unknown trip counts count as 1000.
+
+    At least CALLBACK_NS for what calls into Python.
+    """
+    calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
+    return max(_block(function.body), CALLBACK_NS if calls else 0.0)
 
 
 def _block(block: list[Stmt]) -> float:
@@ -45,4 +50,6 @@ def _call(stmt: Call) -> float:
     """Matrix products by their size; other kernels by what they touch."""
     if stmt.symbol.startswith("cblas_") and stmt.symbol.endswith("gemm"):
         return 2.0 * prod(int(a.attr) for a in stmt.args[_GEMM_SIZES]) / _FLOPS_PER_NS  # type: ignore[union-attr]
+    if stmt.symbol.startswith(CALLBACK):
+        return CALLBACK_NS
     return 100.0 + 5.0 * sum(b.size for b in (*stmt.reads, *stmt.writes))

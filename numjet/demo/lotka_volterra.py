@@ -24,7 +24,7 @@ from numjet import lax, tree
 from numjet.demo import adam
 
 STEPS_PER_YEAR = 20
-CALLS, UPDATES_PER_CALL, RATE = 20, 100, 0.02
+CALLS, UPDATES_PER_CALL, RATE = 16, 100, 0.02
 
 
 class Model(NamedTuple):
@@ -38,11 +38,11 @@ class Model(NamedTuple):
     lynx: Any
 
 
-# Starting points: rates of three different ecologies, none near the answer.
+# Starting points: growth, predation, conversion, decline of three ecologies far from the answer, and the first pelts.
 STARTS = np.log([
-    [0.4, 0.02, 0.02, 0.5, 30.0, 4.0],
-    [0.8, 0.04, 0.02, 1.0, 30.0, 4.0],
-    [0.7, 0.02, 0.03, 0.7, 30.0, 4.0],
+    [0.5, 0.01, 0.05, 0.5, 30.0, 4.0],
+    [1.2, 0.05, 0.02, 0.5, 30.0, 4.0],
+    [0.3, 0.03, 0.03, 1.2, 30.0, 4.0],
 ])
 
 
@@ -153,7 +153,7 @@ def fit(calls: int = CALLS) -> Fit:
         began = time.perf_counter()
         models, state, values = nj.block_until_ready(descend(models, state, log_pelts))
         seconds.append(time.perf_counter() - began)
-        bar.set_postfix(loss=f"{float(values.min()):.4f}")
+        bar.set_postfix_str("losses " + " ".join(f"{v:.4f}" for v in np.asarray(values)))
     losses = np.asarray(values)
     best = tree.map(lambda leaf: leaf[int(losses.argmin())], models)
     errors = standard_errors(best, log_pelts)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.gridspec import SubplotSpec
+from matplotlib.patches import Rectangle
 
 from numjet.demo.digits import Training
 from numjet.demo.lotka_volterra import Fit
@@ -18,15 +18,15 @@ ROWS, COLUMNS, MISTAKES = 4, 8, 6
 
 def save(training: Training, fit: Fit, path: str | Path) -> Path:
     """Draws the picture into a PNG file; returns its path."""
-    figure = Figure(figsize=(14, 9.4), facecolor="white", layout="constrained")
+    figure = Figure(figsize=(15, 9.6), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12, hspace=0.06, wspace=0.04)
-    grid = figure.add_gridspec(2, 2, width_ratios=[1.55, 1], height_ratios=[1, 1])
-    _digits(figure, grid[0, 0], training)
+    grid = figure.add_gridspec(2, 2, width_ratios=[1.6, 1], height_ratios=[1, 1])
+    _digits(figure.add_subplot(grid[0, 0]), training)
     _curves(figure.add_subplot(grid[0, 1]), training)
     _record(figure.add_subplot(grid[1, 0]), fit)
     _cycle(figure.add_subplot(grid[1, 1]), fit)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=100)
     return Path(path)
 
 
@@ -48,21 +48,27 @@ def _chosen(training: Training) -> list[int]:
     return [int(i) for i in rng.permutation(np.concatenate([surest, fine]))]
 
 
-def _digits(figure: Figure, place: SubplotSpec, training: Training) -> None:
-    part = figure.add_subfigure(place)
+def _digits(axes: Axes, training: Training) -> None:
     wrong = round((1 - training.accuracy) * len(training.data.test_labels))
-    part.suptitle(f"Held-out digits: {training.accuracy:.1%} right, {wrong} of {len(training.data.test_labels)} wrong",
-                  x=0.02, ha="left", color=INK, fontsize=12, fontweight="bold")
-    for axes, i in zip(part.subplots(ROWS, COLUMNS).flat, _chosen(training), strict=True):
-        shares = training.probabilities[i]
-        answer, truth = int(shares.argmax()), int(training.data.test_labels[i])
-        colour = RIGHT if answer == truth else WRONG
-        axes.imshow(training.data.test_images[i].reshape(8, 8), cmap="gray_r", interpolation="nearest", vmin=0, vmax=1)
-        axes.set(xticks=[], yticks=[])
-        for spine in axes.spines.values():
-            spine.set(color=colour, linewidth=1.0 if answer == truth else 2.5)
-        text = f"{answer}   {shares[answer]:.0%}" if answer == truth else f"{answer}, is {truth}"
-        axes.set_xlabel(text, color=colour, fontsize=9, labelpad=2, fontweight="normal" if answer == truth else "bold")
+    _plain(axes, f"Held-out digits: {training.accuracy:.1%} right, {wrong} of {len(training.data.test_labels)} wrong")
+    for place, i in enumerate(_chosen(training)):
+        _digit(axes, place % COLUMNS, ROWS - 1 - place // COLUMNS, training, i)
+    axes.set(xlim=(-0.05, COLUMNS - 0.15), ylim=(-0.3, ROWS - 0.1), xticks=[], yticks=[], aspect="equal")
+    axes.spines[["left", "bottom"]].set_visible(False)
+
+
+def _digit(axes: Axes, x: int, y: int, training: Training, i: int) -> None:
+    """One image, framed, with the answer and its probability below; mistakes name the truth."""
+    shares = training.probabilities[i]
+    answer, truth = int(shares.argmax()), int(training.data.test_labels[i])
+    right = answer == truth
+    colour, size = RIGHT if right else WRONG, 0.78
+    image = training.data.test_images[i].reshape(8, 8)
+    axes.imshow(image, cmap="gray_r", vmin=0, vmax=1, extent=(x, x + size, y, y + size))
+    axes.add_patch(Rectangle((x, y), size, size, fill=False, color=colour, linewidth=1.2 if right else 3))
+    text = f"{answer}  ({shares[answer]:.0%})" if right else f"{answer}, but is {truth}"
+    weight = "normal" if right else "bold"
+    axes.text(x + size / 2, y - 0.03, text, ha="center", va="top", color=colour, fontsize=9, fontweight=weight)
 
 
 def _curves(axes: Axes, training: Training) -> None:
@@ -95,14 +101,15 @@ def _record(axes: Axes, fit: Fit) -> None:
 
 
 def _cycle(axes: Axes, fit: Fit) -> None:
-    _plain(axes, f"The cycle: {fit.period:.1f} years")
+    _plain(axes, f"The cycle: {fit.period:.1f} years round")
     axes.grid(axis="x", color="#e8e8e8", linewidth=0.8)
     axes.loglog(fit.hare, fit.lynx, color=INK, linewidth=2)
     record = fit.record
     axes.plot(record.hare, record.lynx, color=MUTED, linewidth=0.7, alpha=0.6)
-    dots = axes.scatter(record.hare, record.lynx, c=record.year, cmap="viridis", s=38, zorder=3, edgecolor="white")
-    bar = axes.figure.colorbar(dots, ax=axes, ticks=[1900, 1910, 1920], pad=0.02, aspect=30)
-    bar.outline.set_visible(False)
+    axes.scatter(record.hare, record.lynx, c=record.year, cmap="viridis_r", s=42, zorder=3, edgecolor="white")
+    for k in (0, 4, 12, 16, 20):
+        axes.annotate(f"{record.year[k]:.0f}", (record.hare[k], record.lynx[k]), (7, -3), textcoords="offset points",
+                      color=MUTED, fontsize=9)
     ticks = [5, 10, 20, 40, 80]
     for axis, name in ((axes.xaxis, "hare, thousands"), (axes.yaxis, "lynx, thousands")):
         axis.set_ticks(ticks, [str(t) for t in ticks])

@@ -91,8 +91,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     if len(functions) == len(conditions):
         functions.append(0)
     if len(functions) != len(conditions) + 1:
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are "
-                         f"expected; got {len(functions)}")
+        count = len(conditions)
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
+                         f"got {len(functions)}")
     values = [_branch(f, x, args, kw) for f in functions]
     return select(conditions, values[:-1], values[-1])
 

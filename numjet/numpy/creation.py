@@ -9,14 +9,13 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
-from numjet.lax import arithmetic, axes, compare, convert, create, join
-from numjet.lax import shape as shapes
+from numjet.lax import arithmetic, axes, compare, convert, create, join, shape as shapes
 from numjet.numpy import promote
 from numjet.numpy.arrays import asarray, place
+from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.ufuncs import floor, power, sign, true_divide
 from numjet.numpy.ufuncs_math import log10
-from numjet.numpy.choosing import choose_by
 
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -106,7 +105,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Zeros of the shape and dtype of a, unless others are given.
 
-    >>> zeros_like(asarray([1, 2]))
+    >>> zeros_like(np.asarray([1, 2]))
     Array([0, 0], dtype=int32)
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
@@ -115,7 +114,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Ones of the shape and dtype of a, unless others are given.
 
-    >>> ones_like(asarray([1, 2]))
+    >>> ones_like(np.asarray([1, 2]))
     Array([1, 1], dtype=int32)
     """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
@@ -124,7 +123,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of the shape and dtype of the prototype, unless others are given.
 
-    >>> empty_like(asarray([1, 2]))
+    >>> empty_like(np.asarray([1, 2]))
     Array([0, 0], dtype=int32)
     """
     return _like("empty_like", prototype, 0, dtype, shape, device)
@@ -134,7 +133,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
               out_sharding: Any = None) -> Any:
     """An array of the shape and dtype of a (unless others are given) with fill_value everywhere.
 
-    >>> full_like(asarray([1, 2]), 7)
+    >>> full_like(np.asarray([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """
     promote.check_arraylike("full_like", 0, fill_value)

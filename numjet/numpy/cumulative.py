@@ -9,8 +9,9 @@ import numpy as np
 from numjet.foundation import dtypes
 from numjet.lax import cumulative, join, shape
 from numjet.lax.axes import as_axis
-from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array, to_array
 from numjet.numpy.choosing import choose_by
+from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array, to_array
+from numjet.numpy.reductions import wide_integer
 from numjet.numpy.ufuncs_logic import isnan
 
 _BOOL = np.dtype(np.bool_)
@@ -86,7 +87,7 @@ def _standard(name: str, x: Any, axis: int | None, dtype: Any, include_initial: 
                              "argument is only optional for one-dimensional arrays.")
         axis = 0
     at = as_axis(axis, x.ndim)
-    out = fn(x, at, dtype)
+    out = fn(x, at, wide_integer(x.dtype) if dtype is None else dtype)
     if not include_initial:
         return out
     lead = tuple(1 if i == at else n for i, n in enumerate(out.shape))

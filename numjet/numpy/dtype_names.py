@@ -18,7 +18,7 @@ class ScalarType(type):
         return array(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
-        return cls is other or cls.dtype.type == other or isinstance(other, np.dtype) and cls.dtype == other
+        return cls is other or cls.dtype.type == other or (isinstance(other, np.dtype) and cls.dtype == other)
 
     def __ne__(cls, other: Any) -> bool:
         return not cls == other
@@ -65,10 +65,26 @@ dtype = np.dtype
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
 ComplexWarning = np.exceptions.ComplexWarning
 
-result_type = dtypes.result_type
 promote_types = dtypes.promote_types
-issubdtype = dtypes.issubdtype
 isdtype = dtypes.isdtype
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, numbers and dtypes promote to.
+
+    >>> result_type("int8", 1.0).name
+    'float32'
+    """
+    return dtypes.result_type(*args)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> Any:
+    """Whether a dtype is another one, or belongs to an abstract class such as `floating`.
+
+    >>> issubdtype("bfloat16", floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, bitwise, compare, convert, cumulative, shape, sort
+from numjet.lax import arithmetic, bitwise, compare, convert, cumulative, shape
 from numjet.lax.arithmetic import add_p, floor_p, mul_p, sub_p
 from numjet.lax.compare import eq_p, gt_p, lt_p, max_p, min_p, select_n_p
+from numjet.lax.sort import sort, sort_key_val, take_along
 from numjet.numpy import promote, reductions
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.indexing import getitem
@@ -95,7 +96,7 @@ def _of_rows(rows: Any, q: Any, method: str) -> Any:
     last = literal(float(rows.shape[-1] - 1), q.dtype)
     h = _place(q, literal(float(rows.shape[-1]), q.dtype), method)
     low = floor_p.bind(h)
-    ordered = sort.sort(rows, rows.ndim - 1)
+    ordered = sort(rows, rows.ndim - 1)
     above = add_p.bind(low, literal(1.0, q.dtype))
     pick = lambda place: _to_front(getitem(ordered, (Ellipsis, _index(place, last))), q.ndim)
     share = shape.broadcast_in_dim(_share(h, low, method), (*q.shape, *lead), range(q.ndim))
@@ -112,10 +113,10 @@ def _of_numbers_in_rows(rows: Any, q: Any, method: str) -> Any:
     n = shape.broadcast_in_dim(counts, full, range(len(full)))
     h = _place(shape.broadcast_in_dim(shape.reshape(q, (q.size,)), full, (len(lead),)), n, method)
     low = floor_p.bind(h)
-    ordered = sort.sort(rows, rows.ndim - 1)  # NaN last
+    ordered = sort(rows, rows.ndim - 1)  # NaN last
     last = sub_p.bind(n, literal(1.0, q.dtype))
     above = add_p.bind(low, literal(1.0, q.dtype))
-    pick = lambda place: sort.take_along(ordered, _index(place, last), rows.ndim - 1)
+    pick = lambda place: take_along(ordered, _index(place, last), rows.ndim - 1)
     out = _blend(pick(low), pick(above), _share(h, low, method))
     out = choose_by("nanquantile", eq_p.bind(n, literal(0.0, q.dtype)), literal(float("nan"), out.dtype), out)
     return shape.reshape(_to_front(out, 1), (*q.shape, *lead))
@@ -127,7 +128,7 @@ def _of_weighted_rows(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
     missing = isnan(rows)
     if skip_nan:
         weights = choose_by("nanquantile", missing, literal(0.0, weights.dtype), weights)
-    ordered, weights = sort.sort_key_val(rows, weights, at)
+    ordered, weights = sort_key_val(rows, weights, at)
     sums = cumulative.cumsum(weights, at)
     zero = literal(0.0, sums.dtype)
     total = getitem(sums, (Ellipsis, slice(n - 1, n)))
@@ -137,7 +138,7 @@ def _of_weighted_rows(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
     below = lt_p.bind(shape.broadcast_in_dim(reached, full, range(rows.ndim)),
                       shape.broadcast_in_dim(shape.reshape(q, (q.size,)), full, (rows.ndim,)))
     place = compare.min(reductions.sum(below, at), n - 1)
-    out = sort.take_along(ordered, place, at)
+    out = take_along(ordered, place, at)
     if not skip_nan:
         bad = shape.broadcast_in_dim(reductions.any(missing, -1), out.shape, range(at))
         out = choose_by("quantile", bad, literal(float("nan"), out.dtype), out)

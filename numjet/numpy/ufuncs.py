@@ -1,7 +1,6 @@
 """Arithmetic: sums, products, quotients, powers, roundings and parts of numbers.
 
-The underscored functions are what operators call; the public ones of NumPy's ufuncs (`add.reduce` and so on) are made of
-them in `ufunc_objects`.
+Those that are ufuncs in NumPy (add, multiply, ...) get methods such as `add.reduce` in `ufunc_objects`.
 """
 from __future__ import annotations
 
@@ -15,12 +14,28 @@ from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bitwise, compare, convert, create, transcendental
 from numjet.lax.arithmetic import (
-    abs_p, add_p, ceil_p, div_p, floor_p, mul_p, neg_p, rem_p, round_p, sign_p, sub_p,
-)
-from numjet.numpy.promote import (
-    as_dtype, check_out, literal, operand, operand_inexact, operands, operands_inexact,
+    abs_p,
+    add_p,
+    ceil_p,
+    div_p,
+    floor_p,
+    mul_p,
+    neg_p,
+    rem_p,
+    round_p,
+    sign_p,
+    sub_p,
 )
 from numjet.numpy.choosing import choose_by
+from numjet.numpy.promote import (
+    as_dtype,
+    check_out,
+    literal,
+    operand,
+    operand_inexact,
+    operands,
+    operands_inexact,
+)
 
 _BOOL = np.dtype(np.bool_)
 _INTEGER = frozenset(dtypes.INTEGRAL)
@@ -32,7 +47,7 @@ _WHOLE = _INTEGER | {_BOOL}
 
 # -------------------------------------------------------------------------------------------- sums and products
 
-def _add(x: Any, y: Any, /) -> Any:
+def add(x: Any, y: Any, /) -> Any:
     """x + y, elementwise; of bools their `or`.
 
     >>> add(1.5, 2)
@@ -42,7 +57,7 @@ def _add(x: Any, y: Any, /) -> Any:
     return bitwise.or_p.bind(x, y) if x.aval.dtype == _BOOL else add_p.bind(x, y)
 
 
-def _subtract(x: Any, y: Any, /) -> Any:
+def subtract(x: Any, y: Any, /) -> Any:
     """x - y, elementwise. TypeError for bools.
 
     >>> subtract(1.5, 2)
@@ -52,7 +67,7 @@ def _subtract(x: Any, y: Any, /) -> Any:
     return sub_p.bind(x, y)
 
 
-def _multiply(x: Any, y: Any, /) -> Any:
+def multiply(x: Any, y: Any, /) -> Any:
     """x * y, elementwise; of bools their `and`.
 
     >>> multiply(1.5, 2)
@@ -62,7 +77,7 @@ def _multiply(x: Any, y: Any, /) -> Any:
     return bitwise.and_p.bind(x, y) if x.aval.dtype == _BOOL else mul_p.bind(x, y)
 
 
-def _negative(x: Any, /) -> Any:
+def negative(x: Any, /) -> Any:
     """-x, elementwise. TypeError for bools.
 
     >>> negative(1.5)

@@ -8,8 +8,8 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert
-from numjet.numpy.promote import as_dtype, broadcast_to, operand
+from numjet.lax import arithmetic, compare, convert, create
+from numjet.numpy.promote import array_arg, broadcast_to
 from numjet.random import draws
 from numjet.random.arguments import (
     as_float, fit, float_dtype, inexact_dtype, shape_of, unsharded, unsigned_dtype,
@@ -104,7 +104,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 def _span(low: Any, high: Any, past: Any, unsigned: np.dtype) -> Any:
     """How many integers there are in [low, high), 1 when there are none; `past`: high means one more than it can hold."""
     gap = convert.convert_dtype(high - low, unsigned)
-    gap = compare.select(high <= low, np.ones_like(gap) if isinstance(gap, np.ndarray) else gap * 0 + 1, gap)
+    gap = compare.select(high <= low, create.full_like(gap, 1), gap)
     return compare.select(past & (high > low), gap + 1, gap)
 
 
@@ -145,7 +145,7 @@ def _randint(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) ->
 
 def _whole(name: str, x: Any) -> Any:
     """A bound as array of integers; floats are rounded towards zero."""
-    x = operand(name, x)
+    x = array_arg(name, x)
     return x if x.aval.dtype in _INTS else convert.convert_element_type(x, int)
 
 
@@ -165,13 +165,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     if found not in _INTS:
         raise TypeError(f"randint only accepts integer dtypes, got {found.name}")
     key = single("randint", key)
-    low, high = (_strong(_whole("randint", x)) for x in (minval, maxval))
+    low, high = _whole("randint", minval), _whole("randint", maxval)
     target = fit("randint", shape_of("randint", shape), low, high)
     return _randint(key, low, high, shape=target, dtype=found)
-
-
-def _strong(x: Any) -> Any:
-    return convert.convert_dtype(x, x.aval.dtype) if hasattr(x, "val") else x
 
 
 # -------------------------------------------------------------------------------------------- coins
@@ -203,7 +199,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     aval = aval_of(p)
     if aval.dtype not in _FLOATS:
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval.dtype.name}.")
-    return _bernoulli(key, as_dtype(p, aval.dtype), shape=fit("bernoulli", shape, p), high=precise(mode))
+    return _bernoulli(key, as_float(p, aval.dtype), shape=fit("bernoulli", shape, p), high=precise(mode))
 
 
 @compiled

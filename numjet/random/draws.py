@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import compare, special, transcendental
+from numjet.lax import compare, convert, special, transcendental
 from numjet.numpy.promote import broadcast_to
 from numjet.random.words import Shape, Words, float_bits, random_bits, unit_interval
 
@@ -22,8 +22,17 @@ def unit(pair: Words, target: Shape, dtype: np.dtype) -> Any:
 
 def between(pair: Words, target: Shape, dtype: np.dtype, low: Any, high: Any) -> Any:
     """Uniform in [low, high), for arrays in `dtype` (or its NumPy scalars) that broadcast to the shape."""
-    spread = unit(pair, target, dtype) * (high - low) + low
-    return compare.max(broadcast_to(low, target) if not isinstance(low, np.generic) else low, spread)
+    u = unit(pair, target, dtype)
+    if isinstance(low, np.generic):
+        return compare.max(low, u * (high - low) + low)
+    spread = _rounded_once(u, high - low, low) if dtype == dtypes.float32 else u * (high - low) + low
+    return compare.max(broadcast_to(low, target), spread)
+
+
+def _rounded_once(u: Any, span: Any, low: Any) -> Any:
+    """u * span + low of float32 numbers as a fused multiply-add gives it: XLA fuses these, so its samples have no other bits."""
+    u, span, low = (convert.convert_dtype(x, dtypes.float64) for x in (u, span, low))
+    return convert.convert_dtype(u * span + low, dtypes.float32)
 
 
 def normal(pair: Words, target: Shape, dtype: np.dtype) -> Any:

@@ -24,12 +24,17 @@ _SPREAD = frozenset({"broadcast_in_dim", "iota"})  # known, but better made wher
 def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
     """Whether an equation, all of whose operands are known, is cheap and pure enough to be computed now."""
     op = eqn.primitive
-    if eqn.effects or op.programs or op.compiled or isinstance(op.eager, Missing):
+    if eqn.effects or op.programs or op.compiled or isinstance(op.eager, Missing) or calls_python(eqn):
         return False
     if op.name in _SPREAD and any(prod(v.aval.shape) > 1 for v in eqn.outvars):
         return False
     small = sum(v.aval.nbytes for v in eqn.outvars) <= MOST_BYTES_OUT
     return small and sum(a.aval.nbytes for a in operands) <= MOST_BYTES_IN
+
+
+def calls_python(eqn: JaxprEqn) -> bool:
+    """Whether an equation runs a Python function: it may take long, or be meant to run each time."""
+    return "keep_apart" in eqn.primitive.extensions or any(callable(v) for v in eqn.params.values())
 
 
 def fold(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ def splat(a: Atom, producer: Producer) -> Any:
     return np.asarray(a.val, a.aval.dtype)[()] if isinstance(a, Literal) else None
 
 
-def _is(value: Any, number: float, dtype: np.dtype) -> bool:
+def _is(value: Any, number: Any, dtype: np.dtype) -> bool:
     """Whether a value is that number, with its sign."""
     if value is None:
         return False
@@ -65,11 +65,11 @@ def _bitwise(ones: bool) -> Rule:
     """x & ~0 = x, x | 0 = x, x ^ 0 = x; also for bools."""
     def rule(eqn: JaxprEqn, producer: Producer) -> Atom | None:
         x, y = eqn.invars
-        dtype = eqn.outvars[0].aval.dtype
-        zero = np.zeros((), dtype)
+        zero = np.zeros((), eqn.outvars[0].aval.dtype)
         number = np.invert(zero) if ones else zero
-        same = lambda a: (value := splat(a, producer)) is not None and np.asarray(value).tobytes() == number.tobytes()
-        return x if same(y) else y if same(x) else None
+        if _is(splat(y, producer), number, zero.dtype):
+            return x
+        return y if _is(splat(x, producer), number, zero.dtype) else None
     return rule
 
 

@@ -1,19 +1,21 @@
-"""Simplification of programs before they are compiled: calls inlined, known values folded, repetitions and dead code removed.
+"""Simplification of programs before they are compiled: calls inlined, known values folded, repetitions removed.
 
 One forward pass rewrites each equation with what is known of its operands and keeps the first of equal equations (value
 numbering); dead code goes last. The pass is linear in the program's size with calls written out; the program of a loop
 or branch is simplified once, however often it occurs. Operations say how they take part by extensions of their record:
 
-  "inline": rule(params) -> the program to write in place of the equation, or None to leave it
-  "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program without
-      constants to a simpler one with the same inputs and results
+  "inline": rule(eqn) -> (program, operands) to write in place of the equation, or None to leave it
+  "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
+      without constants to a simpler one with the same inputs and results
+
+  "keep_apart": True: never merged with an equal equation
 
 Programs in parameters of other operations are left alone. Equations with effects stay, in their order.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -27,10 +29,10 @@ Simplify = Callable[[ClosedJaxpr], ClosedJaxpr]
 
 @dataclass
 class Rewritten:
-    """What an equation that holds programs became: equations to run before it, itself, and results known without it."""
+    """What an equation that holds programs became: itself, its former results, and equations to run before it."""
     eqn: JaxprEqn
-    before: list[JaxprEqn] = field(default_factory=list)
-    known: dict[Var, Atom] = field(default_factory=dict)
+    results: Sequence[Atom]
+    before: Sequence[JaxprEqn] = ()
 
 
 def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -84,19 +86,14 @@ class _Scope:
 
     def add(self, eqn: JaxprEqn, outvars: Sequence[Var]) -> None:
         """Rewrites one equation. outvars: what to call its results; fresh variables when it was inlined."""
-        op, operands = eqn.primitive, [self.read(a) for a in eqn.invars]
+        op = eqn.primitive
+        eqn = JaxprEqn(op, [self.read(a) for a in eqn.invars], outvars, eqn.params, eqn.source, eqn.effects)
+        if not op.programs:
+            self.bind(outvars, self.value(eqn))
+            return
         rule = op.extensions.get("inline")
-        program = rule(eqn.params) if rule is not None else None
-        if program is not None:
-            self.bind(outvars, self.inline(program, operands))
-            return
-        eqn = JaxprEqn(op, operands, outvars, eqn.params, eqn.source, eqn.effects)
-        if op.programs:
-            if "simplify" in op.extensions:
-                eqn = self.rewritten(op.extensions["simplify"](eqn, self.simplify_inner))
-            self.emit(eqn)
-            return
-        self.bind(outvars, self.value(eqn))
+        call = rule(eqn) if rule is not None else None
+        self.bind(outvars, self.inline(*call) if call is not None else self.holder(eqn))
 
     def bind(self, outvars: Sequence[Var], values: Sequence[Atom]) -> None:
         for v, value in zip(outvars, values, strict=True):
@@ -151,7 +148,6 @@ class _Scope:
         self.env = dict(zip(jaxpr.invars, operands, strict=True)) | dict(zip(jaxpr.constvars, consts, strict=True))
         for eqn in jaxpr.eqns:
             fresh = [Var(v.aval) for v in eqn.outvars]
-            self.env.update(zip(eqn.outvars, fresh, strict=True))
             self.add(eqn, fresh)
             for v, f in zip(eqn.outvars, fresh, strict=True):
                 self.env[v] = self.read(f)
@@ -159,12 +155,23 @@ class _Scope:
         self.env = outer
         return results
 
-    def rewritten(self, made: Rewritten) -> JaxprEqn:
-        for eqn in made.before:
-            self.add(eqn, eqn.outvars)
-        self.env.update((v, self.read(a)) for v, a in made.known.items())
-        eqn = made.eqn
-        return JaxprEqn(eqn.primitive, [self.read(a) for a in eqn.invars], eqn.outvars, eqn.params, eqn.source, eqn.effects)
+    def holder(self, eqn: JaxprEqn) -> Sequence[Atom]:
+        """The results of an equation that holds programs."""
+        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
+            return self.rewritten(eqn)
+        key = equation_key(eqn, eqn.invars)
+        if key not in self.seen:
+            self.seen[key] = self.rewritten(eqn)
+        return self.seen[key]
+
+    def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
+        """Writes down what the operation's rule makes of an equation; the results of that."""
+        rule = eqn.primitive.extensions.get("simplify")
+        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self.simplify_inner)
+        for earlier in made.before:
+            self.add(earlier, earlier.outvars)
+        self.emit(made.eqn.replace(invars=[self.read(a) for a in made.eqn.invars]))
+        return [self.read(a) for a in made.results]
 
     def simplify_inner(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         """A program that an operation holds, simplified once per pass."""

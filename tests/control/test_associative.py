@@ -45,7 +45,7 @@ def test_batches(rng):
 
 
 def test_the_number_of_combinations_grows_with_the_logarithm():
-    count = lambda n: names(program(lambda x: associative_scan(lax.add, x), np.ones(n, np.float32))).count("add")  # noqa: E731
+    count = lambda n: names(program(lambda x: associative_scan(lax.add, x), np.ones(n, np.float32))).count("add")
     assert count(1024) - count(512) == 2
 
 

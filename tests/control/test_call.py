@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from numjet import lax
-from numjet.control import named_call, scan
+from numjet.control import checkpoint, cond, fori_loop, map as lax_map, named_call, scan, while_loop
 from numjet.control.bodies import trace_body
 from numjet.control.programs import jvp_program, without_consts
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
-from numjet.foundation import tree
+from numjet.foundation import events, tree
 from numjet.transforms.dce import dce_jaxpr
-from tests.control.calculus import check_derivatives, check_vmap, equation, grad, names, program, staged
+from tests.control.calculus import check_derivatives, check_vmap, equation, grad, jvp, names, program, staged
 
 F32 = np.float32
 TABLE = np.array([1.0, 2.0, 3.0])
@@ -92,16 +95,67 @@ def traced(fun, *args):
 
 
 def test_a_function_is_traced_once_per_signature():
-    count = []
+    fun = lambda x: lax.sin(x)
+    first = traced(fun, F32(1))
+    assert traced(fun, F32(2)) is first
+    assert traced(fun, np.ones(3, F32)) is not first
+    assert traced(fun, F32(3)) is first
 
-    def fun(x):
-        count.append(1)
-        return lax.sin(x)
 
-    assert traced(fun, F32(1)) is traced(fun, F32(2))
-    assert len(count) == 1
-    traced(fun, np.ones(3, F32))
-    assert len(count) == 2
+STEP = lambda c, s: (lax.mul(c, s), lax.sin(c))
+WEIGHTS = np.ones(3, F32)
+
+
+def _branchy(c, s):
+    return cond(lax.gt(c, s), lambda c: lax.mul(lax.sin(c), lax.exp(s)), lambda c: lax.mul(c, c), c), c
+
+
+def _closes(i, c):
+    return lax.mul(c, WEIGHTS)
+
+
+LOOPS = {
+    "scan": lambda c, x: scan(STEP, c, x)[1],
+    "scan of a lambda": lambda c, x: scan(lambda c, s: (lax.mul(c, s), lax.sin(c)), c, x)[1],
+    "scan of cond": lambda c, x: scan(_branchy, c, x)[1],
+    "fori_loop": lambda c, x: fori_loop(0, 3, _closes, x),
+    "map": lambda c, x: lax_map(lax.sin, x),
+    "checkpoint in scan": lambda c, x: scan(checkpoint(STEP), c, x)[1],
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_eager_loop_is_compiled_once(machine, name):
+    run = grad(lambda c, x: grad(lambda *a: lax.reduce_sum(LOOPS[name](*a), axes=(0,)))(c, x)[1])
+    args = F32(0.5), np.ones(3, F32)
+    with events.counting() as first:
+        run(*args)
+    assert ("compile" in first) == (machine == "compiled")
+    with events.counting() as second:
+        run(*args)
+    assert "compile" not in second
+
+
+def test_an_eager_while_loop_is_compiled_once(machine):
+    def run(x):
+        body = lambda c: (lax.add(c[0], np.int32(1)), lax.mul(c[1], c[1]))
+        return while_loop(lambda c: lax.lt(c[0], np.int32(3)), body, (np.int32(0), x))[1]
+
+    first = [float(t) for t in jvp(run, [F32(1.1)], [F32(1)])]
+    with events.counting() as second:
+        assert [float(t) for t in jvp(run, [F32(1.1)], [F32(1)])] == first
+    assert "compile" not in second
+
+
+def test_what_is_remembered_dies_with_the_function():
+    def run():
+        table = np.ones(3, F32)
+        fori_loop(0, 2, lambda i, c: lax.mul(c, table), table)
+        return weakref.ref(table)
+
+    alive = run()
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_function_is_traced_again_when_what_it_reads_changed():
@@ -126,10 +180,31 @@ def reads_global(x):
 
 
 def test_a_function_is_traced_again_when_a_global_changed(monkeypatch):
-    body = lambda c, _: (reads_global(c), None)  # noqa: E731
+    body = lambda c, _: (reads_global(c), None)
     assert float(scan(body, F32(2), None, length=1)[0]) == 2
     monkeypatch.setitem(globals(), "GLOBAL", 3.0)
     assert float(scan(body, F32(2), None, length=1)[0]) == 6
+
+
+SETTINGS = {"k": 2.0}
+
+
+def test_a_function_that_reads_what_may_change_within_is_always_traced_again():
+    fun = lambda x: lax.mul(x, F32(SETTINGS["k"]))
+    assert traced(fun, F32(1)) is not traced(fun, F32(1))
+    items = [F32(2)]
+    body = lambda c, _: (lax.mul(c, items[0]), None)
+    first = float(scan(body, F32(3), None, length=1)[0])
+    items[0] = F32(5)
+    assert (first, float(scan(body, F32(3), None, length=1)[0])) == (6, 15)
+
+
+def test_the_elements_of_a_closed_over_array_are_read_when_the_loop_runs():
+    table = np.ones(2, F32)
+    body = lambda c, _: (lax.mul(c, table), None)
+    first = np.asarray(scan(body, np.ones(2, F32), None, length=1)[0]).tolist()
+    table[:] = 5
+    assert (first, np.asarray(scan(body, np.ones(2, F32), None, length=1)[0]).tolist()) == ([1, 1], [5, 5])
 
 
 def test_what_closes_over_a_traced_value_is_not_remembered():

@@ -114,7 +114,7 @@ def test_static_arguments_keywords_and_pytrees():
         return {"r": out, "mode": None}
 
     marked = remat(fun, static_argnums=(1,), static_argnames=("mode",))
-    run = lambda x, y: marked({"x": x}, True, scale=y, mode="a")["r"]  # noqa: E731
+    run = lambda x, y: marked({"x": x}, True, scale=y, mode="a")["r"]
     np.testing.assert_allclose(float(run(A, F32(2))), np.sin(1.4), rtol=1e-6)
     np.testing.assert_allclose([float(g) for g in grad(run)(A, F32(2))], [2 * np.cos(1.4), 0.7 * np.cos(1.4)], rtol=1e-5)
     assert float(marked({"x": A}, False, scale=A, mode="b")["r"]) == A
@@ -122,13 +122,13 @@ def test_static_arguments_keywords_and_pytrees():
 
 
 def test_closed_over_values_are_differentiated():
-    fun = lambda y: checkpoint(lambda x: lax.mul(lax.sin(x), y))(A)  # noqa: E731
+    fun = lambda y: checkpoint(lambda x: lax.mul(lax.sin(x), y))(A)
     np.testing.assert_allclose(float(grad(fun)(F32(2))[0]), np.sin(0.7), rtol=1e-6)
 
 
 def test_results_that_are_constants_or_inputs():
     fun = checkpoint(lambda x: (3.0, x, lax.sin(x)))
-    a, b, c = fun(A)
+    a, b, _c = fun(A)
     assert float(a) == 3 and float(b) == A
     np.testing.assert_allclose(float(grad(lambda x: fun(x)[2])(A)[0]), np.cos(0.7), rtol=1e-6)
     np.testing.assert_allclose(float(grad(lambda x: fun(x)[1])(A)[0]), 1)
