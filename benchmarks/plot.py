@@ -19,11 +19,9 @@ def save(ours: dict[str, float], jax: dict[str, float], path: str | Path) -> Non
     for row, name in enumerate(ours):
         pair = [ours[name], *([jax[name]] if name in jax else [])]
         axes.plot(pair, [row] * len(pair), color=LINE, linewidth=4, zorder=1, solid_capstyle="round")
-        for value, colour, left in ((ours[name], OURS, True), (jax.get(name), JAX, False)):
-            if value is None:
-                continue
+        for value, colour in zip(pair, (OURS, JAX), strict=False):
             axes.plot(value, row, "o", color=colour, markersize=9)
-            left = left == (value == min(pair))
+            left = value == min(pair)
             axes.annotate(show(value), (value, row), (-9 if left else 9, 0), textcoords="offset points", color=colour,
                           ha="right" if left else "left", va="center", fontsize=9)
     axes.set_yticks(range(len(ours)), [GOALS[name].title for name in ours])

@@ -12,9 +12,11 @@ _IMPORT = "import time, numpy; t = time.perf_counter(); import {}; print(time.pe
 
 
 def environment() -> dict[str, str]:
-    """The workers' environment: nothing compiled earlier is found again, and numjet is that of this checkout."""
+    """The workers' environment: no machine code compiled earlier is found again, Python's byte code is (as it is for
+    installed packages), and numjet is that of this checkout."""
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "NUMJET_CACHE": "0", "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "NUMJET_CACHE": "0", "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
 
 
 def output(command: list[str]) -> str:
@@ -26,7 +28,8 @@ def output(command: list[str]) -> str:
 
 
 def import_seconds(python: str, package: str, repeats: int = 7) -> float:
-    """Median time of importing a package after numpy, each time in a new process."""
+    """Median time of importing a package after numpy, each time in a new process; the first import is not counted."""
+    output([python, "-c", _IMPORT.format(package)])
     return statistics.median(float(output([python, "-c", _IMPORT.format(package)])) for _ in range(repeats))
 
 

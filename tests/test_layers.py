@@ -23,7 +23,7 @@ CORE = {"core"} | FOUNDATION
 MEANING = {"lax", "transforms", "control"}
 API = MEANING | {"runtime"} | CORE
 LIBRARIES = {"numpy", "random", "nn", "scipy"}
-FACES = {"", "lax face", "tree", "tree_util", "dtypes", "errors", "typing"}
+FACES = {"", "lax face", *(p.stem for p in (ROOT / "numjet").glob("*.py") if p.stem != "__init__")}
 TOP = {"testing", "tools", "demo"}
 
 # What the modules of a layer may import besides their own layer. runtime finds a machine by name (runtime/backends.py).

@@ -20,6 +20,7 @@ from numjet.core.stage import StageTracer
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.foundation import util
 from numjet.foundation.config import config
+from numjet.foundation.flags import BY_NAME
 from numjet.foundation.source import named_scope
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
@@ -89,7 +90,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def _changed_flags() -> list[str]:
-    return [f"{name}={value!r}" for name, value in config.values.items() if value not in (None, False)]
+    return [f"{name}={value!r}" for name, value in config.values.items() if value != BY_NAME[name].default]
 
 
 class _KnownTrace(Trace):

@@ -125,7 +125,7 @@ def made_for(owner: Callable[..., Any], wrapper: F) -> F:
 def _recall(fun: Any, key: Any) -> Body | None:
     if type(fun) is not types.FunctionType:
         return None
-    key = (fun.__code__, key)
+    key = (fun.__code__, _owner(fun).__code__, key)
     with _lock:
         entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
     return entry.body if entry is not None and _same(entry.used, _used_by(fun)) else None
@@ -137,7 +137,7 @@ def _keep(fun: Any, key: Any, body: Body) -> None:
     used = _used_by(fun)
     if used is None:
         return
-    key, entry = (fun.__code__, key), _Entry(used, body)
+    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, body)
     with _lock:
         own = _entries.setdefault(_owner(fun), {})
         if len(own) >= _MOST:
@@ -196,9 +196,10 @@ def _is_lasting(x: Any) -> bool:
 
 
 _FIXED = (
-    *(bool, int, float, complex, str, bytes, type(None), type, slice, np.generic, np.ndarray, np.dtype, np.ufunc),
-    *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType, Op, _native.Array),
+    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.ndarray, np.dtype, np.ufunc),
+    *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array),
 )
+_FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
 
 
 def _is_fixed(x: Any) -> bool:
@@ -206,6 +207,9 @@ def _is_fixed(x: Any) -> bool:
     runs, not when it is traced.)"""
     if isinstance(x, (tuple, frozenset)):
         return all(map(_is_fixed, x))
+    if isinstance(x, (types.ModuleType, type)):  # attributes of the user's own modules and classes may change
+        name = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
+        return name.split(".")[0] in _FIXED_PACKAGES
     return isinstance(x, _FIXED) or type(x).__module__.split(".")[0] == "numjet"
 
 

@@ -37,6 +37,7 @@ class Failures:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._waiting: dict[int, BaseException] = {}
+        self._told: set[int] = set()
 
     def record(self, error: BaseException) -> int:
         """Keeps an exception; its number, at least FIRST_FAILURE."""
@@ -56,10 +57,10 @@ class Failures:
         return found
 
     def raise_first(self) -> None:
-        """Raises the oldest exception that nobody has seen, and forgets the others; nothing without one."""
+        """Raises the oldest exception that nobody has seen; nothing without one. Arrays still tell theirs."""
         with self._lock:
-            waiting = list(self._waiting.values())
-            self._waiting.clear()
+            waiting = [e for number, e in self._waiting.items() if number not in self._told]
+            self._told = set(self._waiting)
         if waiting:
             raise waiting[0]
 

@@ -51,14 +51,14 @@ def _origin(x: Tracer) -> str:
 
 def _holders(x: Tracer, found: list[Tracer]) -> list[str]:
     """Who refers to a tracer, other than functions that are running."""
-    own = [found]
-    return [_describe(r) for r in gc.get_referrers(x) if not any(r is o for o in own) and not isinstance(r, types.FrameType)
-            and not _of_trace(r, x)]
-
-
-def _of_trace(holder: Any, x: Tracer) -> bool:
-    """Whether the holder is a tracer of the same trace: that one is reported itself."""
-    return isinstance(holder, Tracer) and holder._trace is x._trace
+    where: list[str] = []
+    trace = x._trace
+    for holder in gc.get_referrers(x):  # a loop: a comprehension would hold x itself
+        # A tracer of the same trace is reported itself.
+        if holder is found or isinstance(holder, types.FrameType) or (isinstance(holder, Tracer) and holder._trace is trace):
+            continue
+        where.append(_describe(holder))
+    return where
 
 
 def _describe(holder: Any) -> str:

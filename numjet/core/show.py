@@ -169,7 +169,7 @@ def literal_text(a: Literal) -> str:
         value = value.astype(np.float64)
     if dtypes.kind(value.dtype) == "c":
         value = value.astype(np.complex128)
-    return str(value.item())
+    return str(value.tolist())
 
 
 def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:

@@ -1,7 +1,7 @@
 """Checks of results, for programs compiled while jax_debug_nans or jax_debug_infs is on."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,12 @@ def guard(b: Reductions, eqn: JaxprEqn, outs: Sequence[Arr]) -> None:
         for kind in kinds:
             bad = b.elementwise(partial(_is_invalid, b, kind), out, dtype=np.bool_)
             found = b.read(b.reduce("or", bad, tuple(range(bad.ndim))) if bad.ndim else bad)
-            b.check(b.prim("not", b.let(found)), partial(invalid_value, kind, eqn.primitive.name, eqn.source))
+            b.check(b.prim("not", b.let(found)), _error(kind, eqn))
+
+
+def _error(kind: str, eqn: JaxprEqn) -> Callable[..., Exception]:
+    name, place = eqn.primitive.name, eqn.source
+    return lambda *_: invalid_value(kind, name, place)
 
 
 def _is_invalid(b: Reductions, kind: str, x: Any) -> Any:

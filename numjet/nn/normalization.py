@@ -9,7 +9,7 @@ import numjet.numpy as jnp
 from numjet.control.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
-from numjet.lax import bits, transcendental
+from numjet.lax import arithmetic, bits, transcendental
 from numjet.numpy.promote import promote_args_inexact
 
 Axis = int | tuple[int, ...] | None
@@ -158,6 +158,6 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
         variance = jnp.maximum(variance, 0)
     elif variance is None:
         variance = jnp.mean(jnp.square(abs(x - mean)), axis, keepdims=True, where=where)
-    return (x - mean) * (1 / jnp.sqrt(variance + epsilon))
+    return (x - mean) * arithmetic.rsqrt(variance + epsilon)
 
 

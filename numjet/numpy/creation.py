@@ -26,7 +26,7 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints. TypeError for anything else and for negative sizes."""
     if hasattr(shape, "ndim") and shape.ndim == 1:
-        shape = tuple(np.asarray(shape).tolist()) if not isinstance(shape, Tracer) else tuple(shape)
+        shape = [shape[i] for i in range(shape.shape[0])] if isinstance(shape, Tracer) else np.asarray(shape).tolist()
     found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     if any(n < 0 for n in found):
         raise TypeError(f"{name} shape must have every element be nonnegative, got {found}.")
@@ -213,9 +213,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     wanted = inexact if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
     working = dtypes.result_type(inexact, wanted) if wanted not in _INTEGRAL else inexact
-    first, last = promote.promote_shapes("linspace", *(as_dtype(promote.to_array(v), working) for v in (start, stop)))
+    first, last = promote.promote_shapes("linspace", *(as_dtype(promote.operand("linspace", v), working) for v in (start, stop)))
     parts = num - 1 if endpoint else num
-    step = arithmetic.div(arithmetic.sub(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
     out = _evenly(first, last, num, parts, endpoint, working)
     if wanted in _INTEGRAL:
         out = floor(out)
@@ -224,7 +223,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     if axis != 0 and out.ndim > 1:
         out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
     out = place("linspace", out, device)
-    return (out, promote.strong_array(step)) if retstep else out
+    if not retstep:
+        return out
+    step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
+    return out, promote.strong_array(step)
 
 
 def _order(ndim: int, axis: int) -> list[int]:
@@ -236,16 +238,18 @@ def _order(ndim: int, axis: int) -> list[int]:
 
 def _evenly(first: Any, last: Any, num: int, parts: int, endpoint: bool, dtype: np.dtype) -> Any:
     """first * (1 - t) + last * t with t = i / parts; the end point exactly."""
-    whole = first.shape
+    whole = first.aval.shape
+    one_row = lambda x: shapes.broadcast_in_dim(x, (1, *whole), range(1, 1 + len(whole)))
     if num == 0 or parts == 0:
-        return broadcast_to(shapes.expand_dims(first, (0,)), (num, *whole))
+        return broadcast_to(one_row(first), (num, *whole))
     real = dtypes.to_floating_dtype(dtype)
-    t = arithmetic.div(create.iota(real, parts), literal(float(parts), real))
-    t = shapes.reshape(as_dtype(t, dtype), (parts,) + (1,) * len(whole))
-    t = broadcast_to(t, (parts, *whole))
-    low, high = (broadcast_to(shapes.expand_dims(v, (0,)), (parts, *whole)) for v in (first, last))
+    t = as_dtype(arithmetic.div(create.iota(real, parts), literal(float(parts), real)), dtype)
+    low, high = first, last
+    if whole:
+        t = shapes.broadcast_in_dim(t, (parts, *whole), (0,))
+        low, high = (broadcast_to(one_row(v), (parts, *whole)) for v in (first, last))
     rest = arithmetic.add(arithmetic.mul(low, arithmetic.sub(literal(1.0, dtype), t)), arithmetic.mul(high, t))
-    return join.concatenate([rest, shapes.expand_dims(last, (0,))], 0) if endpoint else rest
+    return join.concatenate([rest, one_row(last)], 0) if endpoint else rest
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,

@@ -30,7 +30,7 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(dtype: np.dtype, name: str | None = None) -> Any:
+def _scalar_type(dtype: Any, name: str | None = None) -> Any:
     name = name or dtype.name
     made = ScalarType(name, (), {"dtype": dtype, "__doc__": f"dtype {dtype.name}; {name}(x) is an array of it."})
     made.__module__ = "numjet.numpy"
@@ -38,7 +38,6 @@ def _scalar_type(dtype: np.dtype, name: str | None = None) -> Any:
 
 
 bool_ = _scalar_type(dtypes.bool_, "bool_")
-bool = bool_
 int2, int4, int8, int16, int32, int64 = map(_scalar_type, dtypes.SIGNED)
 uint2, uint4, uint8, uint16, uint32, uint64 = map(_scalar_type, dtypes.UNSIGNED)
 float4_e2m1fn = _scalar_type(dtypes.float4_e2m1fn)
@@ -87,10 +86,10 @@ def issubdtype(arg1: Any, arg2: Any) -> Any:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
     """Whether a dtype can be cast to another by NumPy's rule `casting`.
 
     >>> can_cast("int8", "int16"), can_cast("float32", "int32")
     (True, False)
     """
-    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)  # type: ignore[call-overload]
+    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)

@@ -1,234 +1,192 @@
-"""Joining and splitting: concatenate, stack, split and their kin."""
+"""Joining arrays: concatenate, stack and their relatives, block, append."""
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from numjet.foundation.util import canonicalize_axis
-from numjet.lax import join
-from numjet.lax.slicing import slice_in_dim
-from numjet.numpy.arrays import astype
-from numjet.numpy.manipulation import expand_dims, moveaxis, ravel
-from numjet.numpy.promote import array_arg, promote_dtypes
+from numjet.foundation import dtypes
+from numjet.lax import join, shape
+from numjet.lax.axes import as_axis
+from numjet.numpy.manipulation import _rank_1, _rank_2, _rank_3, as_list, ravel, reshape
+from numjet.numpy.promote import array_arg, as_dtype, check_out, promote_dtypes, to_array
 
 
-def _arrays(name: str, arrays: Any) -> list[Any]:
-    """The operands of a join, as arrays of one dtype. TypeError for a single scalar, ValueError for none."""
-    if not hasattr(arrays, "__len__") and not hasattr(arrays, "__iter__"):
-        raise TypeError(f"{name} requires a sequence of arrays, got {type(arrays)}")
-    found = [array_arg(name, a, k) for k, a in enumerate(arrays)]
-    if not found:
-        raise ValueError(f"Need at least one array to {name}.")
-    return promote_dtypes(*found) if any(a.dtype != found[0].dtype for a in found) else found
+def _in_dtype(name: str, items: Sequence[Any], dtype: Any) -> list[Any]:
+    """The arrays in one dtype: the one given, or that to which they promote."""
+    if dtype is None:
+        first = getattr(items[0], "aval", None) if items else None
+        if first is not None and not first.weak_type and all(getattr(x, "aval", None) is first for x in items):
+            return list(items)
+        return promote_dtypes(*items)
+    wanted = dtypes.check_user_dtype(dtype, name)
+    return [as_dtype(to_array(x), wanted) for x in items]
+
+
+def _check_equal(name: str, arrays: Sequence[Any], axis: int) -> None:
+    first = arrays[0].aval.shape
+    for i, x in enumerate(arrays):
+        if x.aval.ndim != len(first):
+            raise TypeError(f"jnp.{name}: expected arrays of equal rank, got shape {first} and, at position {i}, shape "
+                            f"{x.aval.shape}")
+        if any(m != n for d, (m, n) in enumerate(zip(x.aval.shape, first, strict=True)) if d != axis):
+            raise TypeError(f"jnp.{name}: the arrays must agree in all axes but {axis}: got shape {first} and, at position "
+                            f"{i}, shape {x.aval.shape}")
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
-    """Arrays one behind the other along an axis (None: all flattened).
+    """Arrays one after the other along `axis`; None: each flattened first.
 
-    >>> concatenate([np.ones(1), np.zeros(2)]).tolist()
-    [1.0, 0.0, 0.0]
+    arrays: a sequence of arrays that agree in all other axes, or one array, whose parts along its first axis are meant.
+    dtype: default that to which they promote. ValueError without arrays and for arrays of rank 0, TypeError for shapes
+    that don't fit.
+
+    >>> import numjet.numpy as jnp
+    >>> concatenate([jnp.arange(2), jnp.ones(1)]).tolist()
+    [0.0, 1.0, 1.0]
     """
-    found = _arrays("concatenate", arrays)
+    items = as_list("concatenate", arrays)
+    if not items:
+        raise ValueError("Need at least one array to concatenate.")
+    parts = _in_dtype("concatenate", items, dtype)
     if axis is None:
-        found, axis = [ravel(a) for a in found], 0
-    if found[0].ndim == 0:
+        parts, axis = [ravel(x) for x in parts], 0
+    if parts[0].aval.ndim == 0:
         raise ValueError("Zero-dimensional arrays cannot be concatenated.")
-    axis = canonicalize_axis(axis, found[0].ndim)
-    if dtype is not None:
-        found = [astype(a, dtype) for a in found]
-    return found[0] if len(found) == 1 else join.concatenate(found, axis)
+    dim = as_axis(axis, parts[0].aval.ndim)
+    _check_equal("concatenate", parts, dim)
+    return join.concatenate(parts, dim) if len(parts) > 1 else parts[0]
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """As concatenate.
+    """Arrays one after the other along `axis`, as concatenate.
 
-    >>> concat([np.ones(1), np.zeros(1)]).tolist()
-    [1.0, 0.0]
+    >>> import numjet.numpy as jnp
+    >>> concat([jnp.arange(2), jnp.arange(1)]).tolist()
+    [0, 1, 0]
     """
-    return concatenate(arrays, axis)
+    return concatenate(arrays, axis=axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
-    """Arrays of one shape side by side along a new axis. ValueError for different shapes.
+    """Arrays of one shape side by side along a new axis. ValueError when their shapes differ.
 
-    >>> stack([np.zeros(2), np.ones(2)], axis=1).tolist()
-    [[0.0, 1.0], [0.0, 1.0]]
+    >>> import numjet.numpy as jnp
+    >>> stack([jnp.arange(2), jnp.ones(2)], axis=-1).tolist()
+    [[0.0, 1.0], [1.0, 1.0]]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
-    found = _arrays("stack", arrays)
-    if any(a.shape != found[0].shape for a in found):
-        raise ValueError(f"All input arrays must have the same shape, got {[a.shape for a in found]}.")
-    axis = canonicalize_axis(axis, found[0].ndim + 1)
-    return concatenate([expand_dims(a, axis) for a in found], axis, dtype)
+    check_out("stack", out)
+    items = as_list("stack", arrays)
+    if not items:
+        raise ValueError("Need at least one array to stack.")
+    parts = _in_dtype("stack", items, dtype)
+    whole = parts[0].aval.shape
+    for i, x in enumerate(parts):
+        if x.aval.shape != whole:
+            raise ValueError(f"All input arrays must have the same shape: got {whole} and, at position {i}, {x.aval.shape}.")
+    dim = as_axis(axis, len(whole) + 1)
+    kept = [d for d in range(len(whole) + 1) if d != dim]
+    slab = (*whole[:dim], 1, *whole[dim:])
+    parts = [shape.broadcast_in_dim(x, slab, kept) for x in parts]
+    return join.concatenate(parts, dim) if len(parts) > 1 else parts[0]
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The slices along an axis.
-
-    >>> [float(v) for v in unstack(np.arange(2.0))]
-    [0.0, 1.0]
-    """
-    x = array_arg("unstack", x)
-    if x.ndim == 0:
-        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
-    x = moveaxis(x, axis, 0)
-    return tuple(x[k] for k in range(x.shape[0]))
-
-
-def _at_least(x: Any, ndim: int) -> Any:
-    if x.ndim == 0:
-        return x.reshape((1,) * ndim)
-    if ndim == 2:
-        return expand_dims(x, 0) if x.ndim == 1 else x
-    if ndim == 3:
-        return expand_dims(x, (0, 2)) if x.ndim == 1 else expand_dims(x, 2) if x.ndim == 2 else x
-    return x
-
-
-def atleast_1d(*arys: Any) -> Any:
-    """Scalars as vectors of one element.
-
-    >>> atleast_1d(1.0).shape
-    (1,)
-    """
-    return _each("atleast_1d", arys, 1)
-
-
-def atleast_2d(*arys: Any) -> Any:
-    """Vectors as matrices of one row.
-
-    >>> atleast_2d(np.ones(3)).shape
-    (1, 3)
-    """
-    return _each("atleast_2d", arys, 2)
-
-
-def atleast_3d(*arys: Any) -> Any:
-    """Arrays of at least three axes.
-
-    >>> atleast_3d(np.ones(3)).shape
-    (1, 3, 1)
-    """
-    return _each("atleast_3d", arys, 3)
-
-
-def _each(name: str, arys: tuple[Any, ...], ndim: int) -> Any:
-    found = [_at_least(array_arg(name, a, k), ndim) for k, a in enumerate(arys)]
-    return found[0] if len(found) == 1 else found
+def _widened(name: str, tup: Any, widen: Callable[[Any], Any]) -> list[Any]:
+    return [widen(to_array(x)) for x in as_list(name, tup)]
 
 
 def vstack(tup: Any, dtype: Any = None) -> Any:
-    """Rows on top of one another.
+    """Arrays one below the other: along the first axis; vectors are rows.
 
-    >>> vstack([np.zeros(2), np.ones(2)]).shape
+    >>> import numjet.numpy as jnp
+    >>> vstack([jnp.arange(2), jnp.arange(2)]).shape
     (2, 2)
     """
-    return concatenate([_at_least(a, 2) for a in _arrays("vstack", tup)], 0, dtype)
+    return concatenate(_widened("vstack", tup, _rank_2), 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:
-    """Side by side: along axis 1, vectors along axis 0.
+    """Arrays side by side: along the second axis, vectors along their only one.
 
-    >>> hstack([np.zeros(2), np.ones(1)]).shape
-    (3,)
+    >>> import numjet.numpy as jnp
+    >>> hstack([jnp.arange(2), jnp.arange(1)]).tolist()
+    [0, 1, 0]
     """
-    found = [_at_least(a, 1) for a in _arrays("hstack", tup)]
-    return concatenate(found, 0 if found[0].ndim == 1 else 1, dtype)
+    parts = _widened("hstack", tup, _rank_1)
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Any:
-    """Along the third axis.
+    """Arrays one behind the other: along the third axis, after atleast_3d.
 
-    >>> dstack([np.zeros(2), np.ones(2)]).shape
+    >>> import numjet.numpy as jnp
+    >>> dstack([jnp.arange(2), jnp.arange(2)]).shape
     (1, 2, 2)
     """
-    return concatenate([_at_least(a, 3) for a in _arrays("dstack", tup)], 2, dtype)
+    return concatenate(_widened("dstack", tup, _rank_3), 2, dtype)
+
+
+def _column(x: Any) -> Any:
+    return reshape(x, (-1, 1)) if x.ndim < 2 else x
 
 
 def column_stack(tup: Any) -> Any:
-    """Vectors as the columns of a matrix.
+    """Arrays side by side along the second axis; vectors are columns.
 
-    >>> column_stack([np.zeros(2), np.ones(2)]).tolist()
-    [[0.0, 1.0], [0.0, 1.0]]
+    >>> import numjet.numpy as jnp
+    >>> column_stack([jnp.arange(2), jnp.arange(2)]).tolist()
+    [[0, 0], [1, 1]]
     """
-    found = [expand_dims(a, 1) if a.ndim == 1 else _at_least(a, 2).T if a.ndim == 0 else a for a in _arrays("column_stack", tup)]
-    return concatenate(found, 1)
+    return concatenate(_widened("column_stack", tup, _column), 1)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """values behind arr.
+    """The array and after it the values, along `axis`; None: both flattened.
 
-    >>> append(np.zeros(1), 1.0).tolist()
-    [0.0, 1.0]
+    >>> import numjet.numpy as jnp
+    >>> append(jnp.arange(2), 7).tolist()
+    [0, 1, 7]
     """
-    return concatenate([arr, values], axis)
+    arr, values = array_arg("append", arr), array_arg("append", values, 1)
+    return concatenate([ravel(arr), ravel(values)] if axis is None else [arr, values], 0 if axis is None else axis)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Equal parts (their number given), or the parts between indices. ValueError when equal parts don't come out.
+# -------------------------------------------------------------------------------------------- block
 
-    >>> [x.tolist() for x in split(np.arange(4), 2)]
-    [[0, 1], [2, 3]]
+def _depth(nested: Any) -> int:
+    """How deep lists are nested. TypeError for tuples, ValueError for empty or uneven lists."""
+    if isinstance(nested, tuple):
+        raise ValueError("jnp.block: expected lists of lists of arrays, got a tuple")
+    if not isinstance(nested, list):
+        return 0
+    if not nested:
+        raise ValueError("jnp.block does not allow empty list arguments")
+    depths = {_depth(item) for item in nested}
+    if len(depths) > 1:
+        raise ValueError(f"jnp.block: expected lists that are all nested equally deep, got depths {sorted(depths)}")
+    return 1 + depths.pop()
+
+
+def _leaves(nested: Any) -> list[Any]:
+    return [leaf for item in nested for leaf in _leaves(item)] if isinstance(nested, list) else [nested]
+
+
+def _joined(nested: Any, depth: int, rank: int) -> Any:
+    if not isinstance(nested, list):
+        x = array_arg("block", nested)
+        return shape.expand_dims(x, range(rank - x.ndim)) if x.ndim < rank else x
+    return concatenate([_joined(item, depth - 1, rank) for item in nested], axis=-depth)
+
+
+def block(arrays: Any) -> Any:
+    """One array of blocks: the innermost lists are joined along the last axis, those around them along the one before.
+
+    >>> import numjet.numpy as jnp
+    >>> one = jnp.ones((1, 1))
+    >>> block([[one, 0 * one], [2 * one, one]]).tolist()
+    [[1.0, 0.0], [2.0, 1.0]]
     """
-    return _split("split", ary, indices_or_sections, axis)
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """As split, with parts that may differ by one element.
-
-    >>> [x.tolist() for x in array_split(np.arange(3), 2)]
-    [[0, 1], [2]]
-    """
-    return _split("array_split", ary, indices_or_sections, axis)
-
-
-def _split(name: str, ary: Any, where: Any, axis: int) -> list[Any]:
-    ary = array_arg(name, ary)
-    axis = canonicalize_axis(axis, ary.ndim)
-    n = ary.shape[axis]
-    if np.ndim(where) == 0:
-        parts = operator.index(where)
-        if name == "split" and n % parts:
-            raise ValueError(f"array split does not result in an equal division: size {n} along axis {axis} into {parts} parts")
-        small, more = divmod(n, parts)
-        edges = np.cumsum([0] + [small + 1] * more + [small] * (parts - more)).tolist()
-    else:
-        edges = [0, *[_clip_edge(operator.index(i), n) for i in where], n]
-    return [slice_in_dim(ary, lo, max(lo, hi), axis=axis) for lo, hi in zip(edges, edges[1:], strict=False)]
-
-
-def _clip_edge(i: int, n: int) -> int:
-    return min(max(i + n if i < 0 else i, 0), n)
-
-
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Split along axis 0.
-
-    >>> len(vsplit(np.ones((4, 2)), 2))
-    2
-    """
-    return split(ary, indices_or_sections, 0)
-
-
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Split along axis 1 (vectors: 0).
-
-    >>> len(hsplit(np.ones((2, 4)), 2))
-    2
-    """
-    return split(ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
-
-
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Split along axis 2.
-
-    >>> len(dsplit(np.ones((1, 1, 4)), 2))
-    2
-    """
-    return split(ary, indices_or_sections, 2)
+    depth = _depth(arrays)
+    rank = max([depth, *(array_arg("block", x).ndim for x in _leaves(arrays))])
+    return _joined(arrays, depth, rank)
 
 

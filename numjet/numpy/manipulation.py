@@ -1,280 +1,331 @@
-"""Shapes and orders of axes: reshape, transpose, squeeze, roll, flip, repeat, tile and their kin."""
+"""The shape of arrays: reshape, transpose, broadcast and what moves, adds or drops axes."""
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
-import numpy as np
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation.util import prod
+from numjet.lax import shape as lax_shape
+from numjet.lax.axes import as_axes, as_axis, as_shape
+from numjet.numpy.promote import array_arg, check_arraylike, check_rank_promotion, to_array
 
-from numjet.foundation.util import canonicalize_axis
-from numjet.lax import join, shape as lax_shape
-from numjet.lax.gather import index_take
-from numjet.lax.slicing import slice_in_dim
-from numjet.numpy.promote import array_arg, broadcast_to as broadcast_array, common_shape
-
-Axes = int | Sequence[int] | None
+Axes = Any
 
 
-def _ints(values: Any) -> tuple[int, ...]:
-    if hasattr(values, "__index__") and getattr(values, "ndim", 0) == 0:
-        return (operator.index(values),)
-    return tuple(operator.index(v) for v in values)
+# -------------------------------------------------------------------------------------------- reshape
+
+def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
+    """A shape that the user gave, with -1 inferred."""
+    try:
+        given = (operator.index(shape),)
+    except TypeError:
+        if isinstance(shape, Tracer):
+            raise
+        given = as_shape(shape)
+    unknown = [i for i, n in enumerate(given) if n == -1]
+    if not unknown:
+        return given
+    if len(unknown) > 1:
+        raise ValueError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
+    rest = prod(n for n in given if n != -1)
+    if rest <= 0 or size % rest:
+        raise TypeError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
+    return tuple(size // rest if n == -1 else n for n in given)
 
 
-def axis_tuple(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """Axes as non-negative ints; all of them for None. ValueError for axes out of range or given twice."""
-    if axis is None:
-        return tuple(range(ndim))
-    found = tuple(canonicalize_axis(a, ndim) for a in _ints(axis))
-    if len(set(found)) != len(found):
-        raise ValueError(f"duplicate value in axis: {axis}")
-    return found
+def _check_order(name: str, order: str) -> bool:
+    """Whether the order is by columns ("F"). NotImplementedError for "A", ValueError for what is no order."""
+    if order == "A":
+        raise NotImplementedError(f"jnp.{name}: order='A' is not implemented; use 'C' or 'F'")
+    if order not in ("C", "F", "K"):
+        raise ValueError(f"jnp.{name}: expected order 'C' or 'F', got {order!r}")
+    return order == "F"
+
+
+def _by_columns(a: Any, shape: tuple[int, ...]) -> Any:
+    reverse = range(a.ndim)[::-1]
+    flipped = lax_shape.reshape(lax_shape.transpose(a, reverse), shape[::-1])
+    return lax_shape.transpose(flipped, range(len(shape))[::-1])
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
-    """The same elements in another shape; one size may be -1. order: "C" (rows first) or "F" (columns first).
+    """The elements of a in another shape.
 
-    TypeError for a shape of another size. Shapes may be computed while tracing, from shapes.
+    shape: an int or ints, one of which may be -1: it is inferred. order: "C" (rows first) or "F" (columns first).
+    copy: only None or True. TypeError when the number of elements differs.
 
-    >>> reshape(np.arange(4), (2, -1)).tolist()
-    [[0, 1], [2, 3]]
+    >>> import numjet.numpy as jnp
+    >>> reshape(jnp.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
     """
-    del out_sharding
-    if copy is False:
-        raise NotImplementedError("jnp.reshape: copy=False is not supported; pass None or True")
     a = array_arg("reshape", a)
-    sizes = fill_shape(a.shape, _ints(shape))
-    if order == "F":
-        dims = tuple(range(a.ndim))[::-1]
-        flipped = lax_shape.reshape(transpose(a, dims), sizes[::-1])
-        return transpose(flipped, tuple(range(len(sizes)))[::-1])
-    if order not in ("C", "K"):
-        raise NotImplementedError(f"jnp.reshape: order must be 'C' or 'F', got {order!r}")
-    return a if sizes == a.shape else lax_shape.reshape(a, sizes)
-
-
-def fill_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
-    """The new shape with its -1 computed. TypeError when the sizes don't fit."""
-    size = prod(old)
-    if new.count(-1) > 1:
-        raise ValueError(f"can only specify one unknown dimension (-1) in reshape, got {new}")
-    if -1 in new:
-        rest = prod(n for n in new if n != -1)
-        if rest == 0 or size % rest:
-            raise TypeError(f"cannot reshape array of shape {old} (size {size}) into shape {new}")
-        return tuple(size // rest if n == -1 else n for n in new)
-    if prod(new) != size:
-        raise TypeError(f"cannot reshape array of shape {old} (size {size}) into shape {new} (size {prod(new)})")
-    return new
+    if copy is False:
+        raise NotImplementedError("jnp.reshape: copy=False is not supported: arrays are immutable, leave copy=None")
+    wanted = _wanted_shape("reshape", shape, a.aval.size)
+    if prod(wanted) != a.aval.size:
+        raise TypeError(f"cannot reshape array of shape {a.aval.shape} (size {a.aval.size}) into shape {wanted} "
+                        f"(size {prod(wanted)})")
+    if _check_order("reshape", order):
+        return _by_columns(a, wanted)
+    return lax_shape.reshape(a, wanted, out_sharding=out_sharding)
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """All elements as a vector.
+    """The elements of a in one axis. order: "C" or "F", as in reshape.
 
-    >>> ravel(np.ones((2, 2))).shape
-    (4,)
+    >>> import numjet.numpy as jnp
+    >>> ravel(jnp.array([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
     """
-    del out_sharding
-    return reshape(a, -1, "C" if order == "K" else order)
+    a = array_arg("ravel", a)
+    if order == "K":
+        raise NotImplementedError("jnp.ravel: order='K' is not implemented; use 'C' or 'F'")
+    if _check_order("ravel", order):
+        return _by_columns(a, (a.aval.size,))
+    return lax_shape.reshape(a, (a.aval.size,), out_sharding=out_sharding)
 
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """The array repeated along axes of size 1 and new leading axes until it has `shape`. ValueError when it does not fit.
+
+    >>> import numjet.numpy as jnp
+    >>> broadcast_to(jnp.arange(2), (3, 2)).tolist()
+    [[0, 1], [0, 1], [0, 1]]
+    """
+    array = array_arg("broadcast_to", array)
+    try:
+        target = (operator.index(shape),)
+    except TypeError:
+        target = as_shape(shape)
+    old = array.aval.shape
+    if old == target:
+        return array
+    if len(old) > len(target) or any(m not in (1, n) for m, n in zip(reversed(old), reversed(target), strict=False)):
+        raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {target}")
+    dims = range(len(target) - len(old), len(target))
+    return lax_shape.broadcast_in_dim(array, target, dims, out_sharding=out_sharding)
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """The arrays broadcast to their common shape; dtypes stay. ValueError when they don't fit.
+
+    >>> import numjet.numpy as jnp
+    >>> [x.shape for x in broadcast_arrays(jnp.ones((2, 1)), jnp.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    arrays = [array_arg("broadcast_arrays", x, i) for i, x in enumerate(args)]
+    shapes = [x.aval.shape for x in arrays]
+    if len(set(shapes)) < 2:
+        return arrays
+    check_rank_promotion("broadcast_arrays", shapes)
+    target = lax_shape.broadcast_shapes(*shapes)
+    return [broadcast_to(x, target) for x in arrays]
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes (ints or tuples of ints) broadcast to. ValueError when they don't.
+
+    >>> broadcast_shapes((2, 1), 3)
+    (2, 3)
+    """
+    return lax_shape.broadcast_shapes(*[s if hasattr(s, "__iter__") else (s,) for s in shapes])
+
+
+# -------------------------------------------------------------------------------------------- order of axes
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
-    """The axes in another order (default: reversed).
+    """The array with its axes in another order: axis i of the result is axis axes[i] of a. None: reversed.
 
-    >>> transpose(np.ones((2, 3))).shape
-    (3, 2)
+    ValueError when `axes` is no permutation.
+
+    >>> import numjet.numpy as jnp
+    >>> transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
     """
     a = array_arg("transpose", a)
-    order = tuple(range(a.ndim))[::-1] if axes is None else tuple(canonicalize_axis(i, a.ndim) for i in axes)
-    if sorted(order) != list(range(a.ndim)):
-        raise ValueError(f"axes {axes} don't match an array of {a.ndim} dimensions")
-    return a if order == tuple(range(a.ndim)) else lax_shape.transpose(a, order)
+    ndim = a.aval.ndim
+    if axes is None:
+        return lax_shape.transpose(a, range(ndim)[::-1]) if ndim > 1 else a
+    order = as_axes(axes, ndim)
+    if sorted(order) != list(range(ndim)):
+        raise ValueError(f"jnp.transpose: expected a permutation of the {ndim} axes, got axes={tuple(axes)}")
+    return lax_shape.transpose(a, order) if order != tuple(range(ndim)) else a
 
 
-def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Any:
-    """As transpose, with the axes required.
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """The array with its axes in the order `axes`, as transpose.
 
-    >>> permute_dims(np.ones((2, 3)), (1, 0)).shape
-    (3, 2)
+    >>> import numjet.numpy as jnp
+    >>> permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
     """
-    return transpose(a, axes)
+    return transpose(array_arg("permute_dims", a), axes)
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes swapped. ValueError for fewer than two.
+    """The array with its last two axes exchanged. ValueError for less than two axes.
 
-    >>> matrix_transpose(np.ones((4, 2, 3))).shape
-    (4, 3, 2)
+    >>> import numjet.numpy as jnp
+    >>> matrix_transpose(jnp.ones((2, 3, 4))).shape
+    (2, 4, 3)
     """
     x = array_arg("matrix_transpose", x)
-    if x.ndim < 2:
-        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got shape {x.shape}")
+    if x.aval.ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.aval.ndim}")
     return swapaxes(x, -1, -2)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    """Two axes exchanged.
+    """The array with two axes exchanged.
 
-    >>> swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+    >>> import numjet.numpy as jnp
+    >>> swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
     a = array_arg("swapaxes", a)
-    order = list(range(a.ndim))
-    i, j = canonicalize_axis(axis1, a.ndim), canonicalize_axis(axis2, a.ndim)
-    order[i], order[j] = order[j], order[i]
-    return transpose(a, order)
+    order = list(range(a.aval.ndim))
+    i, j = as_axis(axis1, len(order)), as_axis(axis2, len(order))
+    if i == j:
+        return a
+    order[i], order[j] = j, i
+    return lax_shape.transpose(a, order)
 
 
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
-    """Some axes moved to other places, the others kept in order.
+def axis_tuple(axis: Axes) -> tuple[Any, ...]:
+    """An axis or several as a tuple."""
+    return tuple(axis) if isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) else (axis,)
 
-    >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+
+def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
+    """The array with the axes `source` (an int or ints) at the places `destination`; the others keep their order.
+
+    >>> import numjet.numpy as jnp
+    >>> moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
     a = array_arg("moveaxis", a)
-    old, new = axis_tuple(source, a.ndim), axis_tuple(destination, a.ndim)
-    if len(old) != len(new):
-        raise ValueError(f"Inconsistent number of elements: {len(old)} vs {len(new)}")
-    order = [i for i in range(a.ndim) if i not in old]
-    for d, s in sorted(zip(new, old, strict=True)):
-        order.insert(d, s)
-    return transpose(a, order)
+    ndim = a.aval.ndim
+    origin, target = as_axes(axis_tuple(source), ndim), as_axes(axis_tuple(destination), ndim)
+    if len(origin) != len(target):
+        raise ValueError(f"Inconsistent number of elements: {len(origin)} vs {len(target)}")
+    if len(set(origin)) != len(origin) or len(set(target)) != len(target):
+        raise ValueError(f"jnp.moveaxis: repeated axis in source={source} or destination={destination}")
+    if origin == target:
+        return a
+    order = [d for d in range(ndim) if d not in origin]
+    for place, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(place, axis)
+    return lax_shape.transpose(a, order)
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """One axis moved to stand before another.
+    """The array with `axis` moved until it lies before the axis `start`. moveaxis is easier to read.
 
-    >>> rollaxis(np.ones((2, 3, 4)), 2).shape
+    >>> import numjet.numpy as jnp
+    >>> rollaxis(jnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
     a = array_arg("rollaxis", a)
-    axis = canonicalize_axis(axis, a.ndim)
-    if not -a.ndim <= start <= a.ndim:
-        raise ValueError(f"start={start} must satisfy {-a.ndim} <= start <= {a.ndim}")
-    start = start + a.ndim if start < 0 else start
-    return moveaxis(a, axis, start - 1 if start > axis else start)
+    ndim = a.aval.ndim
+    start = operator.index(start)
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
+    i, start = as_axis(axis, ndim), start + ndim if start < 0 else start
+    return moveaxis(a, i, start - 1 if start > i else start)
 
+
+# -------------------------------------------------------------------------------------------- axes of size 1
 
 def squeeze(a: Any, axis: Axes = None) -> Any:
-    """Without axes of size 1: all of them, or those named. ValueError when a named one is longer.
+    """The array without the axes of size 1, or without those in `axis`. ValueError when one has another size.
 
-    >>> squeeze(np.ones((1, 3, 1)), 0).shape
-    (3, 1)
+    >>> import numjet.numpy as jnp
+    >>> squeeze(jnp.ones((1, 2, 1)), axis=0).shape
+    (2, 1)
     """
     a = array_arg("squeeze", a)
-    dims = tuple(i for i, n in enumerate(a.shape) if n == 1) if axis is None else axis_tuple(axis, a.ndim)
+    sizes = a.aval.shape
+    if axis is None:
+        dims = tuple(i for i, n in enumerate(sizes) if n == 1)
+    else:
+        dims = as_axes(axis_tuple(axis), len(sizes))
     return lax_shape.squeeze(a, dims) if dims else a
 
 
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
-    """With axes of size 1 at the places named.
+def expand_dims(a: Any, axis: Axes) -> Any:
+    """The array with new axes of size 1, which lie at `axis` (an int or ints) of the result.
 
-    >>> expand_dims(np.ones(3), (0, 2)).shape
+    >>> import numjet.numpy as jnp
+    >>> expand_dims(jnp.ones(3), (0, -1)).shape
     (1, 3, 1)
     """
-    return lax_shape.expand_dims(array_arg("expand_dims", a), _ints(axis))
+    return lax_shape.expand_dims(array_arg("expand_dims", a), axis_tuple(axis))
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
-    """The array repeated along new axes and axes of size 1. ValueError when the shapes don't fit.
+def _at_least(name: str, arys: tuple[Any, ...], widen: Any) -> Any:
+    out = [widen(array_arg(name, x, i)) for i, x in enumerate(arys)]
+    return out[0] if len(out) == 1 else out
 
-    >>> broadcast_to(np.ones(3), (2, 3)).shape
-    (2, 3)
+
+def _rank_1(x: Any) -> Any:
+    return lax_shape.reshape(x, (1,)) if x.aval.ndim == 0 else x
+
+
+def _rank_2(x: Any) -> Any:
+    return lax_shape.expand_dims(x, range(2 - x.aval.ndim)) if x.aval.ndim < 2 else x
+
+
+def _rank_3(x: Any) -> Any:
+    new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(x.aval.ndim)
+    return lax_shape.expand_dims(x, new) if new else x
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """The array with at least one axis; of several arrays a list.
+
+    >>> import numjet.numpy as jnp
+    >>> atleast_1d(jnp.float32(1)).shape
+    (1,)
     """
-    del out_sharding
-    array = array_arg("broadcast_to", array)
-    sizes = _ints(shape)
-    tail = sizes[len(sizes) - array.ndim:]
-    if array.ndim > len(sizes) or any(n not in (1, m) for n, m in zip(array.shape, tail, strict=True)):
-        raise ValueError(f"Incompatible shapes for broadcasting: {array.shape} and requested shape {sizes}")
-    return broadcast_array(array, sizes)
+    return _at_least("atleast_1d", arys, _rank_1)
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
-    """All arrays in their common shape.
+def atleast_2d(*arys: Any) -> Any:
+    """The array with at least two axes (new ones in front); of several arrays a list.
 
-    >>> [x.shape for x in broadcast_arrays(np.ones(3), np.ones((2, 1)))]
-    [(2, 3), (2, 3)]
+    >>> import numjet.numpy as jnp
+    >>> atleast_2d(jnp.ones(3)).shape
+    (1, 3)
     """
-    arrays = [array_arg("broadcast_arrays", a, k) for k, a in enumerate(args)]
-    shape = common_shape("broadcast_arrays", [a.shape for a in arrays])
-    return [broadcast_array(a, shape) for a in arrays]
+    return _at_least("atleast_2d", arys, _rank_2)
 
 
-def flip(m: Any, axis: Axes = None) -> Any:
-    """The elements in reverse order along axes (default: all).
+def atleast_3d(*arys: Any) -> Any:
+    """The array with at least three axes: (N,) becomes (1, N, 1), (M, N) becomes (M, N, 1); of several arrays a list.
 
-    >>> flip(np.arange(3)).tolist()
-    [2, 1, 0]
+    >>> import numjet.numpy as jnp
+    >>> atleast_3d(jnp.ones(3)).shape
+    (1, 3, 1)
     """
-    m = array_arg("flip", m)
-    return lax_shape.rev(m, axis_tuple(axis, m.ndim))
+    return _at_least("atleast_3d", arys, _rank_3)
 
 
-def fliplr(m: Any) -> Any:
-    """Reversed along axis 1.
-
-    >>> fliplr(np.array([[1, 2]])).tolist()
-    [[2, 1]]
-    """
-    return flip(m, 1)
+def rank_of(x: Any) -> int:
+    """The number of axes of an array or number."""
+    return aval_of(x).ndim
 
 
-def flipud(m: Any) -> Any:
-    """Reversed along axis 0.
-
-    >>> flipud(np.array([1, 2])).tolist()
-    [2, 1]
-    """
-    return flip(m, 0)
-
-
-def roll(a: Any, shift: Any, axis: Axes = None) -> Any:
-    """The elements moved by `shift` places along axes, around the end (default: of the flattened array).
-
-    Static shifts become two slices; computed ones a gather.
-
-    >>> roll(np.arange(4), 1).tolist()
-    [3, 0, 1, 2]
-    """
-    a = array_arg("roll", a)
-    if axis is None:
-        return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = _ints(axis)
-    shifts = [shift] * len(axes) if np.ndim(shift) == 0 else list(shift)
-    axes = axes * len(shifts) if len(axes) == 1 else axes
-    if len(shifts) != len(axes):
-        raise ValueError(f"roll: shift of length {len(shifts)} does not fit {len(axes)} axes")
-    for s, i in zip(shifts, axes, strict=True):
-        a = _roll(a, s, canonicalize_axis(i, a.ndim))
-    return a
-
-
-def _roll(a: Any, shift: Any, axis: int) -> Any:
-    n = a.shape[axis]
-    if n == 0:
-        return a
-    if isinstance(shift, (int, np.integer)):
-        k = int(shift) % n
-        if k == 0:
-            return a
-        return join.concatenate([slice_in_dim(a, n - k, n, axis=axis), slice_in_dim(a, 0, n - k, axis=axis)], axis)
-    places = (np.arange(n) - array_arg("roll", shift)) % n
-    return index_take(a, (places,), (axis,)) if axis == 0 else moveaxis(index_take(moveaxis(a, axis, 0), (places,), (0,)), 0, axis)
-
-
-def tile(A: Any, reps: Any) -> Any:
-    """The array repeated as a block, `reps` times along each axis.
-
-    >>> tile(np.arange(2), 2).tolist()
-    [0, 1, 0, 1]
-    """
-    A = array_arg("tile", A)
-    counts = _ints(reps)
-    ndim = max(len(counts), A.ndim)
-    A = reshape(A, (1,) * (ndim - A.ndim) + A.shape)
-    return join.tile(A, (1,) * (ndim - len(counts)) + counts)
-
-
+def as_list(name: str, arrays: Any) -> list[Any]:
+    """A sequence of arrays, or the parts of one array along its first axis, as a list of arrays."""
+    if hasattr(arrays, "ndim") and hasattr(arrays, "dtype"):
+        whole = to_array(arrays)
+        if whole.ndim == 0:
+            raise TypeError(f"jnp.{name}: expected a sequence of arrays, got one array without axes")
+        return list(whole)
+    if isinstance(arrays, (str, bytes)) or not hasattr(arrays, "__iter__"):
+        raise TypeError(f"jnp.{name}: expected a sequence of arrays, got {type(arrays)}")
+    items = list(arrays)
+    check_arraylike(name, *items)
+    return items

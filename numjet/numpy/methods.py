@@ -90,7 +90,7 @@ def install(namespace: ModuleType) -> None:
     _native.set_hook("__repr__", printing.repr_array)
     _native.set_hook("__str__", printing.str_array)
     _native.set_hook("aval", ShapedArray)
-    named = {**METHODS, "__array_namespace__": _namespace(namespace)}
+    named = {**METHODS, **shape_methods.METHODS, "__array_namespace__": _namespace(namespace)}
     hooks.set_methods(named | OF_ARRAYS, Array)
     hooks.set_methods(operators | named, Tracer)
     ArrayBase.at = METHODS["at"]  # type: ignore[attr-defined]

@@ -129,7 +129,8 @@ def _foreign(x: Any, dtype: np.dtype, weak: bool) -> Any:
             return dispatch.as_array(value, ShapedArray(x.shape, dtype, weak))
     if hasattr(x, "__jax_array__"):
         return as_dtype(x.__jax_array__(), dtype, weak)
-    return literal(next(base(x) for base in (bool, int, float, complex) if isinstance(x, base)), dtype, weak)
+    plain: Any = next(base for base in (bool, int, float, complex) if isinstance(x, base))
+    return literal(plain(x), dtype, weak)
 
 
 def _settle(name: str, x: Any, position: int) -> Any:

@@ -60,7 +60,9 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
 def _deviations(name: str, a: Any, axes: tuple[int, ...], where: Any, given: Any, wide: np.dtype) -> Any:
     """|a - mean|^2, elementwise, real."""
     if given is None:
-        center = mean(a, axes, wide, keepdims=True, where=where)
+        center = mean(a, axes, wide, where=where)
+        if center.ndim:
+            center = shape.broadcast_in_dim(center, a.shape, [i for i in range(a.ndim) if i not in axes])
     else:
         center = as_dtype(promote.operand(name, given), wide)
     x, y = promote.operands(name, as_dtype(a, wide), center)

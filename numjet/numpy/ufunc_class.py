@@ -45,7 +45,7 @@ class ufunc:
         return f"<jnp.ufunc '{self.__name__}'>"
 
     def __reduce__(self) -> str:
-        return self.__name__
+        return str(self.__name__)
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         """The function of arrays that broadcast together. out, where: only None (NotImplementedError)."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bitwise, compare, convert, create, transcendental
@@ -145,20 +146,35 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
         raise TypeError("floor_divide does not support complex-valued inputs: they have no order")
     if dtype in _FLOATING:
         return _float_divmod(x, y)[0]
-    quotient = div_p.bind(x, y)
-    rounded_up = bitwise.and_p.bind(compare.ne_p.bind(sign_p.bind(x), sign_p.bind(y)),
-                                    compare.ne(rem_p.bind(x, y), literal(0, x.aval.dtype)))
-    return compare.select_n_p.bind(rounded_up, quotient, arithmetic.sub(quotient, 1))
+    quotient, rest = div_p.bind(x, y), rem_p.bind(x, y)
+    return compare.select_n_p.bind(_other_sign(rest, x, y), quotient, arithmetic.sub(quotient, 1))
+
+
+def _sign_of_constant(y: Any) -> int:
+    """1 or -1 for a constant divisor of that sign, else 0."""
+    if type(y) is not Literal or not (y.val > 0 or y.val < 0):
+        return 0
+    return 1 if y.val > 0 else -1
+
+
+def _other_sign(rest: Any, x: Any, y: Any) -> Any:
+    """Whether a remainder that is not 0, of the sign of x, has not the sign of the divisor y."""
+    zero = literal(0, rest.aval.dtype)
+    known = _sign_of_constant(y)
+    if known:
+        return (compare.lt_p if known > 0 else compare.gt_p).bind(rest, zero)
+    return bitwise.and_p.bind(compare.ne_p.bind(rest, zero), compare.ne_p.bind(sign_p.bind(y), sign_p.bind(x)))
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Quotient and remainder with the sign of y: exact remainder first, so that the quotient is whole."""
     zero, one = literal(0.0, x.aval.dtype), literal(1.0, x.aval.dtype)
     remainder_ = rem_p.bind(x, y)
-    dividend = choose_by("floor_divide", compare.eq_p.bind(y, zero), x, sub_p.bind(x, remainder_))
+    dividend = sub_p.bind(x, remainder_)
+    if not _sign_of_constant(y):
+        dividend = choose_by("floor_divide", compare.eq_p.bind(y, zero), x, dividend)
     quotient = div_p.bind(dividend, y)
-    other_sign = bitwise.and_p.bind(compare.ne_p.bind(remainder_, zero),
-                                    compare.ne_p.bind(sign_p.bind(y), sign_p.bind(remainder_)))
+    other_sign = _other_sign(remainder_, remainder_, y)
     quotient = compare.select_n_p.bind(other_sign, quotient, sub_p.bind(quotient, one))
     remainder_ = compare.select_n_p.bind(other_sign, remainder_, add_p.bind(remainder_, y))
     return arithmetic.round(quotient), remainder_
@@ -174,15 +190,12 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     if x.aval.dtype == _BOOL:
         x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
     dtype = x.aval.dtype
-    zero = literal(0, dtype)
-    if dtype in _INTEGER:
-        y = _instead_of_zero(y, zero)
-    out = rem_p.bind(x, y)
+    if dtype in _INTEGER and not _sign_of_constant(y):
+        y = _instead_of_zero(y, literal(0, dtype))
+    rest = rem_p.bind(x, y)
     if dtype in _UNSIGNED:
-        return out
-    other_sign = bitwise.and_p.bind(compare.ne_p.bind(compare.lt_p.bind(out, zero), compare.lt_p.bind(y, zero)),
-                                    compare.ne_p.bind(out, zero))
-    return compare.select_n_p.bind(other_sign, out, add_p.bind(out, y))
+        return rest
+    return compare.select_n_p.bind(_other_sign(rest, rest, y), rest, add_p.bind(rest, y))
 
 
 def _instead_of_zero(y: Any, zero: Any) -> Any:
@@ -206,7 +219,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     Array(-1, dtype=int32, weak_type=True)
     """
     x, y = operands("fmod", x1, x2)
-    if x.aval.dtype in _INTEGER:
+    if x.aval.dtype in _INTEGER and not _sign_of_constant(y):
         y = _instead_of_zero(y, literal(0, y.aval.dtype))
     return rem_p.bind(x, y)
 

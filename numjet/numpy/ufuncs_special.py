@@ -369,4 +369,4 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 def _replaced(x: Any, where: Any, value: Any) -> Any:
-    return choose_by("nan_to_num", where, as_dtype(operand("nan_to_num", value), x.aval.dtype, x.aval.weak_type), x)
+    return choose_by("nan_to_num", where, as_dtype(operand("nan_to_num", value), x.aval.dtype), x)

@@ -16,7 +16,7 @@ import numpy as np
 Shape = tuple[int, ...]
 
 UNARY = ("jnp.sin({0})", "jnp.tanh({0})", "-{0}", "jnp.abs({0})", "jnp.exp(-jnp.abs({0}))", "{0} * {0}", "jnp.sqrt(jnp.abs({0}) + 0.1)",
-         "jnp.log1p(jnp.abs({0}))", "nn_sigmoid({0})", "jnp.floor({0} * 3) * 0.25", "jnp.cumsum({0}, axis={axis}) * 0.2",
+         "jnp.log1p(jnp.abs({0}))", "lax.logistic({0})", "jnp.floor({0} * 3) * 0.25", "jnp.cumsum({0}, axis={axis}) * 0.2",
          "jnp.sort({0}, axis={axis})", "jnp.flip({0}, axis={axis})", "jnp.roll({0}, {shift}, axis={axis})", "jnp.clip({0}, -0.5, 0.75)",
          "{0}.at[{index}].set(0.5)", "{0}.at[{index}].add(0.25)", "{0}.astype(jnp.int32).astype(jnp.float32)")
 BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "jnp.maximum({0}, {1})", "jnp.minimum({0}, {1})", "{0} / (1.5 + jnp.abs({1}))",
@@ -238,7 +238,6 @@ HEADER = """import numjet as nj
 import numjet.numpy as jnp
 import numpy as np
 from numjet import lax
-from numjet.nn import sigmoid as nn_sigmoid
 """
 
 

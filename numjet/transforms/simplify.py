@@ -8,7 +8,7 @@ or branch is simplified once, however often it occurs. Operations say how they t
   "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
       without constants to a simpler one with the same inputs and results
 
-  "keep_apart": True: never merged with an equal equation
+  "keep_apart": True: not merged with equal equations, not computed before the program runs
 
 Programs in parameters of other operations are left alone. Equations with effects stay, in their order.
 """
@@ -106,7 +106,7 @@ class _Scope:
 
     def value(self, eqn: JaxprEqn) -> Sequence[Atom]:
         """The results of an equation: known, found, or those of the equation, which is then written down."""
-        if eqn.effects:
+        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
             self.emit(eqn)
             return eqn.outvars
         if not eqn.primitive.multiple:
