@@ -35,7 +35,7 @@ def typeof(x: Any) -> ShapedArray:
     Raises TypeError for what is no array.
 
     >>> import numjet as nj
-    >>> nj.typeof(nj.numpy.ones(3))
+    >>> print(nj.typeof(nj.numpy.ones(3)))
     float32[3]
     """
     return aval_of(x)

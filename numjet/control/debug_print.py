@@ -24,8 +24,8 @@ class _Checker(string.Formatter):
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if isinstance(key, int):
             if key >= len(args):
-                raise IndexError(f"debug.print: the format string asks for positional argument {key}, but {len(args)} were given. "
-                                 "Pass a value for each {}, and write {{ and }} for braces themselves.")
+                raise IndexError(f"debug.print: the format string asks for positional argument {key}, but {len(args)} were "
+                                 "given. Pass a value for each {}, and write {{ and }} for braces themselves.")
             return args[key]
         if key not in kwargs:
             raise KeyError(f"debug.print: the format string asks for {key!r}, which is not among the keyword arguments "

@@ -56,13 +56,12 @@ class Failures:
             return RuntimeError("a Python callback failed; its error was already raised or is no longer kept")
         return found
 
-    def raise_first(self) -> None:
-        """Raises the oldest exception that nobody has seen; nothing without one. Arrays still tell theirs."""
+    def unseen(self) -> list[BaseException]:
+        """The exceptions that nobody has seen, the oldest first; they count as seen now. Arrays still tell theirs."""
         with self._lock:
-            waiting = [e for number, e in self._waiting.items() if number not in self._told]
+            found = [e for number, e in self._waiting.items() if number not in self._told]
             self._told = set(self._waiting)
-        if waiting:
-            raise waiting[0]
+        return found
 
 
 failures = Failures()

@@ -26,7 +26,7 @@ def check(trace: Trace, debug: Any = None) -> None:
     held = [(x, where) for x in found if (where := _holders(x, found))]
     if not held:
         return
-    who = f"{debug.where()} (traced for {debug.kind})" if debug is not None else f"the one called at {_caller()}"
+    who = f"{debug.where()} (traced for {debug.kind})" if debug is not None else f"called at {_caller()}"
     lines = [f"  - {x!r}{_origin(x)}, held by {', '.join(where)}" for x, where in held[:_MOST]]
     more = f"  ... and {len(held) - _MOST} more" if len(held) > _MOST else ""
     text = compose(

@@ -51,4 +51,4 @@ def _view(pointer: int | None, aval: ShapedArray) -> np.ndarray:
     if size == 0 or pointer is None:
         return np.empty(aval.shape, aval.dtype)
     memory = (ctypes.c_char * (size * aval.dtype.itemsize)).from_address(pointer)
-    return np.frombuffer(memory, np.uint8).view(aval.dtype).reshape(aval.shape)
+    return np.frombuffer(memoryview(memory), np.uint8).view(aval.dtype).reshape(aval.shape)

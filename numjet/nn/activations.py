@@ -45,13 +45,24 @@ def relu(x: Any) -> Any:
     return _relu(array_arg("relu", x))
 
 
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+@_relu6.defjvp
+def _relu6_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _relu6(x), compare.select((x > 0) & (x < 6), t, _zero_like(t))
+
+
 def relu6(x: Any) -> Any:
-    """min(max(x, 0), 6).
+    """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
     >>> float(relu6(7.0))
     6.0
     """
-    return jnp.minimum(jnp.maximum(array_arg("relu6", x), 0), 6)
+    return _relu6(_inexact("relu6", x))
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:

@@ -131,7 +131,7 @@ def _complex_disk(key: Any, shape: tuple[int, ...], dtype: np.dtype, radius: Cal
 
 
 def _complex_uniform(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return _complex_disk(key, shape, dtype, jnp.sqrt)
+    return _complex_disk(key, shape, dtype, lambda u: jnp.sqrt(2 * u))
 
 
 def _complex_truncated_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype, upper: float) -> Any:

@@ -141,15 +141,15 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
                 algorithm: str = "fast") -> Any:
     """(x - mean) / sqrt(variance + epsilon) over axes.
 
-    mean, variance: default those of x. algorithm: 'fast' computes the variance as mean(x²) - mean(x)², 'two-pass' from
+    mean, variance: default those of x. algorithm: 'fast' computes the variance as mean(x²) - mean(x)², 'stable' from
     the differences to the mean, which is more accurate. ValueError for others.
 
     >>> import numjet.numpy as jnp
     >>> [round(float(v), 3) for v in standardize(jnp.array([1.0, 3.0]))]
     [-1.0, 1.0]
     """
-    if algorithm not in ("fast", "two-pass"):
-        raise ValueError(f"standardize: expected algorithm 'fast' or 'two-pass', got {algorithm!r}")
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: expected algorithm 'fast' or 'stable', got {algorithm!r}")
     x = _inexact("standardize", x)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)

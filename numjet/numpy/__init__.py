@@ -374,15 +374,30 @@ from numjet.numpy.repeating import (
     tile as tile,
 )
 from numjet.numpy.linear import (
-    diagonal as diagonal,
     dot as dot,
     inner as inner,
     matmul as matmul,
+    matvec as matvec,
     outer as outer,
     tensordot as tensordot,
-    trace as trace,
     vdot as vdot,
     vecdot as vecdot,
+    vecmat as vecmat,
+)
+from numjet.numpy.products import (
+    cross as cross,
+    diagonal as diagonal,
+    kron as kron,
+    trace as trace,
+)
+from numjet.numpy.einsum import (
+    einsum as einsum,
+    einsum_path as einsum_path,
+)
+from numjet.numpy.nonzero import (
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
 )
 
 ndarray = _ArrayBase

@@ -10,6 +10,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import compare
 from numjet.numpy import promote
+from numjet.numpy.nonzero import nonzero
 from numjet.numpy.promote import array_arg, operand_list, operands
 
 _BOOL = np.dtype(np.bool_)
@@ -43,7 +44,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     [1.0, 3.0]
     """
     if x is None and y is None:
-        raise NotImplementedError("jnp.where: the form with one argument")
+        return nonzero(condition, size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
         raise ValueError("jnp.where: size and fill_value go with the condition alone; x and y were given, too")
     promote.check_arraylike("where", condition, x, y)

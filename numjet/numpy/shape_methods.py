@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.core.trace import is_array_like
-from numjet.numpy import linear, manipulation
+from numjet.numpy import linear, manipulation, nonzero, products, repeating
 
 
 def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
@@ -31,6 +31,7 @@ def _matmul(swap: bool) -> Callable[[Any, Any], Any]:
 OPERATORS: dict[str, Any] = {"__matmul__": _matmul(False), "__rmatmul__": _matmul(True)}
 METHODS: dict[str, Any] = {
     "reshape": _reshape, "transpose": _transpose, "T": property(_transpose), "mT": property(manipulation.matrix_transpose),
-    "ravel": manipulation.ravel, "flatten": manipulation.ravel, "squeeze": manipulation.squeeze, "swapaxes": manipulation.swapaxes,
-    "dot": linear.dot, "diagonal": linear.diagonal, "trace": linear.trace,
+    "ravel": manipulation.ravel, "flatten": manipulation.ravel, "squeeze": manipulation.squeeze,
+    "swapaxes": manipulation.swapaxes, "dot": linear.dot, "diagonal": products.diagonal, "trace": products.trace,
+    "repeat": repeating.repeat, "nonzero": nonzero.nonzero,
 }

@@ -15,7 +15,6 @@ from numjet.core.op import Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.config import config
 from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 

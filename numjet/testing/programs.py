@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from numjet.runtime.dispatch import as_array
+
 Shape = tuple[int, ...]
 
 UNARY = ("jnp.sin({0})", "jnp.tanh({0})", "-{0}", "jnp.abs({0})", "jnp.exp(-jnp.abs({0}))", "{0} * {0}", "jnp.sqrt(jnp.abs({0}) + 0.1)",
@@ -231,7 +233,7 @@ def source(p: Program, name: str = "program", indent: str = "") -> str:
 def arguments(p: Program, seed: int) -> list[Any]:
     """Random float32 arguments of a program."""
     rng = np.random.default_rng(seed)
-    return [rng.uniform(-1.5, 1.5, s).astype(np.float32) for s in p.inputs]
+    return [as_array(rng.uniform(-1.5, 1.5, s).astype(np.float32)) for s in p.inputs]
 
 
 HEADER = """import numjet as nj
@@ -251,7 +253,7 @@ def load(p: Program) -> Callable[..., Any]:
 def script(p: Program, seed: int) -> str:
     """A script that runs the program op by op and compiled, and compares."""
     return (f"{HEADER}\n{source(p)}\nrng = np.random.default_rng({seed})\n"
-            f"args = [rng.uniform(-1.5, 1.5, s).astype(np.float32) for s in {p.inputs}]\n"
+            f"args = [jnp.asarray(rng.uniform(-1.5, 1.5, s).astype(np.float32)) for s in {p.inputs}]\n"
             "with nj.disable_jit():\n    want = program(*args)\ngot = nj.jit(program)(*args)\n"
             "for g, w in zip(got, want):\n    np.testing.assert_allclose(g, w, rtol=2e-3, atol=2e-4)\n")
 

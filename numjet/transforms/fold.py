@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.invalid import wanted
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.op import Missing
 from numjet.core.trace import EVAL, set_trace
@@ -26,6 +27,8 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
     op = eqn.primitive
     if eqn.effects or op.programs or op.compiled or isinstance(op.eager, Missing) or calls_python(eqn):
         return False
+    if wanted():
+        return False  # an invalid value is to be reported with the line that made it
     if op.name in _SPREAD and any(prod(v.aval.shape) > 1 for v in eqn.outvars):
         return False
     small = sum(v.aval.nbytes for v in eqn.outvars) <= MOST_BYTES_OUT
