@@ -219,6 +219,15 @@ class Builder(Scalars):
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
         return Arr(aval, _reshape_reader(self, x, shape) or fn, flat=flat, parents=(x,), cost=x.cost, source=x)
 
+    def transpose(self, x: Arr, permutation: Sequence[int]) -> Arr:
+        """out axis d is axis permutation[d] of x; products see through it to the memory of x."""
+        places = [list(permutation).index(d) for d in range(x.ndim)]
+        out = self.compute([x.shape[d] for d in permutation], x.dtype, lambda *i: self.read(x, *[i[p] for p in places]),
+                           moves=True, parents=(x,))
+        base, inner = x.view if x.lazy and x.view is not None else (x, tuple(range(x.ndim)))
+        out.view = base, tuple(inner[d] for d in permutation)
+        return out
+
     def if_(self, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """Selects lazily: loads of a side only touch memory where its condition holds."""
         if cond.expr.op == "const":

@@ -394,6 +394,31 @@ from numjet.numpy.einsum import (
     einsum as einsum,
     einsum_path as einsum_path,
 )
+from numjet.numpy.sorting import (
+    argpartition as argpartition,
+    argsort as argsort,
+    lexsort as lexsort,
+    partition as partition,
+    sort as sort,
+    sort_complex as sort_complex,
+)
+from numjet.numpy.searching import (
+    digitize as digitize,
+    searchsorted as searchsorted,
+)
+from numjet.numpy.selection import (
+    choose as choose,
+    compress as compress,
+    extract as extract,
+    take as take,
+    take_along_axis as take_along_axis,
+)
+from numjet.numpy.putting import (
+    fill_diagonal as fill_diagonal,
+    place as place,
+    put as put,
+    put_along_axis as put_along_axis,
+)
 from numjet.numpy.nonzero import (
     argwhere as argwhere,
     flatnonzero as flatnonzero,

@@ -65,7 +65,7 @@ def _logit(x: Any) -> Any:
 @_logit.defjvp
 def _logit_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    return _logit(x), t / (x * (1 - x))
+    return _logit(x), jnp.true_divide(t, x * (1 - x))
 
 
 def logit(x: Any) -> Any:
@@ -113,7 +113,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 @_xlogy.defjvp
 def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (tx, ty) = primals, tangents
-    return _xlogy(x, y), tx * jnp.log(y) + ty * (x / y)
+    return _xlogy(x, y), tx * jnp.log(y) + ty * jnp.true_divide(x, y)
 
 
 def xlogy(x: Any, y: Any) -> Any:
@@ -134,7 +134,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 @_xlog1py.defjvp
 def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (tx, ty) = primals, tangents
-    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * (x / (1 + y))
+    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * jnp.true_divide(x, 1 + y)
 
 
 def xlog1py(x: Any, y: Any) -> Any:
@@ -146,14 +146,24 @@ def xlog1py(x: Any, y: Any) -> Any:
     return _xlog1py(*promote_shapes("xlog1py", *promote_args_inexact("xlog1py", x, y)))
 
 
+@custom_jvp
+def _entr(x: Any) -> Any:
+    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+
+
+@_entr.defjvp
+def _entr_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _entr(x), -t * (jnp.log(x) + 1)
+
+
 def entr(x: Any) -> Any:
     """-x log(x); 0 at 0, -inf for negative x.
 
     >>> float(entr(0.0))
     0.0
     """
-    x, = floats("entr", x)
-    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+    return _entr(floats("entr", x)[0])
 
 
 def rel_entr(p: Any, q: Any) -> Any:
