@@ -69,7 +69,8 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
 # -------------------------------------------------------------------------------------------- public
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The sums of the data of each segment: (num_segments, ...).
 
     data: (n, ...); segment_ids: n integers, not necessarily sorted; those out of range are left out.
@@ -80,37 +81,44 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, in
     >>> segment_sum(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [1, 5]
     """
-    return _segment("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                 unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                 out_sharding: Any = None) -> Any:
     """The products of the data of each segment, 1 for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_prod(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [0, 6]
     """
-    return _segment("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The largest of the data of each segment, the dtype's lowest value (-inf) for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_max(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [1, 3]
     """
-    return _segment("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The smallest of the data of each segment, the dtype's highest value (inf) for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_min(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [0, 2]
     """
-    return _segment("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)

@@ -80,6 +80,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def materialize(self, x: Any) -> Any:
         """The same array, stored in memory (or registers) once."""
         ...
+    def let(self, x: Scalar) -> Scalar:
+        """The same scalar, computed here and once. Inside loop."""
+        ...
     def constant(self, value: np.ndarray) -> Any: ...
     def reshape(self, x: Any, shape: Sequence[int]) -> Any:
         """Same elements in row-major order."""

@@ -69,7 +69,7 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     if dtype is not None:
         return _concrete(np.array(x, dtype))
     if not leaves:
-        return _concrete(np.array(x, dtypes.float32))
+        return _concrete(np.array(x, dtypes.python_scalar_dtype(float)))
     value = np.array(x)
     if value.dtype.kind == "O" and kinds <= _PYTHON_SCALARS:
         _check_range(leaves)

@@ -26,7 +26,7 @@ def _refuse_inplace(name: str, inplace: bool) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
     """A copy of a in which the elements at `ind`, of the flattened array, are v (repeated when shorter).
 
-    mode: indices out of bounds are left out (default), "clip"ped or "wrap"ped. ValueError unless inplace=False.
+    mode: indices out of bounds are "clip"ped (default) or "wrap"ped. ValueError unless inplace=False.
 
     >>> import numjet.numpy as jnp
     >>> put(jnp.arange(4), jnp.array([0, 2]), jnp.array([7, 8]), inplace=False).tolist()
@@ -37,11 +37,11 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     a, ind, v = to_array(a), ravel(to_array(ind)), ravel(to_array(v))
     if not a.size or not ind.size or not v.size:
         return a
-    if mode == "clip":
+    if mode in (None, "clip"):
         ind = _clipped(ind, a.size)
     elif mode == "wrap":
         ind = remainder(ind, np.asarray(a.size, ind.dtype)[()])
-    elif mode is not None:
+    else:
         raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
     v = v if v.size == ind.size else resize(v, ind.size)
     return shape.reshape(scatter_update(ravel(a), ind, v, "set", mode="drop"), a.shape)

@@ -143,7 +143,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         return create.full(x.shape, np.int32(0))
     how = "scan" if method is None else method
     up = searchsorted(bins, x, "left" if right else "right", method=how)
-    down = searchsorted(flip(bins), x, "right" if right else "left", method=how)
+    down = searchsorted(flip(bins), x, "left" if right else "right", method=how)
     descending = _less(getitem(bins, size - 1), getitem(bins, 0))
     return choose_by("digitize", descending, arithmetic.sub(np.asarray(size, down.dtype)[()], down), up)
 

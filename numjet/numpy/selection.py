@@ -64,7 +64,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if axis is None:
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
-    check_integers("take", indices)
+    if dtypes.kind(indices.dtype) not in "iu":
+        raise ValueError(f"jnp.take: indices must have an integer type, got {indices.dtype.name}")
     size = a.shape[dim]
     if size == 0 and indices.size:
         raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis: axis {dim} of shape {a.shape}.")

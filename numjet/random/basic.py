@@ -12,7 +12,13 @@ from numjet.lax import arithmetic, compare, convert, create
 from numjet.numpy.promote import array_arg, broadcast_to
 from numjet.random import draws
 from numjet.random.arguments import (
-    as_float, fit, float_dtype, inexact_dtype, shape_of, unsharded, unsigned_dtype,
+    as_float,
+    fit,
+    float_dtype,
+    inexact_dtype,
+    shape_of,
+    unsharded,
+    unsigned_dtype,
 )
 from numjet.random.compiled import compiled
 from numjet.random.words import Shape, Words, random_bits, single, split_words, words

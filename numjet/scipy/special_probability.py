@@ -8,6 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.control.custom_jvp import custom_jvp
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import special, transcendental
 from numjet.nn import normalization
@@ -225,7 +226,7 @@ def _log_ndtr3(x: Any) -> Any:
 
 
 def _log_ndtr_of(x: Any, order: int) -> Any:
-    low, high = (-20.0, 8.0) if x.dtype == dtypes.float64 else (-10.0, 5.0)
+    low, high = (-20.0, 8.0) if aval_of(x).dtype == dtypes.float64 else (-10.0, 5.0)
     middle = jnp.log(_ndtr(jnp.clip(x, low, high)))
     return jnp.where(x > high, -_ndtr(-x), jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 

@@ -124,7 +124,7 @@ def test_quantiles(method):
     for q in (0.3, np.array([0, 0.25, 0.5, 0.99, 1])):
         for axis in (None, 1, (0, 2)):
             want = np.quantile(X.astype(np.float64), q, axis=axis, method=method).astype(np.float32)
-            check(lambda x: jnp.quantile(x, q, axis=axis, method=method), want, X, rtol=1e-5)
+            check(lambda x, q=q, axis=axis: jnp.quantile(x, q, axis=axis, method=method), want, X, rtol=1e-5)
     want = np.nanquantile(HOLES.astype(np.float64), [0.2, 0.7], axis=1, method=method).astype(np.float32)
     check(lambda x: jnp.nanquantile(x, jnp.array([0.2, 0.7]), axis=1, method=method), want, HOLES, rtol=1e-5)
 
