@@ -227,7 +227,8 @@ def _log_ndtr3(x: Any) -> Any:
 
 def _log_ndtr_of(x: Any, order: int) -> Any:
     low, high = (-20.0, 8.0) if aval_of(x).dtype == dtypes.float64 else (-10.0, 5.0)
-    middle = jnp.log(_ndtr(jnp.clip(x, low, high)))
+    inside = jnp.clip(x, low, high)
+    middle = jnp.where(inside > 0, jnp.log1p(-_ndtr(-abs(inside))), jnp.log(_ndtr(inside)))
     return jnp.where(x > high, -_ndtr(-x), jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 
 
