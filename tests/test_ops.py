@@ -8,7 +8,8 @@ from numjet import ops
 from numjet.flatten_util import ravel_pytree
 
 DATA, IDS = np.arange(12.0, dtype="float32").reshape(6, 2), np.array([0, 2, 2, 0, 4, -1])
-REDUCERS = {"segment_sum": (np.sum, 0), "segment_prod": (np.prod, 1), "segment_max": (np.max, -np.inf), "segment_min": (np.min, np.inf)}
+REDUCERS = {"segment_sum": (np.sum, 0), "segment_prod": (np.prod, 1), "segment_max": (np.max, -np.inf),
+            "segment_min": (np.min, np.inf)}
 
 
 @pytest.mark.parametrize("name", REDUCERS)
@@ -25,7 +26,8 @@ def test_segments(name, kwargs):
 def test_segment_derivatives():
     slope = nj.grad(lambda d: (ops.segment_sum(d, IDS, 5) ** 2).sum())(DATA)
     assert slope.tolist() == [[12, 16], [12, 16], [12, 16], [12, 16], [16, 18], [0, 0]]
-    assert nj.grad(lambda d: ops.segment_max(d, IDS, 5)[2].sum())(DATA).tolist() == [[0, 0], [0, 0], [1, 1], [0, 0], [0, 0], [0, 0]]
+    assert nj.grad(lambda d: ops.segment_max(d, IDS, 5)[2].sum())(DATA).tolist() == [[0, 0], [0, 0], [1, 1], [0, 0],
+                                                                                     [0, 0], [0, 0]]
 
 
 def test_empty_integer_segments_hold_the_limits():

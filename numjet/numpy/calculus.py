@@ -18,7 +18,6 @@ from numjet.numpy.promote import (
     as_dtype,
     check_arraylike,
     literal,
-    promote_args,
     promote_args_inexact,
     promote_dtypes,
     to_array,
@@ -155,7 +154,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
     >>> import numjet.numpy as jnp
     >>> convolve(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
-    [1, 3, 5, 3]
+    [1.0, 3.0, 5.0, 3.0]
     """
     a, v = _vectors("convolve", a, v)
     if a.shape[0] < v.shape[0]:
@@ -168,18 +167,17 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, pre
 
     >>> import numjet.numpy as jnp
     >>> correlate(jnp.array([1, 2, 3]), jnp.array([0, 1])).tolist()
-    [2, 3]
+    [2.0, 3.0]
     """
     a, v = _vectors("correlate", a, v)
     v = flip(convert.conj(v) if v.dtype in dtypes.COMPLEX else v)
     if a.shape[0] < v.shape[0]:
-        out = _slide(v, a, mode, precision, preferred_element_type, "correlate")
-        return out
+        return _slide(v, a, mode, precision, preferred_element_type, "correlate", reverse=True)
     return _slide(a, v, mode, precision, preferred_element_type, "correlate")
 
 
 def _vectors(name: str, a: Any, v: Any) -> tuple[Any, Any]:
-    a, v = promote_args(name, a, v)
+    a, v = promote_args_inexact(name, a, v)
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError(f"{name}() only support 1-dimensional inputs: got shapes {a.shape} and {v.shape}")
     if not a.shape[0] or not v.shape[0]:
@@ -187,10 +185,11 @@ def _vectors(name: str, a: Any, v: Any) -> tuple[Any, Any]:
     return a, v
 
 
-def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str) -> Any:
-    """The convolution of a with the shorter v: windows of a times v reversed."""
+def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str, reverse: bool = False) -> Any:
+    """The convolution of a with the shorter v: windows of a times v reversed. reverse: "same" is centred from the end."""
     n, m = a.shape[0], v.shape[0]
     low, high = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}.get(mode, (-1, -1))
+    low, high = (high, low) if reverse else (low, high)
     if low < 0:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
     padded = join.pad(a, np.zeros((), a.dtype)[()], [(low, high, 0)])

@@ -129,8 +129,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     else:
         if to_array(weights).shape != to_array(a).shape:
             raise ValueError("weights should have the same shape as a.")
-        x, edges = promote_dtypes_inexact(a, edges)
-        w = to_array(weights)
+        x, edges, w = promote_dtypes_inexact(a, edges, weights)
     counts = _counted(_bins_of(ravel(x), edges), ravel(w), edges.shape[0] - 1)
     if density:
         widths = diff(edges)
@@ -154,7 +153,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
 
     >>> import numjet.numpy as jnp
     >>> histogramdd(jnp.array([[0.0, 0.0], [1.0, 1.0]]), 2)[0].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    [[1, 0], [0, 1]]
     """
     check_arraylike("histogramdd", sample, *(() if weights is None else (weights,)))
     sample, = promote_dtypes_inexact(sample)
@@ -171,7 +170,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, several, ranges, strict=True)]
     sizes = [e.shape[0] - 1 for e in edges]
     place, outside = _box_numbers(columns, edges, sizes)
-    w = create.full((n,), np.ones((), sample.dtype)[()]) if weights is None else to_array(weights)
+    w = create.full((n,), np.ones((), dtypes.canonicalize_dtype(np.int64))[()]) if weights is None else to_array(weights)
     if w.shape != (n,):
         raise ValueError("should have one weight for each sample.")
     place = choose_by("histogramdd", outside, np.int32(-1), place)
@@ -205,7 +204,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any 
 
     >>> import numjet.numpy as jnp
     >>> histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), 2)[0].tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
+    [[1, 0], [0, 1]]
     """
     check_arraylike("histogram2d", x, y)
     x, y = to_array(x), to_array(y)

@@ -68,7 +68,8 @@ def test_activations(name):
 
 def test_infinite_arguments():
     ends = jnp.array([-math.inf, math.inf])
-    for fn, want in ((nn.softplus, [0, math.inf]), (nn.sigmoid, [0, 1]), (nn.log_sigmoid, [-math.inf, 0]), (nn.elu, [-1, math.inf])):
+    for fn, want in ((nn.softplus, [0, math.inf]), (nn.sigmoid, [0, 1]), (nn.log_sigmoid, [-math.inf, 0]), (nn.elu,
+                                                                                                            [-1, math.inf])):
         assert fn(ends).tolist() == want
 
 
@@ -165,8 +166,11 @@ def test_attention():
     mask = np.ones((2, 1, 4, 5), bool)
     mask[1, 0, :, 2] = False
     bias = np.where(mask, 0.0, -1e9).astype("float32")
-    for kwargs, counted in (({}, every), ({"is_causal": True}, every & (row >= column)), ({"local_window_size": (1, 2)}, every & near),
-                            ({"key_value_seq_lengths": jnp.array([3, 5])}, short), ({"mask": mask}, mask[:, 0]), ({"bias": bias}, mask[:, 0])):
+    for kwargs, counted in (({}, every), ({"is_causal": True}, every & (row >= column)), ({"local_window_size": (1,
+                                                                                                                 2)},
+                                                                                                                 every & near),
+                            ({"key_value_seq_lengths": jnp.array([3, 5])}, short), ({"mask": mask}, mask[:, 0]),
+                            ({"bias": bias}, mask[:, 0])):
         got = nn.dot_product_attention(q, k, v, **kwargs)
         np.testing.assert_allclose(got, _reference(q, k, v, counted), rtol=2e-4, atol=1e-5)
     one = nn.dot_product_attention(q[0], k[0], v[0])
@@ -177,8 +181,11 @@ def test_attention():
 
 
 @pytest.mark.parametrize("change, text", [
-    ({"key": np.ones((2, 5, 4, 8)), "value": np.ones((2, 5, 4, 8))}, "multiple"), ({"value": np.ones((2, 5, 2, 8))}, "value shape"),
-    ({"mask": np.ones((2, 1, 4, 5))}, "bool"), ({"implementation": "x"}, "implementation"), ({"bias": np.ones((2, 2, 4, 5))}, "bias")])
+    ({"key": np.ones((2, 5, 4, 8)), "value": np.ones((2, 5, 4, 8))}, "multiple"), ({"value": np.ones((2, 5, 2, 8))},
+                                                                                   "value shape"),
+    ({"mask": np.ones((2, 1, 4, 5))}, "bool"), ({"implementation": "x"}, "implementation"), ({"bias": np.ones((2, 2,
+                                                                                                               4,
+                                                                                                               5))}, "bias")])
 def test_attention_errors(change, text):
     args = {"query": np.ones((2, 4, 6, 8)), "key": np.ones((2, 5, 3, 8)), "value": np.ones((2, 5, 3, 8)), **change}
     with pytest.raises(ValueError, match=text):

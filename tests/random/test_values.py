@@ -67,7 +67,8 @@ def test_x64_values():
 
 
 def test_empty_shapes():
-    for name, kwargs in (("normal", {}), ("gamma", {"a": 2.0}), ("randint", {"minval": 0, "maxval": 3}), ("poisson", {"lam": 1.0})):
+    for name, kwargs in (("normal", {}), ("gamma", {"a": 2.0}), ("randint", {"minval": 0, "maxval": 3}), ("poisson",
+                                                                                                          {"lam": 1.0})):
         assert _call(name, {"shape": (0, 2), **kwargs}, random.key(0)).shape == (0, 2)
 
 

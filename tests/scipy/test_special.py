@@ -17,9 +17,14 @@ UNARY = {
 }
 BINARY = {
     "xlogy": (POSITIVE[:, None], POSITIVE), "xlog1py": (POSITIVE[:, None], POSITIVE), "rel_entr": (POSITIVE[:, None], POSITIVE),
-    "kl_div": (POSITIVE[:, None], POSITIVE), "betaln": (POSITIVE[:, None], POSITIVE * 50), "beta": (POSITIVE[2:, None], POSITIVE[2:10]),
-    "gammainc": (POSITIVE[2:, None], POSITIVE), "gammaincc": (POSITIVE[2:, None], POSITIVE), "poch": (POSITIVE[1:9, None], POSITIVE[1:9]),
-    "boxcox": (POSITIVE[:, None], POSITIVE[:9]), "boxcox1p": (POSITIVE[:, None], POSITIVE[:9]), "expn": (np.arange(6.0)[:, None], POSITIVE),
+    "kl_div": (POSITIVE[:, None], POSITIVE), "betaln": (POSITIVE[:, None], POSITIVE * 50), "beta": (POSITIVE[2:,
+                                                                                                             None],
+                                                                                                             POSITIVE[2:10]),
+    "gammainc": (POSITIVE[2:, None], POSITIVE), "gammaincc": (POSITIVE[2:, None], POSITIVE), "poch": (POSITIVE[1:9,
+                                                                                                               None],
+                                                                                                               POSITIVE[1:9]),
+    "boxcox": (POSITIVE[:, None], POSITIVE[:9]), "boxcox1p": (POSITIVE[:, None], POSITIVE[:9]),
+    "expn": (np.arange(6.0)[:, None], POSITIVE),
     "polygamma": (np.arange(4.0)[:, None], POSITIVE[2:]), "zeta": (POSITIVE[8:, None], POSITIVE[2:]),
     "comb": (np.array([5.0, 30.0, 1000.0])[:, None], np.arange(6.0)),
 }
@@ -64,7 +69,8 @@ def test_special_values():
     for name, points in (("xlogy", [(0, 0, 0), (0, inf, 0)]), ("rel_entr", [(0, 0, 0), (0, 1, 0), (1, 0, inf), (-1, 1, inf)])):
         for x, y, want in points:
             assert float(getattr(special, name)(float(x), float(y))) == want
-    for name, x, want in (("entr", -1, -inf), ("entr", 0, 0), ("ndtri", 0, -inf), ("ndtri", 1, inf), ("exp1", 0, inf), ("expi", 0, -inf),
+    for name, x, want in (("entr", -1, -inf), ("entr", 0, 0), ("ndtri", 0, -inf), ("ndtri", 1, inf), ("exp1", 0,
+                                                                                                      inf), ("expi", 0, -inf),
                           ("spence", 0, np.pi ** 2 / 6), ("factorial", -1, 0), ("logit", 0, -inf)):
         np.testing.assert_allclose(getattr(special, name)(float(x)), want)
     for name, x in (("ndtri", 1.5), ("exp1", -1), ("spence", -1), ("expi", nan), ("gamma", -2)):
@@ -88,8 +94,10 @@ def test_softmax_over_all_axes():
 
 
 @pytest.mark.parametrize("call, error, text", [
-    (lambda: special.gammaln(1j), ValueError, "complex"), (lambda: special.factorial(3, exact=True), NotImplementedError, "exact"),
-    (lambda: special.bernoulli(-1), ValueError, "non-negative"), (lambda: special.log_ndtr(1.0, 99), ValueError, "series_order"),
+    (lambda: special.gammaln(1j), ValueError, "complex"), (lambda: special.factorial(3, exact=True),
+                                                           NotImplementedError, "exact"),
+    (lambda: special.bernoulli(-1), ValueError, "non-negative"), (lambda: special.log_ndtr(1.0, 99), ValueError,
+                                                                  "series_order"),
     (lambda: special.erf([1.0]), TypeError, "list")])
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
