@@ -34,6 +34,7 @@ class StageTracer(Tracer):
     """A variable of the jaxpr that is being written."""
 
     __slots__ = ("_var", "aval")
+    _trace: StageTrace
 
     def __init__(self, trace: StageTrace, var: Var):
         self._trace, self._var, self.aval = trace, var, var.aval
@@ -155,7 +156,9 @@ class StageTrace(Trace):
 
     def explain(self, var: Var) -> str:
         """Names the arguments that a variable depends on."""
-        found, stack, seen = set(), [var], set()
+        stack: list[Atom] = [var]
+        found: set[int] = set()
+        seen: set[Atom] = set()
         while stack:
             v = stack.pop()
             if v in seen or isinstance(v, Literal):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from numjet.cpu.loop_ir import CALLBACK, Call, Copy, Fill, For, Function, If, Stmt, Store, Switch, While, walk
+from numjet.cpu.loop_ir import CALLBACK, Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While, walk
 
 _NS_PER_ELEMENT = {"vector": 0.2, "parallel": 0.2, "serial": 1.0, "unroll": 1.0}
 _UNKNOWN_TRIPS = 1000
@@ -49,7 +49,8 @@ def _stmt(stmt: Stmt) -> float:
 def _call(stmt: Call) -> float:
     """Matrix products by their size; other kernels by what they touch."""
     if stmt.symbol.startswith("cblas_") and stmt.symbol.endswith("gemm"):
-        return 2.0 * prod(int(a.attr) for a in stmt.args[_GEMM_SIZES]) / _FLOPS_PER_NS  # type: ignore[union-attr]
+        sizes = [float(a.attr) for a in stmt.args[_GEMM_SIZES] if isinstance(a, Expr)]
+        return 2.0 * prod(sizes) / _FLOPS_PER_NS
     if stmt.symbol.startswith(CALLBACK):
         return CALLBACK_NS
     return 100.0 + 5.0 * sum(b.size for b in (*stmt.reads, *stmt.writes))

@@ -111,7 +111,7 @@ class Arr:
         self.mutable = False
         self.pointwise = False
         self.view: tuple[Arr, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
-        self.depth = 1 + max((p.depth for p in parents), default=0)
+        self.depth: int = 1 + max((p.depth for p in parents), default=0)
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

@@ -9,34 +9,39 @@ from typing import Any
 
 from numjet.core.trace import aval_of
 from numjet.lax import matrix
-from numjet.lax.linalg_eigen import EighImplementation as EighImplementation
-from numjet.lax.linalg_eigen import EigImplementation as EigImplementation
-from numjet.lax.linalg_eigen import SvdAlgorithm as SvdAlgorithm
-from numjet.lax.linalg_eigen import eig as eig
-from numjet.lax.linalg_eigen import eig_p as eig_p
-from numjet.lax.linalg_eigen import eigh as eigh
-from numjet.lax.linalg_eigen import eigh_p as eigh_p
-from numjet.lax.linalg_eigen import svd as svd
-from numjet.lax.linalg_eigen import svd_p as svd_p
-from numjet.lax.linalg_lu import lu as lu
-from numjet.lax.linalg_lu import lu_p as lu_p
-from numjet.lax.linalg_lu import lu_pivots_to_permutation as lu_pivots_to_permutation
-from numjet.lax.linalg_lu import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from numjet.lax.linalg_qr import householder_product as householder_product
-from numjet.lax.linalg_qr import householder_product_p as householder_product_p
-from numjet.lax.linalg_qr import ormqr as ormqr
-from numjet.lax.linalg_qr import qr as qr
-from numjet.lax.linalg_qr import qr_p as qr_p
-from numjet.lax.linalg_schur import hessenberg as hessenberg
-from numjet.lax.linalg_schur import hessenberg_p as hessenberg_p
-from numjet.lax.linalg_schur import schur as schur
-from numjet.lax.linalg_schur import schur_p as schur_p
-from numjet.lax.linalg_triangular import cholesky as cholesky
-from numjet.lax.linalg_triangular import cholesky_p as cholesky_p
-from numjet.lax.linalg_triangular import triangular_solve as triangular_solve
-from numjet.lax.linalg_triangular import triangular_solve_p as triangular_solve_p
-from numjet.lax.linalg_triangular import tridiagonal_solve as tridiagonal_solve
-from numjet.lax.linalg_triangular import tridiagonal_solve_p as tridiagonal_solve_p
+from numjet.lax.linalg_eigen import (
+    EighImplementation as EighImplementation,
+    EigImplementation as EigImplementation,
+    SvdAlgorithm as SvdAlgorithm,
+    eig as eig,
+    eig_p as eig_p,
+    eigh as eigh,
+    eigh_p as eigh_p,
+    svd as svd,
+    svd_p as svd_p,
+)
+from numjet.lax.linalg_lu import (
+    lu as lu,
+    lu_p as lu_p,
+    lu_pivots_to_permutation as lu_pivots_to_permutation,
+    lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
+)
+from numjet.lax.linalg_qr import (
+    householder_product as householder_product,
+    householder_product_p as householder_product_p,
+    ormqr as ormqr,
+    qr as qr,
+    qr_p as qr_p,
+)
+from numjet.lax.linalg_schur import hessenberg as hessenberg, hessenberg_p as hessenberg_p, schur as schur, schur_p as schur_p
+from numjet.lax.linalg_triangular import (
+    cholesky as cholesky,
+    cholesky_p as cholesky_p,
+    triangular_solve as triangular_solve,
+    triangular_solve_p as triangular_solve_p,
+    tridiagonal_solve as tridiagonal_solve,
+    tridiagonal_solve_p as tridiagonal_solve_p,
+)
 from numjet.lax.templates import call
 
 

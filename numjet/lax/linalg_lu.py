@@ -11,8 +11,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
-from numjet.lax import linalg_small as small
-from numjet.lax import matrix
+from numjet.lax import linalg_small as small, matrix
 from numjet.lax.lapack import CODES, over_batch, routine
 from numjet.lax.linalg_triangular import random_matrix, solve_triangle, triangle_cpu
 from numjet.lax.matrix import matmul

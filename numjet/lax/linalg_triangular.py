@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, Op, PerArg, Samples, Undefined, Zero
+from numjet.core.op import Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
-from numjet.foundation import dtypes
-from numjet.lax import linalg_small as small
-from numjet.lax import matrix
+from numjet.lax import linalg_small as small, matrix
 from numjet.lax.lapack import CODES, over_batch, routine
-from numjet.lax.matrix import matmul, mH
+from numjet.lax.matrix import matmul
 from numjet.lax.operands import scalar
 from numjet.lax.shape import NO_XLA, reshape_p
 from numjet.lax.tangent import add_any, instantiate

@@ -1,4 +1,4 @@
-"""Linear algebra on arrays: norms, products and powers of matrices."""
+"""Linear algebra on arrays: norms, products and powers of matrices; see linalg_factor.py for systems and factors."""
 from __future__ import annotations
 
 import operator
@@ -8,9 +8,36 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, shape
+from numjet.lax import arithmetic, bitwise, compare, convert, create, shape
 from numjet.lax.axes import as_axis
 from numjet.numpy import linear, products
+
+# linalg_factor.py
+from numjet.numpy.linalg_factor import (
+    EighResult as EighResult,
+    EigResult as EigResult,
+    QRResult as QRResult,
+    SlogdetResult as SlogdetResult,
+    SVDResult as SVDResult,
+    by_singular_values,
+    cholesky as cholesky,
+    det as det,
+    eig as eig,
+    eigh as eigh,
+    eigvals as eigvals,
+    eigvalsh as eigvalsh,
+    inv as inv,
+    lstsq as lstsq,
+    matrix_rank as matrix_rank,
+    pinv as pinv,
+    qr as qr,
+    slogdet as slogdet,
+    solve as solve,
+    svd as svd,
+    svdvals as svdvals,
+    tensorinv as tensorinv,
+    tensorsolve as tensorsolve,
+)
 from numjet.numpy.manipulation import axis_tuple, matrix_transpose as matrix_transpose
 from numjet.numpy.promote import array_arg, as_dtype, check_arraylike, literal, promote_args, promote_args_inexact, to_array
 from numjet.numpy.reductions import axes_of, max as largest, min as smallest, sum as total
@@ -32,7 +59,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """The norm of vectors (one axis) or matrices (two axes).
 
     axis: None: all, and then ord=None flattens. ord: None: the root of the sum of squares; for vectors a number, inf, -inf, 0;
-    for matrices "fro", 1, -1, inf, -inf. At 0 the derivative of the root is NaN, as everywhere.
+    for matrices "fro", 1, -1, 2, -2, inf, -inf, "nuc". At 0 the derivative of the root is NaN, as everywhere.
 
     >>> import numjet.numpy as jnp
     >>> float(norm(jnp.array([3.0, 4.0])))
@@ -82,8 +109,30 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         out = (largest if ord > 0 else smallest)(sums, other, keepdims=True)
         return out if keepdims else shape.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
-        raise NotImplementedError(f"jnp.linalg.norm: ord={ord!r} needs singular values, which are not available here")
+        return by_singular_values(x, ord, axes, keepdims)
     raise ValueError(f"Invalid order {ord!r} for matrix norm.")
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """The condition numbers of matrices: |x| |x^-1| in the norm p; default: the ratio of the extreme singular values.
+
+    >>> import numjet.numpy as jnp
+    >>> float(cond(jnp.array([[2.0, 0.0], [0.0, 1.0]])))
+    2.0
+    """
+    x, = promote_args_inexact("linalg.cond", x)
+    if x.ndim < 2:
+        raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={x.shape}")
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        high, low = largest(s, axis=-1), smallest(s, axis=-1)
+        return arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
+    if x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"jnp.linalg.cond: for p={p}, array must be square; got arr.shape={x.shape}")
+    out = arithmetic.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+    broken = compare.ne(out, out)
+    given = compare.ne(norm(x, p, (-2, -1)), norm(x, p, (-2, -1)))
+    return compare.select(bitwise.bitwise_and(broken, bitwise.bitwise_not(given)), create.full_like(out, np.inf), out)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
@@ -111,7 +160,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 # -------------------------------------------------------------------------------------------- products
 
 def matrix_power(a: Any, n: int) -> Any:
-    """Square matrices to the power of an integer n >= 0, by repeated squaring. ValueError for matrices that are not square.
+    """Square matrices to the power of an integer n, by repeated squaring; n < 0 inverts them. ValueError for matrices that are not square.
 
     >>> import numjet.numpy as jnp
     >>> matrix_power(jnp.array([[1, 1], [0, 1]]), 5).tolist()
@@ -127,7 +176,7 @@ def matrix_power(a: Any, n: int) -> Any:
     except TypeError as error:
         raise TypeError(f"exponent must be an integer, got {n}") from error
     if count < 0:
-        raise NotImplementedError("jnp.linalg.matrix_power: negative powers need the inverse, which is not available here")
+        a, count = inv(a), -count
     if count == 0:
         one = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
         return to_array(one.copy())

@@ -10,9 +10,7 @@ import numpy as np
 
 from numjet.control.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
-from numjet.lax import convert, linalg_lu, shape, transcendental
-from numjet.lax import linalg as lax_linalg
-from numjet.lax import matrix as mx
+from numjet.lax import convert, linalg as lax_linalg, linalg_lu, matrix as mx, shape, transcendental
 from numjet.lax.create import iota_p
 from numjet.lax.operands import scalar
 from numjet.lax.tangent import zeros_like_aval
@@ -23,7 +21,7 @@ from numjet.numpy.creation import arange
 from numjet.numpy.indexing import getitem
 from numjet.numpy.linear import matmul
 from numjet.numpy.manipulation import moveaxis
-from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, check_arraylike, promote_args_inexact, to_array
+from numjet.numpy.promote import as_dtype, broadcast_to, check_arraylike, promote_args_inexact, to_array
 from numjet.numpy.ufuncs import absolute, sign
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
