@@ -295,19 +295,27 @@ def _eig_cpu(b: Any, x: Any, *, compute_left_eigenvectors: bool, compute_right_e
 
 
 def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_left_eigenvectors: bool,
-             compute_right_eigenvectors: bool, **params: Any) -> tuple[list[Any], list[Any]]:
-    """dw = diag(V^-1 dA V): Giles 2008, section 3.1."""
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, **params: Any) -> tuple[list[Any], list[Any]]:
+    """dw = diag(V^-1 dA V), dV = V (F * V^-1 dA V) up to the lengths of the vectors: Giles 2008, section 3.1.
+
+    Phases of vectors are free; the tangents are those of vectors that turn as little as can be.
+    """
     flags = {"compute_left_eigenvectors": compute_left_eigenvectors,
-             "compute_right_eigenvectors": compute_right_eigenvectors}
+             "compute_right_eigenvectors": compute_right_eigenvectors, "enable_eigvec_derivs": enable_eigvec_derivs}
     if isinstance(tangents[0], Zero):
         outs = eig_p.bind(primals[0], **flags, **params)
         return outs, [Zero(aval_of(o).to_tangent_aval()) for o in outs]
-    if any(flags.values()):
-        raise NotImplementedError("The derivatives of non-symmetric eigenvectors are not implemented, only those of "
-                                  "eigenvalues: use eigvals, or eigh for Hermitian matrices.")
-    w, v = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": True}, **params)
-    change = matmul(matrix.as_complex(tangents[0], aval_of(v).dtype), v)
-    return [w], [matrix.diagonal(solve(v, change))]
+    if compute_left_eigenvectors or (compute_right_eigenvectors and not enable_eigvec_derivs):
+        raise NotImplementedError("The derivatives of non-symmetric eigenvectors are only computed for right vectors alone, "
+                                  "with enable_eigvec_derivs=True; for Hermitian matrices use eigh, for eigenvalues eigvals.")
+    w, v = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": True, "enable_eigvec_derivs": True}, **params)
+    change = solve(v, matmul(matrix.as_complex(tangents[0], aval_of(v).dtype), v))
+    dw = matrix.diagonal(change)
+    if not compute_right_eigenvectors:
+        return [w], [dw]
+    dv = matmul(v, call("mul", _gaps(w, aval_of(v).shape), change))
+    along = call("reduce_sum", call("mul", matrix.conj(v), dv), axes=(aval_of(v).ndim - 2,))
+    return [w, v], [dw, call("sub", dv, matrix.scale_columns(v, along))]
 
 
 _EIG = tuple({"compute_left_eigenvectors": x, "compute_right_eigenvectors": y, "enable_eigvec_derivs": False,
@@ -326,7 +334,8 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
     """Eigenvalues, left and right eigenvectors [w, vl, vr] of matrices x[..., n, n], always complex.
 
     x vr = vr diag(w) and vl^H x = diag(w) vl^H; vectors have length 1. Those not asked for are left out. Matrices with NaN
-    or inf give NaN. Eigenvalues have derivatives, vectors have none (NotImplementedError). TypeError for integers, ValueError
+    or inf give NaN. Eigenvalues have derivatives; vectors only right ones
+    without left ones, with enable_eigvec_derivs (else NotImplementedError). TypeError for integers, ValueError
     for matrices that are not square.
 
     >>> eig(np.array([[0., 1.], [-1., 0.]], np.float32), compute_left_eigenvectors=False)[0].tolist()

@@ -160,7 +160,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 # -------------------------------------------------------------------------------------------- products
 
 def matrix_power(a: Any, n: int) -> Any:
-    """Square matrices to the power of an integer n, by repeated squaring; n < 0 inverts them. ValueError for matrices that are not square.
+    """Square matrices to the power of an integer n, by repeated squaring; n < 0 inverts them.
+
+    TypeError for matrices that are not square.
 
     >>> import numjet.numpy as jnp
     >>> matrix_power(jnp.array([[1, 1], [0, 1]]), 5).tolist()
