@@ -23,5 +23,6 @@ from numjet.control.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_
 from numjet.control.map import map as map
 from numjet.control.scan import scan as scan
 from numjet.control.scan_op import scan_p as scan_p
+from numjet.control.solve import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from numjet.control.while_loop import fori_loop as fori_loop, while_loop as while_loop
 from numjet.control.while_op import while_p as while_p

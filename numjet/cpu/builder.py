@@ -1,7 +1,7 @@
 """Arrays for lowering rules: implements core.emit.LoopBuilder, control flow excepted (see control.py).
 
 Elementwise operations and data movement only make definitions; memory is written when a rule asks for it
-(`materialize`), when a kernel or a loop needs it, or at the end of a block. Arrays of at most SMALL elements are kept in
+(`materialize`), when a kernel or a loop needs it, or at the end of a block. Arrays of a few elements are kept in
 registers, their loops written out.
 """
 from __future__ import annotations
@@ -21,7 +21,8 @@ from numjet.cpu.loop_ir import (CALLBACK, INT64, Buffer, Call, Carry, Check, Com
 from numjet.cpu.scalars import Scalars
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
 
-SMALL = 16            # elements of an array that is kept in registers
+SMALL = 16            # elements of an array that is kept in registers inside of a loop
+SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
 TILE = 32             # rows and columns of a tile of a transpose
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
@@ -44,6 +45,11 @@ class Builder(Scalars):
     @property
     def block(self) -> list[Stmt]:
         return self.blocks[-1]
+
+    @property
+    def small(self) -> int:
+        """How many elements an array may have to be kept in registers here."""
+        return SMALL if len(self.blocks) > 1 else SMALL_ONCE
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)
@@ -198,7 +204,7 @@ class Builder(Scalars):
         """An array whose elements are part of the program."""
         value = np.ascontiguousarray(value)
         aval = ShapedArray(np.shape(value), value.dtype)
-        if value.size <= SMALL:
+        if value.size <= self.small:
             elems = [self.const(v, value.dtype) for v in value.reshape(-1)]
             return Arr(aval, elems=elems, block=self.function.body)
         part = parts_dtype(value.dtype)
@@ -256,7 +262,7 @@ class Builder(Scalars):
             source = self.materialize(x.source)
             x.place(elems=source.elems, storage=source.storage, block=source.block)
             return x
-        if x.size <= SMALL:
+        if x.size <= self.small:
             elems = [self.let(self.read(x, *i)) for i in np.ndindex(*x.shape)]
             x.place(elems=elems, block=self.block)
         else:
@@ -281,7 +287,7 @@ class Builder(Scalars):
             for x, storage in items:
                 x.place(storage=storage)
             return
-        flat = all(x.flat is not None for x in arrays) and prod(shape) > SMALL
+        flat = all(x.flat is not None for x in arrays) and prod(shape) > self.small
         nest = (prod(shape),) if flat else shape
 
         def body(*index: Any) -> None:
@@ -311,7 +317,7 @@ class Builder(Scalars):
         """body(i, j, ...) for every index: innermost loop vectorized; written out when short."""
         if prod(shape) == 0:
             return
-        if prod(shape) <= SMALL:
+        if prod(shape) <= self.small:
             for index in np.ndindex(*shape):
                 body(*index)
             return
@@ -372,7 +378,7 @@ class Builder(Scalars):
         """A writable array with the elements of x: in place when nobody reads x later, else a copy."""
         if x.source is not None:
             self.materialize(x)
-        if x.lazy and x.size <= SMALL:
+        if x.lazy and x.size <= self.small:
             self.materialize(x)
         if x.elems is not None:
             out = Arr(x.aval, elems=list(x.elems), block=self.block)
@@ -412,7 +418,7 @@ class Builder(Scalars):
     def empty(self, shape: Sequence[int], dtype: Any) -> Arr:
         """A writable array with undefined elements."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
-        if aval.size <= SMALL:
+        if aval.size <= self.small:
             out = Arr(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
             out.mutable = True
             self.open_registers.append(out)
@@ -421,7 +427,7 @@ class Builder(Scalars):
 
     def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
         """body(i, j, ...) for every index."""
-        if prod(shape) > SMALL:
+        if prod(shape) > self.small:
             self._close_registers()
         self.nest(tuple(shape), body, mode="serial" if ordered else "vector")
 

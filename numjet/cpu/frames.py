@@ -10,7 +10,6 @@ import numpy as np
 
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
-from numjet.cpu.builder import SMALL
 from numjet.cpu.guards import guard
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
@@ -171,7 +170,7 @@ class Frames(Reductions):
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
-            if out.lazy and (out.size <= SMALL or out.depth > DEEP):
+            if out.lazy and (out.size <= self.small or out.depth > DEEP):
                 self.materialize(out)
             frame.env[v] = out
         guard(self, eqn, outs)

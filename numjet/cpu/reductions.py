@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.builder import SHORT_REDUCTION, SMALL, Builder
+from numjet.cpu.builder import SHORT_REDUCTION, Builder
 from numjet.cpu.loop_ir import Call, Carry
 from numjet.cpu.scalars import FLOAT32
 from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
@@ -70,7 +70,7 @@ class Reductions(Builder):
         start = self.const(identity(kind, dtype), dtype)
         if prod(over) <= SHORT_REDUCTION:
             return self._short(kind, x, shape, over, element, dtype, start)
-        if parts_dtype(dtype) is not None or prod(shape) <= SMALL or not _keeps_last(x.shape, kept):
+        if parts_dtype(dtype) is not None or prod(shape) <= self.small or not _keeps_last(x.shape, kept):
             return self._by_carries(kind, x, shape, over, element, dtype, start, axes)
         tail = prod(x.shape[axes[-1] + 1:])
         if tail <= SHORT_REDUCTION:
@@ -91,7 +91,7 @@ class Reductions(Builder):
             return start if total is None else total
         out = self.compute(shape, dtype, at, parents=(x,))
         out.cost = (x.cost + 1) * prod(over)
-        return self.materialize(out) if out.size <= SMALL else out
+        return self.materialize(out) if out.size <= self.small else out
 
     def _by_carries(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                     dtype: np.dtype, start: Any, axes: tuple[int, ...]) -> Arr:
@@ -106,7 +106,7 @@ class Reductions(Builder):
                 position = linear(shape, outer) * prod(over) + inner[0]
                 return self.convert(self.read_flat(x, self.terms.index(position)), dtype)
             return element(outer, inner)
-        if aval.size <= SMALL:
+        if aval.size <= self.small:
             outers = list(np.ndindex(*shape))
             values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
                                      lambda inner: [terms(o, inner) for o in outers])
@@ -209,7 +209,7 @@ class Reductions(Builder):
         """out[i] = the carries after step(i, r, *carry) for every r in range(over), in order."""
         shape, over = tuple(shape), tuple(over)
         outs = [self.empty(shape, s.dtype) for s in inits]
-        if prod(shape) > SMALL:
+        if prod(shape) > self.small:
             self._close_registers()
 
         def body(*index: Any) -> None:
@@ -250,7 +250,7 @@ class Reductions(Builder):
                 return [new]
             if n > 1:
                 self.carry_loop((n - 1,), [first], step)
-        if last or half or prod(outer) <= SMALL:
+        if last or half or prod(outer) <= self.small:
             self.nest(outer, along, mode="serial")
             return out
         self._prefix_rows(kind, x, out, axis, at, put)
@@ -320,7 +320,7 @@ class Reductions(Builder):
             return self.broadcast_constant(0, aval)
         if dtype.name in _GEMM and m * n * k >= GEMM_FLOPS and min(m, n) > 1:
             return self._gemm(self._widened(x, dtype), tx, self._widened(y, dtype), ty, aval, (size, m, n, k))
-        if k <= SMALL and (aval.size <= SMALL or m * n * k <= 64):
+        if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._dot_by_rows(aval, k, at_x, at_y)
@@ -360,7 +360,7 @@ class Reductions(Builder):
             b, i, j = index
             (value,) = self.accumulate(["add"], [zero], (k,), lambda r: [self.mul(at_x(b, i, r[0]), at_y(b, r[0], j))])
             self.store(out, index, value)
-        if aval.size > SMALL:
+        if aval.size > self.small:
             self._close_registers()
         self.nest(aval.shape, body, mode="serial")
         return out

@@ -212,6 +212,16 @@ from numjet.lax.argreduce import argmin_p as argmin_p
 from numjet.lax.reduce_general import reduce as reduce
 from numjet.lax.reduce_general import reduce_p as reduce_p
 
+# window.py, window_select.py, window_shapes.py
+from numjet.lax.window import reduce_window as reduce_window
+from numjet.lax.window import reduce_window_max_p as reduce_window_max_p
+from numjet.lax.window import reduce_window_min_p as reduce_window_min_p
+from numjet.lax.window import reduce_window_p as reduce_window_p
+from numjet.lax.window import reduce_window_sum_p as reduce_window_sum_p
+from numjet.lax.window_select import select_and_gather_add_p as select_and_gather_add_p
+from numjet.lax.window_select import select_and_scatter_add_p as select_and_scatter_add_p
+from numjet.lax.window_shapes import padtype_to_pads as padtype_to_pads
+
 # cumulative.py
 from numjet.lax.cumulative import cumlogsumexp as cumlogsumexp
 from numjet.lax.cumulative import cumlogsumexp_p as cumlogsumexp_p
@@ -318,6 +328,8 @@ from numjet.lax import linalg as linalg
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan  # noqa: E402
 from numjet.control import cond as cond
+from numjet.control import custom_linear_solve as custom_linear_solve
+from numjet.control import custom_root as custom_root
 from numjet.control import fori_loop as fori_loop
 from numjet.control import map as map
 from numjet.control import scan as scan

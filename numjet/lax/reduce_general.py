@@ -184,6 +184,7 @@ def typed_init(init: Any, aval: ShapedArray) -> Any:
 
 
 def trace_computation(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
+    """The jaxpr of a function of two trees of scalars; NotImplementedError unless it is elementwise throughout."""
     def flat(*args: Any) -> list[Any]:
         half = len(avals)
         out = computation(tree.tree_unflatten(structure, args[:half]), tree.tree_unflatten(structure, args[half:]))

@@ -50,9 +50,9 @@ class Windows(NamedTuple):
         out = np.full(shape, fill, x.dtype)
         target, source = [], []
         for n, size, (low, _, interior) in zip(self.shape, shape, config, strict=True):
-            kept = [i for i in range(n) if 0 <= low + i * (interior + 1) < size]
-            first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
-            start = low + first * (interior + 1)
+            first = max(0, -(low // (interior + 1)))  # the first i with low + i * (interior + 1) >= 0
+            last = max(first, min(n, -((low - size) // (interior + 1))))  # the first one at or beyond size
+            start = low + first * (interior + 1) if last > first else 0
             source.append(slice(first, last))
             target.append(slice(start, start + dilated(last - first, interior + 1), interior + 1))
         out[tuple(target)] = x[tuple(source)]

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import Tracer
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import dtypes, errors
 from numjet.lax import arithmetic, axes, compare, convert, create, join, shape as shapes
 from numjet.numpy import promote
@@ -16,9 +19,12 @@ from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.ufuncs import floor, power, sign, true_divide
 from numjet.numpy.ufuncs_math import log10
+from numjet.runtime.device import CPU
+from numjet.runtime.settings import plain
 
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
+_NUMBERS = frozenset(dtypes.ALL)
 
 
 # -------------------------------------------------------------------------------------------- constants
@@ -36,7 +42,22 @@ def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
 
 def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, name)
-    return place(name, create.full(_shape_of(name, shape), np.asarray(value).astype(wanted)[()]), device, out_sharding)
+    target = _shape_of(name, shape)
+    if wanted in _NUMBERS and _now():
+        filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
+    else:
+        filled = create.full(target, np.asarray(value).astype(wanted)[()])
+    return place(name, filled, device, out_sharding)
+
+
+def _now() -> bool:
+    """Whether arrays are to be made at once, and nobody wants to look at the steps."""
+    return current_trace() is EVAL and plain()
+
+
+def _repeated(shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
+    """A number everywhere in a new array."""
+    return _native.from_numpy(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak), CPU)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
@@ -84,6 +105,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 
 
 def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
+    if type(value) is Literal and value.aval.dtype in _NUMBERS and _now():
+        return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
     if value.aval.shape == target:
         return promote.to_array(value) if not hasattr(value, "val") else convert.constant(value.val, value.aval.dtype,
                                                                                           value.aval.weak_type)

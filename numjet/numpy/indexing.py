@@ -12,6 +12,7 @@ from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from numjet.numpy import quick_index
 from numjet.numpy.index_plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
 _INT32_MAX = np.iinfo(np.int32).max
@@ -41,6 +42,10 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     >>> getitem(np.arange(5), slice(None, None, -2)).tolist(), getitem(np.arange(5), np.array([-1, 9])).tolist()
     ([4, 2, 0], [4, 4])
     """
+    if mode is None and wrap_negative_indices:
+        found = quick_index.read(x, idx)
+        if found is not None:
+            return found
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     plan = plan_index(aval_of(x).shape, idx)
     if plan.expanded:
@@ -232,6 +237,10 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     >>> scatter_update(np.zeros(3, np.float32), np.array([1, 1, 7]), 2, "add").tolist()
     [0.0, 4.0, 0.0]
     """
+    if mode is None and wrap_negative_indices:
+        found = quick_index.update(x, idx, values, op)
+        if found is not None:
+            return found
     how = GatherScatterMode.from_any(mode)
     aval = aval_of(x)
     base, values, restore = _common_dtype(x, _as_value(values))

@@ -124,7 +124,8 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     check_out("outer", out)
     a, b = promote_args("outer", a, b)
     a, b = ravel(a), ravel(b)
-    return _times(shape.expand_dims(a, (1,)), shape.expand_dims(b, (0,)))
+    whole = (a.size, b.size)
+    return _times(shape.broadcast_in_dim(a, whole, (0,)), shape.broadcast_in_dim(b, whole, (1,)))
 
 
 def _times(a: Any, b: Any) -> Any:

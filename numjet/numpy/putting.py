@@ -19,8 +19,8 @@ from numjet.numpy.ufuncs import remainder
 
 def _refuse_inplace(name: str, inplace: bool) -> None:
     if inplace:
-        raise ValueError(f"jnp.{name}: arrays are immutable, so it cannot be changed in place. Pass inplace=False, which returns "
-                         "a changed copy.")
+        raise ValueError(f"jnp.{name}: arrays are immutable, so it cannot be changed in place. Pass "
+                         "inplace=False, which returns a changed copy.")
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:

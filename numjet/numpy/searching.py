@@ -19,6 +19,7 @@ from numjet.numpy.repeating import flip
 from numjet.numpy.selection import take
 
 _INT32 = np.dtype(np.int32)
+_SHORT = 64  # arrays with which comparing all pairs, one operation at a time, is quicker than a search
 METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
@@ -115,12 +116,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     index = dtypes.canonicalize_dtype(np.int64 if a.shape[0] > np.iinfo(np.int32).max else np.int32)
     if not a.shape[0]:
         return create.full(v.shape, np.zeros((), index)[()])
-    if method == "compare_all":
+    eager = not isinstance(a, Tracer) and not isinstance(v, Tracer)
+    if method == "compare_all" or (eager and a.shape[0] <= _SHORT and method != "sort"):
         found = _compare_all(a, v, side)
     elif method == "sort":
         found = _by_sorting(a, v, side)
     else:
-        eager = not isinstance(a, Tracer) and not isinstance(v, Tracer)
         found = _bisect(a, v, side, eager or method == "scan_unrolled")
     return found if found.dtype == index else convert.convert_element_type(found, index)
 

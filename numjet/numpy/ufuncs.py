@@ -27,6 +27,7 @@ from numjet.lax.arithmetic import (
     sign_p,
     sub_p,
 )
+from numjet.numpy import quick_divide
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import (
     as_dtype,
@@ -137,6 +138,9 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     Array(-4, dtype=int32, weak_type=True)
     """
     x, y = operands("floor_divide", x1, x2)
+    found = quick_divide.floor_divide(x, y)
+    if found is not None:
+        return found
     dtype = x.aval.dtype
     if dtype == _BOOL:
         x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
@@ -187,6 +191,9 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     Array(2, dtype=int32, weak_type=True)
     """
     x, y = operands("remainder", x1, x2)
+    found = quick_divide.remainder(x, y)
+    if found is not None:
+        return found
     if x.aval.dtype == _BOOL:
         x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
     dtype = x.aval.dtype

@@ -22,6 +22,7 @@ from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU
 from numjet.runtime.quiet import IGNORED, STATE
+from numjet.runtime.settings import plain
 
 Array = _native.Array
 _from_numpy = _native.from_numpy
@@ -81,7 +82,7 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
     """Keeps what the abstract slot said, where it depends on nothing but the key and nothing has to be looked at."""
     if op.compiled or op.programs or op.effects is not None or op.collective is not None:
         return
-    if config.debug_nans or config.debug_infs or config.disable_jit or not all(type(x) in _PLAIN for x in args):
+    if not plain() or not all(type(x) in _PLAIN for x in args):
         return
     key = (op.abstract, config.token, *avals, *params.items(), *map(type, params.values()))
     try:
@@ -100,8 +101,11 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if isinstance(op.eager, Missing):
         raise NotImplementedError(f"'{op.name}' cannot be evaluated outside of a program: {op.eager.why}")
     values = [to_numpy(a, aval) for a, aval in zip(args, avals, strict=True)]
-    with np.errstate(all="ignore"):
+    token = STATE.set(IGNORED)
+    try:
         result = op.eager(*values, **params)
+    finally:
+        STATE.reset(token)
     foreign = [v for v, a in zip(values, args, strict=True) if isinstance(a, np.ndarray)]
     if op.multiple:
         results = [_wrap(op, r, aval, foreign) for r, aval in zip(result, out, strict=True)]
@@ -147,9 +151,9 @@ def _wrap(op: Op, result: Any, aval: ShapedArray, foreign: Sequence[np.ndarray])
         raise _unlike(op, value, aval)
     if config.debug_nans or config.debug_infs:
         check_value(value, aval, op.name)
-    if any(np.may_share_memory(value, f) for f in foreign):
+    if foreign and any(np.may_share_memory(value, f) for f in foreign):
         value = value.copy()
-    return _native.from_numpy(np.ascontiguousarray(value).reshape(aval.shape), aval, CPU)
+    return _from_numpy(value, aval, CPU)
 
 
 hooks.set_evaluate(evaluate)

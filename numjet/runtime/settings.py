@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from numjet import _native
-from numjet.foundation.config import config
+from numjet.foundation.config import TraceToken, config
 
 
 def _apply() -> None:
@@ -10,5 +10,19 @@ def _apply() -> None:
     _native.set_fast_path(not (config.debug_nans or config.debug_infs or config.disable_jit or config.check_tracer_leaks))
 
 
+def plain() -> bool:
+    """Whether nobody wants to look at the single steps: no jax_debug_nans, jax_debug_infs or jax_disable_jit.
+
+    >>> plain()
+    True
+    """
+    token = config.token
+    found = _plain.get(token)
+    if found is None:
+        found = _plain[token] = not (config.debug_nans or config.debug_infs or config.disable_jit)
+    return found
+
+
+_plain: dict[TraceToken, bool] = {}  # tokens live as long as the process
 config.on_change(_apply)
 _apply()

@@ -1,0 +1,69 @@
+"""x // y and x % y of arrays that are there, with the NumPy functions in one step.
+
+Only what NumPy and the composed operations agree on is answered: integers divided by positive numbers, and floats by the
+same steps. None for the rest.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.core.trace import EVAL, Array, current_trace
+from numjet.runtime.device import CPU
+from numjet.runtime.quiet import IGNORED, STATE
+from numjet.runtime.settings import plain
+
+_INTEGERS = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
+_FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
+_PLAIN = frozenset((Array, Literal))
+
+
+def floor_divide(x: Any, y: Any) -> Any:
+    """x // y of operands of one dtype, of one shape or rank 0; or None."""
+    return _divide(x, y, np.floor_divide, lambda x, y: _float_divmod(x, y)[0])
+
+
+def remainder(x: Any, y: Any) -> Any:
+    """x % y of operands of one dtype, of one shape or rank 0; or None."""
+    return _divide(x, y, np.remainder, lambda x, y: _float_divmod(x, y)[1])
+
+
+def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable[..., Any]) -> Any:
+    if type(x) not in _PLAIN or type(y) not in _PLAIN or current_trace() is not EVAL or not plain():
+        return None
+    a, b = x.aval, y.aval
+    if a.dtype not in _INTEGERS and a.dtype not in _FLOATS:
+        return None
+    left, right = _value(x), _value(y)
+    token = STATE.set(IGNORED)
+    try:
+        if a.dtype in _FLOATS:
+            out = of_floats(left, right)
+        elif (right > 0).all():
+            out = of_integers(left, right)
+        else:
+            return None
+    finally:
+        STATE.reset(token)
+    aval = ShapedArray(a.shape or b.shape, a.dtype, a.weak_type and b.weak_type)
+    return _native.from_numpy(np.asarray(out), aval, CPU)
+
+
+def _value(x: Any) -> np.ndarray:
+    return x._value if type(x) is Array else np.asarray(x.val, x.aval.dtype)
+
+
+def _float_divmod(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Quotient and remainder with the sign of y: the exact remainder first, so that the quotient is whole."""
+    rest = np.fmod(x, y)
+    quotient = np.where(y == 0, x, x - rest) / y
+    other_sign = (rest != 0) & ((y < 0) != (rest < 0))
+    quotient = np.where(other_sign, quotient - 1, quotient)
+    whole = np.trunc(quotient)
+    away = np.abs(quotient - whole) >= 0.5
+    return np.where(away, whole + np.copysign(np.ones((), x.dtype), quotient), whole), np.where(other_sign, rest + y, rest)

@@ -1,0 +1,111 @@
+"""x[idx] and x.at[idx].set(y) of arrays that are there, at places that are known: by one NumPy call.
+
+These give None for everything that the plans of `index_plan` have to decide: places out of bounds, arrays as indices,
+traced values, values of another dtype or shape. What they do answer is what the plans would give.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import EVAL, Array, current_trace
+from numjet.runtime.device import CPU
+from numjet.runtime.quiet import IGNORED, STATE
+from numjet.runtime.settings import plain
+
+_BOUND = frozenset((int, type(None)))
+_SETS = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64")))
+_KINDS: dict[str, frozenset[type]] = {
+    "b": frozenset((bool,)), "i": frozenset((bool, int)), "f": frozenset((bool, int, float))}
+_SAFE_INT = 1 << 24  # exact in every dtype of _SETS but bool
+_UPDATES: dict[str, Callable[..., Any]] = {"add": np.add, "subtract": np.subtract, "mul": np.multiply}
+
+
+def _basic(idx: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The index as a tuple of what NumPy treats the same way: ints in bounds, slices of ints, None, one `...` (added at
+    the end when there is none, so that the result is no NumPy scalar). None for any other index."""
+    entries = idx if type(idx) is tuple else (idx,)
+    axis, gap = 0, False
+    for entry in entries:
+        kind = type(entry)
+        if kind is int:
+            if axis >= len(shape) or not -shape[axis] <= entry < shape[axis]:
+                return None
+        elif kind is slice:
+            if axis >= len(shape) or entry.step == 0 or not _known(entry):
+                return None
+        elif entry is Ellipsis and not gap:
+            gap = True
+            axis += len(shape) - sum(e is not None and e is not Ellipsis for e in entries)
+            if axis < 0:
+                return None
+            continue
+        elif entry is None:
+            continue
+        else:
+            return None
+        axis += 1
+    return entries if gap else (*entries, Ellipsis)
+
+
+def _known(s: slice) -> bool:
+    return type(s.start) in _BOUND and type(s.stop) in _BOUND and type(s.step) in _BOUND
+
+
+def read(x: Any, idx: Any) -> Any:
+    """x[idx], or None."""
+    if type(x) is not Array or current_trace() is not EVAL or not plain():
+        return None
+    aval = x.aval
+    basic = _basic(idx, aval.shape)
+    if basic is None:
+        return None
+    value = x._value
+    part = value[basic]
+    if part.shape == value.shape and part.strides == value.strides:
+        return x
+    return _native.from_numpy(part.copy(), ShapedArray(part.shape, aval.dtype, aval.weak_type), CPU)
+
+
+def update(x: Any, idx: Any, values: Any, op: str) -> Any:
+    """x with x[idx] replaced by values (op "set") or combined with them ("add", "subtract", "mul"), or None."""
+    if type(x) is not Array or current_trace() is not EVAL or not plain():
+        return None
+    aval = x.aval
+    if aval.dtype not in _SETS or (op != "set" and (op not in _UPDATES or aval.dtype.kind == "b")):
+        return None
+    basic = _basic(idx, aval.shape)
+    new = None if basic is None else _value(values, aval.dtype)
+    if new is None:
+        return None
+    out = np.array(x._value)
+    part = out[basic]
+    if not part.size or new.shape not in ((), part.shape):
+        return None
+    token = STATE.set(IGNORED)
+    try:
+        if op == "set":
+            part[...] = new
+        else:
+            _UPDATES[op](part, new, out=part)
+    finally:
+        STATE.reset(token)
+    return _native.from_numpy(out, aval, CPU)
+
+
+def _value(values: Any, dtype: np.dtype) -> np.ndarray | None:
+    """Numbers and arrays that promotion leaves in `dtype`; None for what has to be converted."""
+    kind = type(values)
+    if kind is Array:
+        return values._value if values.aval.dtype == dtype else None
+    if kind not in _KINDS[dtype.kind] or (kind is int and not -_SAFE_INT <= values <= _SAFE_INT):
+        return None
+    token = STATE.set(IGNORED)
+    try:
+        return np.asarray(values, dtype)
+    finally:
+        STATE.reset(token)

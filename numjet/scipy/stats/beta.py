@@ -1,0 +1,77 @@
+"""The beta distribution on [loc, loc + scale], with exponents a - 1 and b - 1."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.scipy.special_gamma import betainc, betaln
+from numjet.scipy.special_probability import xlog1py, xlogy
+from numjet.scipy.stats.arguments import standard, where_inside
+from numjet.scipy.stats.tails import log_betainc
+
+
+def _clipped(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any]:
+    """(a, b, the standardized argument in [0, 1]): the distribution function is constant beyond."""
+    z, a, b, _, _ = standard(name, x, a, b, loc, scale)
+    return a, b, jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z))
+
+
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    >>> round(float(logpdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    -0.17
+    """
+    z, a, b, _, scale = standard("beta.logpdf", x, a, b, loc, scale)
+    z, set_outside = where_inside((z < 0) | (z > 1), 0.5, z, -math.inf)
+    return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b) - jnp.log(scale))
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    >>> round(float(pdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    0.844
+    """
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values up to x.
+
+    >>> round(float(cdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    0.262
+    """
+    a, b, z = _clipped("beta.cdf", x, a, b, loc, scale)
+    return betainc(a, b, z)
+
+
+def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    -1.34
+    """
+    a, b, z = _clipped("beta.logcdf", x, a, b, loc, scale)
+    return log_betainc(a, b, z)
+
+
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values above x, 1 - cdf.
+
+    >>> round(float(sf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    0.738
+    """
+    a, b, z = _clipped("beta.sf", x, a, b, loc, scale)
+    return betainc(b, a, 1 - z)
+
+
+def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    -0.303
+    """
+    a, b, z = _clipped("beta.logsf", x, a, b, loc, scale)
+    return log_betainc(b, a, 1 - z)

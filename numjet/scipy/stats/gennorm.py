@@ -1,0 +1,39 @@
+"""The generalized normal distribution, with a density proportional to exp(-|x|**beta)."""
+from __future__ import annotations
+
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_gamma import gammaincc, gammaln
+from numjet.scipy.stats.arguments import LOG_2
+
+
+def logpdf(x: Any, beta: Any) -> Any:
+    """The logarithm of the density.
+
+    >>> round(float(logpdf(1.0, 1.5)), 3)
+    -1.591
+    """
+    x, beta = promote_args_inexact("gennorm.logpdf", x, beta)
+    return jnp.log(beta) - LOG_2 - gammaln(1 / beta) - jnp.abs(x) ** beta
+
+
+def pdf(x: Any, beta: Any) -> Any:
+    """The density.
+
+    >>> round(float(pdf(1.0, 1.5)), 3)
+    0.204
+    """
+    return jnp.exp(logpdf(x, beta))
+
+
+def cdf(x: Any, beta: Any) -> Any:
+    """The probability of values up to x.
+
+    >>> round(float(cdf(1.0, 1.5)), 3)
+    0.888
+    """
+    x, beta = promote_args_inexact("gennorm.cdf", x, beta)
+    tail = 0.5 * gammaincc(1 / beta, jnp.abs(x) ** beta)
+    return jnp.where(x < 0, tail, 1 - tail)

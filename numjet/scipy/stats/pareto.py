@@ -1,0 +1,87 @@
+"""The Pareto distribution with exponent b, from loc + scale on."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.stats.arguments import log1mexp, quantile, standard, where_inside
+
+
+def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
+    """(-log of the probability of more, a function that puts `below` in the places below the support)."""
+    z, b, _, _ = standard(name, x, b, loc, scale)
+    z, set_below = where_inside(z < 1, 2.0, z, below)
+    return b * jnp.log(z), set_below
+
+
+def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    >>> round(float(logpdf(4.0, 2.0, 0.5, 2.0)), 3)
+    -1.679
+    """
+    z, b, _, scale = standard("pareto.logpdf", x, b, loc, scale)
+    z, set_outside = where_inside(z < 1, 2.0, z, -math.inf)
+    return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(z))
+
+
+def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    >>> round(float(pdf(4.0, 2.0, 0.5, 2.0)), 3)
+    0.187
+    """
+    return jnp.exp(logpdf(x, b, loc, scale))
+
+
+def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values up to x.
+
+    >>> round(float(cdf(4.0, 2.0, 0.5, 2.0)), 3)
+    0.673
+    """
+    hazard, set_below = _hazard("pareto.cdf", x, b, loc, scale, 0.0)
+    return set_below(-jnp.expm1(-hazard))
+
+
+def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(4.0, 2.0, 0.5, 2.0)), 3)
+    -0.395
+    """
+    hazard, set_below = _hazard("pareto.logcdf", x, b, loc, scale, -math.inf)
+    return set_below(log1mexp(hazard))
+
+
+def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values above x, 1 - cdf.
+
+    >>> round(float(sf(4.0, 2.0, 0.5, 2.0)), 3)
+    0.327
+    """
+    hazard, set_below = _hazard("pareto.sf", x, b, loc, scale, 1.0)
+    return set_below(jnp.exp(-hazard))
+
+
+def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(4.0, 2.0, 0.5, 2.0)), 3)
+    -1.119
+    """
+    hazard, set_below = _hazard("pareto.logsf", x, b, loc, scale, 0.0)
+    return set_below(-hazard)
+
+
+def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, 2.0, 0.5, 2.0)), 3)
+    4.5
+    """
+    q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
+    q, set_invalid = quantile(q)
+    return set_invalid(loc + scale * jnp.exp(-jnp.log1p(-q) / b))

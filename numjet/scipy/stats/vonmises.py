@@ -1,0 +1,30 @@
+"""The von Mises distribution of angles, with concentration kappa around 0."""
+from __future__ import annotations
+
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_integrals import i0e
+from numjet.scipy.stats.arguments import LOG_2PI
+
+
+def logpdf(x: Any, kappa: Any) -> Any:
+    """The logarithm of the density; NaN for negative kappa.
+
+    >>> round(float(logpdf(1.0, 2.0)), 3)
+    -1.581
+    """
+    x, kappa = promote_args_inexact("vonmises.logpdf", x, kappa)
+    cosine_less_1 = -2 * jnp.square(jnp.sin(0.5 * x))
+    out = kappa * cosine_less_1 - LOG_2PI - jnp.log(i0e(kappa))
+    return jnp.where(kappa >= 0, out, jnp.nan)
+
+
+def pdf(x: Any, kappa: Any) -> Any:
+    """The density; NaN for negative kappa.
+
+    >>> round(float(pdf(1.0, 2.0)), 3)
+    0.206
+    """
+    return jnp.exp(logpdf(x, kappa))

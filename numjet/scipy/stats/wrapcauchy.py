@@ -1,0 +1,32 @@
+"""The Cauchy distribution wrapped around the circle: angles in [0, 2 pi], concentrated by 0 < c < 1."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+
+
+def logpdf(x: Any, c: Any) -> Any:
+    """The logarithm of the density.
+
+    >>> round(float(logpdf(1.0, 0.5)), 3)
+    -1.783
+    """
+    x, c = promote_args_inexact("wrapcauchy.logpdf", x, c)
+    c, set_invalid = where_inside((c <= 0) | (c >= 1), 0.5, c, math.nan)
+    x, set_outside = where_inside((x < 0) | (x > 2 * math.pi), 1.0, x, -math.inf)
+    # 1 + c^2 - 2 c cos(x), without cancellation
+    spread = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(0.5 * x))
+    return set_invalid(set_outside(jnp.log1p(-jnp.square(c)) - LOG_2PI - jnp.log(spread)))
+
+
+def pdf(x: Any, c: Any) -> Any:
+    """The density.
+
+    >>> round(float(pdf(1.0, 0.5)), 3)
+    0.168
+    """
+    return jnp.exp(logpdf(x, c))

@@ -1,0 +1,119 @@
+"""Differences, convolutions, moments, polynomials and windows, compared with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numjet.numpy as jnp
+from tests.numpy.helpers import assert_same, check, check_grad
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(3, 4)).astype(np.float32)
+V, W, U = (RNG.normal(size=n).astype(np.float32) for n in (6, 4, 3))
+C = (U + 1j * U[::-1]).astype(np.complex64)
+T = np.array([0, 1, 3], np.float32)
+POSITIVE = np.array([1, 2, 3, 1], np.int32)
+
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("diff", (A,), {}),
+    ("diff", (A, 2), {}),
+    ("diff", (A,), {"axis": 0, "prepend": 0, "append": A}),
+    ("diff", (V, 9), {}),
+    ("diff", (V > 0,), {}),
+    ("ediff1d", (A,), {"to_end": U, "to_begin": U}),
+    ("gradient", (V,), {}),
+    ("gradient", (A, 2.0), {}),
+    ("gradient", (A, T, 0.5), {}),
+    ("gradient", (A,), {"axis": 1}),
+    ("trapezoid", (A,), {}),
+    ("trapezoid", (A, W), {}),
+    ("trapezoid", (A,), {"dx": 2, "axis": 0}),
+    ("cov", (A,), {}),
+    ("cov", (A,), {"rowvar": False}),
+    ("cov", (V,), {}),
+    ("cov", (V, V[::-1]), {"bias": True}),
+    ("cov", (C, C * 1j), {}),
+    ("cov", (A,), {"fweights": POSITIVE, "aweights": W**2}),
+    ("cov", (A,), {"aweights": W**2, "ddof": 0}),
+    ("corrcoef", (A,), {}),
+    ("vander", (U,), {}),
+    ("vander", (U, 2, True), {}),
+    ("polyadd", (V, U), {}),
+    ("polysub", (U, V), {}),
+    ("polymul", (V, U), {}),
+    ("polydiv", (V, U[:2]), {}),
+    ("polyval", (U, A), {}),
+    ("polyval", (np.tile(V, 4), U), {}),
+    ("polyder", (V,), {}),
+    ("polyder", (V, 2), {}),
+    ("polyint", (V,), {}),
+    ("polyint", (V, 2, T[1:]), {}),
+    ("poly", (U,), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), CALLS, ids=[f"{i}-{c[0]}" for i, c in enumerate(CALLS)])
+def test_as_numpy(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    want = getattr(np, name)(*args, **kwargs)
+    if name == "polydiv":  # NumPy cuts the remainder's leading zeros
+        want = (want[0], np.concatenate([np.zeros(args[0].size - want[1].size, np.float32), want[1]]))
+    check(getattr(jnp, name), want, *args, rtol=1e-4, dtype=False, **kwargs)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+@pytest.mark.parametrize(("a", "b"), [(V, U), (U, V), (V, W), (W, V), (C, C * 2j), (V, U[:1])])
+def test_convolutions(name: str, mode: str, a: np.ndarray, b: np.ndarray) -> None:
+    check(lambda x, y: getattr(jnp, name)(x, y, mode), getattr(np, name)(a, b, mode), a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 8])
+def test_windows(count: int) -> None:
+    for name in ("bartlett", "blackman", "hamming", "hanning"):
+        assert_same(getattr(jnp, name)(count), getattr(np, name)(count), rtol=2e-6)
+    assert_same(jnp.kaiser(count, 3.5), np.kaiser(count, 3.5), rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        jnp.diff,
+        lambda x: jnp.gradient(x)[0],
+        jnp.trapezoid,
+        jnp.cov,
+        lambda x: jnp.convolve(x[0], U),
+        lambda x: jnp.polyval(x[0], U),
+        lambda x: jnp.polydiv(x[0], x[1, :2])[1],
+        lambda x: jnp.poly(x[0]),
+        lambda x: jnp.correlate(U, x[0], "full"),
+    ],
+)
+def test_derivatives(fn: Any) -> None:
+    x = A + np.sign(A).astype(np.float32)
+    check_grad(fn, x, eps=1e-3, tol=5e-2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: jnp.diff(V, -1), ValueError, "non-negative"),
+        (lambda: jnp.diff(1.0), ValueError, "one dimensional"),
+        (lambda: jnp.gradient(V[:1]), ValueError, "too small"),
+        (lambda: jnp.gradient(V, edge_order=2), NotImplementedError, "edge_order"),
+        (lambda: jnp.convolve(A, V), ValueError, "1-dimensional"),
+        (lambda: jnp.convolve(V, V[:0]), ValueError, "empty"),
+        (lambda: jnp.convolve(V, V, "x"), ValueError, "mode"),
+        (lambda: jnp.cov(A[None]), ValueError, "two axes"),
+        (lambda: jnp.cov(A, fweights=W), TypeError, "integer"),
+        (lambda: jnp.vander(A), ValueError, "one-dimensional"),
+        (lambda: jnp.polyder(V, -1), ValueError, "positive"),
+        (lambda: jnp.polyval([1], V), TypeError, "requires ndarray"),
+        (lambda: jnp.poly(A), NotImplementedError, "eigenvalues"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

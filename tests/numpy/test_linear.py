@@ -1,0 +1,188 @@
+"""Products, einsum and norms, compared with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from tests.numpy.helpers import check, check_grad
+
+RNG = np.random.default_rng(0)
+
+
+def f(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def ints(*shape: int) -> np.ndarray:
+    return RNG.integers(-5, 6, shape).astype(np.int32)
+
+
+def z(*shape: int) -> np.ndarray:
+    return (f(*shape) + 1j * f(*shape)).astype(np.complex64)
+
+
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("dot", (f(2, 3), f(3, 4)), {}),
+    ("dot", (f(2, 3), f(3)), {}),
+    ("dot", (f(5, 2, 3), f(4, 3, 2)), {}),
+    ("dot", (ints(3), ints(3)), {}),
+    ("dot", (np.float32(2), f(2, 3)), {}),
+    ("dot", (f(2, 0), f(0, 3)), {}),
+    ("inner", (f(2, 3), f(4, 3)), {}),
+    ("vdot", (z(2, 2), z(2, 2)), {}),
+    ("outer", (f(3), f(2, 2)), {}),
+    ("kron", (f(2, 3), f(2, 2)), {}),
+    ("kron", (f(3), f(2, 2)), {}),
+    ("cross", (f(4, 3), f(3)), {}),
+    ("cross", (f(3, 4), f(3, 4)), {"axis": 0}),
+    ("tensordot", (f(2, 3, 4), f(3, 4, 5)), {}),
+    ("tensordot", (f(2, 3), f(4, 3)), {"axes": (1, 1)}),
+    ("tensordot", (f(2, 3, 4), f(4, 3)), {"axes": ((1, 2), (1, 0))}),
+    ("vecdot", (z(4, 3), z(3)), {}),
+    ("vecdot", (f(4, 3), f(4, 3)), {"axis": 0}),
+]
+MATMULS = [
+    ((2, 3), (3, 4)),
+    ((3,), (3, 4)),
+    ((2, 3), (3,)),
+    ((3,), (3,)),
+    ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((5, 1, 2, 3), (4, 3, 6)),
+    ((1, 4, 2, 3), (5, 1, 3, 2)),
+    ((1, 2, 3), (1, 3, 2)),
+    ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((7, 1, 3), (1, 3, 2)),
+    ((0, 2, 3), (3, 2)),
+]
+EINSUMS: list[tuple[str, tuple[Any, ...]]] = [
+    ("ij,jk", (f(2, 3), f(3, 4))),
+    ("ij,jk->ki", (f(2, 3), f(3, 4))),
+    ("ij->", (f(2, 3),)),
+    ("ii->i", (f(3, 3),)),
+    ("ii", (f(3, 3),)),
+    ("iij->j", (f(3, 3, 2),)),
+    ("ij,ij->ij", (f(2, 3), f(2, 3))),
+    ("i,j", (f(2), f(3))),
+    ("...ij,...jk", (f(2, 2, 3), f(5, 2, 3, 4))),
+    ("bij,bjk->bik", (f(2, 3, 4), f(2, 4, 5))),
+    ("bij,kj->bki", (f(2, 3, 4), f(5, 4))),
+    ("ij,jk,kl->il", (f(2, 3), f(3, 4), f(4, 2))),
+    ("ab,bc,cd->", (f(2, 3), f(3, 4), f(4, 2))),
+    ("i,i,i->i", (f(3), f(3), f(3))),
+    ("i...->...", (f(2, 3),)),
+    ("ij,j", (f(2, 1), f(3))),
+    ("ik,jk->ji", (ints(2, 3), ints(4, 3))),
+    ("bhqd,bhkd->bhqk", (f(2, 3, 4, 5), f(2, 3, 6, 5))),
+    ("ii,i->", (f(3, 3), f(3))),
+    ("ijk->kji", (f(2, 3, 4),)),
+    ("i,ij,j->", (f(3), f(3, 4), f(4))),
+    ("i,i->", (z(3), z(3))),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), CALLS)
+def test_as_numpy(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    check(getattr(jnp, name), getattr(np, name)(*args, **kwargs), *args, rtol=2e-5, **kwargs)
+
+
+@pytest.mark.parametrize(("left", "right"), MATMULS)
+def test_matmul(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b = f(*left), f(*right)
+    check(jnp.matmul, np.matmul(a, b), a, b, rtol=2e-5)
+    if a.size:
+        check_grad(jnp.matmul, a, b)
+
+
+@pytest.mark.parametrize(("subscripts", "args"), EINSUMS)
+def test_einsum(subscripts: str, args: tuple[Any, ...]) -> None:
+    check(lambda *xs: jnp.einsum(subscripts, *xs), np.einsum(subscripts, *args), *args, rtol=2e-5)
+
+
+def test_einsum_by_lists_and_paths() -> None:
+    a, b, c = f(2, 3), f(3, 4), f(4, 2)
+    check(lambda x, y: jnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), a @ b, a, b, rtol=2e-5)
+    for how in (False, True, "greedy", [(1, 2), (0, 1)]):
+        np.testing.assert_allclose(jnp.einsum("ij,jk,kl", a, b, c, optimize=how), a @ b @ c, rtol=2e-5, atol=1e-6)
+    path, text = jnp.einsum_path("ij,jk,kl", a, b, c)
+    assert sorted(path[-1]) == [0, 1]
+    assert "FLOP" in str(text)
+
+
+def test_one_contraction_is_one_dot_general() -> None:
+    count = lambda fn, *args: [e.primitive.name for e in nj.make_jaxpr(fn)(*args).eqns]
+    assert count(lambda x, y: jnp.einsum("bij,bjk->bik", x, y), f(2, 3, 4), f(2, 4, 5)) == ["dot_general"]
+    assert count(lambda x, y: jnp.einsum("ij,jk->ki", x, y), f(2, 3), f(3, 4)) == ["dot_general"]
+    assert count(jnp.matmul, f(5, 2, 3), f(3, 4)) == ["dot_general"]
+    assert count(jnp.dot, f(3), f(3)) == ["dot_general"]
+
+
+def test_dtypes() -> None:
+    half = f(2, 3).astype(jnp.bfloat16)
+    assert jnp.dot(half, half.T, preferred_element_type="float32").dtype == jnp.float32
+    assert jnp.matmul(ints(2, 3), f(3)).dtype == jnp.float32
+    assert jnp.dot(np.array([True, True]), np.array([False, True])).tolist() is True
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: jnp.dot(f(2, 3), f(2)), TypeError, "contracting dimensions"),
+        (lambda: jnp.matmul(2.0, f(2)), ValueError, "at least 1"),
+        (lambda: jnp.matmul(f(5, 2, 3), f(4, 3, 2)), ValueError, "Incompatible"),
+        (lambda: jnp.matmul(f(2, 3), f(2, 3)), TypeError, "contract"),
+        (lambda: jnp.dot([1], f(1)), TypeError, "requires ndarray"),
+        (lambda: jnp.cross(f(4), f(4)), ValueError, "2 or 3"),
+        (lambda: jnp.einsum("ij,jk", f(2, 3), f(2, 3)), ValueError, "size"),
+        (lambda: jnp.einsum("ij", f(2)), ValueError, "axes"),
+        (lambda: jnp.einsum("ij->k", f(2, 2)), ValueError, "in no operand"),
+        (lambda: jnp.einsum("i,j", f(2)), ValueError, "operands"),
+        (lambda: jnp.einsum("ij->ii", f(2, 2)), ValueError, "more than once"),
+        (lambda: jnp.tensordot(f(2), f(2), 3), TypeError, "exceeds"),
+        (lambda: jnp.linalg.norm(f(3), "fro"), ValueError, "Invalid order"),
+        (lambda: jnp.linalg.norm(f(2, 2), 7), ValueError, "Invalid order"),
+        (lambda: jnp.linalg.matrix_power(f(2, 3), 2), TypeError, "square"),
+        (lambda: jnp.linalg.multi_dot([f(2, 2)]), ValueError, "at least two"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((f(2, 3),), {}),
+        ((f(2, 3),), {"axis": 1}),
+        ((f(2, 3), 1), {}),
+        ((f(2, 3), np.inf), {"keepdims": True}),
+        ((f(2, 3), -1), {}),
+        ((f(4), 3), {}),
+        ((f(4), 0), {}),
+        ((f(4), -np.inf), {}),
+        ((f(4), 1), {}),
+        ((z(4),), {}),
+        ((f(2, 3, 4), "fro"), {"axis": (0, 2)}),
+    ],
+)
+def test_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    check(lambda x: jnp.linalg.norm(x, *args[1:], **kwargs), np.linalg.norm(*args, **kwargs), args[0], rtol=2e-5)
+
+
+def test_linalg_products() -> None:
+    m = f(3, 3)
+    for n in (0, 1, 2, 5):
+        check(lambda x, n=n: jnp.linalg.matrix_power(x, n), np.linalg.matrix_power(m, n), m, rtol=5e-5)
+    chain = [f(3), f(3, 4), f(4, 2), f(2, 5)]
+    check(lambda *xs: jnp.linalg.multi_dot(xs), np.linalg.multi_dot(chain), *chain, rtol=5e-5)
+    check(jnp.linalg.vector_norm, np.linalg.vector_norm(m), m, rtol=2e-5)
+    check(jnp.linalg.matrix_norm, np.linalg.matrix_norm(m), m, rtol=2e-5)
+    check(jnp.linalg.trace, np.linalg.trace(m), m, rtol=2e-5)

@@ -1,0 +1,208 @@
+"""Taking and putting elements, padding, inserting, index grids and bits, compared with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from tests.numpy.helpers import assert_same, check, check_grad
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(2, 3)).astype(np.float32)
+B = RNG.normal(size=(2, 3, 4)).astype(np.float32)
+V = np.arange(10, 50, 10, dtype=np.int32)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("indices", [np.array([0, 1, -1]), np.array([[1, 0]], np.uint8), np.int32(1)])
+def test_take(axis: int | None, indices: Any) -> None:
+    check(lambda x, i: jnp.take(x, i, axis), np.take(A, indices, axis), A, indices)
+    check(lambda x, i: jnp.take(x, i, axis, mode="wrap"), np.take(A, indices, axis, mode="wrap"), A, indices)
+    check(lambda x, i: jnp.take(x, i, axis, mode="clip"), np.take(A, indices, axis, mode="clip"), A, indices)
+
+
+def test_take_out_of_bounds() -> None:
+    places = np.array([0, 7, -9], np.int32)
+    assert np.isnan(np.asarray(jnp.take(A, places))[1:]).all()
+    assert nj.jit(lambda i: jnp.take(V, i, fill_value=5))(places).tolist() == [10, 5, 5]
+    check_grad(lambda x: jnp.take(x, np.array([1, 1, 0]), 1), A)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_along_axis(axis: int) -> None:
+    order = np.argsort(B, axis)
+    check(lambda x, i: jnp.take_along_axis(x, i, axis), np.take_along_axis(B, order, axis), B, order)
+    top = np.argmax(B, axis, keepdims=True)
+    check(lambda x, i: jnp.take_along_axis(x, i, axis), np.take_along_axis(B, top, axis), B, top)
+    want = B.copy()
+    np.put_along_axis(want, top, 7, axis)
+    check(lambda x, i: jnp.put_along_axis(x, i, 7, axis, inplace=False), want, B, top)
+    check_grad(lambda x: jnp.take_along_axis(x, order, axis), B)
+
+
+def test_along_flat_axis_and_bounds() -> None:
+    check(lambda x, i: jnp.take_along_axis(x, i, None), A.ravel()[[0, 5]], A, np.array([0, 5]))
+    assert np.isnan(float(jnp.take_along_axis(A, np.array([[9], [0]]), 1)[0, 0]))
+    assert jnp.take_along_axis(A, np.array([[9], [0]]), 1, mode="clip")[0, 0] == A[0, 2]
+
+
+def test_by_mask_and_choice() -> None:
+    mask = np.array([True, False, True])
+    assert_same(jnp.compress(mask, A, 1), np.compress(mask, A, 1))
+    out = nj.jit(lambda c, x: jnp.compress(c, x, 1, size=3, fill_value=9))(mask, A)
+    assert_same(out, np.concatenate([A[:, ::2], np.full((2, 1), 9, np.float32)], 1))
+    assert_same(jnp.extract(A > 0, A), np.extract(A > 0, A))
+    which = np.array([0, 1, 0, 1])
+    for mode in ("clip", "wrap"):
+        check(lambda i, x, m=mode: jnp.choose(i, [x, -x], mode=m), np.choose(which, [V, -V], mode=mode), which, V)
+    assert_same(jnp.choose(which, [V, -V]), np.choose(which, [V, -V]))
+
+
+def _changed(fn: Any, x: np.ndarray, *args: Any) -> np.ndarray:
+    out = x.copy()
+    fn(out, *args)
+    return out
+
+
+def test_puts() -> None:
+    check(lambda x: jnp.put(x, np.array([0, 4]), np.array([1.0, 2.0]), inplace=False), _changed(np.put, A, [0, 4], [1, 2]), A)
+    check(
+        lambda x: jnp.put(x, np.array([0, 9]), 5.0, mode="wrap", inplace=False),
+        _changed(lambda y: np.put(y, [0, 9], 5, mode="wrap"), A),
+        A,
+    )
+    check(lambda x: jnp.place(x, x > 0, np.array([1, 2]), inplace=False), _changed(lambda y: np.place(y, y > 0, [1, 2]), A), A)
+    check(lambda x: jnp.fill_diagonal(x, 7, inplace=False), _changed(np.fill_diagonal, A, 7), A)
+    tall = np.zeros((5, 2), np.float32)
+    check(
+        lambda x: jnp.fill_diagonal(x, np.array([1, 2, 3]), True, inplace=False),
+        _changed(np.fill_diagonal, tall, [1, 2, 3], True),
+        tall,
+    )
+
+
+PADS: list[tuple[Any, str, dict[str, Any]]] = [
+    (1, "constant", {}),
+    (((1, 2), (0, 3)), "constant", {"constant_values": ((1, 2), (3, 4))}),
+    ((1, 2), "constant", {"constant_values": 5}),
+    (2, "edge", {}),
+    (((0, 3), (3, 4)), "reflect", {}),
+    (((0, 3), (3, 4)), "reflect", {"reflect_type": "odd"}),
+    (((2, 3), (3, 7)), "symmetric", {}),
+    (((2, 3), (3, 7)), "symmetric", {"reflect_type": "odd"}),
+    (((2, 3), (3, 9)), "wrap", {}),
+    (2, "linear_ramp", {"end_values": 1}),
+    (2, "maximum", {}),
+    (2, "minimum", {"stat_length": 1}),
+    (2, "mean", {"stat_length": 2}),
+    (2, "median", {}),
+]
+
+
+@pytest.mark.parametrize(("width", "mode", "kwargs"), PADS)
+def test_pad(width: Any, mode: str, kwargs: dict[str, Any]) -> None:
+    check(lambda x: jnp.pad(x, width, mode, **kwargs), np.pad(A, width, mode, **kwargs), A, rtol=1e-5)
+    check_grad(lambda x: jnp.pad(x, width, mode, **kwargs), A, eps=1e-3)
+
+
+def test_pad_by_function() -> None:
+    fill = lambda v, w, a, k: v.at[: w[0]].set(9)
+    assert jnp.pad(V, (2, 0), fill).tolist() == [9, 9, 10, 20, 30, 40]
+
+
+@pytest.mark.parametrize(
+    ("obj", "values", "axis"),
+    [
+        (1, 9.0, None),
+        (np.array([0, 2]), np.array([7.0, 8.0], np.float32), None),
+        (1, A[:, 0], 1),
+        (1, 5.0, 0),
+        (-1, A[0], 0),
+        (np.array([0, -1]), np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), 1),
+        (np.array([2, 2, 0]), np.array([1.0, 2.0, 3.0], np.float32), None),
+    ],
+)
+def test_insert(obj: Any, values: Any, axis: int | None) -> None:
+    check(lambda x: jnp.insert(x, obj, values, axis), np.insert(A, obj, values, axis), A)
+
+
+def test_delete_and_trim() -> None:
+    for obj in (1, -1, slice(0, 3, 2), np.array([0, 2]), np.array([True, False, True, False])):
+        check(lambda x, o=obj: jnp.delete(x, o), np.delete(V, obj), V)
+    check(lambda x: jnp.delete(x, np.array([0]), 1), np.delete(A, [0], 1), A)
+    assert nj.jit(lambda x, i: jnp.delete(x, i))(V, 2).tolist() == [10, 20, 40]
+    assert nj.jit(lambda x, i: jnp.delete(x, i, assume_unique_indices=True))(V, np.array([-1, 0])).tolist() == [20, 30]
+    for trim in ("fb", "f", "b"):
+        for x in (np.array([0, 0, 1, 0, 2, 0]), np.array([0, 0])):
+            assert_same(jnp.trim_zeros(x, trim), np.trim_zeros(x, trim))
+
+
+def test_applying() -> None:
+    check(lambda x: jnp.apply_along_axis(jnp.cumsum, 1, x), np.cumsum(B, 1), B, rtol=1e-5)
+    check(
+        lambda x: jnp.apply_along_axis(lambda v: jnp.outer(v, v), 1, x),
+        np.apply_along_axis(lambda v: np.outer(v, v), 1, B),
+        B,
+        rtol=1e-5,
+    )
+    check(lambda x: jnp.apply_over_axes(jnp.sum, x, (0, 2)), np.apply_over_axes(np.sum, B, (0, 2)), B, rtol=1e-5)
+
+
+def test_index_grids() -> None:
+    assert_same(list(jnp.ix_(V, V[:2])), list(np.ix_(V, V[:2])))
+    assert_same(list(jnp.diag_indices(3, 3)), list(np.diag_indices(3, 3)))
+    assert_same(list(jnp.tril_indices(3, 1, 4)), list(np.tril_indices(3, 1, 4)))
+    assert_same(list(jnp.triu_indices(3, -1)), list(np.triu_indices(3, -1)))
+    assert_same(list(jnp.mask_indices(3, jnp.triu, 1)), list(np.mask_indices(3, np.triu, 1)))
+    index = np.unravel_index(np.arange(0, 24, 5), (2, 3, 4))
+    check(lambda i: list(jnp.unravel_index(i, (2, 3, 4))), list(index), np.arange(0, 24, 5, dtype=np.int32))
+    check(
+        lambda *i: jnp.ravel_multi_index(i, (2, 3, 4), mode="clip"), np.arange(0, 24, 5), *[i.astype(np.int32) for i in index]
+    )
+    assert_same(jnp.ravel_multi_index(index, (2, 3, 4), order="F"), np.ravel_multi_index(index, (2, 3, 4), order="F"))
+    assert_same(jnp.r_[1:4, 0, V], np.r_[1:4, 0, V])
+    assert_same(jnp.c_[V, V], np.c_[V, V])
+    assert jnp.s_[1:2, ...] == np.s_[1:2, ...]
+
+
+@pytest.mark.parametrize("order", ["big", "little"])
+def test_bits(order: str) -> None:
+    bits = RNG.integers(0, 2, (3, 11)).astype(np.int32)
+    for axis in (None, 0, 1):
+        packed = np.packbits(bits, axis, order)
+        check(lambda x, a=axis: jnp.packbits(x, a, order), packed, bits)
+        for count in (None, 5, -2, 30):
+            check(lambda x, a=axis, c=count: jnp.unpackbits(x, a, c, order), np.unpackbits(packed, axis, count, order), packed)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: jnp.take(A, [0]), TypeError, "requires ndarray"),
+        (lambda: jnp.take(A, A), ValueError, "integer"),
+        (lambda: jnp.take(A, 0, mode="raise"), NotImplementedError, "raise"),
+        (lambda: jnp.take_along_axis(A, A, 0), TypeError, "integer"),
+        (lambda: jnp.take_along_axis(A, V, 0), ValueError, "dimensions"),
+        (lambda: jnp.put(A, 0, 1), ValueError, "inplace=False"),
+        (lambda: jnp.choose(V, [V]), ValueError, "invalid entry"),
+        (lambda: jnp.pad(A, 1, "x"), NotImplementedError, "mode"),
+        (lambda: jnp.pad(A, -1), ValueError, "negative"),
+        (lambda: jnp.pad(A, 1, "edge", end_values=1), ValueError, "Unsupported"),
+        (lambda: jnp.delete(V, 9), IndexError, "out of bounds"),
+        (lambda: jnp.insert(V, 9, 1), IndexError, "out of bounds"),
+        (lambda: nj.jit(jnp.trim_zeros)(V), nj.errors.ConcretizationTypeError, "trim_zeros"),
+        (lambda: jnp.packbits(A), TypeError, "integer"),
+        (lambda: nj.jit(jnp.compress)(V > 10, V), nj.errors.ConcretizationTypeError, "size="),
+        (lambda: jnp.ravel_multi_index((V,), (3,)), ValueError, "invalid entry"),
+        (lambda: jnp.unpackbits(V), TypeError, "byte"),
+        (lambda: jnp.tril_indices_from(V), ValueError, "2-D"),
+        (lambda: jnp.ix_(A), ValueError, "1-dimensional"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
