@@ -9,7 +9,7 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule
 from numjet.cpu.kernels import blas
 from numjet.cpu.loop_ir import KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
@@ -44,6 +44,8 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     dump("loops", lambda: loop_show.show(function))
     expand.expand_math(function)
+    nanoseconds = cost.estimate_ns(function)
+    schedule.share(function)
     memory.plan(function)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
@@ -51,7 +53,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     constants, keepalive = llvm.constant_symbols(function)
     compiled = jit.compile(text, {**call_symbols(function), **constants}, function.name, keepalive=tuple(keepalive))
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, cost.estimate_ns(function), _errors(function),
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
                    function, text, compiled, [closed])
 
 

@@ -1,0 +1,151 @@
+"""Which loops are shared among threads, and in what pieces.
+
+A loop with independent iterations that takes long enough becomes a `parallel` loop over chunks, each a run of
+iterations; reductions keep one partial result per chunk and combine them in order. Large matrix products become
+parallel loops over panels. How many chunks there are depends on the program only, never on the number of threads, so
+results are the same, bit by bit, however many threads there are.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from .cost import GEMM_SIZES, block_ns, gemm_sizes, static_trips
+from .independence import combination, independent
+from .loop_ir import INT64, Buffer, Call, Carry, Expr, Exprs, For, Function, Stmt, Store, children
+from .loop_meaning import identity
+
+WORTH_NS = 20e3          # estimated time from which a loop is shared
+CHUNK_NS = 10e3          # estimated time of the smallest chunks
+MOST_CHUNKS = 256
+RUN = 64                 # a chunk of a vector loop is a multiple of this many iterations
+FEW_TRIPS = 8            # of a loop with so few iterations the loops inside are shared, if they can be
+GEMM_WORTH = 2 ** 22     # multiply-adds from which a matrix product is shared
+GEMM_CHUNK = 2 ** 20
+_PANEL_ROWS = 32
+_TRANS = 112
+
+
+def share(function: Function) -> Function:
+    """Replaces loops by parallel ones where that pays, in place; needs expanded mathematics; returns the function."""
+    _Schedule(function).block(function.body)
+    return function
+
+
+class _Schedule:
+    """Rewrites blocks of one function."""
+
+    def __init__(self, function: Function):
+        self.function, self.exprs = function, function.exprs
+
+    def block(self, block: list[Stmt]) -> bool:
+        """Shares what is worth it in a block; whether there was something."""
+        found = False
+        result: list[Stmt] = []
+        for stmt in block:
+            replaced = self._stmt(stmt)
+            found = found or replaced is not None
+            result += [stmt] if replaced is None else replaced
+        block[:] = result
+        return found
+
+    def _stmt(self, stmt: Stmt) -> list[Stmt] | None:
+        """What takes the place of a statement; None if nothing is shared."""
+        if isinstance(stmt, Call):
+            return self._panels(stmt)
+        if isinstance(stmt, For):
+            return self._loop(stmt)
+        found = [self.block(inner) for inner in children(stmt)]
+        return [stmt] if any(found) else None
+
+    def _loop(self, loop: For) -> list[Stmt] | None:
+        trips = static_trips(loop)
+        nanoseconds = block_ns([loop])
+        if nanoseconds < WORTH_NS:
+            return None
+        few = trips is not None and trips < FEW_TRIPS
+        if few and self.block(loop.body):
+            return [loop]
+        if trips is not None and loop.mode in ("serial", "vector"):
+            unit = RUN if loop.mode == "vector" else 1
+            size = chunk_size(trips, unit, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
+            if size < trips and independent(loop):
+                return self._chunks(loop, trips, size)
+        return [loop] if not few and self.block(loop.body) else None
+
+    # --- loops ---
+
+    def _chunks(self, loop: For, trips: int, size: int) -> list[Stmt]:
+        """A parallel loop over runs of `size` iterations, and the combination of their results."""
+        if size == 1 and not loop.carries:
+            loop.mode = "parallel"
+            return [loop]
+        count = -(-trips // size)
+        chunk, first, last = self._run(int(loop.start.attr), trips, size)
+        partial = [Buffer(f"partial{self._number()}", c.var.dtype, count, "temp") for c in loop.carries]
+        self.function.temps += partial
+        pieces, after = [], []
+        for k, (c, buffer) in enumerate(zip(loop.carries, partial, strict=True)):
+            kind = str(combination(loop, k))
+            result, acc = self.exprs.var(c.var.dtype, "part"), self.exprs.var(c.var.dtype, "acc")
+            pieces.append(Carry(c.var, self.exprs.const(identity(kind, c.var.dtype), c.var.dtype), c.next, result,
+                                c.combine, c.term))
+            after.append(self._combine(kind, buffer, c, acc))
+        inner = For(loop.var, first, last, loop.body, pieces, loop.mode)
+        body: list[Stmt] = [inner, *(Store(b, chunk, c.out) for b, c in zip(partial, pieces, strict=True))]
+        return [For(chunk, self.exprs.index(0), self.exprs.index(count), body, [], "parallel"), *after]
+
+    def _run(self, start: int, trips: int, size: int) -> tuple[Expr, Expr, Expr]:
+        """The variable of a loop over runs, the first iteration of a run, and where it ends."""
+        make, index = self.exprs.prim, self.exprs.index
+        chunk = self.exprs.var(INT64, "chunk")
+        first = make("mul", chunk, index(size))
+        if start:
+            first = make("add", first, index(start))
+        last = make("add", first, index(size))
+        return chunk, first, last if trips % size == 0 else make("min", last, index(start + trips))
+
+    def _combine(self, kind: str, partial: Buffer, carry: Carry, acc: Expr) -> For:
+        """The results of the chunks, in a fixed order, with what the loop started with."""
+        k = self.exprs.var(INT64, "k")
+        term = self.exprs.load(partial, k)
+        total = Carry(acc, carry.init, self.exprs.prim(kind, acc, term), carry.out, kind, term)
+        return For(k, self.exprs.index(0), self.exprs.index(partial.size), [], [total], "vector")
+
+    def _number(self) -> int:
+        self.exprs.counter += 1
+        return self.exprs.counter
+
+    # --- matrix products ---
+
+    def _panels(self, call: Call) -> list[Stmt] | None:
+        """Panels of rows of the result, or of columns when those are more; each is one thread's work."""
+        sizes = gemm_sizes(call)
+        if sizes is None or prod(sizes) < GEMM_WORTH:
+            return None
+        rows = sizes[0] >= sizes[1]
+        extent = sizes[0] if rows else sizes[1]
+        size = chunk_size(extent, _PANEL_ROWS, min(MOST_CHUNKS, prod(sizes) // GEMM_CHUNK))
+        if size >= extent:
+            return None
+        chunk, first, last = self._run(0, extent, size)
+        args = list(call.args)
+        args[GEMM_SIZES.start + (0 if rows else 1)] = _difference(self.exprs, last, first, extent, size)
+        operand, trans = (7, 1) if rows else (9, 2)
+        along = (args[trans].attr == _TRANS) != rows  # type: ignore[union-attr]
+        for pointer, by_rows in ((operand, along), (12, rows)):
+            buffer, start = args[pointer]  # type: ignore[misc]
+            distance = args[pointer + 1] if by_rows else self.exprs.index(1)
+            step = self.exprs.prim("mul", first, distance)  # type: ignore[arg-type]
+            args[pointer] = (buffer, self.exprs.prim("add", start, step))
+        part = Call(call.symbol, args, call.reads, call.writes)
+        return [For(chunk, self.exprs.index(0), self.exprs.index(-(-extent // size)), [part], [], "parallel")]
+
+
+def _difference(exprs: Exprs, last: Expr, first: Expr, extent: int, size: int) -> Expr:
+    return exprs.index(size) if extent % size == 0 else exprs.prim("sub", last, first)
+
+
+def chunk_size(trips: int, unit: int, most: int) -> int:
+    """Iterations per chunk, a multiple of `unit`, for at most `most` chunks."""
+    size = -(-trips // max(1, most))
+    return -(-size // unit) * unit
