@@ -11,6 +11,14 @@ from numjet.runtime import eager as _eager, settings as _settings
 from numjet import lax as lax
 from numjet import dtypes as dtypes, errors as errors, tree as tree, tree_util as tree_util, typing as typing
 from numjet import numpy as numpy
+# side effects and debugging
+from numjet import debug as debug
+from numjet.api.diagnostics import (
+    clear_caches as clear_caches, ensure_compile_time_eval as ensure_compile_time_eval, named_call as named_call,
+    print_environment_info as print_environment_info, typeof as typeof,
+)
+from numjet.control.callback import io_callback as io_callback, pure_callback as pure_callback
+# end of side effects and debugging
 from numjet.api.grad import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,

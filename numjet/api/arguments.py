@@ -59,6 +59,9 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
 def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[..., Any]) -> int:
     if not isinstance(n, int):
         raise TypeError(f"{what}_argnums must be ints, got {n!r}")
+    if variadic and n < 0:
+        raise ValueError(f"{what}_argnums={n} cannot count from the end of {function_name(fun)}, which takes *args: "
+                         "give a number from the start.")
     if variadic or -count <= n < count:
         return n if n >= 0 else n + count
     raise ValueError(f"jitted function has {what}_argnums={n}, but {function_name(fun)} takes only {count} "

@@ -15,6 +15,7 @@ from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.foundation.tree import Partial, PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_structure, tree_transpose, tree_unflatten
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
@@ -158,7 +159,8 @@ def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     args = [Undefined(v.aval) for v in linear.jaxpr.invars]
     found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
-    return [next(found) if nz else Zero(aval) for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
+    return [next(found) if nz else Zero(aval.to_tangent_aval())
+            for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ vjp, jvp, linearize
@@ -265,7 +267,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
     flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
-    outs, outs_t = jvp_flat(flat, leaves, ts)
+    debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
+    outs, outs_t = jvp_flat(flat, leaves, ts, debug)
     n = out_tree[0].num_leaves
     value = tree_unflatten(out_tree[0], outs[:n])
     tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])

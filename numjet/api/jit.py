@@ -22,6 +22,7 @@ from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_un
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
 from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.simplify import simplify
 
 _TRACES_PER_FUNCTION = 512
 
@@ -173,6 +174,7 @@ class Jitted:
         donated = self.donated(call)
         if traced._executable is None:
             closed, kept = self.thinned(traced)
+            closed = simplify(closed)
             traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
         compiled, kept = traced._executable
         return compiled, kept, donated

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -253,6 +254,10 @@ class Compiled:
         return self.executable.native
 
 
+# What empties the caches of each jitted function that is alive.
+cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
+
+
 def add_stages(jitted: Any, state: Any) -> Any:
     """Gives a jitted function its stages: trace, lower, eval_shape, clear_cache."""
     def trace(*args: Any, **kwargs: Any) -> Traced:
@@ -272,5 +277,6 @@ def add_stages(jitted: Any, state: Any) -> Any:
         state.traces.clear()
         native_clear()
     native_clear = jitted.clear_cache
+    cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
     jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
     return jitted

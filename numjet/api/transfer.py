@@ -1,18 +1,20 @@
 """Moving data: device_put, device_get, waiting, and what arrays there are."""
 from __future__ import annotations
 
+import atexit
+import traceback
 from typing import Any
 
 import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
+from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, Device
-from numjet.runtime.device import devices as runtime_devices
+from numjet.runtime.device import CPU, Device, devices as runtime_devices
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -61,8 +63,25 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def effects_barrier() -> None:
-    """Waits until all computations that were started have had their effects."""
+    """Waits until all computations that were started have had their effects: prints, callbacks.
+
+    Raises JaxRuntimeError when a callback failed and nobody has seen its error yet.
+    """
     _native.synchronize()
+    unseen = failures.unseen()
+    if unseen:
+        raise unseen[0]
+
+
+@atexit.register
+def _tell_unseen_failures() -> None:
+    """Errors of callbacks that nobody looked at are printed at exit, not lost."""
+    try:
+        _native.synchronize()
+    except KeyboardInterrupt:
+        return
+    for error in failures.unseen():
+        traceback.print_exception(error)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:

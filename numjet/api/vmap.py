@@ -5,8 +5,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.api.arguments import check_arrays, check_callable, flatten_result, path_names
+from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
 from numjet.core.trace import aval_of
+from numjet.foundation.config import config
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
 from numjet.foundation.tree_prefix import flatten_axes
 from numjet.transforms.vmap import batch_flat, move_to
@@ -53,7 +54,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         def flat(*xs: Any) -> list[Any]:
             a, k = tree_unflatten(in_tree, xs)
             return flatten_result(fun(*a, **k), out_tree, fun)
-        outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name)
+        debug = debug_info("vmap", fun, args, kwargs) if config.check_tracer_leaks else None
+        outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name, debug)
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
         placed = [_place(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
         return tree_unflatten(out_tree[0], placed)

@@ -49,9 +49,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         raise ValueError("associative_scan got no arrays to scan over.")
     avals = [aval_of(x) for x in leaves]
     if any(a.ndim == 0 for a in avals):
-        raise ValueError(
-            f"associative_scan needs arrays with an axis to scan over, got shapes {[a.shape for a in avals]}"
-        )
+        raise ValueError(f"associative_scan needs arrays with an axis to scan over, got shapes {[a.shape for a in avals]}")
     axis = canonicalize_axis(axis, avals[0].ndim)
     if len({a.shape[axis : axis + 1] for a in avals}) > 1:
         raise ValueError(
@@ -67,9 +65,7 @@ def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leav
     def combine(a: Leaves, b: Leaves) -> Leaves:
         out, out_tree = tree.tree_flatten(fn(tree.tree_unflatten(treedef, a), tree.tree_unflatten(treedef, b)))
         if out_tree != treedef:
-            raise ValueError(
-                f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}"
-            )
+            raise ValueError(f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}")
         return out
 
     return combine
@@ -97,9 +93,7 @@ def _scan(combine: Callable[[Leaves, Leaves], Leaves], elems: Leaves, axis: int)
 def _interleave(even: Any, odd: Any, axis: int) -> Any:
     """e0 o0 e1 o1 ...; `even` is as long as `odd` or one longer."""
     m, n = aval_of(odd).shape[axis], aval_of(even).shape[axis]
-    both = concatenate(
-        [expand_dims(slice_in_dim(even, 0, m, axis=axis), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1
-    )
+    both = concatenate([expand_dims(slice_in_dim(even, 0, m, axis=axis), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1)
     shape = aval_of(odd).shape
     woven = reshape(both, (*shape[:axis], 2 * m, *shape[axis + 1 :]))
     return woven if n == m else concatenate([woven, slice_in_dim(even, m, n, axis=axis)], axis)

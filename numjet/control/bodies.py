@@ -1,7 +1,8 @@
 """Tracing the functions that users give to loops, branches and calls.
 
 A traced function is remembered with its function, for as long as that lives and its closure and the globals that it
-names are the same objects: a second call then traces nothing and compiles nothing.
+names are the same objects, none of which can change within: a second call then traces nothing and compiles nothing.
+A lambda that is made anew for every call shares what is remembered with its predecessors, if it holds no arrays.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ import inspect
 import threading
 import types
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from numjet import _native
 from numjet.control.programs import without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.op import Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.foundation.util import function_name
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Body(NamedTuple):
@@ -85,62 +93,124 @@ def _positional_names(signature: inspect.Signature, count: int) -> list[str]:
 def where(fun: Callable[..., Any]) -> str:
     """`step at file.py:12`: for messages."""
     code = getattr(fun, "__code__", None)
-    return (
-        f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
-    )
+    return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
 
 
-class _Memory(NamedTuple):
+class _Entry(NamedTuple):
     used: tuple[Any, ...]
-    bodies: dict[Any, Body]
+    body: Body
 
 
-_memories: weakref.WeakKeyDictionary[Callable[..., Any], _Memory] = weakref.WeakKeyDictionary()
+_entries: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Entry]] = weakref.WeakKeyDictionary()
+_shared: OrderedDict[Any, _Entry] = OrderedDict()  # of functions made anew for every call, by their code
 _lock = threading.Lock()
 _MOST = 32  # bodies remembered per function
+_MOST_SHARED = 512
 _MOST_USED = 256  # objects looked at per function
+
+
+def forget() -> None:
+    """Forgets all traced functions."""
+    with _lock:
+        _entries.clear()
+        _shared.clear()
+
+
+def made_for(owner: Callable[..., Any], wrapper: F) -> F:
+    """Marks a wrapper of a user's function, so that what is remembered of it is remembered with that function."""
+    wrapper.owner = owner  # type: ignore[attr-defined]
+    return wrapper
 
 
 def _recall(fun: Any, key: Any) -> Body | None:
     if type(fun) is not types.FunctionType:
         return None
+    key = (fun.__code__, _owner(fun).__code__, key)
     with _lock:
-        memory = _memories.get(fun)
-    if memory is None or not _same(memory.used, _used_by(fun)):
-        return None
-    return memory.bodies.get(key)
+        entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
+    return entry.body if entry is not None and _same(entry.used, _used_by(fun)) else None
 
 
 def _keep(fun: Any, key: Any, body: Body) -> None:
     if type(fun) is not types.FunctionType or any(isinstance(c, Tracer) for c in body.consts):
         return
     used = _used_by(fun)
+    if used is None:
+        return
+    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, body)
     with _lock:
-        memory = _memories.get(fun)
-        if memory is None or not _same(memory.used, used) or len(memory.bodies) >= _MOST:
-            memory = _memories[fun] = _Memory(used, {})
-        memory.bodies[key] = body
+        own = _entries.setdefault(_owner(fun), {})
+        if len(own) >= _MOST:
+            own.clear()
+        own[key] = entry
+        if not body.consts and all(map(_is_lasting, used)):
+            _shared[key] = entry
+            if len(_shared) > _MOST_SHARED:
+                _shared.popitem(last=False)
 
 
-def _used_by(fun: types.FunctionType) -> tuple[Any, ...]:
-    """What a function reads besides its arguments, as far as one can see, and what the functions among that read:
-    a changed object may mean another program."""
+def _owner(fun: Any) -> Any:
+    owner = getattr(fun, "owner", fun)
+    return owner if type(owner) is types.FunctionType else fun
+
+
+def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
+    """What a function reads besides its arguments, and what the functions among that read: while these are the same
+    objects, the program is the same. None when one of them may change within (a list, a dict, an instance)."""
     found: list[Any] = []
+    owner = _owner(fun)  # holds what is remembered, so is not held by it
     pending, seen = [fun], {fun}
-    while pending and len(found) < _MOST_USED:
+    while pending:
         one = pending.pop()
-        own = [_content(c) for c in one.__closure__ or ()] + [
-            *(one.__defaults__ or ()),
-            *(one.__kwdefaults__ or {}).values(),
-        ]
+        own = [_content(c) for c in one.__closure__ or ()]
         if not source.is_internal(one.__code__):
-            own += [one.__globals__.get(n) for n in one.__code__.co_names]
-        new = [x for x in own if x is not fun]
-        found += new
-        inner = [x for x in new if type(x) is types.FunctionType and x not in seen]
+            own += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
+            own += [one.__globals__.get(n) for n in _names(one.__code__)]
+        found += [x for x in own if x is not fun and x is not owner]
+        if len(found) > _MOST_USED or not all(map(_is_fixed, own)):
+            return None
+        inner = [x for x in own if type(x) is types.FunctionType and x not in seen]
         seen.update(inner)
         pending += inner
     return tuple(found)
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """The global names (and attributes) that a function and the functions within it mention."""
+    inner = [n for c in code.co_consts if isinstance(c, types.CodeType) for n in _names(c)]
+    return [*code.co_names, *inner]
+
+
+_LASTING = (
+    *(bool, int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc),
+    *(types.BuiltinFunctionType, types.ModuleType, Op),
+)
+
+
+_BY_VALUE = frozenset({bool, int, str, bytes, frozenset})
+
+
+def _is_lasting(x: Any) -> bool:
+    """Whether an object lives as long as the program, or is small: what may be held."""
+    return isinstance(x, _LASTING) or (type(x) is types.FunctionType and "<locals>" not in x.__qualname__)
+
+
+_FIXED = (
+    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.ndarray, np.dtype, np.ufunc),
+    *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array),
+)
+_FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
+
+
+def _is_fixed(x: Any) -> bool:
+    """Whether an object stays what it is. (The elements of a NumPy array may change: they are read when the program
+    runs, not when it is traced.)"""
+    if isinstance(x, (tuple, frozenset)):
+        return all(map(_is_fixed, x))
+    if isinstance(x, (types.ModuleType, type)):  # attributes of the user's own modules and classes may change
+        name = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
+        return name.split(".")[0] in _FIXED_PACKAGES
+    return isinstance(x, _FIXED) or type(x).__module__.split(".")[0] == "numjet"
 
 
 def _content(cell: Any) -> Any:
@@ -150,5 +220,9 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+def _same(a: Sequence[Any], b: Sequence[Any] | None) -> bool:
+    return b is not None and len(a) == len(b) and all(map(_is_same, a, b))
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    return x is y or (type(x) is type(y) and type(x) in _BY_VALUE and x == y)

@@ -10,7 +10,7 @@ from numjet.control.messages import same_type
 from numjet.control.programs import Flags, union
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import aval_of
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, tree
 from numjet.lax.templates import call
 
 
@@ -59,3 +59,13 @@ def fixpoint(step: Callable[[Flags], tuple[Any, Sequence[bool]]], start: Sequenc
         if raised == flags:
             return result, flags
         flags = raised
+
+
+def as_arrays(values: Any) -> Any:
+    """A pytree with its Python scalars as (weakly typed) arrays: what a loop's body sees, traced or not."""
+    def convert(x: Any) -> Any:
+        if type(x) not in (bool, int, float, complex):
+            return x
+        aval = aval_of(x)
+        return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+    return tree.tree_map(convert, values)

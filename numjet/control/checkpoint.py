@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from numjet.control.bodies import trace_body
+from numjet.control.bodies import made_for, trace_body
 from numjet.control.call import (
     call_abstract,
     call_batch,
@@ -47,7 +47,7 @@ class _Plan(NamedTuple):
 def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     split = split_program(closed, unknown_in, False)
     known = _inlined(split.known.jaxpr)
-    wanted = [known.invars[r.index] if r.from_input else known.outvars[r.index] for r in split.residuals]
+    wanted = [known.invars[r.at] if r.from_input else known.outvars[r.at] for r in split.residuals]
     again, kept = _slice(known, wanted, policy)
     inputs = {v: i for i, v in enumerate(known.invars)}
     needed = {a for e in again for a in e.invars} | set(wanted)
@@ -121,7 +121,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(plan.flags, outs[: plan.known_count], found)
 
 
-checkpoint_p = Op(
+checkpoint_p: Op = Op(
     name="checkpoint",
     params=("jaxpr", "prevent_cse", "differentiated", "policy"),
     multiple=True,
@@ -173,14 +173,13 @@ def checkpoint(
             "The 'concrete' option of checkpoint is gone; mark arguments that Python control flow "
             "depends on as static, with static_argnums or static_argnames."
         )
-    numbers = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
-    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
-    packed = _packed(fun)
+    numbers = frozenset((static_argnums,) if isinstance(static_argnums, int) else static_argnums)
+    names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        static = {n + len(args) if n < 0 else n for n in numbers}
-        body_fun = packed if not static and not names else _with_static(fun, args, kwargs, static, names)
+        static = frozenset(n + len(args) if n < 0 else n for n in numbers)
+        body_fun = _packed(fun) if not static and not names else _with_static(fun, args, kwargs, static, names)
         free = tuple(a for i, a in enumerate(args) if i not in static)
         leaves, in_tree = tree.tree_flatten((free, {k: v for k, v in kwargs.items() if k not in names}))
         body = trace_body(body_fun, in_tree, [aval_of(x) for x in leaves], "checkpoint")
@@ -189,7 +188,7 @@ def checkpoint(
         )
         return tree.tree_unflatten(body.out_tree, outs)
 
-    return checkpointed
+    return made_for(fun, checkpointed)
 
 
 def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -197,11 +196,11 @@ def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*args, **kwargs)
 
     call.__name__ = function_name(fun)
-    return call
+    return made_for(fun, call)
 
 
 def _with_static(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], numbers: set[int], names: set[str]
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], numbers: frozenset[int], names: frozenset[str]
 ) -> Callable[..., Any]:
     """The function of the arguments that are not static."""
     fixed = {k: v for k, v in kwargs.items() if k in names}

@@ -116,8 +116,7 @@ def _check_predicate(pred: Any) -> None:
     aval = aval_of(pred)
     if aval.shape:
         raise TypeError(
-            f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element, use "
-            "jnp.where(pred, a, b)."
+            f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element, use jnp.where(pred, a, b)."
         )
     if aval.dtype.kind not in "biuf":
         raise TypeError(f"Pred type must be either boolean or number, got {aval}.")

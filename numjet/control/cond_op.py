@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numjet.control.programs import (
     Derived,
+    Flags,
     batch_program,
     evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
     only_nonzero,
+    remember,
     split_program,
     transpose_program,
     union,
@@ -59,13 +61,21 @@ def _eager(index: np.ndarray, *args: Any, branches: Branches) -> list[Any]:
 def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tuple[Branches, list[Any]]:
     """Programs, each with its own first inputs `consts`, as programs with the same first inputs, and their values."""
     values = list({id(c): c for _, consts in programs for c in consts}.values())
+    if not values:
+        return tuple(closed for closed, _ in programs), []
     branches = []
     for closed, consts in programs:
-        jaxpr = closed.jaxpr
-        own = {id(c): v for c, v in zip(consts, jaxpr.invars[: len(consts)], strict=True)}
-        first = [own.get(id(c)) or Var(aval_of(c)) for c in values]
-        branches.append(ClosedJaxpr(jaxpr.replace(invars=[*first, *jaxpr.invars[len(consts) :]])) if values else closed)
+        own = {id(c): i for i, c in enumerate(consts)}
+        branches.append(_with_first(closed, tuple(own.get(id(c), aval_of(c)) for c in values), len(consts)))
     return tuple(branches), values
+
+
+@remember
+def _with_first(closed: ClosedJaxpr, first: tuple[int | ShapedArray, ...], count: int) -> ClosedJaxpr:
+    """The program whose first `count` inputs became those that `first` tells: its own by index, or ones not read."""
+    invars = closed.jaxpr.invars
+    placed = [invars[f] if isinstance(f, int) else Var(f) for f in first]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=[*placed, *invars[count:]]))
 
 
 def _joined(made: Sequence[Derived]) -> tuple[Branches, list[Any]]:
@@ -98,20 +108,34 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     if trace.is_unknown(index):
         return trace.stage(cond_p, args, params)
     unknown_in = tuple(trace.is_unknown(a) for a in operands)
+    known_args, unknown_args = partition_list(unknown_in, operands)
+    halves = _split_branches(branches[0], branches[1:], unknown_in)
+    known, consts = with_common_consts(list(zip(halves.known, halves.own_consts, strict=True)))
+    outs: list[Any] = []
+    if known[0].jaxpr.outvars or holds_effects(branches=known):
+        outs = trace.run_known(cond_p, [index, *consts, *known_args], {"branches": known})
+    unknown, more = with_common_consts(list(zip(halves.unknown, halves.own_consts, strict=True)))
+    kept = halves.flags.count(False)
+    found = trace.stage(cond_p, [index, *more, *outs[kept:], *known_args, *unknown_args], {"branches": unknown})
+    return merge_lists(halves.flags, outs[:kept], found)
+
+
+class _Halves(NamedTuple):
+    known: list[ClosedJaxpr]
+    unknown: list[ClosedJaxpr]
+    own_consts: list[list[Any]]
+    consts: list[Any]
+    flags: Flags
+
+
+@remember
+def _split_branches(first: ClosedJaxpr, others: Branches, unknown_in: Flags) -> _Halves:
+    """The known and unknown parts of all branches; see share_residuals."""
+    branches = (first, *others)
     flags = union(*[split_program(b, unknown_in, False).flags for b in branches])
     splits = [split_program(b, unknown_in, flags) for b in branches]
-    known_args, unknown_args = partition_list(unknown_in, operands)
-    known, unknown, count = share_residuals(splits, len(known_args))
-    known_branches, consts = with_common_consts(list(zip(known, [s.consts for s in splits], strict=True)))
-    outs: list[Any] = []
-    if known_branches[0].jaxpr.outvars or holds_effects(branches=known_branches):
-        outs = trace.run_known(cond_p, [index, *consts, *known_args], {"branches": known_branches})
-    kept = splits[0].known_count
-    unknown_branches, more = with_common_consts([(u, s.consts) for u, s in zip(unknown, splits, strict=True)])
-    found = trace.stage(
-        cond_p, [index, *more, *outs[kept : kept + count], *known_args, *unknown_args], {"branches": unknown_branches}
-    )
-    return merge_lists(flags, outs[:kept], found)
+    known, unknown = share_residuals(splits, unknown_in.count(False))
+    return _Halves(known, unknown, [s.consts for s in splits], [c for s in splits for c in s.consts], flags)
 
 
 def _batch(

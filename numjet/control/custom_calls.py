@@ -58,16 +58,12 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         signature = inspect.signature(fun)
     except (ValueError, TypeError):
         if kwargs:
-            raise TypeError(
-                f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}"
-            ) from None
+            raise TypeError(f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}") from None
         return tuple(args)
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
-        raise TypeError(
-            f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}"
-        )
+        raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
     return bound.args
 
 

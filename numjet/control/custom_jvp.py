@@ -250,9 +250,7 @@ class custom_jvp:
     0.0
     """
 
-    def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -262,9 +260,7 @@ class custom_jvp:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def defjvp(
-        self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False
-    ) -> Callable[..., tuple[Any, Any]]:
+    def defjvp(self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False) -> Callable[..., tuple[Any, Any]]:
         """Sets the rule: jvp(*nondiff_args, primals, tangents) -> (result, tangent of the result).
 
         The tangent must be linear in the tangents. With symbolic_zeros, tangents that are zero come as SymbolicZero.
@@ -304,7 +300,8 @@ class FlatFunction:
     __slots__ = ("fun", "in_tree", "out_tree")
 
     def __init__(self, fun: Callable[..., Any], in_tree: Any):
-        self.fun, self.in_tree, self.out_tree = fun, in_tree, None
+        self.fun, self.in_tree = fun, in_tree
+        self.out_tree: Any = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
         outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, leaves)))
@@ -318,7 +315,8 @@ class _FlatRule:
 
     def __init__(self, owner: custom_jvp, fixed: Sequence[Any], flat: FlatFunction):
         self.owner, self.fixed, self.flat = owner, fixed, flat
-        self.rule, self.symbolic = owner.jvp, owner.symbolic_zeros
+        self.symbolic = owner.symbolic_zeros
+        self.rule: Any = owner.jvp
 
     @property
     def __name__(self) -> str:

@@ -57,9 +57,7 @@ class custom_vjp:
     0.0
     """
 
-    def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
-    ):
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -106,15 +104,17 @@ class custom_vjp:
 class _FlatForward:
     """The user's forward rule on flat arguments; remembers the structure of the residuals."""
 
-    __slots__ = ("flat", "out_tree", "owner", "res_tree", "rule", "symbolic")
+    __slots__ = ("flat", "named", "out_tree", "owner", "res_tree", "rule", "symbolic")
 
     def __init__(self, owner: custom_vjp, rule: Callable[..., Any], flat: FlatFunction):
         self.owner, self.rule, self.flat, self.symbolic = owner, rule, flat, owner.symbolic_zeros
-        self.res_tree = self.out_tree = None
+        self.named: Any = owner.fwd
+        self.res_tree: Any = None
+        self.out_tree: Any = None
 
     @property
     def __name__(self) -> str:
-        return function_name(self.owner.fwd)
+        return function_name(self.named)
 
     def __repr__(self) -> str:
         return self.__name__
@@ -148,7 +148,8 @@ class _FlatBackward:
 
     def __init__(self, owner: custom_vjp, fixed: Sequence[Any], fwd: _FlatForward, in_avals: Sequence[ShapedArray]):
         self.owner, self.fixed, self.fwd, self.in_avals = owner, fixed, fwd, in_avals
-        self.rule, self.symbolic = owner.bwd, owner.symbolic_zeros
+        self.symbolic = owner.symbolic_zeros
+        self.rule: Any = owner.bwd
 
     @property
     def __name__(self) -> str:
@@ -173,9 +174,7 @@ class _FlatBackward:
                 f"of arguments to the primal function, but got bwd output structure {tree.tree_structure(out)} for "
                 f"primal input structure {in_tree}."
             )
-        paths = [
-            tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))
-        ]
+        paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
         return [_checked(p, c, a) for p, c, a in zip(paths, leaves, self.in_avals, strict=True)]
 
 
@@ -248,7 +247,7 @@ def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Par
     """A pytree function with the values that the rule closes over as its leaves."""
     leaves, ct_tree = tree.tree_flatten(result)
     avals = [aval_of(x).to_tangent_aval() for x in leaves]
-    out_tree = None
+    out_tree: Any = None
 
     def flat(*cts: Any) -> list[Any]:
         nonlocal out_tree
@@ -279,7 +278,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
       (converted, values): converted(*args, *values) is fun(*args) and closes over nothing that is differentiated.
     """
     leaves, in_tree = tree.tree_flatten(example_args)
-    out_tree = None
+    out_tree: Any = None
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal out_tree

@@ -149,8 +149,7 @@ class _Batch:
             given = [*residuals, *[c for c in cts if type(c) is not Zero]]
             made = iter(self.run(flat, given, [0] * len(given)))
             return [
-                self._zero(c, d) if type(c) is Zero else self._placed(next(made), d)
-                for c, d in zip(found, dims, strict=True)
+                self._zero(c, d) if type(c) is Zero else self._placed(next(made), d) for c, d in zip(found, dims, strict=True)
             ]
 
         return named_as(over_batch, bwd)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from numjet.control.bodies import made_for
 from numjet.control.scan import scan, scan_length
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
@@ -37,7 +38,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def _without_carry(f: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    return lambda _, x: ((), f(x))
+    return made_for(f, lambda _, x: ((), f(x)))
 
 
 def _map_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
@@ -64,7 +65,7 @@ def _blocks(x: Any, whole: int, batch_size: int) -> Any:
 def _vectorized(f: Callable[[Any], Any], xs: Any, size: int) -> Any:
     """f over the leading axis at once."""
     leaves, in_tree = tree.tree_flatten(xs)
-    out_tree = None
+    out_tree: Any = None
 
     def flat(*slices: Any) -> list[Any]:
         nonlocal out_tree

@@ -38,9 +38,7 @@ def check_carry(
     """
     if in_tree != out_tree:
         raise TypeError(_structure_error(kind, what, in_tree, out_tree, root))
-    wrong = [
-        _carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)
-    ]
+    wrong = [_carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)]
     if wrong:
         listed = wrong[0] if len(wrong) == 1 else "\n".join(f"  * {w}" for w in wrong)
         raise TypeError(

@@ -41,7 +41,7 @@ class Residual(NamedTuple):
     """Where a value that the unknown program needs comes from: an input or a result of the known program."""
 
     from_input: bool
-    index: int
+    at: int
 
 
 class Split(NamedTuple):
@@ -57,7 +57,7 @@ class Split(NamedTuple):
 
     def pick(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
         """The residuals, given inputs (with consts) and results of the known program."""
-        return [inputs[r.index] if r.from_input else outputs[r.index] for r in self.residuals]
+        return [inputs[r.at] if r.from_input else outputs[r.at] for r in self.residuals]
 
 
 def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,7 +67,7 @@ def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def derived(closed: ClosedJaxpr, *key: Any) -> Any:
         result = cached(closed, *key)
-        if any(isinstance(c, Tracer) for c in result.consts):
+        if any(isinstance(c, Tracer) for c in getattr(result, "consts", ())):
             cached.evict(closed)
         return result
 
@@ -147,6 +147,7 @@ def _place(known: Jaxpr, known_count: int, used: Sequence[bool]) -> tuple[list[R
     for v, u in zip(known.outvars[known_count:], used, strict=True):
         if not u:
             continue
+        assert isinstance(v, Var)
         if v in inputs:
             residuals.append(Residual(True, inputs[v]))
             continue
@@ -178,12 +179,11 @@ def union(*flags: Sequence[bool]) -> Flags:
     return tuple(any(column) for column in zip(*flags, strict=True))
 
 
-def reordered(closed: ClosedJaxpr, inputs: Sequence[int], outputs: Sequence[int]) -> ClosedJaxpr:
+@remember
+def reordered(closed: ClosedJaxpr, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> ClosedJaxpr:
     """The program whose i-th input is the old one's inputs[i]-th, and so with its results."""
     jaxpr = closed.jaxpr
-    return ClosedJaxpr(
-        jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs], outvars=[jaxpr.outvars[i] for i in outputs])
-    )
+    return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs], outvars=[jaxpr.outvars[i] for i in outputs]))
 
 
 def substituted(jaxpr: Jaxpr, env: dict[Var, Atom], invars: Sequence[Var]) -> Jaxpr:

@@ -15,8 +15,8 @@ from numjet.core.stage import trace_to_closed
 from numjet.lax.tangent import zeros_like_aval
 
 
-def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[ClosedJaxpr], list[ClosedJaxpr], int]:
-    """Known and unknown programs with equal signatures, and the number of places.
+def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[ClosedJaxpr], list[ClosedJaxpr]]:
+    """Known and unknown programs with equal signatures.
 
     known: (*own consts, *known operands) -> (*known results, *places). unknown: (*own consts, *places, *known operands,
     *unknown operands) -> unknown results; residuals that are operands are read from there.
@@ -25,12 +25,12 @@ def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[Clos
     taken = [_assign(s, places) for s in splits]
     known = [_fill(s, t, places) for s, t in zip(splits, taken, strict=True)]
     unknown = [_read(s, t, places, known_args) for s, t in zip(splits, taken, strict=True)]
-    return known, unknown, len(places)
+    return known, unknown
 
 
 def _computed(split: Split) -> list[int]:
     """Results of the known program that are residuals."""
-    return list(dict.fromkeys(r.index for r in split.residuals if not r.from_input))
+    return list(dict.fromkeys(r.at for r in split.residuals if not r.from_input))
 
 
 def _assign(split: Split, places: list[ShapedArray]) -> dict[int, int]:
@@ -62,11 +62,9 @@ def _read(split: Split, taken: dict[int, int], places: Sequence[ShapedArray], kn
     own: list[Var] = jaxpr.invars[: len(split.residuals)]
     inputs = [Var(v.aval) for v in split.known.jaxpr.invars]
     slots = [Var(a) for a in places]
-    wanted: dict[Var, Var] = {
-        v: inputs[r.index] if r.from_input else slots[taken[r.index]] for v, r in zip(own, split.residuals, strict=True)
+    wanted: dict[Var, Atom] = {
+        v: inputs[r.at] if r.from_input else slots[taken[r.at]] for v, r in zip(own, split.residuals, strict=True)
     }
     return ClosedJaxpr(
-        substituted(
-            jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts : consts + known_args], *jaxpr.invars[len(own) :]]
-        )
+        substituted(jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts : consts + known_args], *jaxpr.invars[len(own) :]])
     )

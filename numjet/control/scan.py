@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.control.bodies import Body, argument_names, trace_body
-from numjet.control.carries import trace_with_carry
+from numjet.control.carries import as_arrays, trace_with_carry
 from numjet.control.messages import check_carry, leaf_paths
 from numjet.control.scan_op import scan_p
 from numjet.core.aval import ShapedArray
@@ -170,7 +170,7 @@ def _shapes(xs_flat: Sequence[Any], xs_tree: Any) -> str:
 
 def _python_scan(f: Callable[..., Any], init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
     """The loop in Python, as `disable_jit` wants it: `f` sees numbers, prints and debuggers work in it."""
-    carry, ys = init, []
+    carry, ys = as_arrays(init), []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree.tree_map(lambda a, i=i: index_in_dim(a, i, keepdims=False), xs))
         ys.append(y)

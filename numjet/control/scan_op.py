@@ -50,9 +50,7 @@ def _abstract(
     return [*outs[:num_carry], *[a.update(shape=(length, *a.shape)) for a in outs[num_carry:]]]
 
 
-def _eager(
-    *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
-) -> list[Any]:
+def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any) -> list[Any]:
     consts, carry, xs = split_list(args, [num_consts, num_carry])
     avals = jaxpr.out_avals[num_carry:]
     stacks = [np.empty((length, *a.shape), a.dtype) for a in avals]
@@ -86,12 +84,10 @@ def _jvp(
     groups = [len(made.consts), num_consts, num_carry, len(xs_nz), sum(consts_nz), sum(carry_nz), sum(xs_nz)]
     h, c, i, x, ct, it, xt = _ranges(groups)
     o, oy, ot, oyt = _ranges([num_carry, ys, sum(carry_nz), sum(made.flags[num_carry:])])
-    body = reordered(made.jaxpr, [*h, *c, *ct, *i, *it, *x, *xt], [*o, *ot, *oy, *oyt])
+    body = reordered(made.jaxpr, (*h, *c, *ct, *i, *it, *x, *xt), (*o, *ot, *oy, *oyt))
     ps = split_list(primals, [num_consts, num_carry])
     operands = [*made.consts, *ps[0], *only_nonzero(ts[0]), *ps[1], *ts_carry, *ps[2], *only_nonzero(ts[2])]
-    outs = scan_p.bind(
-        *operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it)
-    )
+    outs = scan_p.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
     out_c, out_ct, out_y, out_yt = split_list(outs, [len(i), len(it), ys])
     primal_outs = [*out_c, *out_y]
     return primal_outs, with_zeros(made.flags, [*out_ct, *out_yt], [aval_of(p) for p in primal_outs])
@@ -180,7 +176,7 @@ def _cpu(
     return b.scan(jaxpr, consts, init, xs, length, reverse)
 
 
-scan_p = Op(
+scan_p: Op = Op(
     name="scan",
     params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
     multiple=True,

@@ -24,7 +24,7 @@ class Source(NamedTuple):
     ("hoisted"), or a result of the first scan ("result")."""
 
     kind: str
-    index: int
+    at: int
 
 
 class Plan(NamedTuple):
@@ -59,9 +59,7 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
     varying = [i for i, s in enumerate(sources) if _varies(s, first_carry)]
     invars = split.unknown.jaxpr.invars
     count = len(sources)
-    unknown = split.unknown.jaxpr.replace(
-        invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]]
-    )
+    unknown = split.unknown.jaxpr.replace(invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]])
     return Plan(
         placed.known(),
         split.consts,
@@ -75,7 +73,7 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
 
 
 def _varies(source: Source, first_carry: int) -> bool:
-    return source.kind == "result" or (source.kind == "operand" and source.index >= first_carry)
+    return source.kind == "result" or (source.kind == "operand" and source.at >= first_carry)
 
 
 class _Places:
@@ -90,9 +88,9 @@ class _Places:
         self.moved: dict[Var, int] = {}
 
     def source(self, residual: Any) -> Source:
-        if residual.from_input and not self.first_carry <= residual.index < self.first_xs:
-            return Source("operand", residual.index)
-        var = self.jaxpr.invars[residual.index] if residual.from_input else self.jaxpr.outvars[residual.index]
+        if residual.from_input and not self.first_carry <= residual.at < self.first_xs:
+            return Source("operand", residual.at)
+        var = self.jaxpr.invars[residual.at] if residual.from_input else self.jaxpr.outvars[residual.at]
         if var in self.fixed:
             return Source("hoisted", self.moved.setdefault(var, len(self.moved)))
         if var not in self.results:
@@ -136,9 +134,7 @@ class Rest(NamedTuple):
         return out
 
 
-def run_known_scan(
-    op: Op, unknown_in: Flags, args: Sequence[Any], params: dict[str, Any]
-) -> tuple[list[Any], Flags, Rest]:
+def run_known_scan(op: Op, unknown_in: Flags, args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], Flags, Rest]:
     """Runs the known part under the current trace. Returns its results, which results are unknown, and the rest."""
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     plan = plan_split(params["jaxpr"], unknown_in, num_consts, num_carry)
@@ -154,15 +150,11 @@ def run_known_scan(
             **{**params, "jaxpr": plan.known, "num_consts": first_carry, "num_carry": plan.carry_unknown.count(False)},
         )
     find = {"operand": operands, "hoisted": hoisted, "result": outs}
-    rest = _rest(
-        plan, flags, [[find[s.kind][s.index] for s in part] for part in (plan.invariant, plan.stacked)], args, params
-    )
+    rest = _rest(plan, flags, [[find[s.kind][s.at] for s in part] for part in (plan.invariant, plan.stacked)], args, params)
     return outs[: plan.out_unknown.count(False)], plan.out_unknown, rest
 
 
-def _rest(
-    plan: Plan, flags: Flags, residuals: Sequence[list[Any]], args: Sequence[Any], params: dict[str, Any]
-) -> Rest:
+def _rest(plan: Plan, flags: Flags, residuals: Sequence[list[Any]], args: Sequence[Any], params: dict[str, Any]) -> Rest:
     positions = [i for i, f in enumerate(flags) if f]
     invariant, stacked = residuals
     operands = [*invariant, *[args[i] for i in positions], *stacked]

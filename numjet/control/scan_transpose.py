@@ -25,9 +25,7 @@ def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: 
     lin_consts, lin_xs = sum(linear[:num_consts]), sum(linear[num_consts + num_carry :])
 
     def step(nonzero: Flags) -> tuple[Derived, Sequence[bool]]:
-        made = transpose_program(
-            closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs)
-        )
+        made = transpose_program(closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
         return made, made.flags[lin_consts : lin_consts + num_carry]
 
     made, carry = fixpoint(step, carry_nz)

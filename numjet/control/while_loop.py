@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.bodies import Body, argument_names, trace_body, where
-from numjet.control.carries import trace_with_carry
+from numjet.control.bodies import Body, argument_names, made_for, trace_body, where
+from numjet.control.carries import as_arrays, trace_with_carry
 from numjet.control.messages import check_carry
 from numjet.control.scan import scan
 from numjet.control.while_op import while_p
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
-from numjet.foundation import tree
+from numjet.foundation import errors, tree
 from numjet.foundation.config import config
 from numjet.lax.arithmetic import add
 from numjet.lax.compare import lt
@@ -51,7 +51,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     if config.disable_jit and not any(isinstance(x, Tracer) for x in tree.tree_leaves(init_val)):
-        return _python_loop(cond_fun, body_fun, init_val)
+        try:
+            return _python_loop(cond_fun, body_fun, init_val)
+        except errors.ConcretizationTypeError:
+            pass  # the condition depends on a tracer that it closes over: the loop is staged
     init, init_tree = tree.tree_flatten(init_val)
     in_tree = tree.treedef_tuple([init_tree])
     body, init, avals = trace_with_carry(
@@ -98,6 +101,7 @@ def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
 
 def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], value: Any) -> Any:
     """The loop in Python, as `disable_jit` wants it."""
+    value = as_arrays(value)
     while cond_fun(value):
         value = body_fun(value)
     return value
@@ -138,8 +142,9 @@ def fori_loop(
             )
         return _dynamic_loop(lower, upper, body_fun, init_val, aval)
     if config.disable_jit and high > low:
+        init_val = as_arrays(init_val)
         for i in range(low, high):
-            init_val = body_fun(i, init_val)
+            init_val = body_fun(as_arrays(i), init_val)
         return init_val
     (_, value), _ = scan(
         _counted(body_fun),
@@ -179,7 +184,7 @@ def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         i, value = loop_carry
         return (add(i, 1), body_fun(i, value)), None
 
-    return body
+    return made_for(body_fun, body)
 
 
 def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
@@ -190,5 +195,10 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])
 
-    bounds = [call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type) for x in (lower, upper)]
-    return while_loop(not_done, body, (*bounds, init_val))[2]
+    return while_loop(not_done, made_for(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
+
+
+def _bound(x: Any, aval: ShapedArray) -> Any:
+    if not isinstance(x, Tracer):
+        return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
+    return x if x.aval is aval else call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)

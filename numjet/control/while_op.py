@@ -54,9 +54,7 @@ def _abstract(
     return body_jaxpr.out_avals
 
 
-def _eager(
-    *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
-) -> list[Any]:
+def _eager(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
     while np.asarray(evaluated(cond_jaxpr, *cond_consts, *carry)[0]):
         carry = evaluated(body_jaxpr, *body_consts, *carry)
@@ -84,15 +82,15 @@ def _jvp(
     t = head + consts + carry
     body = reordered(
         made.jaxpr,
-        [
+        (
             *range(head + consts),
             *range(t, t + num_t),
             *range(head + consts, t),
             *range(t + num_t, t + num_t + carry_num_t),
-        ],
-        range(carry + carry_num_t),
+        ),
+        tuple(range(carry + carry_num_t)),
     )
-    cond = _wider(cond_jaxpr, [v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]])
+    cond = _wider(cond_jaxpr, tuple(v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]))
     cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
     init_t = [instantiate(x) for x, f in zip(carry_t, nz, strict=True) if f]
     outs = while_p.bind(
@@ -110,7 +108,8 @@ def _jvp(
     return outs[:carry], with_zeros(nz, outs[carry:], [aval_of(o) for o in outs[:carry]])
 
 
-def _wider(cond: ClosedJaxpr, more: Sequence[ShapedArray]) -> ClosedJaxpr:
+@remember
+def _wider(cond: ClosedJaxpr, more: tuple[ShapedArray, ...]) -> ClosedJaxpr:
     """The condition of a loop with more carried values, which it does not read."""
     if not more:
         return cond
@@ -129,8 +128,8 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
 
     Everything is unknown when the condition is.
     """
-    unknown_in = [trace.is_unknown(a) for a in args]
-    found = _known_loop(unknown_in, params)
+    unknown_in = tuple(trace.is_unknown(a) for a in args)
+    found = _known_loop(params["body_jaxpr"], params["cond_jaxpr"], unknown_in, params["cond_nconsts"], params["body_nconsts"])
     if found is None or all(found.carry_unknown):
         return trace.stage(while_p, args, params)
     cond_n, body_n = params["cond_nconsts"], params["body_nconsts"]
@@ -146,10 +145,12 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(found.carry_unknown, known, partition_list(found.carry_unknown, staged)[1])
 
 
-def _known_loop(unknown_in: Sequence[bool], params: dict[str, Any]) -> _KnownLoop | None:
+@remember
+def _known_loop(
+    body_jaxpr: ClosedJaxpr, cond_jaxpr: ClosedJaxpr, unknown_in: Flags, cond_nconsts: int, body_nconsts: int
+) -> _KnownLoop | None:
     """The loop of those carries that depend on nothing unknown; None when the condition depends on something."""
-    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_u, body_u, init_u = split_list(unknown_in, [params["cond_nconsts"], params["body_nconsts"]])
+    cond_u, body_u, init_u = split_list(unknown_in, [cond_nconsts, body_nconsts])
 
     def step(carry_u: Flags) -> tuple[Any, Sequence[bool]]:
         split = split_program(body_jaxpr, (*body_u, *carry_u), carry_u)
@@ -196,9 +197,7 @@ def _batch(
         return (cond, body), [f or (cond.flags[0] and not c) for f, c in zip(body.flags, constant, strict=True)]
 
     (cond, body), carry_b = fixpoint(step, init_b)
-    operands = [
-        move_to(a, d, 0, size) if b else a for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)
-    ]
+    operands = [move_to(a, d, 0, size) if b else a for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)]
     cond_consts, body_consts, init = split_list(operands, [cond_nconsts, body_nconsts])
     run = _masked_loop if cond.flags[0] else _plain_loop
     outs = run(cond, body, cond_consts, body_consts, init)
@@ -210,9 +209,7 @@ def _passed_on(body: ClosedJaxpr, body_nconsts: int) -> list[bool]:
     return [v is w for v, w in zip(body.jaxpr.invars[body_nconsts:], body.jaxpr.outvars, strict=True)]
 
 
-def _plain_loop(
-    cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]
-) -> list[Any]:
+def _plain_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
     return while_p.bind(
         *cond.consts,
         *cond_consts,
@@ -226,9 +223,7 @@ def _plain_loop(
     )
 
 
-def _masked_loop(
-    cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]
-) -> list[Any]:
+def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
     """Runs while any lane's condition holds; lanes that have finished keep their values. The conditions are carried,
     so that each is computed once per step."""
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
@@ -270,9 +265,7 @@ def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_
 
     in_avals = [*body.in_avals[:body_consts], *cond.in_avals[:cond_consts], running, *carry]
     made_body = trace_to_closed(step, in_avals, body.jaxpr.debug)
-    made_cond = trace_to_closed(
-        lambda mask, *_: [call("reduce_or", mask, axes=(0,))], [running, *carry], cond.jaxpr.debug
-    )
+    made_cond = trace_to_closed(lambda mask, *_: [call("reduce_or", mask, axes=(0,))], [running, *carry], cond.jaxpr.debug)
     assert not made_body.consts and not made_cond.consts
     return _MaskedProgram(_Masked(made_cond, made_body), [])
 
@@ -281,9 +274,7 @@ def _keep_finished(mask: Any, old: Any, new: Any) -> Any:
     if old is new or aval_of(new).shape == ():
         return new
     shape = aval_of(new).shape
-    spread = (
-        mask if shape == aval_of(mask).shape else call("broadcast_in_dim", mask, shape=shape, broadcast_dimensions=(0,))
-    )
+    spread = mask if shape == aval_of(mask).shape else call("broadcast_in_dim", mask, shape=shape, broadcast_dimensions=(0,))
     return select_n_p.bind(spread, old, new)
 
 

@@ -123,6 +123,11 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """Calls a C function: int64 args (Python ints), arrays as pointers (stored first), then pointers to the results.
         An argument `("own", x)` is a fresh writable copy that is returned as a result before `outs`."""
         ...
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any],
+                 outs: Sequence[ShapedArray]) -> list[Any]:
+        """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, at this point of the program.
+        What it raises is raised by whoever looks at the program's results."""
+        ...
     def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index) -> None:
         """Leaves the program with error(*values) when ok is false."""
         ...

@@ -1,15 +1,22 @@
-"""Prints jaxprs as JAX users know them.
+"""Prints jaxprs as JAX users know them; core.parse reads them back.
 
     { lambda ; a:f32[3]. let b:f32[3] = add a 1.0:f32[] in (b,) }
+
+Variables are named in the order in which they are printed, across the programs inside; a program called more than once
+is printed once, in front. How an operation's parameters print may be told by its record's extension "show" (`Shown`).
 """
 from __future__ import annotations
 
+import enum
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from numjet.core.ir import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, set_printer
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, set_printer, subjaxprs
 from numjet.core.walk import use_counts
 from numjet.foundation import dtypes, pretty, source
 from numjet.foundation.pretty import Doc, brk, concat, group, join, line, nest, text
@@ -17,17 +24,48 @@ from numjet.foundation.pretty import Doc, brk, concat, group, join, line, nest, 
 WIDTH = 80
 
 
+@dataclass(frozen=True)
+class Shown:
+    """How the parameters of one operation print.
+
+    first: parameters that stand in front of the others, which are in alphabetical order.
+    implied: parameters that are left out when they have this value, or the value of this function of the avals of operands
+      and results. lists: parameters whose innermost tuples print as lists.
+    called: the parameter that is a program called on the operands, so that its variables go by their names.
+    """
+    first: tuple[str, ...] = ()
+    implied: dict[str, Any] = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+    called: str | None = None
+
+    def default(self, name: str, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> Any:
+        """The value that a parameter in `implied` has when it is left out."""
+        value = self.implied[name]
+        return value(ins, outs) if callable(value) else value
+
+
+PLAIN = Shown()
+
+
+def shown(op: Any) -> Shown:
+    """How an operation's parameters print."""
+    return op.extensions.get("show", PLAIN)
+
+
 class Names:
-    """Names of variables, in the order in which they appear: a, b, ... z, ba, bb, ..."""
+    """Names of variables, in the order in which they appear: a, b, ... z, ba, bb, ...; and of shared programs."""
 
     def __init__(self) -> None:
         self.names: dict[Var, str] = {}
+        self.programs: dict[int, str] = {}
+        self.count = 0
 
     def __getitem__(self, var: Var) -> str:
         if isinstance(var, DropVar):
             return "_"
         if var not in self.names:
-            self.names[var] = letters(len(self.names))
+            self.names[var] = letters(self.count)
+            self.count += 1
         return self.names[var]
 
 
@@ -43,17 +81,64 @@ def letters(n: int) -> str:
 
 def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, sources: bool = False, width: int = WIDTH) -> str:
     """A jaxpr as text. sources: with the user's line behind every equation."""
-    inner = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-    return pretty.render(jaxpr_doc(inner, Names(), sources), width)
+    inner, names = program_of(jaxpr), Names()
+    heads = [shared_doc(j, name, names, sources) for j, name in _shared(inner, names)]
+    return pretty.render(concat((*heads, jaxpr_doc(inner, names, sources))), width)
 
+
+def equation_text(eqn: JaxprEqn, width: int = WIDTH) -> str:
+    """One equation as text, with names of its own."""
+    return pretty.render(eqn_doc(eqn, Names(), use_counts(Jaxpr([], [], eqn.outvars, [])), False), width)
+
+
+def program_of(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+# ------------------------------------------------------------------------------------------------ shared programs
+
+def _shared(jaxpr: Jaxpr, names: Names) -> list[tuple[Jaxpr, str]]:
+    """Programs that are called more than once, inner ones first, with the names they get."""
+    counts: Counter[int] = Counter()
+    found: dict[int, tuple[Jaxpr, str]] = {}
+
+    def visit(program: Jaxpr) -> None:
+        for eqn in program.eqns:
+            called = shown(eqn.primitive).called
+            for inner in subjaxprs(eqn.params):
+                counts[id(inner)] += 1
+                if counts[id(inner)] == 1:
+                    visit(inner)
+                if called is not None and program_of(eqn.params[called]) is inner:
+                    found.setdefault(id(inner), (inner, _clean(str(eqn.params.get("name", called)))))
+    visit(jaxpr)
+    repeated = [(j, name) for key, (j, name) in found.items() if counts[key] > 1]
+    taken: Counter[str] = Counter()
+    for j, name in repeated:
+        names.programs[id(j)] = name + (str(taken[name]) if taken[name] else "")
+        taken[name] += 1
+    return [(j, names.programs[id(j)]) for j, _ in repeated]
+
+
+def _clean(name: str) -> str:
+    """A name of which `<lambda>` is no part."""
+    return "".join(c for c in name if c.isalnum() or c == "_") or "program"
+
+
+def shared_doc(jaxpr: Jaxpr, name: str, names: Names, sources: bool) -> Doc:
+    return concat((text(f"let {name} = "), jaxpr_doc(jaxpr, names, sources), text(" in"), line()))
+
+
+# ------------------------------------------------------------------------------------------------ programs
 
 def jaxpr_doc(jaxpr: Jaxpr, names: Names, sources: bool = False) -> Doc:
     """The document of a jaxpr."""
-    consts, inputs = binders(jaxpr.constvars, names), binders(jaxpr.invars, names)
-    head = concat((text("{ lambda "), consts, text("; "), inputs, text(". let")))
+    head = concat((text("{ lambda "), binders(jaxpr.constvars, names), text("; "), binders(jaxpr.invars, names),
+                   text(". let")))
     read = use_counts(jaxpr)
     eqns = [eqn_doc(e, names, read, sources) for e in jaxpr.eqns]
-    results = text("in (" + ", ".join(atom(a, names) for a in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "") + ") }")
+    results = text("in (" + ", ".join(atom(a, names) for a in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "")
+                   + ") }")
     if not eqns:
         return concat((head, text("  "), results))
     if len(eqns) == 1:
@@ -63,7 +148,9 @@ def jaxpr_doc(jaxpr: Jaxpr, names: Names, sources: bool = False) -> Doc:
 
 
 def binders(variables: Sequence[Var], names: Names) -> Doc:
-    return text(" ".join(f"{names[v]}:{v.aval.str_short()}" for v in variables))
+    """Variables with their types, as many on a line as fit."""
+    items = [text(f"{names[v]}:{v.aval.str_short()}") for v in variables]
+    return nest(4, concat([x if n == 0 else group(concat((brk(), x))) for n, x in enumerate(items)]))
 
 
 def atom(a: Atom, names: Names) -> str:
@@ -74,10 +161,15 @@ def atom(a: Atom, names: Names) -> str:
 
 
 def literal_text(a: Literal) -> str:
-    value = np.asarray(a.val)
-    if dtypes.kind(value.dtype) == "f":
-        value = value.astype(np.float64) if value.dtype.itemsize < 4 or value.dtype.kind != "f" else value
-    return str(value.item() if value.dtype.names is None and value.dtype != np.float32 else value[()])
+    """The exact value of a literal: that of a float32 is written as the double it equals."""
+    value = np.asarray(a.val).astype(a.aval.dtype, copy=False)
+    if dtypes.kind(value.dtype) == "V":
+        return f"key<{int(value.reshape(1).view(np.uint64)[0]):#018x}>"
+    if dtypes.kind(value.dtype) == "f" and value.dtype.itemsize < 8:
+        value = value.astype(np.float64)
+    if dtypes.kind(value.dtype) == "c":
+        value = value.astype(np.complex128)
+    return str(value.tolist())
 
 
 def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:
@@ -86,35 +178,58 @@ def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:
                     else f"{names[v]}:{v.aval.str_short()}" for v in eqn.outvars)
     operands = "".join(" " + atom(a, names) for a in eqn.invars)
     where = f"  # {source.summarize(eqn.source)}" if sources and eqn.source is not None else ""
-    params = {k: v for k, v in eqn.params.items() if (eqn.primitive.name, k) not in _TOLD_BY_TYPES}
-    return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(params, names),
+    return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(eqn, names),
                    text((operands or " ") + where)))
 
 
-def params_doc(params: dict[str, Any], names: Names) -> Doc:
-    shown = [(k, v) for k, v in sorted(params.items()) if v is not None or k in _SHOWN_NONE]
-    if not shown:
+# ------------------------------------------------------------------------------------------------ parameters
+
+def params_doc(eqn: JaxprEqn, names: Names) -> Doc:
+    """The parameters that neither types nor defaults tell, in brackets."""
+    how = shown(eqn.primitive)
+    kept = {k: v for k, v in eqn.params.items() if k not in how.implied or not _left_out(how, eqn, k, v)}
+    order = [*(k for k in how.first if k in kept), *(k for k in sorted(kept) if k not in how.first)]
+    if not order:
         return pretty.nothing()
-    items = [concat((text(f"{k}="), value_doc(_as_lists(v) if k == "dimension_numbers" else v, names))) for k, v in shown]
+    items = [concat((text(f"{k}="), _param_doc(how, eqn, k, kept[k], names))) for k in order]
     return group(concat((text("["), nest(2, concat((brk(""), join(brk(), items)))), brk(""), text("]"))))
 
 
-def _as_lists(numbers: Any) -> Any:
-    """dot_general's dimension numbers with their innermost tuples as lists, as JAX prints them."""
-    if type(numbers) is not tuple:
-        return numbers
-    return tuple(_as_lists(n) if n and type(n[0]) is tuple or n == ((), ()) else list(n) for n in numbers)
+def _left_out(how: Shown, eqn: JaxprEqn, name: str, value: Any) -> bool:
+    default = how.default(name, [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars])
+    return type(value) is type(default) and value == default
 
 
-_TOLD_BY_TYPES = frozenset({("broadcast_in_dim", "shape")})
-_SHOWN_NONE = frozenset({"strides", "dimensions", "fill_value"})
+def _param_doc(how: Shown, eqn: JaxprEqn, name: str, value: Any, names: Names) -> Doc:
+    if name == how.called:
+        return _called_doc(eqn, value, names)
+    return value_doc(_as_lists(value) if name in how.lists else value, names)
+
+
+def _as_lists(value: Any) -> Any:
+    """Nested tuples with the innermost ones as lists."""
+    return tuple(map(_as_lists, value)) if any(isinstance(v, tuple) for v in value) else list(value)
+
+
+def _called_doc(eqn: JaxprEqn, value: Any, names: Names) -> Doc:
+    """A program called on the operands: printed in front when it is shared, else in terms of their names."""
+    program = program_of(value)
+    if id(program) in names.programs:
+        return text(names.programs[id(program)])
+    taken = set()
+    pairs = [*zip(program.invars, eqn.invars, strict=True), *zip(program.outvars, eqn.outvars, strict=True)]
+    for inner, outer in pairs:
+        name = names.names.get(outer) if isinstance(outer, Var) else None
+        if name is not None and name not in taken and isinstance(inner, Var) and inner not in names.names:
+            names.names[inner] = name
+            taken.add(name)
+    return jaxpr_doc(program, names)
 
 
 def value_doc(value: Any, names: Names) -> Doc:
     """A parameter's value; programs are written in place."""
     if isinstance(value, (ClosedJaxpr, Jaxpr)):
-        inner = Names()
-        return jaxpr_doc(value.jaxpr if isinstance(value, ClosedJaxpr) else value, inner)
+        return jaxpr_doc(program_of(value), names)
     if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
         body = [part for v in value for part in (line(), value_doc(v, names))]
         return concat((text("("), nest(2, concat(body)), line(), text(")")))
@@ -125,15 +240,31 @@ def plain(value: Any) -> str:
     """The text of a parameter that is no program."""
     if isinstance(value, np.dtype):
         return dtypes.long_name(value)
-    if isinstance(value, tuple) and type(value) is tuple:
+    if isinstance(value, enum.Enum):
+        return str(int(value)) if isinstance(value, enum.IntEnum) else f"{type(value).__name__}.{value.name}"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        inside = ", ".join(f"{k}={plain(v)}" for k, v in zip(value._fields, value, strict=True))
+        return f"{type(value).__name__}({inside})"
+    if isinstance(value, tuple):
         return "(" + ", ".join(map(plain, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, list):
         return "[" + ", ".join(map(plain, value)) + "]"
+    if isinstance(value, np.generic):
+        return plain(value.item()) if dtypes.kind(value.dtype) in "biufc" else str(value)
+    if isinstance(value, str):
+        return value if _bare(value) else repr(value)
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
     return str(value)
 
 
+_WORDS = frozenset({"", "True", "False", "None", "nan", "inf"})
+
+
+def _bare(value: str) -> bool:
+    """Whether a string reads as itself without quotes."""
+    first_is_letter = bool(value) and (value[0].isalpha() or value[0] in "_<")
+    return value not in _WORDS and first_is_letter and all(c.isalnum() or c in "_<>.-" for c in value)
 
 
 set_printer(jaxpr_text)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.core import leaks
 from numjet.core.aval import ShapedArray
+from numjet.core.check import check_jaxpr
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
+from numjet.foundation.config import config
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class StageTracer(Tracer):
 
     def origin_text(self) -> str:
         return self._trace.explain(self.var)
+
+    def made_at(self) -> Any:
+        eqn = self._trace._producer(self.var)
+        return None if eqn is None else eqn.source
 
 
 class StageTrace(Trace):
@@ -183,10 +190,16 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
     previous = _native.set_current_trace(trace)
     try:
         outs = fun(*tracers)
-        return trace.finish(outs)
+        made = trace.finish(outs)
     finally:
         _native.set_current_trace(previous)
         trace.valid = False
+    if config.check_tracer_leaks:
+        del tracers, outs
+        leaks.check(trace, debug)
+    if config.enable_checks:
+        check_jaxpr(made[0])
+    return made
 
 
 def trace_to_closed(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],

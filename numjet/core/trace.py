@@ -94,6 +94,10 @@ class Tracer:
         """Which argument the value depends on, and where that argument's function stands."""
         return ""
 
+    def made_at(self) -> Any:
+        """The user's frame (foundation.source.Frame) that made the value, or None."""
+        return None
+
     _origin_text = property(lambda self: self.origin_text)
 
     def __bool__(self) -> bool:

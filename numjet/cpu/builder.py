@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.index import Index
-from numjet.cpu.loop_ir import (INT64, Buffer, Call, Carry, Check, Comment, Copy, Exprs, Fill, For, Function, If,
+from numjet.cpu.loop_ir import (CALLBACK, INT64, Buffer, Call, Carry, Check, Comment, Copy, Exprs, Fill, For, Function, If,
                                 Let, Stmt, Store)
 from numjet.cpu.scalars import Scalars
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
@@ -35,7 +36,7 @@ class Builder(Scalars):
         self.guards: list[Scalar] = []
         self.live: Callable[[], Iterator[Arr]] = lambda: iter(())
         self.counter = 0
-        self.symbols: dict[str, int] = {}
+        self.trampolines: dict[str, Trampoline] = {}
         self.open_registers: list[Arr] = []
 
     # ------------------------------------------------------------------------------------------ blocks and buffers
@@ -452,6 +453,14 @@ class Builder(Scalars):
             call_args.append((out.storage.buffer, self.table.index(0)))
         self.emit(Call(symbol, call_args, tuple(reads), (*writes,), checked))
         return results
+
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Arr],
+                 outs: Sequence[ShapedArray]) -> list[Arr]:
+        """Calls a Python function of NumPy arrays, here and now."""
+        made = Trampoline(fun, [a.aval for a in args], outs)
+        symbol = f"{CALLBACK}{len(self.trampolines)}"
+        self.trampolines[symbol] = made
+        return self.kernel(symbol, args, outs, checked=True)
 
     def _own_in_memory(self, x: Arr) -> Arr:
         if x.storage is not None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from numjet import _native
+from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule
 from numjet.cpu.kernels import blas
-from numjet.cpu.loop_ir import KERNEL_STATUS, Call, Function, walk
+from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.config import config
 
@@ -25,7 +26,7 @@ class Program:
     scratch_bytes: int
     aliases: list[tuple[int, int]]
     cost_ns: float
-    on_error: Callable[[int, list[int]], Exception]
+    on_error: Callable[[int, list[int]], BaseException]
     function: Function
     text: str
     compiled: jit.Compiled
@@ -51,10 +52,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     text = llvm.emit(function, jit.host())
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
-    compiled = jit.compile(text, {**call_symbols(function), **constants}, function.name, keepalive=tuple(keepalive))
+    symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
+    compiled = jit.compile(text, symbols, function.name, keepalive=tuple(keepalive))
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
-                   function, text, compiled, [closed])
+                   function, text, compiled, [closed, lowered.trampolines])
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:
@@ -64,7 +66,7 @@ def as_text(closed: ClosedJaxpr, name: str) -> str:
 
 def call_symbols(function: Function) -> dict[str, int]:
     """The addresses of the library functions that a program calls."""
-    names = {s.symbol for s in walk(function.body) if isinstance(s, Call)}
+    names = {s.symbol for s in walk(function.body) if isinstance(s, Call) and not s.symbol.startswith(CALLBACK)}
     return {n: _address(n) for n in names}
 
 
@@ -73,12 +75,14 @@ def _address(name: str) -> int:
     return _native.kernel_address(name) if found is None else found
 
 
-def _errors(function: Function) -> Callable[[int, list[int]], Exception]:
+def _errors(function: Function) -> Callable[[int, list[int]], BaseException]:
     errors = function.errors
 
-    def on_error(status: int, info: list[int]) -> Exception:
+    def on_error(status: int, info: list[int]) -> BaseException:
         if status & KERNEL_STATUS:
             code = status - KERNEL_STATUS
+            if code >= FIRST_FAILURE:
+                return failures.take(code)
             kind = MemoryError if code == 1 else RuntimeError
             return kind(f"{function.name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
         return errors[status - 1](*info[1:])

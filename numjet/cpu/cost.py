@@ -10,6 +10,7 @@ from math import prod
 
 from numjet.cpu.loop_ir import (
     BOOL,
+    CALLBACK,
     INT64,
     MATH,
     Call,
@@ -39,11 +40,16 @@ _WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mul
             "bitcast": 0.0}
 _LIBRARY = 60.0                 # a function of the C library, or of mathlib before it is expanded
 _VECTOR = ("vector", "parallel")
+CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
 
 
 def estimate_ns(function: Function) -> float:
-    """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000."""
-    return block_ns(function.body)
+    """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000.
+
+    At least CALLBACK_NS for what calls into Python.
+    """
+    calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
+    return max(block_ns(function.body), CALLBACK_NS if calls else 0.0)
 
 
 def block_ns(block: list[Stmt]) -> float:
@@ -195,4 +201,6 @@ def _call(stmt: Call) -> float:
     sizes = gemm_sizes(stmt)
     if sizes is not None:
         return 2.0 * prod(sizes) / _FLOPS_PER_NS
+    if stmt.symbol.startswith(CALLBACK):
+        return CALLBACK_NS
     return 100.0 + 5.0 * sum(b.size for b in (*stmt.reads, *stmt.writes))

@@ -11,6 +11,7 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.builder import SMALL
+from numjet.cpu.guards import guard
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
@@ -173,6 +174,7 @@ class Frames(Reductions):
             if out.lazy and (out.size <= SMALL or out.depth > DEEP):
                 self.materialize(out)
             frame.env[v] = out
+        guard(self, eqn, outs)
         for a in {a for a in eqn.invars if isinstance(a, Var)}:
             if frame.last_use[a] == frame.position:
                 frame.env.pop(a, None)

@@ -25,6 +25,7 @@ import numpy as np
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 
+CALLBACK = "nj.callback."  # begins the symbols of calls into Python
 KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, so that it is no check's
 
 # name -> number of operands; what the code generator implements directly

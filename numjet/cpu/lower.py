@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numjet.core.ir import ClosedJaxpr
+from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.control import Control
 from numjet.cpu.loop_ir import Buffer, Copy, Function, written
 from numjet.cpu.values import Arr, Storage, parts_dtype
@@ -12,9 +13,13 @@ from numjet.cpu.values import Arr, Storage, parts_dtype
 
 @dataclass
 class Lowered:
-    """A function and which result takes over the memory of which donated input: (output, input) pairs."""
+    """A function and which result takes over the memory of which donated input: (output, input) pairs.
+
+    trampolines: the Python functions that it calls, by symbol; they must live as long as its machine code.
+    """
     function: Function
     aliases: list[tuple[int, int]]
+    trampolines: dict[str, Trampoline] = field(default_factory=dict)
 
 
 def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Lowered:
@@ -27,7 +32,7 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Lower
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
     _copy_written_inputs(b, aliases)
-    return Lowered(b.function, aliases)
+    return Lowered(b.function, aliases, b.trampolines)
 
 
 def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:

@@ -370,7 +370,7 @@ class Reductions(Builder):
         number, real = self.table.index, lambda v: self.table.const(v, aval.dtype)
 
         def body(b: Any) -> None:
-            args = [number(_ROW_MAJOR), number(_TRANS if tx else _NO_TRANS), number(_TRANS if ty else _NO_TRANS),
+            args: list[Any] = [number(_ROW_MAJOR), number(_TRANS if tx else _NO_TRANS), number(_TRANS if ty else _NO_TRANS),
                     number(m), number(n), number(k), real(1), (sx.buffer, (sx.base + b * (m * k)).expr),
                     number(m if tx else k), (sy.buffer, (sy.base + b * (k * n)).expr), number(k if ty else n), real(0),
                     (out.storage.buffer, (out.storage.base + b * (m * n)).expr), number(n)]

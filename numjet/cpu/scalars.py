@@ -176,9 +176,11 @@ class Scalars:
         dtype = args[-1].dtype
         if name == "select":
             cond, x, y = args
-            return Pair(self, *[self.prim("select", cond, a, c) for a, c in zip(x.parts, y.parts, strict=True)], dtype)
+            first, second = (self.prim("select", cond, a, c) for a, c in zip(x.parts, y.parts, strict=True))
+            return Pair(self, first, second, dtype)
         if name in ("add", "sub", "neg"):
-            return Pair(self, *[self.prim(name, *ps) for ps in zip(*[a.parts for a in args], strict=True)], dtype)
+            first, second = (self.prim(name, *ps) for ps in zip(*[a.parts for a in args], strict=True))
+            return Pair(self, first, second, dtype)
         if name in ("eq", "ne"):
             halves = [self.prim(name, *ps) for ps in zip(*[a.parts for a in args], strict=True)]
             return self.prim("and" if name == "eq" else "or", *halves)

@@ -101,10 +101,11 @@ class Arr:
 
     __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pointwise", "depth")
 
-    def __init__(self, aval: ShapedArray, fn: Callable[..., Any] | None = None, *, flat: Any = None, elems: Any = None,
+    def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
                  source: Arr | None = None, block: Any = None):
-        self.aval, self.fn, self.flat, self.elems, self.storage = aval, fn, flat, elems, storage
+        self.aval, self.fn, self.flat, self.elems = aval, fn, flat, elems
+        self.storage: Any = storage  # a Storage, or None
         self.cost, self.parents, self.source, self.block = cost, parents, source, block
         self.memo: dict[Any, Any] = {}
         self.mutable = False

@@ -24,11 +24,11 @@ from numjet import lax, tree
 from numjet.demo import adam
 
 STEPS_PER_YEAR = 20
-CALLS, UPDATES_PER_CALL, RATE = 20, 100, 0.02
+CALLS, UPDATES_PER_CALL, RATE = 16, 100, 0.02
 
 
 class Model(NamedTuple):
-    """Logarithms of the four rates (per year; predation and conversion per thousand pelts) and of the first populations."""
+    """Logarithms of the rates (per year; predation, conversion: per thousand pelts) and of the first populations."""
 
     growth: Any
     predation: Any
@@ -38,8 +38,12 @@ class Model(NamedTuple):
     lynx: Any
 
 
-# Starting points: rates of three different ecologies, none near the answer.
-STARTS = np.log([[0.4, 0.02, 0.02, 0.5, 30.0, 4.0], [0.8, 0.04, 0.02, 1.0, 30.0, 4.0], [0.7, 0.02, 0.03, 0.7, 30.0, 4.0]])
+# Starting points: growth, predation, conversion, decline of three ecologies far from the answer, and the first pelts.
+STARTS = np.log([
+    [0.5, 0.01, 0.05, 0.5, 30.0, 4.0],
+    [1.2, 0.05, 0.02, 0.5, 30.0, 4.0],
+    [0.3, 0.03, 0.03, 1.2, 30.0, 4.0],
+])
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,8 @@ def read_record() -> Record:
     """The table that comes with the package; its source stands in its first lines."""
     text = resources.files("numjet.demo").joinpath("hudson_bay.csv").read_text(encoding="utf8")
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
-    column = lambda name: np.array([float(r[name]) for r in rows], np.float32)
-    return Record(column("Year"), column("Hare"), column("Lynx"))
+    year, lynx, hare = np.array([[float(v) for v in row.values()] for row in rows], np.float32).T
+    return Record(year, hare, lynx)
 
 
 def velocity(rates: Model, state: Any) -> Any:
@@ -119,7 +123,9 @@ def descend(models: Model, state: adam.AdamState, log_pelts: Any) -> tuple[Model
 
 def standard_errors(model: Model, log_pelts: Any) -> np.ndarray:
     """Of the logarithms, from the curvature of the loss at its minimum: Gaussian errors, as in least squares."""
-    flat = lambda v: loss(Model(*v), log_pelts)
+    def flat(v: Any) -> Any:
+        return loss(Model(*v), log_pelts)
+
     vector = jnp.stack(list(model))
     count = log_pelts.size
     curvature = np.asarray(nj.jit(nj.hessian(flat))(vector), np.float64) * count / 2
@@ -147,7 +153,7 @@ def fit(calls: int = CALLS) -> Fit:
         began = time.perf_counter()
         models, state, values = nj.block_until_ready(descend(models, state, log_pelts))
         seconds.append(time.perf_counter() - began)
-        bar.set_postfix(loss=f"{float(values.min()):.4f}")
+        bar.set_postfix_str("losses " + " ".join(f"{v:.4f}" for v in np.asarray(values)))
     losses = np.asarray(values)
     best = tree.map(lambda leaf: leaf[int(losses.argmin())], models)
     errors = standard_errors(best, log_pelts)

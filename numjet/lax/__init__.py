@@ -320,3 +320,4 @@ from numjet.control import map as map
 from numjet.control import scan as scan
 from numjet.control import switch as switch
 from numjet.control import while_loop as while_loop
+from numjet.lax import shown as shown

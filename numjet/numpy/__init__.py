@@ -1,6 +1,8 @@
 """NumPy's functions on arrays that can be traced, differentiated, batched and compiled, under JAX's names."""
 
-from numjet.core.trace import ArrayBase as ndarray
+import sys as _sys
+
+from numjet.core.trace import ArrayBase as _ArrayBase
 from numjet.numpy import methods as _methods
 
 # constants.py
@@ -39,8 +41,7 @@ from numjet.numpy.creation import zeros_like as zeros_like
 # dtype_names.py
 from numjet.numpy.dtype_names import ComplexWarning as ComplexWarning
 from numjet.numpy.dtype_names import bfloat16 as bfloat16
-from numjet.numpy.dtype_names import bool as bool
-from numjet.numpy.dtype_names import bool_ as bool_
+from numjet.numpy.dtype_names import bool_ as bool, bool_ as bool_  # noqa: F401  (both names are public)
 from numjet.numpy.dtype_names import can_cast as can_cast
 from numjet.numpy.dtype_names import cdouble as cdouble
 from numjet.numpy.dtype_names import character as character
@@ -102,6 +103,19 @@ from numjet.numpy.printing import get_printoptions as get_printoptions
 from numjet.numpy.printing import printoptions as printoptions
 from numjet.numpy.printing import set_printoptions as set_printoptions
 
+# questions.py
+from numjet.numpy.questions import allclose as allclose
+from numjet.numpy.questions import array_equal as array_equal
+from numjet.numpy.questions import array_equiv as array_equiv
+from numjet.numpy.questions import isclose as isclose
+from numjet.numpy.questions import iscomplexobj as iscomplexobj
+from numjet.numpy.questions import isrealobj as isrealobj
+from numjet.numpy.questions import isscalar as isscalar
+from numjet.numpy.questions import iterable as iterable
+from numjet.numpy.questions import ndim as ndim
+from numjet.numpy.questions import shape as shape
+from numjet.numpy.questions import size as size
+
 # reductions.py
 from numjet.numpy.reductions import all as all
 from numjet.numpy.reductions import amax as amax
@@ -121,6 +135,33 @@ from numjet.numpy.statistics import average as average
 from numjet.numpy.statistics import mean as mean
 from numjet.numpy.statistics import std as std
 from numjet.numpy.statistics import var as var
+
+# nan_reductions.py
+from numjet.numpy.nan_reductions import nanargmax as nanargmax
+from numjet.numpy.nan_reductions import nanargmin as nanargmin
+from numjet.numpy.nan_reductions import nanmax as nanmax
+from numjet.numpy.nan_reductions import nanmean as nanmean
+from numjet.numpy.nan_reductions import nanmin as nanmin
+from numjet.numpy.nan_reductions import nanprod as nanprod
+from numjet.numpy.nan_reductions import nanstd as nanstd
+from numjet.numpy.nan_reductions import nansum as nansum
+from numjet.numpy.nan_reductions import nanvar as nanvar
+
+# quantiles.py
+from numjet.numpy.quantiles import median as median
+from numjet.numpy.quantiles import nanmedian as nanmedian
+from numjet.numpy.quantiles import nanpercentile as nanpercentile
+from numjet.numpy.quantiles import nanquantile as nanquantile
+from numjet.numpy.quantiles import percentile as percentile
+from numjet.numpy.quantiles import quantile as quantile
+
+# cumulative.py
+from numjet.numpy.cumulative import cumprod as cumprod
+from numjet.numpy.cumulative import cumsum as cumsum
+from numjet.numpy.cumulative import cumulative_prod as cumulative_prod
+from numjet.numpy.cumulative import cumulative_sum as cumulative_sum
+from numjet.numpy.cumulative import nancumprod as nancumprod
+from numjet.numpy.cumulative import nancumsum as nancumsum
 
 # ufuncs.py
 from numjet.numpy.ufuncs import abs as abs
@@ -215,21 +256,149 @@ from numjet.numpy.ufuncs_logic import not_equal as not_equal
 from numjet.numpy.ufuncs_logic import right_shift as right_shift
 from numjet.numpy.ufuncs_logic import signbit as signbit
 
+# ufuncs_special.py
+from numjet.numpy.ufuncs_special import copysign as copysign
+from numjet.numpy.ufuncs_special import frexp as frexp
+from numjet.numpy.ufuncs_special import gcd as gcd
+from numjet.numpy.ufuncs_special import heaviside as heaviside
+from numjet.numpy.ufuncs_special import hypot as hypot
+from numjet.numpy.ufuncs_special import i0 as i0
+from numjet.numpy.ufuncs_special import lcm as lcm
+from numjet.numpy.ufuncs_special import ldexp as ldexp
+from numjet.numpy.ufuncs_special import modf as modf
+from numjet.numpy.ufuncs_special import nan_to_num as nan_to_num
+from numjet.numpy.ufuncs_special import nextafter as nextafter
+from numjet.numpy.ufuncs_special import sinc as sinc
+from numjet.numpy.ufuncs_special import spacing as spacing
+
 # choosing.py
 from numjet.numpy.choosing import clip as clip
 from numjet.numpy.choosing import piecewise as piecewise
 from numjet.numpy.choosing import select as select
 from numjet.numpy.choosing import where as where
 
-from numjet.numpy.ufuncs import _add as add
-from numjet.numpy.ufuncs import _subtract as subtract
-from numjet.numpy.ufuncs import _multiply as multiply
-from numjet.numpy.ufuncs import _negative as negative
-from numjet.numpy.ufuncs_logic import _maximum as maximum
-from numjet.numpy.ufuncs_logic import _minimum as minimum
-from numjet.numpy.ufuncs_logic import _logical_and as logical_and
-from numjet.numpy.ufuncs_logic import _logical_or as logical_or
-from numjet.numpy.ufuncs_logic import _logical_xor as logical_xor
-from numjet.numpy.ufuncs_logic import _bitwise_and as bitwise_and
-from numjet.numpy.ufuncs_logic import _bitwise_or as bitwise_or
-from numjet.numpy.ufuncs_logic import _bitwise_xor as bitwise_xor
+# matrices.py
+from numjet.numpy.matrices import diag as diag
+from numjet.numpy.matrices import diagflat as diagflat
+from numjet.numpy.matrices import eye as eye
+from numjet.numpy.matrices import identity as identity
+from numjet.numpy.matrices import tri as tri
+from numjet.numpy.matrices import tril as tril
+from numjet.numpy.matrices import triu as triu
+
+# grids.py
+from numjet.numpy.grids import fromfunction as fromfunction
+from numjet.numpy.grids import indices as indices
+from numjet.numpy.grids import meshgrid as meshgrid
+from numjet.numpy.grids import mgrid as mgrid
+from numjet.numpy.grids import ogrid as ogrid
+
+# interpolation.py
+from numjet.numpy.interpolation import interp as interp
+from numjet.numpy.interpolation import unwrap as unwrap
+
+# ufunc_class.py
+from numjet.numpy.ufunc_class import frompyfunc as frompyfunc
+from numjet.numpy.ufunc_class import ufunc as ufunc
+
+# vectorize.py
+from numjet.numpy.vectorize import vectorize as vectorize
+
+# ufunc_objects.py
+from numjet.numpy.ufunc_objects import add as add
+from numjet.numpy.ufunc_objects import bitwise_and as bitwise_and
+from numjet.numpy.ufunc_objects import bitwise_or as bitwise_or
+from numjet.numpy.ufunc_objects import bitwise_xor as bitwise_xor
+from numjet.numpy.ufunc_objects import logaddexp as logaddexp
+from numjet.numpy.ufunc_objects import logaddexp2 as logaddexp2
+from numjet.numpy.ufunc_objects import logical_and as logical_and
+from numjet.numpy.ufunc_objects import logical_or as logical_or
+from numjet.numpy.ufunc_objects import logical_xor as logical_xor
+from numjet.numpy.ufunc_objects import maximum as maximum
+from numjet.numpy.ufunc_objects import minimum as minimum
+from numjet.numpy.ufunc_objects import multiply as multiply
+from numjet.numpy.ufunc_objects import negative as negative
+from numjet.numpy.ufunc_objects import subtract as subtract
+
+# files.py
+from numjet.numpy.files import load as load
+from numjet.numpy.files import save as save
+from numjet.numpy.files import savez as savez
+
+# ---- helper B block: manipulation.py, joining.py, linear.py, ... (keep) ----
+from numjet.numpy.manipulation import (
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    broadcast_arrays as broadcast_arrays,
+    broadcast_shapes as broadcast_shapes,
+    broadcast_to as broadcast_to,
+    expand_dims as expand_dims,
+    matrix_transpose as matrix_transpose,
+    moveaxis as moveaxis,
+    permute_dims as permute_dims,
+    ravel as ravel,
+    reshape as reshape,
+    rollaxis as rollaxis,
+    squeeze as squeeze,
+    swapaxes as swapaxes,
+    transpose as transpose,
+)
+from numjet.numpy.joining import (
+    append as append,
+    block as block,
+    column_stack as column_stack,
+    concat as concat,
+    concatenate as concatenate,
+    dstack as dstack,
+    hstack as hstack,
+    stack as stack,
+    vstack as vstack,
+)
+from numjet.numpy.splitting import (
+    array_split as array_split,
+    dsplit as dsplit,
+    hsplit as hsplit,
+    split as split,
+    unstack as unstack,
+    vsplit as vsplit,
+)
+from numjet.numpy.repeating import (
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    repeat as repeat,
+    resize as resize,
+    roll as roll,
+    rot90 as rot90,
+    tile as tile,
+)
+from numjet.numpy.linear import (
+    dot as dot,
+    inner as inner,
+    matmul as matmul,
+    matvec as matvec,
+    outer as outer,
+    tensordot as tensordot,
+    vdot as vdot,
+    vecdot as vecdot,
+    vecmat as vecmat,
+)
+from numjet.numpy.products import (
+    cross as cross,
+    diagonal as diagonal,
+    kron as kron,
+    trace as trace,
+)
+from numjet.numpy.einsum import (
+    einsum as einsum,
+    einsum_path as einsum_path,
+)
+from numjet.numpy.nonzero import (
+    argwhere as argwhere,
+    flatnonzero as flatnonzero,
+    nonzero as nonzero,
+)
+
+ndarray = _ArrayBase
+_methods.install(_sys.modules[__name__])

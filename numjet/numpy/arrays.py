@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, Tracer, current_trace
 from numjet.foundation import dtypes
 from numjet.lax import convert, join, shape
 from numjet.numpy.promote import array_arg, broadcast_to
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU
 
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
@@ -21,12 +21,10 @@ _INTEGRAL = frozenset(dtypes.INTEGRAL)
 # -------------------------------------------------------------------------------------------- placement
 
 def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
-    """x, when `device` is where it is already. NotImplementedError for other devices and for shardings."""
+    """x on a device (None: where it is). NotImplementedError for shardings of results."""
     if out_sharding is not None:
-        raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}; place the result with device_put")
-    if device is not None and device != CPU and device != "cpu":
-        raise NotImplementedError(f"jnp.{name}: expected device=None or {CPU!r}, got {device!r}; use device_put")
-    return x
+        raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}: use device_put")
+    return x if device is None else device_put(x, device)
 
 
 # -------------------------------------------------------------------------------------------- conversion

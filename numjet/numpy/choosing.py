@@ -10,6 +10,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import compare
 from numjet.numpy import promote
+from numjet.numpy.nonzero import nonzero
 from numjet.numpy.promote import array_arg, operand_list, operands
 
 _BOOL = np.dtype(np.bool_)
@@ -43,7 +44,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     [1.0, 3.0]
     """
     if x is None and y is None:
-        raise NotImplementedError("jnp.where: the form with one argument")
+        return nonzero(condition, size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
         raise ValueError("jnp.where: size and fill_value go with the condition alone; x and y were given, too")
     promote.check_arraylike("where", condition, x, y)
@@ -91,8 +92,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     if len(functions) == len(conditions):
         functions.append(0)
     if len(functions) != len(conditions) + 1:
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are "
-                         f"expected; got {len(functions)}")
+        count = len(conditions)
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
+                         f"got {len(functions)}")
     values = [_branch(f, x, args, kw) for f in functions]
     return select(conditions, values[:-1], values[-1])
 

@@ -9,14 +9,13 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
-from numjet.lax import arithmetic, axes, compare, convert, create, join
-from numjet.lax import shape as shapes
+from numjet.lax import arithmetic, axes, compare, convert, create, join, shape as shapes
 from numjet.numpy import promote
 from numjet.numpy.arrays import asarray, place
+from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.ufuncs import floor, power, sign, true_divide
 from numjet.numpy.ufuncs_math import log10
-from numjet.numpy.choosing import choose_by
 
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -27,7 +26,7 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints. TypeError for anything else and for negative sizes."""
     if hasattr(shape, "ndim") and shape.ndim == 1:
-        shape = tuple(np.asarray(shape).tolist()) if not isinstance(shape, Tracer) else tuple(shape)
+        shape = [shape[i] for i in range(shape.shape[0])] if isinstance(shape, Tracer) else np.asarray(shape).tolist()
     found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     if any(n < 0 for n in found):
         raise TypeError(f"{name} shape must have every element be nonnegative, got {found}.")
@@ -106,7 +105,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Zeros of the shape and dtype of a, unless others are given.
 
-    >>> zeros_like(asarray([1, 2]))
+    >>> zeros_like(np.asarray([1, 2]))
     Array([0, 0], dtype=int32)
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
@@ -115,7 +114,7 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Ones of the shape and dtype of a, unless others are given.
 
-    >>> ones_like(asarray([1, 2]))
+    >>> ones_like(np.asarray([1, 2]))
     Array([1, 1], dtype=int32)
     """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
@@ -124,7 +123,7 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of the shape and dtype of the prototype, unless others are given.
 
-    >>> empty_like(asarray([1, 2]))
+    >>> empty_like(np.asarray([1, 2]))
     Array([0, 0], dtype=int32)
     """
     return _like("empty_like", prototype, 0, dtype, shape, device)
@@ -134,7 +133,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
               out_sharding: Any = None) -> Any:
     """An array of the shape and dtype of a (unless others are given) with fill_value everywhere.
 
-    >>> full_like(asarray([1, 2]), 7)
+    >>> full_like(np.asarray([1, 2]), 7)
     Array([7, 7], dtype=int32)
     """
     promote.check_arraylike("full_like", 0, fill_value)
@@ -214,9 +213,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     wanted = inexact if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
     working = dtypes.result_type(inexact, wanted) if wanted not in _INTEGRAL else inexact
-    first, last = promote.promote_shapes("linspace", *(as_dtype(promote.to_array(v), working) for v in (start, stop)))
+    first, last = promote.promote_shapes("linspace", *(as_dtype(promote.operand("linspace", v), working) for v in (start, stop)))
     parts = num - 1 if endpoint else num
-    step = arithmetic.div(arithmetic.sub(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
     out = _evenly(first, last, num, parts, endpoint, working)
     if wanted in _INTEGRAL:
         out = floor(out)
@@ -225,7 +223,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     if axis != 0 and out.ndim > 1:
         out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
     out = place("linspace", out, device)
-    return (out, promote.strong_array(step)) if retstep else out
+    if not retstep:
+        return out
+    step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
+    return out, promote.strong_array(step)
 
 
 def _order(ndim: int, axis: int) -> list[int]:
@@ -237,16 +238,18 @@ def _order(ndim: int, axis: int) -> list[int]:
 
 def _evenly(first: Any, last: Any, num: int, parts: int, endpoint: bool, dtype: np.dtype) -> Any:
     """first * (1 - t) + last * t with t = i / parts; the end point exactly."""
-    whole = first.shape
+    whole = first.aval.shape
+    one_row = lambda x: shapes.broadcast_in_dim(x, (1, *whole), range(1, 1 + len(whole)))
     if num == 0 or parts == 0:
-        return broadcast_to(shapes.expand_dims(first, (0,)), (num, *whole))
+        return broadcast_to(one_row(first), (num, *whole))
     real = dtypes.to_floating_dtype(dtype)
-    t = arithmetic.div(create.iota(real, parts), literal(float(parts), real))
-    t = shapes.reshape(as_dtype(t, dtype), (parts,) + (1,) * len(whole))
-    t = broadcast_to(t, (parts, *whole))
-    low, high = (broadcast_to(shapes.expand_dims(v, (0,)), (parts, *whole)) for v in (first, last))
+    t = as_dtype(arithmetic.div(create.iota(real, parts), literal(float(parts), real)), dtype)
+    low, high = first, last
+    if whole:
+        t = shapes.broadcast_in_dim(t, (parts, *whole), (0,))
+        low, high = (broadcast_to(one_row(v), (parts, *whole)) for v in (first, last))
     rest = arithmetic.add(arithmetic.mul(low, arithmetic.sub(literal(1.0, dtype), t)), arithmetic.mul(high, t))
-    return join.concatenate([rest, shapes.expand_dims(last, (0,))], 0) if endpoint else rest
+    return join.concatenate([rest, one_row(last)], 0) if endpoint else rest
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,

@@ -18,7 +18,7 @@ class ScalarType(type):
         return array(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
-        return cls is other or cls.dtype.type == other or isinstance(other, np.dtype) and cls.dtype == other
+        return cls is other or cls.dtype.type == other or (isinstance(other, np.dtype) and cls.dtype == other)
 
     def __ne__(cls, other: Any) -> bool:
         return not cls == other
@@ -30,7 +30,7 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(dtype: np.dtype, name: str | None = None) -> Any:
+def _scalar_type(dtype: Any, name: str | None = None) -> Any:
     name = name or dtype.name
     made = ScalarType(name, (), {"dtype": dtype, "__doc__": f"dtype {dtype.name}; {name}(x) is an array of it."})
     made.__module__ = "numjet.numpy"
@@ -38,7 +38,6 @@ def _scalar_type(dtype: np.dtype, name: str | None = None) -> Any:
 
 
 bool_ = _scalar_type(dtypes.bool_, "bool_")
-bool = bool_
 int2, int4, int8, int16, int32, int64 = map(_scalar_type, dtypes.SIGNED)
 uint2, uint4, uint8, uint16, uint32, uint64 = map(_scalar_type, dtypes.UNSIGNED)
 float4_e2m1fn = _scalar_type(dtypes.float4_e2m1fn)
@@ -65,16 +64,32 @@ dtype = np.dtype
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
 ComplexWarning = np.exceptions.ComplexWarning
 
-result_type = dtypes.result_type
 promote_types = dtypes.promote_types
-issubdtype = dtypes.issubdtype
 isdtype = dtypes.isdtype
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, numbers and dtypes promote to.
+
+    >>> result_type("int8", 1.0).name
+    'float32'
+    """
+    return dtypes.result_type(*args)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> Any:
+    """Whether a dtype is another one, or belongs to an abstract class such as `floating`.
+
+    >>> issubdtype("bfloat16", floating)
+    True
+    """
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
     """Whether a dtype can be cast to another by NumPy's rule `casting`.
 
     >>> can_cast("int8", "int16"), can_cast("float32", "int32")
     (True, False)
     """
-    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)  # type: ignore[call-overload]
+    return np.can_cast(dtypes.as_dtype(from_), dtypes.as_dtype(to), casting=casting)

@@ -1,107 +1,96 @@
-"""Operators and methods of arrays and tracers: what `x + y`, `x.sum()` and `x[0]` call."""
+"""The methods and properties of arrays and tracers: x.sum(), x.at, x.real, ..."""
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from numjet import _native
+from numjet.api.transfer import device_put
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import Array, Tracer, is_array_like
-from numjet.numpy import arrays, choosing, printing, reductions, statistics, ufuncs, ufuncs_logic
+from numjet.core.trace import Array, ArrayBase, Tracer
+from numjet.numpy import arrays, choosing, cumulative, printing, reductions, shape_methods, statistics, ufuncs, views
 from numjet.numpy.index_update import IndexUpdateHelper
-from numjet.numpy.indexing import getitem
-
-_KNOWN = frozenset((Array, bool, int, float, complex, np.ndarray))
+from numjet.numpy.operators import CONTAINS, OPERATORS
 
 
-# -------------------------------------------------------------------------------------------- operators
-
-def _binary(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if type(other) in _KNOWN or is_array_like(other):
-            return fn(self, other)
-        return NotImplemented
-    return method
+def _flat(self: Any) -> None:
+    raise NotImplementedError("arrays do not have the arr.flat property, whose elements could be set: use arr.ravel()")
 
 
-def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if type(other) in _KNOWN or is_array_like(other):
-            return fn(other, self)
-        return NotImplemented
-    return method
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """As numjet.numpy.clip."""
+    return choosing.clip(self, min, max)
 
 
-_BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
-    "add": ufuncs._add, "sub": ufuncs._subtract, "mul": ufuncs._multiply, "truediv": ufuncs.true_divide,
-    "floordiv": ufuncs.floor_divide, "mod": ufuncs.remainder, "divmod": ufuncs.divmod, "pow": ufuncs.power,
-    "and": ufuncs_logic._bitwise_and, "or": ufuncs_logic._bitwise_or, "xor": ufuncs_logic._bitwise_xor,
-    "lshift": ufuncs_logic.left_shift, "rshift": ufuncs_logic.right_shift,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": ufuncs_logic.equal, "ne": ufuncs_logic.not_equal, "lt": ufuncs_logic.less, "le": ufuncs_logic.less_equal,
-    "gt": ufuncs_logic.greater, "ge": ufuncs_logic.greater_equal,
-}
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """As numjet.numpy.astype."""
+    return arrays.astype(self, dtype, copy=copy, device=device)
 
 
-def _iterate(self: Any) -> Iterator[Any]:
-    if self.ndim == 0:
-        raise TypeError("iteration over a 0-d array")
-    return iter([getitem(self, i) for i in builtins.range(self.shape[0])])
+def _copy(self: Any) -> Any:
+    """As numjet.numpy.copy."""
+    return arrays.copy(self)
 
 
-def _refuse_setitem(self: Any, index: Any, value: Any) -> None:
-    raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
-                    "x = x.at[idx].set(y) or another .at[] method: a new array, and under jit no copy.")
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device. NotImplementedError for streams."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device(): devices have one queue")
+    return device_put(self, device)
 
 
-def _round(self: Any, ndigits: int | None = None) -> Any:
-    if ndigits is None:
-        return arrays.astype(ufuncs.round(self), int)
-    return ufuncs.round(self, ndigits)
+def _tobytes(self: Any, order: str = "C") -> bytes:
+    """The elements' bytes, row by row."""
+    return np.asarray(self).tobytes(order)  # type: ignore[arg-type]
 
 
-def _contains(self: Any, item: Any) -> bool:
-    return bool(reductions.any(ufuncs_logic.equal(self, item)))
+def _namespace(module: ModuleType) -> Any:
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+        """numjet.numpy, as the array API standard asks for."""
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"array API version {api_version!r} is not available: expected '2024.12' or before")
+        return module
+    return __array_namespace__
 
 
-OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _COMPARISONS).items()},
-    **{f"__r{name}__": _reflected(fn) for name, fn in _BOTH_SIDES.items()},
-    "__neg__": ufuncs._negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute, "__invert__": ufuncs_logic.invert,
-    "__getitem__": lambda self, idx: getitem(self, idx), "__setitem__": _refuse_setitem, "__iter__": _iterate,
-    "__round__": _round,
-}
-
-
-def _method(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose first argument is the array, as a method."""
-    return fn
+def _addressable_data(self: Any, index: int) -> Any:
+    """The part of the array on this process's device number `index`: all of it."""
+    if index:
+        raise IndexError(f"addressable_data: expected 0, as the array is on one device, got {index}")
+    return self
 
 
 METHODS: dict[str, Any] = {
-    "__contains__": _contains,
+    **CONTAINS,
     "at": property(IndexUpdateHelper, doc="Updates: x.at[idx].set(y), .add(y), ..., each a new array."),
     "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min, "any": reductions.any,
     "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin, "ptp": reductions.ptp,
-    "mean": statistics.mean, "var": statistics.var, "std": statistics.std,
-    "astype": arrays.astype, "copy": arrays.copy, "clip": choosing.clip, "round": ufuncs.round,
+    "mean": statistics.mean, "var": statistics.var, "std": statistics.std, "cumsum": cumulative.cumsum,
+    "cumprod": cumulative.cumprod, "astype": _astype, "copy": _copy, "clip": _clip, "round": ufuncs.round,
     "conj": ufuncs.conjugate, "conjugate": ufuncs.conjugate, "real": property(ufuncs.real), "imag": property(ufuncs.imag),
+    "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device, "tobytes": _tobytes,
+    "__numpy_dtype__": property(lambda self: self.dtype),
+}
+METHODS |= shape_methods.METHODS
+OF_ARRAYS: dict[str, Any] = {
+    "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
+    "is_fully_addressable": property(lambda self: True), "is_fully_replicated": property(lambda self: True),
+    "platform": lambda self: self.device.platform, "clone": _copy,
 }
 
 
-def _install() -> None:
-    for name, fn in OPERATORS.items():
+def install(namespace: ModuleType) -> None:
+    """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
+    operators = OPERATORS | shape_methods.OPERATORS
+    for name, fn in operators.items():
         _native.set_hook(name, fn)
     _native.set_hook("__repr__", printing.repr_array)
     _native.set_hook("__str__", printing.str_array)
     _native.set_hook("aval", ShapedArray)
-    hooks.set_methods(METHODS, Array)
-    hooks.set_methods(OPERATORS | METHODS, Tracer)
-
-
-_install()
+    named = {**METHODS, **shape_methods.METHODS, "__array_namespace__": _namespace(namespace)}
+    hooks.set_methods(named | OF_ARRAYS, Array)
+    hooks.set_methods(operators | named, Tracer)
+    ArrayBase.at = METHODS["at"]  # type: ignore[attr-defined]

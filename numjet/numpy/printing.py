@@ -55,7 +55,7 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
     'Array([1. , 0.5], dtype=float32)'
     """
     arr = array_arg("array_repr", arr)
-    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    options: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with np.printoptions(**{k: v for k, v in options.items() if v is not None}):
         return repr(arr) if isinstance(arr, Tracer) else repr_array(arr)
 

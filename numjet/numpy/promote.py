@@ -44,8 +44,7 @@ def check_arraylike(name: str, *args: Any) -> None:
 
 
 def _refusal(name: str, x: Any, position: int) -> TypeError:
-    tip = " Convert it with numjet.numpy.asarray first." if isinstance(x, (list, tuple)) else ""
-    return TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.{tip}")
+    return TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
 
 
 def check_out(name: str, out: Any) -> None:
@@ -116,7 +115,7 @@ def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
     if kind in _PYTHON_SCALARS:
         return literal(x, dtype, weak)
     if kind is Literal:
-        return x if x.aval.dtype == dtype else literal(x.val, dtype, weak)
+        return x if x.aval.dtype == dtype and x.aval.weak_type == weak else literal(x.val, dtype, weak)
     return _foreign(x, dtype, weak)
 
 
@@ -126,10 +125,12 @@ def _foreign(x: Any, dtype: np.dtype, weak: bool) -> Any:
         with np.errstate(all="ignore"):
             if x.ndim == 0:
                 return Literal(np.asarray(x).astype(dtype)[()], ShapedArray((), dtype, weak))
-            return dispatch.as_array(x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False), ShapedArray(x.shape, dtype, weak))
+            value = x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
+            return dispatch.as_array(value, ShapedArray(x.shape, dtype, weak))
     if hasattr(x, "__jax_array__"):
         return as_dtype(x.__jax_array__(), dtype, weak)
-    return literal(next(base(x) for base in (bool, int, float, complex) if isinstance(x, base)), dtype, weak)
+    plain: Any = next(base for base in (bool, int, float, complex) if isinstance(x, base))
+    return literal(plain(x), dtype, weak)
 
 
 def _settle(name: str, x: Any, position: int) -> Any:

@@ -12,8 +12,8 @@ from numjet.lax import argreduce, arithmetic, bitwise, compare, shape
 from numjet.lax.axes import as_axis, without
 from numjet.lax.reduce import reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_prod_p, reduce_sum_p
 from numjet.numpy import promote
-from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
 from numjet.numpy.choosing import choose_by, truth
+from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
 
 Axis = Any
 _BOOL = np.dtype(np.bool_)
@@ -143,7 +143,8 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
                          "'initial'")
     if initial is None and 0 in [a.shape[i] for i in axes_of(axis, a.ndim)]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity. Pass initial=.")
-    return _reduce(name, a, axis, op, a.dtype, lowest(a.dtype) if where is not None else None, keepdims, initial, where, combine)
+    identity = None if where is None else lowest(a.dtype)
+    return _reduce(name, a, axis, op, a.dtype, identity, keepdims, initial, where, combine)
 
 
 def lowest(dtype: np.dtype) -> Any:

@@ -10,9 +10,9 @@ from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, compare, convert, shape
 from numjet.numpy import promote
+from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
 from numjet.numpy.reductions import Axis, axes_of, put_back, sum
-from numjet.numpy.choosing import choose_by
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _HALVES = frozenset(d for d in dtypes.FLOATING if d.itemsize < 4)
@@ -60,7 +60,9 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
 def _deviations(name: str, a: Any, axes: tuple[int, ...], where: Any, given: Any, wide: np.dtype) -> Any:
     """|a - mean|^2, elementwise, real."""
     if given is None:
-        center = mean(a, axes, wide, keepdims=True, where=where)
+        center = mean(a, axes, wide, where=where)
+        if center.ndim:
+            center = shape.broadcast_in_dim(center, a.shape, [i for i in range(a.ndim) if i not in axes])
     else:
         center = as_dtype(promote.operand(name, given), wide)
     x, y = promote.operands(name, as_dtype(a, wide), center)
@@ -75,7 +77,7 @@ def _freedom(name: str, ddof: Any, correction: Any) -> Any:
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof != 0:
-        raise ValueError(f"jnp.{name}: ddof and correction are two names of one thing, got ddof={ddof!r}, correction={correction!r}")
+        raise ValueError(f"jnp.{name}: ddof and correction can't be given together, got {ddof!r} and {correction!r}")
     return correction
 
 
@@ -164,12 +166,10 @@ def _weighted(a: Any, weights: Any, axis: Axis) -> tuple[Any, Any]:
     if w.shape == x.shape:
         return x, w
     if axis is None:
-        raise TypeError(f"Axis must be specified when shapes of a {x.shape} and weights {w.shape} differ")
-    if isinstance(axis, (tuple, list)):
-        raise ValueError("Single axis expected when shapes of a and weights differ")
-    (at,) = axes_of(axis, x.ndim)
-    if w.ndim != 1:
-        raise ValueError(f"1D weights expected when shapes of a and weights differ, got weights of shape {w.shape}")
-    if w.shape[0] != x.shape[at]:
-        raise ValueError(f"Length of weights not compatible with specified axis: {w.shape[0]} weights for size {x.shape[at]}")
-    return x, shape.broadcast_in_dim(w, x.shape, (at,))
+        raise ValueError(f"Axis must be specified when shapes of a {x.shape} and weights {w.shape} differ.")
+    axes = axes_of(axis, x.ndim)
+    if w.shape != tuple(x.shape[i] for i in axes):
+        raise ValueError(f"Shape of weights {w.shape} must be consistent with shape of a {x.shape} along specified axis "
+                         f"{axis}.")
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return x, shape.broadcast_in_dim(shape.transpose(w, order), x.shape, sorted(axes))

@@ -1,7 +1,6 @@
 """Arithmetic: sums, products, quotients, powers, roundings and parts of numbers.
 
-The underscored functions are what operators call; the public ones of NumPy's ufuncs (`add.reduce` and so on) are made of
-them in `ufunc_objects`.
+Those that are ufuncs in NumPy (add, multiply, ...) get methods such as `add.reduce` in `ufunc_objects`.
 """
 from __future__ import annotations
 
@@ -11,16 +10,33 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bitwise, compare, convert, create, transcendental
 from numjet.lax.arithmetic import (
-    abs_p, add_p, ceil_p, div_p, floor_p, mul_p, neg_p, rem_p, round_p, sign_p, sub_p,
-)
-from numjet.numpy.promote import (
-    as_dtype, check_out, literal, operand, operand_inexact, operands, operands_inexact,
+    abs_p,
+    add_p,
+    ceil_p,
+    div_p,
+    floor_p,
+    mul_p,
+    neg_p,
+    rem_p,
+    round_p,
+    sign_p,
+    sub_p,
 )
 from numjet.numpy.choosing import choose_by
+from numjet.numpy.promote import (
+    as_dtype,
+    check_out,
+    literal,
+    operand,
+    operand_inexact,
+    operands,
+    operands_inexact,
+)
 
 _BOOL = np.dtype(np.bool_)
 _INTEGER = frozenset(dtypes.INTEGRAL)
@@ -32,7 +48,7 @@ _WHOLE = _INTEGER | {_BOOL}
 
 # -------------------------------------------------------------------------------------------- sums and products
 
-def _add(x: Any, y: Any, /) -> Any:
+def add(x: Any, y: Any, /) -> Any:
     """x + y, elementwise; of bools their `or`.
 
     >>> add(1.5, 2)
@@ -42,7 +58,7 @@ def _add(x: Any, y: Any, /) -> Any:
     return bitwise.or_p.bind(x, y) if x.aval.dtype == _BOOL else add_p.bind(x, y)
 
 
-def _subtract(x: Any, y: Any, /) -> Any:
+def subtract(x: Any, y: Any, /) -> Any:
     """x - y, elementwise. TypeError for bools.
 
     >>> subtract(1.5, 2)
@@ -52,7 +68,7 @@ def _subtract(x: Any, y: Any, /) -> Any:
     return sub_p.bind(x, y)
 
 
-def _multiply(x: Any, y: Any, /) -> Any:
+def multiply(x: Any, y: Any, /) -> Any:
     """x * y, elementwise; of bools their `and`.
 
     >>> multiply(1.5, 2)
@@ -62,7 +78,7 @@ def _multiply(x: Any, y: Any, /) -> Any:
     return bitwise.and_p.bind(x, y) if x.aval.dtype == _BOOL else mul_p.bind(x, y)
 
 
-def _negative(x: Any, /) -> Any:
+def negative(x: Any, /) -> Any:
     """-x, elementwise. TypeError for bools.
 
     >>> negative(1.5)
@@ -130,20 +146,35 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
         raise TypeError("floor_divide does not support complex-valued inputs: they have no order")
     if dtype in _FLOATING:
         return _float_divmod(x, y)[0]
-    quotient = div_p.bind(x, y)
-    rounded_up = bitwise.and_p.bind(compare.ne_p.bind(sign_p.bind(x), sign_p.bind(y)),
-                                    compare.ne(rem_p.bind(x, y), literal(0, x.aval.dtype)))
-    return compare.select_n_p.bind(rounded_up, quotient, arithmetic.sub(quotient, 1))
+    quotient, rest = div_p.bind(x, y), rem_p.bind(x, y)
+    return compare.select_n_p.bind(_other_sign(rest, x, y), quotient, arithmetic.sub(quotient, 1))
+
+
+def _sign_of_constant(y: Any) -> int:
+    """1 or -1 for a constant divisor of that sign, else 0."""
+    if type(y) is not Literal or not (y.val > 0 or y.val < 0):
+        return 0
+    return 1 if y.val > 0 else -1
+
+
+def _other_sign(rest: Any, x: Any, y: Any) -> Any:
+    """Whether a remainder that is not 0, of the sign of x, has not the sign of the divisor y."""
+    zero = literal(0, rest.aval.dtype)
+    known = _sign_of_constant(y)
+    if known:
+        return (compare.lt_p if known > 0 else compare.gt_p).bind(rest, zero)
+    return bitwise.and_p.bind(compare.ne_p.bind(rest, zero), compare.ne_p.bind(sign_p.bind(y), sign_p.bind(x)))
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Quotient and remainder with the sign of y: exact remainder first, so that the quotient is whole."""
     zero, one = literal(0.0, x.aval.dtype), literal(1.0, x.aval.dtype)
     remainder_ = rem_p.bind(x, y)
-    dividend = choose_by("floor_divide", compare.eq_p.bind(y, zero), x, sub_p.bind(x, remainder_))
+    dividend = sub_p.bind(x, remainder_)
+    if not _sign_of_constant(y):
+        dividend = choose_by("floor_divide", compare.eq_p.bind(y, zero), x, dividend)
     quotient = div_p.bind(dividend, y)
-    other_sign = bitwise.and_p.bind(compare.ne_p.bind(remainder_, zero),
-                                    compare.ne_p.bind(sign_p.bind(y), sign_p.bind(remainder_)))
+    other_sign = _other_sign(remainder_, remainder_, y)
     quotient = compare.select_n_p.bind(other_sign, quotient, sub_p.bind(quotient, one))
     remainder_ = compare.select_n_p.bind(other_sign, remainder_, add_p.bind(remainder_, y))
     return arithmetic.round(quotient), remainder_
@@ -159,15 +190,12 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     if x.aval.dtype == _BOOL:
         x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
     dtype = x.aval.dtype
-    zero = literal(0, dtype)
-    if dtype in _INTEGER:
-        y = _instead_of_zero(y, zero)
-    out = rem_p.bind(x, y)
+    if dtype in _INTEGER and not _sign_of_constant(y):
+        y = _instead_of_zero(y, literal(0, dtype))
+    rest = rem_p.bind(x, y)
     if dtype in _UNSIGNED:
-        return out
-    other_sign = bitwise.and_p.bind(compare.ne_p.bind(compare.lt_p.bind(out, zero), compare.lt_p.bind(y, zero)),
-                                    compare.ne_p.bind(out, zero))
-    return compare.select_n_p.bind(other_sign, out, add_p.bind(out, y))
+        return rest
+    return compare.select_n_p.bind(_other_sign(rest, rest, y), rest, add_p.bind(rest, y))
 
 
 def _instead_of_zero(y: Any, zero: Any) -> Any:
@@ -191,7 +219,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     Array(-1, dtype=int32, weak_type=True)
     """
     x, y = operands("fmod", x1, x2)
-    if x.aval.dtype in _INTEGER:
+    if x.aval.dtype in _INTEGER and not _sign_of_constant(y):
         y = _instead_of_zero(y, literal(0, y.aval.dtype))
     return rem_p.bind(x, y)
 

@@ -9,8 +9,8 @@ from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bits, bitwise, compare, convert, create
 from numjet.lax.bitwise import and_p, not_p, or_p, xor_p
 from numjet.lax.compare import eq_p, ge_p, gt_p, is_finite_p, le_p, lt_p, ne_p
-from numjet.numpy.promote import check_out, literal, operand, operands
 from numjet.numpy.choosing import truth
+from numjet.numpy.promote import check_out, literal, operand, operands
 
 _BOOL = np.dtype(np.bool_)
 _UNSIGNED = frozenset(dtypes.UNSIGNED)
@@ -96,7 +96,7 @@ def greater_equal(x: Any, y: Any, /) -> Any:
     return _ordered("greater_equal", ge_p, x, y)
 
 
-def _maximum(x: Any, y: Any, /) -> Any:
+def maximum(x: Any, y: Any, /) -> Any:
     """The larger of x and y, elementwise; NaN when one is NaN. At ties each gets half of the derivative.
 
     >>> maximum(1, 2.5)
@@ -106,7 +106,7 @@ def _maximum(x: Any, y: Any, /) -> Any:
     return compare.max_p.bind(x, y)
 
 
-def _minimum(x: Any, y: Any, /) -> Any:
+def minimum(x: Any, y: Any, /) -> Any:
     """The smaller of x and y, elementwise; NaN when one is NaN. At ties each gets half of the derivative.
 
     >>> minimum(1, 2.5)
@@ -149,7 +149,7 @@ def _truths(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     return truth(x), truth(y)
 
 
-def _logical_and(x: Any, y: Any, /) -> Any:
+def logical_and(x: Any, y: Any, /) -> Any:
     """Whether both are true (not 0), elementwise.
 
     >>> logical_and(1, 0)
@@ -159,7 +159,7 @@ def _logical_and(x: Any, y: Any, /) -> Any:
     return and_p.bind(x, y)
 
 
-def _logical_or(x: Any, y: Any, /) -> Any:
+def logical_or(x: Any, y: Any, /) -> Any:
     """Whether one is true (not 0), elementwise.
 
     >>> logical_or(1, 0)
@@ -169,7 +169,7 @@ def _logical_or(x: Any, y: Any, /) -> Any:
     return or_p.bind(x, y)
 
 
-def _logical_xor(x: Any, y: Any, /) -> Any:
+def logical_xor(x: Any, y: Any, /) -> Any:
     """Whether exactly one is true (not 0), elementwise.
 
     >>> logical_xor(1, 1)
@@ -191,7 +191,7 @@ def logical_not(x: Any, /) -> Any:
 
 # -------------------------------------------------------------------------------------------- bits
 
-def _bitwise_and(x: Any, y: Any, /) -> Any:
+def bitwise_and(x: Any, y: Any, /) -> Any:
     """x & y of integers or bools. TypeError for floats.
 
     >>> bitwise_and(6, 3)
@@ -201,7 +201,7 @@ def _bitwise_and(x: Any, y: Any, /) -> Any:
     return and_p.bind(x, y)
 
 
-def _bitwise_or(x: Any, y: Any, /) -> Any:
+def bitwise_or(x: Any, y: Any, /) -> Any:
     """x | y of integers or bools. TypeError for floats.
 
     >>> bitwise_or(6, 3)
@@ -211,7 +211,7 @@ def _bitwise_or(x: Any, y: Any, /) -> Any:
     return or_p.bind(x, y)
 
 
-def _bitwise_xor(x: Any, y: Any, /) -> Any:
+def bitwise_xor(x: Any, y: Any, /) -> Any:
     """x ^ y of integers or bools. TypeError for floats.
 
     >>> bitwise_xor(6, 3)

@@ -13,7 +13,16 @@ from numjet.lax.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, sub_p
 from numjet.lax.compare import eq_p, gt_p, lt_p, max_p, min_p, ne_p, select_n_p
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import (
-    as_dtype, broadcast_to, check_out, common_shape, literal, operand, operand_inexact, operands, operands_inexact, to_array,
+    as_dtype,
+    broadcast_to,
+    check_out,
+    common_shape,
+    literal,
+    operand,
+    operand_inexact,
+    operands,
+    operands_inexact,
+    to_array,
 )
 from numjet.numpy.reductions import any as any_of
 from numjet.numpy.ufuncs import to_array_checked, trunc
@@ -36,7 +45,7 @@ def _real_operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 # -------------------------------------------------------------------------------------------- sums of exponentials
 
-def _logaddexp(x1: Any, x2: Any, /) -> Any:
+def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)), without overflow. Equal infinities share the derivative equally.
 
     >>> logaddexp(0.0, 0.0)
@@ -46,7 +55,7 @@ def _logaddexp(x1: Any, x2: Any, /) -> Any:
     return _complex_logaddexp(x, y) if x.aval.dtype in _COMPLEX else _sum_of_powers(x, y, transcendental.exp_p, 1.0)
 
 
-def _logaddexp2(x1: Any, x2: Any, /) -> Any:
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """log2(2**x1 + 2**x2), without overflow. ValueError for complex numbers.
 
     >>> logaddexp2(1.0, 1.0)
@@ -149,7 +158,7 @@ def spacing(x: Any, /) -> Any:
         raise ValueError(f"jnp.spacing does not support complex numbers, got dtype {x.aval.dtype.name}")
     dtype = x.aval.dtype
     away = select_n_p.bind(signbit(x), literal(math.inf, dtype), literal(-math.inf, dtype))
-    return sub_p.bind(compare.nextafter_p.bind(x, away), x)
+    return bits.stop_gradient(sub_p.bind(compare.nextafter_p.bind(x, away), x))
 
 
 # -------------------------------------------------------------------------------------------- series
@@ -226,7 +235,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     """x1 * 2 ** x2 for integers x2. ValueError for complex x1 and x2 that are not integers.
 
     >>> ldexp(1.5, 3)
-    Array(12., dtype=float32, weak_type=True)
+    Array(12., dtype=float32)
     """
     x, n = operand_inexact("ldexp", x1), operand("ldexp", x2)
     if x.aval.dtype in _COMPLEX or n.aval.dtype in _COMPLEX:
@@ -250,7 +259,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     ValueError for complex numbers.
 
     >>> frexp(6.0)
-    (Array(0.75, dtype=float32, weak_type=True), Array(3, dtype=int32))
+    (Array(0.75, dtype=float32), Array(3, dtype=int32))
     """
     x = operand_inexact("frexp", x)
     if x.aval.dtype in _COMPLEX:
@@ -341,7 +350,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     Integers stay; of complex numbers both parts are treated.
 
     >>> nan_to_num(float("nan"))
-    Array(0., dtype=float32, weak_type=True)
+    Array(0., dtype=float32)
     """
     del copy
     x = operand("nan_to_num", x)
@@ -360,4 +369,4 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 def _replaced(x: Any, where: Any, value: Any) -> Any:
-    return choose_by("nan_to_num", where, as_dtype(operand("nan_to_num", value), x.aval.dtype, x.aval.weak_type), x)
+    return choose_by("nan_to_num", where, as_dtype(operand("nan_to_num", value), x.aval.dtype), x)

@@ -120,13 +120,10 @@ def split_words(pair: Words, num: int) -> list[Words]:
 # -------------------------------------------------------------------------------------------- bits
 
 def random_bits(pair: Words, width: int, target: Shape) -> Any:
-    """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits."""
+    """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits; from arrays of words one for each pair of them."""
+    if aval_of(pair[0]).shape:
+        return _joined(rng.threefry_2x32(pair, (_ZERO, _ZERO)), width)
     return _joined(threefry(pair, target), width)
-
-
-def bits_each(pair: Words, width: int) -> Any:
-    """One random integer for each pair in two arrays of words, as `random_bits(pair, width, ())` of every pair."""
-    return _joined(rng.threefry_2x32(pair, (_ZERO, _ZERO)), width)
 
 
 def _joined(pair: Words, width: int) -> Any:

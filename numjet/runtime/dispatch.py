@@ -9,10 +9,12 @@ import numpy as np
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation import events
+from numjet.foundation.config import config
 from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 
@@ -38,6 +40,8 @@ class Executable:
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
                    device: Device = CPU) -> Executable:
     """Compiles a closed jaxpr for a device; constants are embedded."""
+    if config.enable_checks:
+        check_jaxpr(closed)
     events.count("compile")
     with events.span("compile", name=name):
         program = backends.machine(device.platform).compile_program(closed, name, tuple(donated))
@@ -60,7 +64,7 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> A
 def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Compiles an operation (once for its avals and parameters) and runs it."""
     avals = tuple(aval_of(a) for a in args)
-    key = (op, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
+    key = (op, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
         found = _operations[key] = (compile_closed(one_equation(op, avals, params), op.name), params)
@@ -68,6 +72,11 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
             _operations.popitem(last=False)
     out = found[0]([as_array(a, aval) for a, aval in zip(args, avals, strict=True)])
     return out if op.multiple else out[0]
+
+
+def clear_operations() -> None:
+    """Forgets the compiled programs of single operations."""
+    _operations.clear()
 
 
 def _key(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
+from numjet.core.invalid import check_value
 from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op
 from numjet.core.trace import Tracer, aval_of, escaped
@@ -65,6 +66,8 @@ def _wrap(op: Op, result: Any, aval: ShapedArray, foreign: Sequence[np.ndarray])
     value = np.asarray(result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise AssertionError(f"{op.name}: eager gave {value.dtype}{value.shape}, abstract says {aval}")
+    if config.debug_nans or config.debug_infs:
+        check_value(value, aval, op.name)
     if any(np.may_share_memory(value, f) for f in foreign):
         value = value.copy()
     return _native.from_numpy(np.ascontiguousarray(value).reshape(aval.shape), aval, CPU)

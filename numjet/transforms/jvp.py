@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
+from numjet.core import leaks
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace
 from numjet.core.walk import eval_jaxpr
+from numjet.foundation.config import config
 from numjet.lax.tangent import add_any, instantiate
 from numjet.lax.templates import call
 
@@ -28,6 +30,10 @@ class JVPTracer(Tracer):
 
     def origin_text(self) -> str:
         return self.primal.origin_text() if isinstance(self.primal, Tracer) else ""
+
+    def made_at(self) -> Any:
+        parts = (x for x in (self.primal, self.tangent) if isinstance(x, Tracer))
+        return next((where for x in parts if (where := x.made_at()) is not None), None)
 
 
 class JVPTrace(Trace):
@@ -108,14 +114,14 @@ def _expand(fn: Callable[..., Any], multiple: bool, primals: Sequence[Any], tang
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+             tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """Results and tangents (perhaps Zero) of a function of flat arguments, under the current trace."""
     trace = JVPTrace(current_trace())
-    return run_jvp(trace, fun, primals, tangents)
+    return run_jvp(trace, fun, primals, tangents, debug)
 
 
 def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-            tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """As jvp_flat, with a trace that the caller made."""
     args = [trace.pack(p, t) for p, t in zip(primals, tangents, strict=True)]
     previous = _native.set_current_trace(trace)
@@ -125,6 +131,9 @@ def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequenc
         _native.set_current_trace(previous)
         trace.valid = False
     pairs = [trace.unpack(o) for o in outs]
+    if config.check_tracer_leaks:
+        del args, outs
+        leaks.check(trace, debug)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from numjet import _native
+from numjet.core import leaks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, StageTracer
 from numjet.core.trace import Trace, aval_of, current_trace
 from numjet.core.walk import eval_jaxpr
+from numjet.foundation.config import config
 from numjet.transforms.jvp import JVPTrace, run_jvp
 
 
@@ -74,11 +76,14 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], no
     flags = [a.dtype.names is None for a in avals] if nonzeros is None else list(nonzeros)
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]
     trace = JVPTrace(PartialTrace(current_trace(), unknown))
-    outs, outs_t = run_jvp(trace, fun, primals, tangents)
+    outs, outs_t = run_jvp(trace, fun, primals, tangents, debug)
     outs_t = outs_t[:wanted() if callable(wanted) else wanted]
     out_nonzero = [type(t) is not Zero for t in outs_t]
     jaxpr, consts = unknown.finish([t for t in outs_t if type(t) is not Zero])
     unknown.valid = trace.parent.valid = False
+    if config.check_tracer_leaks:
+        del tangents, outs_t
+        leaks.check(unknown, debug)
     return outs, Linear(jaxpr, consts, flags, out_nonzero, [aval_of(p) for p in primals])
 
 

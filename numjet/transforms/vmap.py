@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
+from numjet.core import leaks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.op import Expand, Missing, Op
-from numjet.core.stage import trace_to_closed
+from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace
 from numjet.core.walk import all_eqns, eval_jaxpr
+from numjet.foundation.config import config
 from numjet.lax.templates import broadcast_batch, moveaxis
 
 
@@ -26,6 +28,9 @@ class BatchTracer(Tracer):
     def origin_text(self) -> str:
         head = "The value is batched by vmap: it differs from element to element."
         return f"{head} {self.val.origin_text()}" if isinstance(self.val, Tracer) else head
+
+    def made_at(self) -> Any:
+        return self.val.made_at() if isinstance(self.val, Tracer) else None
 
 
 class BatchTrace(Trace):
@@ -87,7 +92,7 @@ def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | Non
 
 
 def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None],
-               axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+               axis_name: Any = None, debug: DebugInfo | None = None) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched)."""
     trace = BatchTrace(current_trace(), size, axis_name)
     previous = _native.set_current_trace(trace)
@@ -97,6 +102,9 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
         _native.set_current_trace(previous)
         trace.valid = False
     pairs = [trace.unpack(o) for o in outs]
+    if config.check_tracer_leaks:
+        del outs
+        leaks.check(trace, debug)
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

@@ -66,7 +66,7 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any]) -> list[np.nd
 
 def vjp(fun: Fun, primals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """Cotangents of the arguments of inexact dtype. cts: one per result of inexact dtype; arrays or tracers."""
-    outs, linear = linearize_flat(flat(fun), primals)
+    _outs, linear = linearize_flat(flat(fun), primals)
     given = [c for c, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     return transpose_flat(linear.jaxpr, linear.consts, given)
 
@@ -98,7 +98,8 @@ def check_derivatives(fun: Fun, args: Sequence[Any], order: int = 2, rtol: float
     args = [np.asarray(a, np.float64) for a in args]
     tangents = [rng.uniform(-1, 1, a.shape) for a in args]
     eps = 1e-5
-    near = [[np.asarray(o) for o in flat(fun)(*[a + s * eps * t for a, t in zip(args, tangents, strict=True)])] for s in (1, -1)]
+    moved = [[a + s * eps * t for a, t in zip(args, tangents, strict=True)] for s in (1, -1)]
+    near = [[np.asarray(o) for o in flat(fun)(*xs)] for xs in moved]
     forward = jvp(fun, args, tangents)
     for up, down, t in zip(*near, forward, strict=True):
         np.testing.assert_allclose(t, (up - down) / (2 * eps), rtol=rtol, atol=1e-7)

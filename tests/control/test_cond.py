@@ -83,7 +83,7 @@ def test_only_one_branch_runs():
     # The branch that is not taken would loop for ever if it ran.
     from numjet.control import while_loop
 
-    forever = lambda x: while_loop(lambda c: lax.eq(c, c), lambda c: c, x)  # noqa: E731
+    forever = lambda x: while_loop(lambda c: lax.eq(c, c), lambda c: c, x)
     run = staged(lambda p, x: cond(p, forever, lax.neg, x), np.True_, F32(0))
     assert float(run(np.False_, F32(3))[0]) == -3
 
@@ -106,7 +106,7 @@ def test_derivatives_of_switch_in_a_program(x64, i):
 
 
 def test_predicate_that_depends_on_what_is_differentiated(x64):
-    fun = lambda x: cond(lax.gt(x, np.float64(0)), lambda x: lax.mul(x, lax.sin(x)), lambda x: lax.mul(x, x), x)  # noqa: E731
+    fun = lambda x: cond(lax.gt(x, np.float64(0)), lambda x: lax.mul(x, lax.sin(x)), lambda x: lax.mul(x, x), x)
     for x in (0.7, -0.7):
         check_derivatives(fun, [x])
         check_derivatives(staged(fun, np.float64(0)), [x])

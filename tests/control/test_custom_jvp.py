@@ -59,7 +59,7 @@ def test_the_rule_is_used_in_loops(loop):
         return scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]
 
     def in_while(x, y):
-        body = lambda c: (lax.add(c[0], np.int32(1)), f(c[1], y))  # noqa: E731
+        body = lambda c: (lax.add(c[0], np.int32(1)), f(c[1], y))
         return while_loop(lambda c: lax.lt(c[0], np.int32(2)), body, (np.int32(0), x))[1]
 
     fun = in_scan if loop == "scan" else in_while
@@ -114,7 +114,7 @@ def test_true_derivatives_to_second_order(x64):
 
 
 def test_defjvps():
-    g = custom_jvp(lambda x, y=F32(2): lax.mul(x, y))
+    g = custom_jvp(lambda x, y=B: lax.mul(x, y))
     g.defjvps(lambda t, out, x, y: lax.mul(t, F32(7)), None)
     assert [float(v) for v in grad(g)(A, B)] == [7, 0]
     assert float(grad(lambda x: g(x))(A)[0]) == 7 and float(grad(lambda y: g(A, y=y))(B)[0]) == 0

@@ -56,7 +56,7 @@ def test_the_rule_is_used(fun):
 
 
 def test_in_a_scan_and_to_second_order():
-    fun = lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]  # noqa: E731
+    fun = lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]
     first = np.sin(0.5) * 2
     got = [float(g) for g in grad(fun)(A, B)]
     np.testing.assert_allclose(got, [2 * np.cos(first) * SLOPE, 100 * np.cos(first) * 2 + 100], rtol=1e-5)
@@ -68,7 +68,7 @@ def test_true_derivatives(x64):
     g = custom_vjp(lambda d, y: {"r": lax.mul(lax.exp(d["x"]), y), "n": np.int32(3)})
     g.defvjp(lambda d, y: (g(d, y), (lax.exp(d["x"]), y)),
              lambda res, ct: ({"x": lax.mul(lax.mul(ct["r"], res[0]), res[1])}, lax.mul(ct["r"], res[0])))
-    fun = lambda x, y: g({"x": x}, y)["r"]  # noqa: E731
+    fun = lambda x, y: g({"x": x}, y)["r"]
     out = [float(v) for v in grad(fun)(np.float64(0.3), np.float64(0.8))]
     np.testing.assert_allclose(out, [np.exp(0.3) * 0.8, np.exp(0.3)], rtol=1e-12)
     second = grad(lambda x, y: grad(fun)(x, y)[0])(np.float64(0.3), np.float64(0.8))
@@ -83,7 +83,7 @@ def test_batches(in_program):
     fun = staged(f, A, B) if in_program else f
     check_vmap(fun, [xs, ys])
     check_vmap(grad(fun), [xs, ys])
-    flat = lambda x, y: out if isinstance(out := fun(x, y), list) else [out]  # noqa: E731
+    flat = lambda x, y: out if isinstance(out := fun(x, y), list) else [out]
     got = grad(lambda xs, y: batch_flat(flat, 3, [xs, y], [0, None])[0][0])(xs, B)
     np.testing.assert_allclose(np.asarray(got[0]), np.cos(xs) * 2, rtol=1e-6)
     assert float(got[1]) == 300  # the cotangent of what is not batched is summed
@@ -218,7 +218,7 @@ def test_closure_convert(x64):
             return converted(x, *values)
 
         def bwd(converted, res, ct):
-            x, *values = res
+            _x, *_values = res
             return tuple(vjp_all(converted, res, ct))
 
         run.defvjp(lambda converted, x, *values: (run(converted, x, *values), (x, *values)), bwd)
@@ -229,7 +229,7 @@ def test_closure_convert(x64):
 
         return vjp(converted, args, [ct])
 
-    fun = lambda a, x: solve(lambda s: lax.mul(lax.sin(s), a), x)  # noqa: E731
+    fun = lambda a, x: solve(lambda s: lax.mul(lax.sin(s), a), x)
     check_derivatives_reverse(fun, [np.float64(0.7), np.float64(0.4)])
 
 

@@ -88,7 +88,7 @@ def test_weakly_typed_initial_values_take_the_dtype_of_the_loop():
 
 
 def test_promotion_goes_on_until_nothing_changes():
-    body = lambda c, x: ((c[1], c[2], lax.add(x, x)), None)  # noqa: E731
+    body = lambda c, x: ((c[1], c[2], lax.add(x, x)), None)
     out = scan(body, (0, 0, 0), np.ones(4, np.float32))[0]
     assert [o.dtype for o in out] == [np.float32] * 3
     assert [float(o) for o in out] == [2, 2, 2]
@@ -128,8 +128,8 @@ def test_derivatives_backwards_with_several_carries(x64):
 
 def test_nested_scans(x64):
     def fun(a, x):
-        inner = lambda c, s: (lax.mul(lax.sin(c), lax.add(s, a)), c)  # noqa: E731
-        outer = lambda c, s: (lambda r: (r[0], lax.reduce_sum(r[1], axes=(0,))))(scan(inner, c, s))  # noqa: E731
+        inner = lambda c, s: (lax.mul(lax.sin(c), lax.add(s, a)), c)
+        outer = lambda c, s: (lambda r: (r[0], lax.reduce_sum(r[1], axes=(0,))))(scan(inner, c, s))
         return scan(outer, a, x)
 
     check_derivatives(fun, [0.6, X.reshape(2, 2)])
@@ -138,7 +138,7 @@ def test_nested_scans(x64):
 def test_carry_whose_derivative_becomes_nonzero_later(x64):
     # The first carry starts with a zero tangent and gets one from the second in the second step.
     def fun(x):
-        body = lambda c, s: ((lax.mul(c[1], s), lax.sin(lax.mul(c[1], x))), c[0])  # noqa: E731
+        body = lambda c, s: ((lax.mul(c[1], s), lax.sin(lax.mul(c[1], x))), c[0])
         (a, b), ys = scan(body, (np.float64(1), np.float64(0.5)), X)
         return a, b, ys
 
@@ -146,13 +146,13 @@ def test_carry_whose_derivative_becomes_nonzero_later(x64):
 
 
 def test_only_some_results_have_cotangents(x64):
-    fun = lambda a, c, x: recurrence(a, c, x)[1]  # noqa: E731
+    fun = lambda a, c, x: recurrence(a, c, x)[1]
     check_derivatives(fun, [0.4, 0.7, X])
 
 
 def test_gradient_of_integer_carry_and_inputs_is_not_needed():
     def fun(x):
-        body = lambda c, i: (lax.mul(c, lax.add(x, lax.convert_element_type(i, np.float32))), i)  # noqa: E731
+        body = lambda c, i: (lax.mul(c, lax.add(x, lax.convert_element_type(i, np.float32))), i)
         return scan(body, np.float32(1), np.arange(1, 4, dtype=np.int32))[0]
 
     x = np.float32(0.5)
@@ -163,7 +163,7 @@ def test_gradient_of_integer_carry_and_inputs_is_not_needed():
 def test_transposing_a_scan_with_a_counter_that_is_not_linear():
     # The program is linear in x, and its counter is computed beside it.
     def fun(x):
-        body = lambda c, _: ((lax.add(c[0], np.float32(1)), lax.mul(c[1], lax.add(c[0], np.float32(2)))), c[1])  # noqa: E731
+        body = lambda c, _: ((lax.add(c[0], np.float32(1)), lax.mul(c[1], lax.add(c[0], np.float32(2)))), c[1])
         (_, last), ys = scan(body, (np.float32(0), x), None, length=3)
         return last, ys
 
@@ -223,7 +223,7 @@ def test_loop_invariant_residuals_are_computed_once():
     def fun(w, c, x):
         return scan(lambda c, s: (lax.mul(lax.mul(c, lax.exp(w)), s), None), c, x)[0]
 
-    forward, backward = _gradient_scans(fun, np.float32(1), np.float32(1), np.ones(5, np.float32))
+    _forward, backward = _gradient_scans(fun, np.float32(1), np.float32(1), np.ones(5, np.float32))
     stacked = [v.aval.shape for v in backward.invars if v.aval.shape]
     # What varies: the slices, and c * exp(w), c and the like; exp(w) itself is a constant of the backward scan.
     assert backward.params["num_consts"] >= 1
@@ -235,7 +235,7 @@ def test_inputs_needed_in_the_backward_pass_are_not_stacked_again():
     def fun(c, x):
         return scan(lambda c, s: (lax.mul(c, lax.sin(s)), None), c, x)[0]
 
-    forward, backward = _gradient_scans(lambda c: fun(c, np.ones(5, np.float32)), np.float32(1))
+    forward, _backward = _gradient_scans(lambda c: fun(c, np.ones(5, np.float32)), np.float32(1))
     assert len(forward.outvars) == 2  # the carry, and sin(s)
 
 
@@ -257,7 +257,7 @@ def test_a_result_that_is_also_a_residual_is_stacked_once():
 
 def test_dead_carries_and_results_are_dropped():
     def fun(x):
-        body = lambda c, s: ((lax.add(c[0], s), lax.mul(c[1], s)), (c[0], lax.sin(c[1])))  # noqa: E731
+        body = lambda c, s: ((lax.add(c[0], s), lax.mul(c[1], s)), (c[0], lax.sin(c[1])))
         (a, _), (ys, _) = scan(body, (np.float32(0), np.float32(1)), x)
         return a, ys
 
@@ -269,7 +269,7 @@ def test_dead_carries_and_results_are_dropped():
 
 
 def test_a_carry_that_another_needs_is_kept():
-    body = lambda c, s: ((lax.add(c[0], c[1]), lax.mul(c[1], s)), None)  # noqa: E731
+    body = lambda c, s: ((lax.add(c[0], c[1]), lax.mul(c[1], s)), None)
     closed = program(lambda x: scan(body, (np.float32(0), np.float32(1)), x)[0][0], np.ones(4, np.float32))
     thin, _ = dce_jaxpr(closed.jaxpr)
     assert thin.eqns[0].params["num_carry"] == 2
@@ -335,7 +335,7 @@ def test_no_length():
 
 
 def test_scalar_input():
-    with pytest.raises(ValueError, match="no leading axis to scan over: 1.5"):
+    with pytest.raises(ValueError, match=r"no leading axis to scan over: 1\.5"):
         scan(lambda c, x: (c, None), 0.0, 1.5)
 
 

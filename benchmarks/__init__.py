@@ -1,0 +1,1 @@
+"""Times of numjet beside JAX's, measured in the same run: `python -m benchmarks --jax-python PATH`."""

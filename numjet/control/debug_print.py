@@ -1,0 +1,96 @@
+"""`debug.print`: values printed when the program runs."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.debug_callback import debug_op, observer
+
+debug_print_p = debug_op("debug_print", ("fmt", "ordered", "callback"), lambda p: p["ordered"])
+
+_F_STRING = (
+    'The values of an f-string are formatted while the function is traced, when there are none yet: write '
+    'debug.print("x: {x}", x=x), not debug.print(f"x: {x}").'
+)
+
+
+class _Checker(string.Formatter):
+    """Formats without formatting: only looks whether all fields and all arguments find each other."""
+
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if isinstance(key, int):
+            if key >= len(args):
+                raise IndexError(f"debug.print: the format string asks for positional argument {key}, but {len(args)} were "
+                                 "given. Pass a value for each {}, and write {{ and }} for braces themselves.")
+            return args[key]
+        if key not in kwargs:
+            raise KeyError(f"debug.print: the format string asks for {key!r}, which is not among the keyword arguments "
+                           f"{sorted(kwargs)}. Pass it: debug.print(fmt, {key}=value).")
+        return kwargs[key]
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        if conversion not in (None, "r", "s", "a"):
+            raise ValueError(f"debug.print: unknown conversion !{conversion}: expected !r, !s or !a")
+        return value
+
+    def check_unused_args(self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        unused = [a for k, a in enumerate(args) if k not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `debug.print`: {unused}. Give each a place, {{}}, in the "
+                             f"format string. {_F_STRING}")
+        left = [k for k in kwargs if k not in used_args]
+        if left:
+            raise ValueError(f"Unused keyword arguments to `debug.print`: {left}. Name each in the format string. {_F_STRING}")
+
+
+class _Printer:
+    """Prints a format string with values, NumPy's print options being those of the place of the call."""
+
+    def __init__(self, fmt: str):
+        self.fmt, self.options = fmt, np.get_printoptions()
+        self.__name__ = f"print({fmt!r})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        with np.printoptions(**self.options):
+            text = self.fmt.format(*args, **kwargs)
+        print(text)
+
+
+def debug_print(fmt: str, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:
+    """Prints values when the program runs, on standard output.
+
+    Args:
+      fmt: a format string as for str.format (no f-string); {} stands for positional, {name} for keyword arguments.
+      args, kwargs: pytrees; leaves that are no arrays or numbers are printed as they are.
+      ordered: keep the order of the program. Here prints always do.
+      skip_format_check: don't look whether fmt and the arguments fit.
+
+    Raises:
+      TypeError: when fmt is no str.
+      IndexError, KeyError: when fmt names an argument that is not there.
+      ValueError: for arguments that fmt does not name, as when an f-string was passed.
+
+    Under vmap it prints once per element, under grad the primal values. `effects_barrier()` waits for all prints.
+
+    >>> import numjet as nj
+    >>> @nj.jit
+    ... def f(x):
+    ...     nj.debug.print("x = {:.1f}, twice = {y}", x, y=2 * x)
+    ...     return x
+    >>> _ = f(3.0).block_until_ready()
+    x = 3.0, twice = 6.0
+    """
+    if not isinstance(fmt, str):
+        raise TypeError(f"debug.print expects a format string first, got {fmt!r} of type {type(fmt).__name__}: write "
+                        'debug.print("{}", value)')
+    if not skip_format_check:
+        _Checker().vformat(fmt, args, kwargs)
+    called, arrays = observer("debug.print", _Printer(fmt), args, kwargs)
+    debug_print_p.bind(*arrays, fmt=fmt, ordered=bool(ordered), callback=called)

@@ -1,0 +1,140 @@
+"""Type checking of programs: every variable bound once and in scope, every equation typed as its operation says.
+
+Run on what was traced and on what is about to be compiled when the flag jax_enable_checks is on, and by tests between
+passes.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, join_effects, subjaxprs
+from numjet.core.show import equation_text, jaxpr_text
+from numjet.foundation import dtypes, source
+from numjet.foundation.errors import JaxprTypeError, compose
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Raises JaxprTypeError, with the equation and the user's line, if a program is not well formed.
+
+    Checked are: inputs, constants and results of equations are bound once; what is read is bound before; literals are
+    scalars of their type; the results of each equation have the types that its operation gives for its operands and
+    parameters; effects are those of the equations; constants have the types of their variables; the same of all programs
+    inside.
+
+    >>> import numjet as nj
+    >>> check_jaxpr(nj.make_jaxpr(lambda x: x + 1)(2.0))
+    """
+    if isinstance(jaxpr, ClosedJaxpr):
+        _check_consts(jaxpr)
+        jaxpr = jaxpr.jaxpr
+    if not isinstance(jaxpr, Jaxpr):
+        raise JaxprTypeError(f"check_jaxpr takes a Jaxpr or ClosedJaxpr, got {type(jaxpr).__name__}")
+    _Checker(jaxpr).run()
+
+
+def _check_consts(closed: ClosedJaxpr) -> None:
+    for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        shape, dtype = np.shape(c), getattr(c, "dtype", None)
+        if shape != v.aval.shape or dtype != v.aval.dtype:
+            raise JaxprTypeError(f"a constant of type {dtype}{list(shape)} stands for a variable of type {v.aval}, in\n\n"
+                                 f"{jaxpr_text(closed)}")
+
+
+class _Checker:
+    """Walks one program with the variables in scope."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.jaxpr = jaxpr
+        self.bound: set[Var] = set()
+
+    def run(self) -> None:
+        self.bind((*self.jaxpr.constvars, *self.jaxpr.invars), None)
+        for eqn in self.jaxpr.eqns:
+            self.equation(eqn)
+        for a in self.jaxpr.outvars:
+            self.read(a, None)
+        found = join_effects(self.jaxpr.eqns)
+        if self.jaxpr.effects != found:
+            raise self.error(f"the program says its effects are {set(self.jaxpr.effects)}, its equations have {set(found)}")
+
+    def bind(self, variables: Iterable[Var], eqn: JaxprEqn | None) -> None:
+        for v in variables:
+            if not isinstance(v, Var):
+                raise self.error(f"{v!r} is bound, but is no variable", eqn)
+            if v in self.bound:
+                raise self.error(f"a variable of type {v.aval} is bound twice", eqn)
+            self.bound.add(v)
+
+    def read(self, a: Atom, eqn: JaxprEqn | None) -> None:
+        if isinstance(a, Literal):
+            self.literal(a, eqn)
+        elif not isinstance(a, Var):
+            raise self.error(f"{a!r} of type {type(a).__name__} is read, but is neither variable nor literal", eqn)
+        elif a not in self.bound:
+            raise self.error(f"a variable of type {a.aval} is read, but nothing before binds it", eqn)
+
+    def literal(self, a: Literal, eqn: JaxprEqn | None) -> None:
+        problem = _literal_problem(a)
+        if problem is not None:
+            raise self.error(f"literal {a.val!r} of type {a.aval}: {problem}", eqn)
+
+    def equation(self, eqn: JaxprEqn) -> None:
+        for a in eqn.invars:
+            self.read(a, eqn)
+        for inner in subjaxprs(eqn.params):
+            check_jaxpr(inner)
+        self.compare(eqn, self.abstract(eqn))
+        op = eqn.primitive
+        effects = op.effects(**eqn.params) if op.effects is not None else frozenset()
+        if eqn.effects != effects:
+            raise self.error(f"the equation says its effects are {set(eqn.effects)}, the operation's are {set(effects)}", eqn)
+        self.bind(eqn.outvars, eqn)
+
+    def abstract(self, eqn: JaxprEqn) -> Sequence[ShapedArray]:
+        try:
+            out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)
+        except JaxprTypeError:
+            raise
+        except Exception as error:
+            raise self.error(f"{type(error).__name__}: {error}", eqn) from error
+        return out if eqn.primitive.multiple else [out]
+
+    def compare(self, eqn: JaxprEqn, want: Sequence[ShapedArray]) -> None:
+        got = [v.aval for v in eqn.outvars]
+        if len(got) != len(want):
+            raise self.error(f"the equation has {len(got)} results, the operation gives {len(want)}", eqn)
+        for n, (g, w) in enumerate(zip(got, want, strict=True)):
+            if g is not w:
+                raise self.error(f"result {n} is bound as {g!r}, but the operation gives {w!r}", eqn)
+
+    def error(self, what: str, eqn: JaxprEqn | None = None) -> JaxprTypeError:
+        """The error for an equation, or for the program's inputs and results."""
+        debug: Any = self.jaxpr.debug
+        program = f"The program was traced from {debug.where()}." if debug is not None else ""
+        if eqn is None:
+            return JaxprTypeError(compose(f"Ill-typed program: {what}.", program, f"In\n\n{jaxpr_text(self.jaxpr)}"))
+        where = f"It was made at {source.summarize(eqn.source)}." if eqn.source is not None else ""
+        return JaxprTypeError(compose(f"Ill-typed program: {what}.", f"In the equation\n\n    {equation_text(eqn)}",
+                                      where, program))
+
+
+def _literal_problem(a: Literal) -> str | None:
+    """What is wrong with a literal; None for a good one."""
+    value, dtype = np.asarray(a.val), a.aval.dtype
+    if value.shape != () or a.aval.shape != ():
+        return "literals are scalars"
+    if isinstance(a.val, (bool, int, float, complex)) and not isinstance(a.val, np.generic):
+        if "biufc".index(value.dtype.kind if value.dtype.kind != "u" else "i") > "biufc".index(_order(dtype)):
+            return f"a Python {type(a.val).__name__} cannot stand for {dtypes.long_name(dtype)}"
+        return None
+    return None if value.dtype == dtype else f"its value has dtype {dtypes.long_name(value.dtype)}"
+
+
+def _order(dtype: np.dtype) -> str:
+    """The kind of a dtype among b < i < u < f < c."""
+    kind = dtypes.kind(dtype)
+    return kind if kind in "biufc" else "c"

@@ -1,0 +1,67 @@
+"""What operations do besides computing, and the errors of Python functions that programs call.
+
+A program that calls Python cannot raise: it leaves with a status. The exception waits here under a number, which
+is the status, until somebody looks at the program's results or waits for all effects.
+"""
+from __future__ import annotations
+
+import itertools
+import threading
+from dataclasses import dataclass
+
+FIRST_FAILURE = 1 << 16   # smaller numbers are what kernels return
+_LAST_FAILURE = 1 << 31
+_MOST_FAILURES = 256      # of a program whose results nobody looks at; the oldest are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A kind of side effect. Operations that have one are not removed, merged or moved past each other."""
+    name: str
+    ordered: bool = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+IO = Effect("IO")
+ORDERED_IO = Effect("OrderedIO", True)
+DEBUG = Effect("Debug")
+ORDERED_DEBUG = Effect("OrderedDebug", True)
+
+
+class Failures:
+    """Exceptions by number, in the order in which they happened."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, BaseException] = {}
+        self._told: set[int] = set()
+
+    def record(self, error: BaseException) -> int:
+        """Keeps an exception; its number, at least FIRST_FAILURE."""
+        with self._lock:
+            number = FIRST_FAILURE + next(self._numbers) % (_LAST_FAILURE - FIRST_FAILURE)
+            self._waiting[number] = error
+            while len(self._waiting) > _MOST_FAILURES:
+                del self._waiting[next(iter(self._waiting))]
+        return number
+
+    def take(self, number: int) -> BaseException:
+        """The exception of that number, which is then forgotten."""
+        with self._lock:
+            found = self._waiting.pop(number, None)
+        if found is None:
+            return RuntimeError("a Python callback failed; its error was already raised or is no longer kept")
+        return found
+
+    def unseen(self) -> list[BaseException]:
+        """The exceptions that nobody has seen, the oldest first; they count as seen now. Arrays still tell theirs."""
+        with self._lock:
+            found = [e for number, e in self._waiting.items() if number not in self._told]
+            self._told = set(self._waiting)
+        return found
+
+
+failures = Failures()

@@ -1,0 +1,328 @@
+"""Activation functions: elementwise, on arrays of any shape; integers become floats where the result has fractions."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.control.custom_jvp import custom_jvp
+from numjet.lax import axes, compare, convert, slicing, special, transcendental
+from numjet.lax.shape import reshape
+from numjet.numpy.promote import array_arg, promote_args_inexact
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer et al., 2017
+
+
+def _inexact(name: str, x: Any) -> Any:
+    """The argument as array of floats or complex numbers."""
+    return promote_args_inexact(name, x)[0]
+
+
+def _zero_like(x: Any) -> Any:
+    return jnp.zeros_like(x)
+
+
+# -------------------------------------------------------------------------------------------- rectifiers
+
+@custom_jvp
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, 0)
+
+
+@_relu.defjvp
+def _relu_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _relu(x), compare.select(x > 0, t, _zero_like(t))
+
+
+def relu(x: Any) -> Any:
+    """max(x, 0), whose derivative at 0 is 0.
+
+    >>> import numjet.numpy as jnp
+    >>> relu(jnp.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return _relu(array_arg("relu", x))
+
+
+@custom_jvp
+def _relu6(x: Any) -> Any:
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+@_relu6.defjvp
+def _relu6_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _relu6(x), compare.select((x > 0) & (x < 6), t, _zero_like(t))
+
+
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
+
+    >>> float(relu6(7.0))
+    6.0
+    """
+    return _relu6(_inexact("relu6", x))
+
+
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+    """x where it is not negative, else negative_slope * x.
+
+    >>> float(leaky_relu(-2.0, 0.5))
+    -1.0
+    """
+    x = array_arg("leaky_relu", x)
+    return jnp.where(x >= 0, x, negative_slope * x)
+
+
+def hard_tanh(x: Any) -> Any:
+    """x limited to [-1, 1].
+
+    >>> float(hard_tanh(-3.0))
+    -1.0
+    """
+    x = array_arg("hard_tanh", x)
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6.
+
+    >>> float(hard_sigmoid(0.0))
+    0.5
+    """
+    return relu6(array_arg("hard_sigmoid", x) + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x); also named hard_swish.
+
+    >>> float(hard_silu(3.0))
+    3.0
+    """
+    x = _inexact("hard_silu", x)
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+def sparse_plus(x: Any) -> Any:
+    """0 up to -1, x from 1, and (x + 1)² / 4 between.
+
+    >>> float(sparse_plus(0.0))
+    0.25
+    """
+    x = _inexact("sparse_plus", x)
+    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, jnp.square(x + 1.0) / 4))
+
+
+def sparse_sigmoid(x: Any) -> Any:
+    """(x + 1) / 2 limited to [0, 1].
+
+    >>> float(sparse_sigmoid(0.0))
+    0.5
+    """
+    return 0.5 * jnp.clip(array_arg("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+
+
+# -------------------------------------------------------------------------------------------- sigmoids
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)).
+
+    >>> float(sigmoid(0.0))
+    0.5
+    """
+    return transcendental.logistic(_inexact("sigmoid", x))
+
+
+def silu(x: Any) -> Any:
+    """x * sigmoid(x); also named swish.
+
+    >>> float(silu(0.0))
+    0.0
+    """
+    x = _inexact("silu", x)
+    return x * transcendental.logistic(x)
+
+
+swish = silu
+
+
+@custom_jvp
+def _softplus(x: Any) -> Any:
+    return jnp.maximum(x, 0) + transcendental.log1p(transcendental.exp(-abs(x)))
+
+
+@_softplus.defjvp
+def _softplus_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _softplus(x), t * transcendental.logistic(x)
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow.
+
+    >>> float(softplus(1000.0))
+    1000.0
+    """
+    return _softplus(_inexact("softplus", x))
+
+
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)), without underflow.
+
+    >>> float(log_sigmoid(-1000.0))
+    -1000.0
+    """
+    return -_softplus(-_inexact("log_sigmoid", x))
+
+
+def soft_sign(x: Any) -> Any:
+    """x / (1 + |x|).
+
+    >>> float(soft_sign(1.0))
+    0.5
+    """
+    x = _inexact("soft_sign", x)
+    return x / (abs(x) + 1)
+
+
+def tanh(x: Any, /) -> Any:
+    """The hyperbolic tangent.
+
+    >>> float(tanh(0.0))
+    0.0
+    """
+    return jnp.tanh(x)
+
+
+def identity(x: Any) -> Any:
+    """x, as an array.
+
+    >>> identity(3).tolist()
+    3
+    """
+    return array_arg("identity", x)
+
+
+# -------------------------------------------------------------------------------------------- exponential ones
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where it is positive, else alpha * (exp(x) - 1).
+
+    >>> float(elu(2.0))
+    2.0
+    """
+    x = _inexact("elu", x)
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)): elu, smooth for all alpha.
+
+    >>> float(celu(2.0))
+    2.0
+    """
+    x = _inexact("celu", x)
+    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
+
+
+def selu(x: Any) -> Any:
+    """elu with the scale and slope that keep mean 0 and variance 1 through layers (Klambauer et al., 2017).
+
+    >>> float(selu(0.0))
+    0.0
+    """
+    return _SELU_SCALE * elu(x, _SELU_ALPHA)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x Phi(x) with the normal distribution function Phi; approximate: by a tanh (Hendrycks, Gimpel, 2016).
+
+    >>> round(float(gelu(1.0)), 4), round(float(gelu(1.0, approximate=False)), 4)
+    (0.8412, 0.8413)
+    """
+    x = _inexact("gelu", x)
+    if approximate:
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+        return x * (0.5 * (1.0 + transcendental.tanh(inner)))
+    return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
+
+
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x)).
+
+    >>> float(mish(0.0))
+    0.0
+    """
+    x = _inexact("mish", x)
+    return x * transcendental.tanh(_softplus(x))
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x² + b)) / 2.
+
+    >>> float(squareplus(0.0))
+    1.0
+    """
+    x = _inexact("squareplus", x)
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+
+
+@custom_jvp
+def _log1mexp(x: Any) -> Any:
+    small = x < math.log(2)
+    near = transcendental.log(-transcendental.expm1(-x))
+    return compare.select(small, near, transcendental.log1p(-transcendental.exp(-x)))
+
+
+@_log1mexp.defjvp
+def _log1mexp_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _log1mexp(x), t / transcendental.expm1(x)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)) for x >= 0, accurate everywhere (Mächler, 2012). NaN for negative x.
+
+    >>> float(log1mexp(0.0))
+    -inf
+    """
+    return _log1mexp(_inexact("log1mexp", x))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half along `axis`, times the sigmoid of the second. AssertionError for an odd size.
+
+    >>> import numjet.numpy as jnp
+    >>> glu(jnp.array([4.0, 0.0])).tolist()
+    [2.0]
+    """
+    x = _inexact("glu", x)
+    place = axes.as_axis(axis, x.ndim)
+    size = x.shape[place]
+    if size % 2:
+        raise AssertionError(f"axis size must be divisible by 2, got {size} along axis {axis} of shape {x.shape}")
+    first = slicing.slice_in_dim(x, 0, size // 2, axis=place)
+    return first * transcendental.logistic(slicing.slice_in_dim(x, size // 2, size, axis=place))
+
+
+def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Ones at the positions x along a new axis of size num_classes, zeros elsewhere and for positions out of range.
+
+    x: integers of any shape. dtype: default the float one. axis: where the new axis stands in the result.
+
+    >>> import numjet.numpy as jnp
+    >>> one_hot(jnp.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    x = array_arg("one_hot", x)
+    place = axes.as_axis(axis, x.ndim + 1)
+    classes = jnp.arange(num_classes, dtype=x.dtype if x.dtype != bool else None)
+    wide = x.shape[:place] + (1,) + x.shape[place:]
+    from_x = convert.convert_dtype(reshape(x, wide), classes.dtype)
+    hits = from_x == reshape(classes, (1,) * place + classes.shape + (1,) * (x.ndim - place))
+    return jnp.astype(hits, float if dtype is None else dtype)
+

@@ -1,0 +1,163 @@
+"""Attention: softmax(query key^T) value, for heads in groups."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.foundation import dtypes
+from numjet.lax import convert, create
+from numjet.lax import shape as shapes
+from numjet.lax.dot import dot_general
+from numjet.nn.normalization import logsumexp, softmax
+from numjet.numpy.promote import array_arg, broadcast_to
+
+_MASKED = -0.7 * float(np.finfo(np.float32).max)    # far below all scores, yet a row of them has a softmax
+_IMPLEMENTATIONS = (None, "xla", "cudnn")
+
+
+# -------------------------------------------------------------------------------------------- arguments
+
+def _expect(name: str, x: Any, shape: tuple[int, ...]) -> None:
+    if x.shape != shape:
+        raise ValueError(f"{name} shape should be {list(shape)}: but got {x.shape}")
+
+
+def _check(query: Any, key: Any, value: Any) -> None:
+    """Shapes (B, T, N, H), (B, S, K, H), (B, S, K, H), N a multiple of K; one dtype."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim != 4:
+            raise ValueError(f"{name} should have rank 4 (batch, length, heads, size) or 3, got shape {x.shape}")
+    batch, _, heads, size = query.shape
+    _expect("key", key, (batch, key.shape[1], key.shape[2], size))
+    _expect("value", value, key.shape)
+    if heads % key.shape[2]:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {key.shape[2]}")
+
+
+def _score_shape(name: str, x: Any, full: tuple[int, ...]) -> Any:
+    """A bias or mask of rank 4 that broadcasts to (B, N, T, S), so broadcast."""
+    x = array_arg("dot_product_attention", x)
+    if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, full, strict=True)):
+        raise ValueError(f"{name} should have a shape that broadcasts to {full} (batch, heads, query length, key length), got "
+                         f"{x.shape}")
+    return broadcast_to(x, full)
+
+
+# -------------------------------------------------------------------------------------------- masks
+
+def _window(size: Any) -> tuple[int, int]:
+    left, right = (size, size) if isinstance(size, int) else size
+    return left, right
+
+
+def _within(lengths: Any, full: tuple[int, ...], axis: int) -> Any:
+    """Where the position along an axis of the scores is below the length of its batch element."""
+    lengths = broadcast_to(shapes.reshape(array_arg("dot_product_attention", lengths), (full[0], 1, 1, 1)), full)
+    return create.broadcasted_iota(lengths.dtype, full, axis) < lengths
+
+
+def _all_masks(full: tuple[int, ...], mask: Any, is_causal: bool, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
+    """Which scores count, bool (B, N, T, S); None: all."""
+    found = []
+    if mask is not None:
+        if _dtype_of(mask) != np.bool_:
+            raise ValueError(f"mask dtype should be bool, but got {_dtype_of(mask).name}")
+        found.append(_score_shape("mask", mask, full))
+    row, column = (create.broadcasted_iota(dtypes.int32, full, axis) for axis in (2, 3))
+    if is_causal:
+        found.append(row >= column)
+    if window is not None:
+        left, right = _window(window)
+        found.append((row <= column + left) & (row >= column - right))
+    if query_lengths is not None:
+        found.append(_within(query_lengths, full, 2))
+    if key_lengths is not None:
+        found.append(_within(key_lengths, full, 3))
+    if not found:
+        return None
+    out = found[0]
+    for other in found[1:]:
+        out = out & other
+    return out
+
+
+def _dtype_of(x: Any) -> np.dtype:
+    return array_arg("dot_product_attention", x).dtype
+
+
+# -------------------------------------------------------------------------------------------- attention
+
+def _scores(query: Any, key: Any) -> Any:
+    """(B, N, T, S), in float32 at least."""
+    batch, length, heads, size = query.shape
+    groups = key.shape[2]
+    wide = dtypes.float32 if query.dtype.itemsize < 4 else query.dtype
+    grouped = shapes.reshape(query, (batch, length, groups, heads // groups, size))
+    found = dot_general(grouped, key, (((4,), (3,)), ((0, 2), (0, 2))), preferred_element_type=wide)
+    return shapes.reshape(shapes.transpose(found, (0, 1, 3, 2, 4)), (batch, heads, length, key.shape[1]))
+
+
+def _weighted(weights: Any, value: Any) -> Any:
+    """(B, N, T, S) and (B, S, K, H) to (B, T, N, H)."""
+    batch, heads, length, span = weights.shape
+    groups, size = value.shape[2:]
+    grouped = shapes.reshape(convert.convert_dtype(weights, value.dtype), (batch, groups, heads // groups, length, span))
+    found = dot_general(grouped, value, (((4,), (1,)), ((0, 1), (0, 2))))
+    return shapes.reshape(shapes.transpose(found, (0, 3, 1, 2, 4)), (batch, length, heads, size))
+
+
+def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, mask: Any = None, *, scale: Any = None,
+                          is_causal: bool = False, query_seq_lengths: Any = None, key_value_seq_lengths: Any = None,
+                          local_window_size: Any = None, implementation: str | None = None,
+                          return_residual: bool = False) -> Any:
+    """Scaled dot-product attention: softmax(scale query key^T + bias) value.
+
+    query: (B, T, N, H); key, value: (B, S, K, H), N a multiple of K: groups of N / K query heads share a key head. Without
+    B, too. bias, mask: broadcast to (B, N, T, S); scores where the bool mask is False do not count. scale: default
+    1 / sqrt(H). is_causal: position t sees s <= t. local_window_size: an int or (left, right): how far it sees.
+    query_seq_lengths, key_value_seq_lengths: int[B]; positions from there on do not count; their results are 0.
+    implementation: None or 'xla' ('cudnn': NotImplementedError). return_residual: gives (result, logsumexp of the
+    scores (B, T, N)), too. ValueError for shapes and dtypes that do not fit.
+
+    >>> import numjet.numpy as jnp
+    >>> x = jnp.ones((1, 2, 1, 4))
+    >>> dot_product_attention(x, x, x).shape
+    (1, 2, 1, 4)
+    """
+    if implementation not in _IMPLEMENTATIONS:
+        raise ValueError(f"Unsupported implementation option: {implementation}")
+    if implementation == "cudnn":
+        raise NotImplementedError("dot_product_attention: implementation='cudnn'; use None")
+    query, key, value = (array_arg("dot_product_attention", x, i) for i, x in enumerate((query, key, value)))
+    if query.ndim == 3:
+        query, key, value = (shapes.expand_dims(x, (0,)) for x in (query, key, value))
+        bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
+        single = True
+    else:
+        single = False
+    _check(query, key, value)
+    out = _attend(query, key, value, bias, mask, scale, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)
+    out = tuple(shapes.squeeze(x, (0,)) for x in out) if single else out
+    return out if return_residual else out[0]
+
+
+def _with_batch(x: Any) -> Any:
+    x = array_arg("dot_product_attention", x)
+    return shapes.expand_dims(x, (0,)) if x.ndim == 3 else x
+
+
+def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, is_causal: bool, query_lengths: Any,
+            key_lengths: Any, window: Any) -> tuple[Any, Any]:
+    scores = _scores(query, key) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if bias is not None:
+        scores = scores + _score_shape("bias", bias, scores.shape)
+    counted = _all_masks(scores.shape, mask, is_causal, query_lengths, key_lengths, window)
+    if counted is not None:
+        scores = jnp.where(counted, scores, _MASKED)
+    out = _weighted(softmax(scores), value)
+    if query_lengths is not None:
+        out = jnp.where(_within(query_lengths, out.shape, 1), out, 0)
+    return out, shapes.transpose(logsumexp(scores, axis=-1), (0, 2, 1))

@@ -1,0 +1,163 @@
+"""Sums of exponentials and what is made of them, softmax among it; standardization."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.control.custom_jvp import custom_jvp
+from numjet.foundation import dtypes
+from numjet.foundation.config import config
+from numjet.lax import arithmetic, bits, transcendental
+from numjet.numpy.promote import promote_args_inexact
+
+Axis = int | tuple[int, ...] | None
+
+
+def _inexact(name: str, x: Any) -> Any:
+    return promote_args_inexact(name, x)[0]
+
+
+# -------------------------------------------------------------------------------------------- logsumexp
+
+def _finite_top(a: Any, axis: Axis, where: Any) -> Any:
+    """The largest element (of complex numbers: real part), 0 where it is infinite; without derivative, axes kept."""
+    real = jnp.real(a) if a.dtype in dtypes.COMPLEX else a
+    top = jnp.max(real, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    return bits.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+
+
+def _scaled_sum(a: Any, axis: Axis, b: Any, where: Any) -> tuple[Any, Any]:
+    """The sum of b exp(a - top) and top."""
+    if b is not None:
+        a = jnp.where(b != 0, a, -np.inf)
+    top = _finite_top(a, axis, where)
+    terms = jnp.exp(a - top)
+    if b is not None:
+        terms = b * terms
+    return jnp.sum(terms, axis=axis, keepdims=True, where=where), top
+
+
+def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
+              where: Any = None) -> Any:
+    """log(sum(b exp(a))) over axes, without overflow; -inf for an empty or all -inf row.
+
+    b: weights that broadcast with a; weights 0 leave their terms out. where: which terms count. return_sign: gives the
+    logarithm of the sum's absolute value, and its sign. Without it a negative sum gives NaN.
+
+    >>> import numjet.numpy as jnp
+    >>> float(logsumexp(jnp.array([1000.0, 1000.0])) - 1000.0)
+    0.6931471824645996
+    """
+    if b is not None:
+        a, b = promote_args_inexact("logsumexp", a, b)
+    else:
+        a = _inexact("logsumexp", a)
+    total, top = _scaled_sum(a, axis, b, where)
+    sign = None
+    if return_sign:
+        sign = jnp.sign(total)
+        total = abs(total)
+    out = jnp.log(total) + top
+    if not keepdims:
+        out, sign = _dropped(out, a.ndim, axis), sign if sign is None else _dropped(sign, a.ndim, axis)
+    return (out, sign) if return_sign else out
+
+
+def _dropped(x: Any, ndim: int, axis: Axis) -> Any:
+    """x without its reduced axes, which have size 1."""
+    return jnp.sum(x, axis=axis) if ndim else x
+
+
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) over axes, without overflow.
+
+    >>> import numjet.numpy as jnp
+    >>> float(logmeanexp(jnp.array([1000.0, 1000.0])))
+    1000.0
+    """
+    x = _inexact("logmeanexp", x)
+    ones = jnp.ones_like(x)
+    count = jnp.sum(ones, axis=axis, keepdims=keepdims, where=where)
+    return logsumexp(x, axis=axis, where=where, keepdims=keepdims) - jnp.log(count)
+
+
+# -------------------------------------------------------------------------------------------- softmax
+
+def _plain_softmax(x: Any, axis: Axis, where: Any) -> Any:
+    top = bits.stop_gradient(jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf))
+    weights = jnp.exp(x - top)
+    out = weights / jnp.sum(weights, axis=axis, keepdims=True, where=where)
+    return out if where is None else jnp.where(where, out, 0)
+
+
+def _softmax_rule(axis: Axis, primals: Any, tangents: Any) -> Any:
+    y = _softmax(*primals, axis)
+    t = y * tangents[0]
+    return y, t - y * jnp.sum(t, axis=axis, keepdims=True)
+
+
+def _softmax_fun(x: Any, where: Any, axis: Axis) -> Any:
+    return _plain_softmax(x, axis, where)
+
+
+_softmax = custom_jvp(_softmax_fun, nondiff_argnums=(2,))
+_softmax.defjvp(_softmax_rule)
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) over axes, without overflow. NaN for rows of -inf.
+
+    where: which elements count; the others become 0.
+
+    >>> import numjet.numpy as jnp
+    >>> softmax(jnp.array([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    x = _inexact("softmax", x)
+    if config.softmax_custom_jvp:
+        return _softmax(x, where, axis)
+    return _plain_softmax(x, axis, where)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """log(softmax(x)): x - logsumexp(x), accurate; where: which elements count, the others become -inf.
+
+    >>> import numjet.numpy as jnp
+    >>> log_softmax(jnp.array([0.0, -1000.0])).tolist()
+    [0.0, -1000.0]
+    """
+    x = _inexact("log_softmax", x)
+    top = jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    shifted = x - bits.stop_gradient(top)
+    out = shifted - transcendental.log(jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True, where=where))
+    return out if where is None else jnp.where(where, out, -np.inf)
+
+
+# -------------------------------------------------------------------------------------------- standardize
+
+def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None, *,
+                algorithm: str = "fast") -> Any:
+    """(x - mean) / sqrt(variance + epsilon) over axes.
+
+    mean, variance: default those of x. algorithm: 'fast' computes the variance as mean(x²) - mean(x)², 'stable' from
+    the differences to the mean, which is more accurate. ValueError for others.
+
+    >>> import numjet.numpy as jnp
+    >>> [round(float(v), 3) for v in standardize(jnp.array([1.0, 3.0]))]
+    [-1.0, 1.0]
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: expected algorithm 'fast' or 'stable', got {algorithm!r}")
+    x = _inexact("standardize", x)
+    if mean is None:
+        mean = jnp.mean(x, axis, keepdims=True, where=where)
+    if variance is None and algorithm == "fast":
+        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+        variance = jnp.maximum(variance, 0)
+    elif variance is None:
+        variance = jnp.mean(jnp.square(abs(x - mean)), axis, keepdims=True, where=where)
+    return (x - mean) * arithmetic.rsqrt(variance + epsilon)
+
+

@@ -1,0 +1,35 @@
+"""Values that must be known while tracing, because they decide the shape of a result."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Tracer
+from numjet.foundation import errors
+
+SIZE = ("The size of the result depends on the values. Pass size=, the number of elements wanted, to use it under jit and "
+        "other transformations.")
+
+
+def value_of(x: Any) -> np.ndarray | None:
+    """The NumPy value of an array, a number or a tracer that depends on no input; None when it is not known."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+    return None if x is None else np.asarray(x)
+
+
+def known(name: str, x: Any, what: str) -> np.ndarray:
+    """The value of x. ConcretizationTypeError, saying what jnp.<name> needs it for, when it is not known."""
+    value = value_of(x)
+    if value is None:
+        raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: the argument says {what} and must be known.")
+    return value
+
+
+def known_for_size(name: str, x: Any) -> np.ndarray:
+    """The value of x. ConcretizationTypeError that recommends size= when it is not known."""
+    value = value_of(x)
+    if value is None:
+        raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name} without size=. {SIZE}")
+    return value

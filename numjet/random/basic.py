@@ -1,0 +1,222 @@
+"""Bits, uniform and normal numbers, integers, and coins."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax import arithmetic, compare, convert, create
+from numjet.numpy.promote import array_arg, broadcast_to
+from numjet.random import draws
+from numjet.random.arguments import (
+    as_float, fit, float_dtype, inexact_dtype, shape_of, unsharded, unsigned_dtype,
+)
+from numjet.random.compiled import compiled
+from numjet.random.words import Shape, Words, random_bits, single, split_words, words
+
+_FLOATS = frozenset(dtypes.FLOATING)
+_COMPLEX = frozenset(dtypes.COMPLEX)
+_INTS = frozenset(dtypes.INTEGRAL)
+_UNSIGNED: dict[int, np.dtype] = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+
+
+# -------------------------------------------------------------------------------------------- bits
+
+@compiled
+def _bits(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    return convert.convert_dtype(random_bits(words(key), 8 * dtype.itemsize, shape), dtype)
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Random bits as unsigned integers; dtype: default uint32 (uint64 with jax_enable_x64). ValueError for other kinds.
+
+    >>> from numjet import random
+    >>> bits(random.key(0), (2,)).tolist()
+    [4070199207, 4202969722]
+    """
+    unsharded("bits", out_sharding)
+    key, target = single("bits", key), shape_of("bits", shape)
+    return _bits(key, shape=target, dtype=unsigned_dtype("bits", dtype))
+
+
+# -------------------------------------------------------------------------------------------- uniform
+
+@compiled
+def _unit(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    return draws.unit(words(key), shape, dtype)
+
+
+@compiled
+def _uniform(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    low, high = as_float(low, dtype), as_float(high, dtype)
+    return draws.between(words(key), shape, dtype, low, high)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+            out_sharding: Any = None) -> Any:
+    """Uniform floats in [minval, maxval), which broadcast to `shape`. ValueError for dtypes that are no float.
+
+    >>> from numjet import random
+    >>> uniform(random.key(0), (3,)).tolist()
+    [0.9476670026779175, 0.9785798788070679, 0.3322914838790894]
+    """
+    unsharded("uniform", out_sharding)
+    found = float_dtype("uniform", dtype)
+    key, target = single("uniform", key), shape_of("uniform", shape)
+    if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
+        return _unit(key, shape=target, dtype=found)
+    fit("uniform", target, minval, maxval)
+    return _uniform(key, minval, maxval, shape=target, dtype=found)
+
+
+# -------------------------------------------------------------------------------------------- normal
+
+def _complex_normal(pair: Words, shape: Shape, dtype: np.dtype) -> Any:
+    part = np.dtype(f"f{dtype.itemsize // 2}")
+    real, imag = (draws.normal(p, shape, part) for p in split_words(pair, 2))
+    return convert.complex(real, imag) / dtype.type(math.sqrt(2))
+
+
+@compiled
+def _normal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    return (_complex_normal if dtype in _COMPLEX else draws.normal)(words(key), shape, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Standard normal numbers: mean 0, variance 1 (for complex dtypes, half of it in each part).
+
+    ValueError for dtypes that are neither float nor complex.
+
+    >>> from numjet import random
+    >>> normal(random.key(0)).shape
+    ()
+    """
+    unsharded("normal", out_sharding)
+    found = inexact_dtype("normal", dtype)
+    return _normal(single("normal", key), shape=shape_of("normal", shape), dtype=found)
+
+
+# -------------------------------------------------------------------------------------------- integers
+
+def _span(low: Any, high: Any, past: Any, unsigned: np.dtype) -> Any:
+    """How many integers there are in [low, high), 1 when there are none; `past`: high means one more than it can hold."""
+    gap = convert.convert_dtype(high - low, unsigned)
+    gap = compare.select(high <= low, create.full_like(gap, 1), gap)
+    return compare.select(past & (high > low), gap + 1, gap)
+
+
+def _integers(pair: Words, shape: Shape, low: Any, high: Any, past: Any) -> Any:
+    """Integers in [low, high): two random words modulo the span, the upper one weighted as it counts."""
+    dtype = low.dtype
+    size, unsigned = 8 * dtype.itemsize, _UNSIGNED[dtype.itemsize]
+    upper, lower = (random_bits(p, size, shape) for p in split_words(pair, 2))
+    span = _span(low, high, past, unsigned)
+    half = arithmetic.rem(convert.constant(1 << (size // 2), unsigned), span)
+    weight = broadcast_to(arithmetic.rem(half * half, span), shape)
+    span = broadcast_to(span, shape)
+    offset = arithmetic.rem(arithmetic.rem(upper, span) * weight + arithmetic.rem(lower, span), span)
+    return broadcast_to(low, shape) + convert.convert_dtype(offset, dtype)
+
+
+def _clipped(x: Any, low: int, high: int) -> Any:
+    """x limited to [low, high], as far as its dtype reaches there."""
+    limits = dtypes.iinfo(x.dtype)
+    return compare.clamp(x.dtype.type(max(low, int(limits.min))), x, x.dtype.type(min(high, int(limits.max))))
+
+
+@compiled
+def _randint(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    limits = dtypes.iinfo(dtype)
+    first, last = int(limits.min), int(limits.max)
+    if dtype.itemsize < 4:
+        wide = dtypes.int32
+        low, high = convert.convert_dtype(_clipped(low, first, last), wide), convert.convert_dtype(
+            _clipped(high, first, last + 1), wide)
+        past = np.bool_(False)
+    else:
+        past = high > last if int(dtypes.iinfo(high.dtype).max) > last else np.bool_(False)
+        low, high = (convert.convert_dtype(_clipped(x, first, last), dtype) for x in (low, high))
+    low, high = (broadcast_to(x, (1,) * (len(shape) - x.ndim) + x.shape) for x in (low, high))
+    return convert.convert_dtype(_integers(words(key), shape, low, high, past), dtype)
+
+
+def _whole(name: str, x: Any) -> Any:
+    """A bound as array of integers; floats are rounded towards zero."""
+    x = array_arg(name, x)
+    return x if x.aval.dtype in _INTS else convert.convert_element_type(x, int)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Uniform integers in [minval, maxval), which broadcast to `shape`.
+
+    dtype: an integer dtype, default int32 (int64 with jax_enable_x64). Bounds beyond its range count as its limits, so
+    maxval may be one more than the largest integer; where maxval <= minval the result is minval. TypeError for other
+    dtypes, OverflowError for Python integers that the default integer does not hold.
+
+    >>> from numjet import random
+    >>> randint(random.key(0), (4,), 0, 10).tolist()
+    [4, 0, 2, 8]
+    """
+    unsharded("randint", out_sharding)
+    found = dtypes.check_user_dtype(int if dtype is None else dtype, "randint")
+    if found not in _INTS:
+        raise TypeError(f"randint only accepts integer dtypes, got {found.name}")
+    key = single("randint", key)
+    low, high = _whole("randint", minval), _whole("randint", maxval)
+    target = fit("randint", shape_of("randint", shape), low, high)
+    return _randint(key, low, high, shape=target, dtype=found)
+
+
+# -------------------------------------------------------------------------------------------- coins
+
+@compiled
+def _bernoulli(key: Any, p: Any, *, shape: Shape, high: bool) -> Any:
+    return draws.bernoulli(words(key), shape, broadcast_to(p, shape), high)
+
+
+def precise(mode: str | None, default: str = "low") -> bool:
+    """Whether a `mode` argument asks for two random numbers per sample. ValueError for unknown ones."""
+    mode = default if mode is None else mode
+    if mode not in ("high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
+    return mode == "high"
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
+    """True with probability p (floats); shape: default that of p, which must broadcast to it.
+
+    mode: 'high' takes two random numbers per sample and resolves small p better. TypeError for p that is no float.
+
+    >>> from numjet import random
+    >>> bernoulli(random.key(0), 0.95, (4,)).tolist()
+    [True, False, True, True]
+    """
+    unsharded("bernoulli", out_sharding)
+    key = single("bernoulli", key)
+    aval = aval_of(p)
+    if aval.dtype not in _FLOATS:
+        raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval.dtype.name}.")
+    return _bernoulli(key, as_float(p, aval.dtype), shape=fit("bernoulli", shape, p), high=precise(mode))
+
+
+@compiled
+def _rademacher(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    coin = draws.bernoulli(words(key), shape, convert.constant(0.5, dtypes.python_scalar_dtype(float)))
+    return convert.convert_dtype(coin, dtype) * 2 - 1
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """-1 or 1 with equal probability; dtype: default the integer one.
+
+    >>> from numjet import random
+    >>> rademacher(random.key(0), (3,)).tolist()
+    [-1, -1, 1]
+    """
+    unsharded("rademacher", out_sharding)
+    found = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
+    return _rademacher(single("rademacher", key), shape=shape_of("rademacher", shape), dtype=found)
+
+

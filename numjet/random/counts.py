@@ -1,0 +1,259 @@
+"""Distributions of counts: Poisson, binomial, multinomial, geometric."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet.control.scan import scan
+from numjet.control.while_loop import while_loop
+from numjet.foundation import dtypes
+from numjet.lax import arithmetic, compare, convert, create, special, transcendental
+from numjet.lax import shape as shapes
+from numjet.lax.cumulative import cumsum
+from numjet.lax.gather import index_take
+from numjet.lax.reduce import reduce_or
+from numjet.numpy.promote import broadcast_to
+from numjet.random import draws
+from numjet.random.arguments import as_float, fit, float_dtype, int_dtype, shape_of, unsharded
+from numjet.random.compiled import compiled
+from numjet.random.words import Shape, Words, single, split_words, threefry, words
+
+_log = transcendental.log
+_SMALL = 10      # means below are counted one by one
+
+
+def _anywhere(mask: Any) -> Any:
+    return reduce_or(mask, range(mask.ndim))
+
+
+def _is_nan(x: Any) -> Any:
+    return x != x
+
+
+def _choose(mask: Any, x: Any, y: Any) -> Any:
+    """x where mask holds, else y; one of them may be a number."""
+    x = create.full_like(y, x) if isinstance(x, (int, float)) else x
+    y = create.full_like(x, y) if isinstance(y, (int, float)) else y
+    return compare.select(mask, x, y)
+
+
+def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    """Draws u in [-1/2, 1/2) and v in [0, 1) for all, until each has accepted: propose(u, v) -> (value, accepted)."""
+    def draw(state: Any) -> Any:
+        first, second, out, done = state
+        rest, for_u, for_v = split_words((first, second), 3)
+        value, accepted = propose(draws.unit(for_u, shape, dtype) - 0.5, draws.unit(for_v, shape, dtype))
+        return *rest, compare.select(accepted, value, out), done | accepted
+
+    start = (*pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
+    return while_loop(lambda s: _anywhere(~s[3]), draw, start)[2]
+
+
+# -------------------------------------------------------------------------------------------- Poisson
+
+def _poisson_counting(pair: Words, lam: Any) -> Any:
+    """For small means: how many uniform numbers multiply to more than exp(-lam) (Knuth), as floats."""
+    def draw(state: Any) -> Any:
+        first, second, count, product = state
+        rest, here = split_words((first, second), 2)
+        count = _choose(product > -lam, count + 1, count)
+        return *rest, count, product + _log(draws.unit(here, lam.shape, lam.dtype))
+
+    zero = create.full_like(lam, 0)
+    return while_loop(lambda s: _anywhere(s[3] > -lam), draw, (*pair, zero, zero))[2] - 1
+
+
+def _poisson_rejection(pair: Words, lam: Any) -> Any:
+    """For large means: PTRS of Hörmann, "The transformed rejection method for generating Poisson random variables", 1993."""
+    log_lam = _log(lam)
+    b = 0.931 + 2.53 * arithmetic.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2)
+
+    def propose(u: Any, v: Any) -> tuple[Any, Any]:
+        us = 0.5 - abs(u)
+        k = arithmetic.floor((2 * a / us + b) * u + lam + 0.43)
+        s = _log(v * inverse_alpha / (a / (us * us) + b))
+        bound = k * log_lam - lam - special.lgamma(k + 1)
+        outside = (k < 0) | ((us < 0.013) & (v > us))
+        return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (s <= bound))
+
+    return _rejection(pair, lam.shape, lam.dtype, propose)
+
+
+@compiled
+def _poisson(key: Any, lam: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    lam = broadcast_to(as_float(lam, dtypes.float32), shape)
+    small = _is_nan(lam) | (lam < _SMALL)
+    counted = _poisson_counting(words(key), _choose(small, lam, 0.0))
+    drawn = _poisson_rejection(words(key), _choose(small, 1e5, lam))
+    out = convert.convert_dtype(compare.select(small, counted, drawn), dtype)
+    return _choose(lam == 0, 0, out)
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Poisson counts of mean lam; dtype: an integer one; shape: default that of lam. -1 where lam is NaN.
+
+    ValueError for dtypes that are no integer.
+
+    >>> from numjet import random
+    >>> poisson(random.key(0), 3.0, (4,)).shape
+    (4,)
+    """
+    unsharded("poisson", out_sharding)
+    found = int_dtype("poisson", dtype)
+    return _poisson(single("poisson", key), lam, shape=fit("poisson", shape, lam), dtype=found)
+
+
+# -------------------------------------------------------------------------------------------- binomial
+
+def _stirling_error(k: int) -> float:
+    """log(k!) less Stirling's formula for it."""
+    return math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
+
+
+_STIRLING_ERRORS = np.array([_stirling_error(k) for k in range(_SMALL)])
+
+
+def _stirling_errors(k: Any) -> Any:
+    """log(k!) less Stirling's formula: a table for small k, the series for others."""
+    place = convert.convert_dtype(compare.clamp(k.dtype.type(0), k, k.dtype.type(_SMALL - 1)), dtypes.int32)
+    table = convert.constant(_STIRLING_ERRORS, k.dtype)
+    exact = shapes.reshape(index_take(table, [shapes.reshape(place, (place.size,))], [0]), place.shape)
+    square = (k + 1) * (k + 1)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
+    return compare.select(k < _SMALL, exact, series)
+
+
+def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
+    """For small means: the successes before the waiting times between them (geometric) exceed n."""
+    log_q = transcendental.log1p(-p)
+
+    def draw(state: Any) -> Any:
+        first, second, count, waited = state
+        here, rest = split_words((first, second), 2)
+        count = _choose(waited <= n, count + 1, count)
+        return *rest, count, waited + arithmetic.ceil(_log(draws.unit(here, n.shape, n.dtype)) / log_q)
+
+    zero = create.full_like(n, 0)
+    return while_loop(lambda s: _anywhere(s[3] <= n), draw, (*pair, zero, zero))[2] - 1
+
+
+def _binomial_rejection(pair: Words, n: Any, p: Any) -> Any:
+    """For large means: BTRS of Hörmann, "The generation of binomial random variates", 1993."""
+    spread = arithmetic.sqrt(n * p * (1 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    v_r = 0.92 - 4.2 / b
+    odds = p / (1 - p)
+    alpha = (2.83 + 5.1 / b) * spread
+    mode = arithmetic.floor((n + 1) * p)
+
+    def propose(u: Any, v: Any) -> tuple[Any, Any]:
+        us = 0.5 - abs(u)
+        k = arithmetic.floor((2 * a / us + b) * u + c)
+        s = _log(v * alpha / (a / (us * us) + b))
+        bound = ((mode + 0.5) * _log((mode + 1) / (odds * (n - mode + 1)))
+                 + (n + 1) * _log((n - mode + 1) / (n - k + 1))
+                 + (k + 0.5) * _log(odds * (n - k + 1) / (k + 1))
+                 + _stirling_errors(mode) + _stirling_errors(n - mode) - _stirling_errors(k) - _stirling_errors(n - k))
+        outside = (k < 0) | (k > n)
+        return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (s <= bound))
+
+    return _rejection(pair, n.shape, n.dtype, propose)
+
+
+def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
+    """Binomial counts as floats, for floats n and p of one shape. NaN for bad parameters, infinity for infinite n."""
+    below_half = p < 0.5
+    q = compare.select(below_half, p, 1 - p)
+    bad_n, bad_q = _is_nan(n) | (n < 0), _is_nan(q) | (q < 0)
+    infinite = abs(n) == math.inf
+    q = _choose(bad_q, 0.01, q)
+    small = bad_n | (n * q <= _SMALL)
+    whole = arithmetic.floor(n)
+    counted = _binomial_counting(pair, _choose(small & ~bad_n, whole, 0.0), q)
+    drawn = _binomial_rejection(pair, _choose(small | infinite, 10000.0, whole), _choose(small | infinite, 0.5, q))
+    out = compare.select(small, counted, drawn)
+    out = _choose(infinite, math.inf, _choose(bad_n | bad_q, math.nan, out))
+    return compare.select(below_half | bad_n | bad_q | infinite, out, whole - out)
+
+
+@compiled
+def _binomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    n, p = (broadcast_to(as_float(x, dtype), shape) for x in (n, p))
+    return binomial_counts(words(key), n, p)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Binomial counts of n trials of probability p, as floats; n and p broadcast to `shape` (the default).
+
+    NaN for negative or NaN parameters. For n * min(p, 1 - p) > 10 a sample in some thousands differs from JAX's for the
+    same key: the acceptance bound here uses Stirling's series at its true arguments.
+
+    >>> from numjet import random
+    >>> x = binomial(random.key(0), 10.0, 0.3, (100,))
+    >>> bool(((x >= 0) & (x <= 10)).all())
+    True
+    """
+    found = float_dtype("binomial", dtype)
+    return _binomial(single("binomial", key), n, p, shape=fit("binomial", shape, n, p), dtype=found)
+
+
+@compiled
+def _multinomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype, unroll: int) -> Any:
+    """One class after the other: a binomial count of what is left."""
+    p = broadcast_to(as_float(p, dtype), shape)
+    last = len(shape) - 1
+    rest = cumsum(p, last, reverse=True)
+    share = shapes.transpose(p / _choose(rest == 0, 1.0, rest), (last, *range(last)))
+    left = broadcast_to(as_float(n, dtype), shape[:-1])
+
+    def take(left: Any, x: Any) -> tuple[Any, Any]:
+        count = binomial_counts((x[0], x[1]), left, compare.clamp(dtype.type(0), x[2], dtype.type(1)))
+        return left - count, count
+
+    keys = threefry(words(key), (shape[-1],))
+    _, counts = scan(take, left, (*keys, share), unroll=unroll)
+    return shapes.transpose(counts, (*range(1, len(shape)), 0))
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
+    """How n trials fall to classes of probabilities p[..., k], as floats; shape: default that of p.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet import random
+    >>> float(multinomial(random.key(0), 10.0, jnp.array([0.2, 0.3, 0.5])).sum())
+    10.0
+    """
+    found = float_dtype("multinomial", dtype)
+    target = shapes.broadcast_shapes(np.shape(p), (*np.shape(n), 1)) if shape is None else shape_of("multinomial", shape)
+    return _multinomial(single("multinomial", key), n, p, shape=target, dtype=found, unroll=unroll)
+
+
+# -------------------------------------------------------------------------------------------- geometric
+
+@compiled
+def _geometric(key: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    wide = dtypes.python_scalar_dtype(float)
+    u = draws.unit(words(key), shape, wide)
+    u = _choose(u == 0, 1.0, u)
+    trials = arithmetic.floor(_log(u) / broadcast_to(transcendental.log1p(-as_float(p, wide)), shape)) + 1
+    return convert.convert_dtype(trials, dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """The number of trials to the first success of probability p; dtype: an integer one; shape: default that of p.
+
+    >>> from numjet import random
+    >>> bool((geometric(random.key(0), 0.3, (10,)) >= 1).all())
+    True
+    """
+    unsharded("geometric", out_sharding)
+    found = int_dtype("geometric", dtype)
+    return _geometric(single("geometric", key), p, shape=fit("geometric", shape, p), dtype=found)

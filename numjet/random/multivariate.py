@@ -1,0 +1,145 @@
+"""Normal vectors of a given covariance, and random orthogonal matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.control.while_loop import fori_loop
+from numjet.foundation import dtypes
+from numjet.lax import arithmetic, compare, convert, create
+from numjet.lax import shape as shapes
+from numjet.lax.dot import dot_general
+from numjet.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from numjet.lax.reduce import reduce_sum
+from numjet.numpy.promote import broadcast_to
+from numjet.random import basic
+from numjet.random.arguments import as_float, inexact_dtype, float_dtype, shape_of, unsharded
+from numjet.random.compiled import compiled
+from numjet.random.words import Shape, single
+
+_METHODS = ("cholesky", "eigh", "svd")
+
+
+# -------------------------------------------------------------------------------------------- factorizations
+
+def _matvec(a: Any, x: Any) -> Any:
+    """a[..., i, j] x[..., j]."""
+    batch = tuple(range(a.ndim - 2))
+    return dot_general(a, x, (((a.ndim - 1,), (x.ndim - 1,)), (batch, batch)))
+
+
+def _adjoint(a: Any) -> Any:
+    flipped = shapes.transpose(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+    return convert.conj(flipped) if a.dtype in dtypes.COMPLEX else flipped
+
+
+def cholesky(a: Any) -> Any:
+    """The lower triangular L with L L^T = a[..., n, n], column by column; NaN where a is not positive definite."""
+    last, size = a.ndim - 1, a.shape[-1]
+    row = create.broadcasted_iota(dtypes.int32, a.shape[:-1], a.ndim - 2)
+
+    def column(j: Any, factor: Any) -> Any:
+        rest = dynamic_index_in_dim(a, j, last, False) - _matvec(factor, dynamic_index_in_dim(factor, j, last - 1, False))
+        pivot = arithmetic.sqrt(dynamic_index_in_dim(rest, j, last - 1))
+        found = compare.select(row >= j, rest / pivot, create.full_like(rest, 0))
+        return dynamic_update_index_in_dim(factor, found, j, last)
+
+    return fori_loop(0, size, column, create.full_like(a, 0))
+
+
+def orthonormalize(a: Any) -> Any:
+    """Q of a[..., n, m] = Q R, n >= m, with R's diagonal positive: Gram-Schmidt, each column against the former ones twice.
+
+    Source: Giraud, Langou, Rozložník, van den Eshof, "Rounding error analysis of the classical Gram-Schmidt
+    orthogonalization process", 2005.
+    """
+    last, size = a.ndim - 1, a.shape[-1]
+
+    def column(j: Any, q: Any) -> Any:
+        x = dynamic_index_in_dim(a, j, last, False)
+        for _ in range(2):
+            x = x - _matvec(q, _matvec(_adjoint(q), x))
+        length = arithmetic.sqrt(reduce_sum(arithmetic.square(abs(x)), (last - 1,)))
+        return dynamic_update_index_in_dim(q, x / shapes.expand_dims(length, (last - 1,)), j, last)
+
+    return fori_loop(0, size, column, create.full_like(a, 0))
+
+
+# -------------------------------------------------------------------------------------------- samplers
+
+@compiled
+def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    mean, cov = as_float(mean, dtype), as_float(cov, dtype)
+    factor = cholesky((cov + _adjoint(cov)) / 2)
+    size = mean.shape[-1]
+    noise = basic.normal(key, (*shape, size), dtype)
+    factor = broadcast_to(factor, (*shape, size, size)) if factor.ndim > 2 else factor
+    if factor.ndim == 2:
+        spread = dot_general(noise, factor, (((noise.ndim - 1,), (1,)), ((), ())))
+    else:
+        spread = _matvec(factor, noise)
+    return broadcast_to(mean, (*shape, size)) + spread
+
+
+def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky", *,
+                        out_sharding: Any = None) -> Any:
+    """Normal vectors of mean[..., n] and covariance cov[..., n, n]; shape: of the batch, default theirs.
+
+    method: 'cholesky' (NotImplementedError for 'eigh' and 'svd'). NaN where cov is not positive definite. ValueError for
+    shapes that do not fit.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet import random
+    >>> multivariate_normal(random.key(0), jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)).shape
+    (3, 2)
+    """
+    unsharded("multivariate_normal", out_sharding)
+    found = float_dtype("multivariate_normal", dtype)
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {_METHODS}, got {method!r}")
+    if method != "cholesky":
+        raise NotImplementedError(f"multivariate_normal: method={method!r}; use method='cholesky', with a little added to the "
+                                  "diagonal of a singular cov")
+    first, second = np.shape(mean), np.shape(cov)
+    _check_shapes(first, second)
+    batch = shapes.broadcast_shapes(first[:-1], second[:-2])
+    target = batch if shape is None else shape_of("multivariate_normal", shape)
+    if shapes.broadcast_shapes(target, batch) != target:
+        raise ValueError(f"multivariate_normal: expected mean and cov of batch shapes that broadcast to shape={target}, got "
+                         f"{first[:-1]} and {second[:-2]}")
+    return _multivariate_normal(single("multivariate_normal", key), mean, cov, shape=target, dtype=found)
+
+
+def _check_shapes(mean: Shape, cov: Shape) -> None:
+    if not mean:
+        raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == 0")
+    if len(cov) < 2:
+        raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {len(cov)}")
+    if cov[-2:] != (mean[-1], mean[-1]):
+        raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={mean[-1]}, but got cov.shape == {cov}.")
+
+
+@compiled
+def _orthogonal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    *batch, n, m = shape
+    q = orthonormalize(basic.normal(key, (*batch, max(n, m), min(n, m)), dtype))
+    return q if n >= m else shapes.transpose(q, (*range(q.ndim - 2), q.ndim - 1, q.ndim - 2))
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None) -> Any:
+    """Random matrices (*shape, n, m) with orthonormal columns (or rows, if n < m), uniform over all of them; m: default n.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    >>> from numjet import random
+    >>> q = orthogonal(random.key(0), 3)
+    >>> bool(abs((q[0] * q[1]).sum()) < 1e-5)
+    True
+    """
+    unsharded("orthogonal", out_sharding)
+    found = inexact_dtype("orthogonal", dtype)
+    target = (*shape_of("orthogonal", shape), *shape_of("orthogonal", (n, n if m is None else m)))
+    return _orthogonal(single("orthogonal", key), shape=target, dtype=found)
+
+

@@ -1,0 +1,232 @@
+"""Gamma, beta and zeta functions, and what counts with them."""
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.foundation import dtypes
+from numjet.lax import special
+from numjet.numpy.promote import promote_args_inexact, promote_shapes
+
+
+def floats(name: str, *args: Any) -> list[Any]:
+    """Arguments as real floats of one dtype and shape. ValueError for complex ones."""
+    found = promote_args_inexact(name, *args)
+    if found[0].dtype in dtypes.COMPLEX:
+        raise ValueError(f"{name} does not support complex-valued inputs")
+    return promote_shapes(name, *found) if len(found) > 1 else found
+
+
+# -------------------------------------------------------------------------------------------- gamma
+
+def gammaln(x: Any) -> Any:
+    """log |Gamma(x)|.
+
+    >>> float(gammaln(1.0))
+    0.0
+    """
+    return special.lgamma(floats("gammaln", x)[0])
+
+
+def gammasgn(x: Any) -> Any:
+    """The sign of Gamma(x): 1, or -1; that of x at 0; NaN at the poles -1, -2, ... and at -inf.
+
+    >>> float(gammasgn(-0.5))
+    -1.0
+    """
+    x, = floats("gammasgn", x)
+    whole = jnp.floor(x)
+    odd = whole - 2 * jnp.floor(whole / 2) == 1
+    sign = jnp.where((x < 0) & odd, -1.0, 1.0)
+    sign = jnp.where(x == 0, jnp.where(1 / x < 0, -1.0, 1.0), sign)
+    sign = jnp.where(((x < 0) & (x == whole)) | jnp.isnan(x), jnp.nan, sign)
+    return jnp.astype(sign, x.dtype)
+
+
+def gamma(x: Any) -> Any:
+    """Gamma(x); NaN at the poles -1, -2, ..., infinite at 0.
+
+    >>> round(float(gamma(5.0)), 3)
+    24.0
+    """
+    x, = floats("gamma", x)
+    return gammasgn(x) * jnp.exp(special.lgamma(x))
+
+
+def gammainc(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function P(a, x).
+
+    >>> float(gammainc(1.0, 0.0))
+    0.0
+    """
+    return special.igamma(*floats("gammainc", a, x))
+
+
+def gammaincc(a: Any, x: Any) -> Any:
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    >>> float(gammaincc(1.0, 0.0))
+    1.0
+    """
+    return special.igammac(*floats("gammaincc", a, x))
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of gammaln.
+
+    >>> round(float(digamma(1.0)), 4)
+    -0.5772
+    """
+    return special.digamma(floats("digamma", x)[0])
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma.
+
+    >>> round(float(polygamma(1, 1.0)), 4)
+    1.6449
+    """
+    n, x = floats("polygamma", n, x)
+    return special.polygamma(n, x)
+
+
+def multigammaln(a: Any, d: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension d (a static integer).
+
+    >>> float(multigammaln(1.0, 1))
+    0.0
+    """
+    d = int(d)
+    a, = floats("multigammaln", a)
+    out = d * (d - 1) / 4 * math.log(math.pi) + special.lgamma(a)
+    for i in range(1, d):
+        out = out + special.lgamma(a - i / 2)
+    return out
+
+
+def factorial(n: Any, exact: bool = False) -> Any:
+    """n!, as a float; 0 for negative n. NotImplementedError for exact=True.
+
+    >>> round(float(factorial(5)), 3)
+    120.0
+    """
+    if exact:
+        raise NotImplementedError("factorial with exact=True: arrays hold no integers of arbitrary size; use math.factorial")
+    n, = floats("factorial", n)
+    return jnp.where(n < 0, 0, jnp.exp(special.lgamma(n + 1)))
+
+
+def poch(z: Any, m: Any) -> Any:
+    """The rising factorial Gamma(z + m) / Gamma(z).
+
+    >>> round(float(poch(2.0, 3.0)), 3)
+    24.0
+    """
+    z, m = floats("poch", z, m)
+    sign = gammasgn(z + m) * gammasgn(z)
+    return jnp.where(m == 0, 1, sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z)))
+
+
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+    """The number of choices of k from N things, as a float; with repetition, each as often as wanted.
+
+    >>> round(float(comb(5, 2)), 3)
+    10.0
+    """
+    N, k = floats("comb", N, k)
+    if repetition:
+        return jnp.where((N == 0) & (k == 0), 1, comb(jnp.where(N + k > 0, N + k - 1, N), k))
+    found = special.lgamma(N + 1) - special.lgamma(k + 1) - special.lgamma(N - k + 1)
+    return jnp.where((k <= N) & (N >= 0) & (k >= 0), jnp.exp(found), 0)
+
+
+# -------------------------------------------------------------------------------------------- beta
+
+def _stirling_rest(x: Any) -> Any:
+    """lgamma(x) less (x - 1/2) log(x) - x + log(2 pi) / 2, for large x."""
+    square = x * x
+    return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / x
+
+
+def betaln(a: Any, b: Any) -> Any:
+    """log |B(a, b)|, without the cancellation of large arguments.
+
+    >>> float(betaln(1.0, 1.0))
+    0.0
+    """
+    a, b = floats("betaln", a, b)
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    far = large > 10
+    safe = jnp.where(far, large, 10.0)
+    ratio = small / safe
+    # lgamma(large) - lgamma(small + large) by Stirling's series
+    difference = _stirling_rest(safe) - _stirling_rest(safe + jnp.where(far, jnp.maximum(small, 0), 0))
+    gap = difference - (safe - 0.5 + small) * jnp.log1p(jnp.maximum(ratio, -0.5)) - small * (jnp.log(safe) - 1)
+    plain = special.lgamma(large) - special.lgamma(small + large)
+    return special.lgamma(small) + jnp.where(far & (small > 0), gap, plain)
+
+
+def beta(a: Any, b: Any) -> Any:
+    """Gamma(a) Gamma(b) / Gamma(a + b).
+
+    >>> round(float(beta(2.0, 3.0)), 4)
+    0.0833
+    """
+    a, b = floats("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function I_x(a, b).
+
+    >>> float(betainc(1.0, 1.0, 0.5))
+    0.5
+    """
+    return special.betainc(*floats("betainc", a, b, x))
+
+
+# -------------------------------------------------------------------------------------------- zeta
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """Hurwitz's zeta function, the sum of (q + n)**-x; q: default 1, which is Riemann's.
+
+    >>> round(float(zeta(2.0)), 4)
+    1.6449
+    """
+    x, q = floats("zeta", x, 1.0 if q is None else q)
+    return special.zeta(x, q)
+
+
+def _bernoulli_numbers(count: int) -> list[Fraction]:
+    """B_0, ..., with B_1 = -1/2, by their recurrence."""
+    found = [Fraction(1)]
+    for m in range(1, count):
+        total = sum((math.comb(m + 1, k) * found[k] for k in range(m)), Fraction(0))
+        found.append(-total / (m + 1))
+    return found
+
+
+def bernoulli(n: int) -> Any:
+    """The Bernoulli numbers B_0 to B_n, for a static n >= 0.
+
+    >>> bernoulli(2).shape
+    (3,)
+    """
+    count = int(n)
+    if count < 0:
+        raise ValueError(f"n must be a non-negative integer, got {n}")
+    with np.errstate(over="ignore"):
+        return jnp.array(np.array([_as_float(b) for b in _bernoulli_numbers(count + 1)]), dtype=float)
+
+
+def _as_float(x: Fraction) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+

@@ -1,0 +1,183 @@
+"""Simplification of programs before they are compiled: calls inlined, known values folded, repetitions removed.
+
+One forward pass rewrites each equation with what is known of its operands and keeps the first of equal equations (value
+numbering); dead code goes last. The pass is linear in the program's size with calls written out; the program of a loop
+or branch is simplified once, however often it occurs. Operations say how they take part by extensions of their record:
+
+  "inline": rule(eqn) -> (program, operands) to write in place of the equation, or None to leave it
+  "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
+      without constants to a simpler one with the same inputs and results
+
+  "keep_apart": True: not merged with equal equations, not computed before the program runs
+
+Programs in parameters of other operations are left alone. Equations with effects stay, in their order.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.fold import as_literal, fold, foldable
+from numjet.transforms.identities import identity
+from numjet.transforms.keys import equation_key
+
+Simplify = Callable[[ClosedJaxpr], ClosedJaxpr]
+
+
+@dataclass
+class Rewritten:
+    """What an equation that holds programs became: itself, its former results, and equations to run before it."""
+    eqn: JaxprEqn
+    results: Sequence[Atom]
+    before: Sequence[JaxprEqn] = ()
+
+
+def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """An equal program with the same inputs and results, that a machine can compile quicker.
+
+    Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions: those
+    are computed by their meaning, not by machine code.
+
+    >>> import numjet as nj
+    >>> f = nj.jit(lambda x: x * 1.0 + x * 1.0)
+    >>> simplify(nj.make_jaxpr(f)(2.0))
+    { lambda ; a:f32[]. let b:f32[] = add a a in (b,) }
+    """
+    return _simplified(closed, {})
+
+
+_Memo = dict[int, tuple[ClosedJaxpr, ClosedJaxpr]]
+
+
+def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> ClosedJaxpr:
+    scope = _Scope(memo, inner)
+    jaxpr = closed.jaxpr
+    for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
+        scope.constants[v] = c
+    for eqn in jaxpr.eqns:
+        scope.add(eqn, eqn.outvars)
+    outvars = [scope.read(a) for a in jaxpr.outvars]
+    made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, scope.eqns, debug=jaxpr.debug)
+    thin, _ = dce_jaxpr(made, keep_inputs=True)
+    read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
+    kept = {v: c for v, c in scope.constants.items() if v in read}
+    return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))
+
+
+class _Scope:
+    """One program while it is rewritten."""
+
+    def __init__(self, memo: _Memo, inner: bool):
+        self.memo, self.inner = memo, inner
+        self.eqns: list[JaxprEqn] = []
+        self.env: dict[Var, Atom] = {}
+        self.constants: dict[Var, Any] = {}
+        self.producers: dict[Var, JaxprEqn] = {}
+        self.seen: dict[Any, Sequence[Atom]] = {}
+
+    def read(self, a: Atom) -> Atom:
+        return a if isinstance(a, Literal) else self.env.get(a, a)
+
+    def producer(self, a: Atom) -> JaxprEqn | None:
+        return None if isinstance(a, Literal) else self.producers.get(a)
+
+    def add(self, eqn: JaxprEqn, outvars: Sequence[Var]) -> None:
+        """Rewrites one equation. outvars: what to call its results; fresh variables when it was inlined."""
+        op = eqn.primitive
+        eqn = JaxprEqn(op, [self.read(a) for a in eqn.invars], outvars, eqn.params, eqn.source, eqn.effects)
+        if not op.programs:
+            self.bind(outvars, self.value(eqn))
+            return
+        rule = op.extensions.get("inline")
+        call = rule(eqn) if rule is not None else None
+        self.bind(outvars, self.inline(*call) if call is not None else self.holder(eqn))
+
+    def bind(self, outvars: Sequence[Var], values: Sequence[Atom]) -> None:
+        for v, value in zip(outvars, values, strict=True):
+            if v is not value:
+                self.env[v] = value
+
+    def emit(self, eqn: JaxprEqn) -> None:
+        self.eqns.append(eqn)
+        self.producers.update((v, eqn) for v in eqn.outvars)
+
+    def value(self, eqn: JaxprEqn) -> Sequence[Atom]:
+        """The results of an equation: known, found, or those of the equation, which is then written down."""
+        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
+            self.emit(eqn)
+            return eqn.outvars
+        if not eqn.primitive.multiple:
+            simpler = identity(eqn, self.producer)
+            if isinstance(simpler, (Var, Literal)):
+                return [simpler]
+            eqn = eqn if simpler is None else simpler
+        key = equation_key(eqn, eqn.invars)
+        found = self.seen.get(key)
+        if found is None:
+            found = self.seen[key] = self.folded(eqn) or eqn.outvars
+            if found is eqn.outvars:
+                self.emit(eqn)
+        return found
+
+    # -- known values
+    def folded(self, eqn: JaxprEqn) -> list[Atom] | None:
+        """The results, if all operands are known and it is worth knowing them; inner programs hold scalars only."""
+        if not all(isinstance(a, Literal) or a in self.constants for a in eqn.invars) or not foldable(eqn, eqn.invars):
+            return None
+        if self.inner and any(v.aval.shape != () for v in eqn.outvars):
+            return None
+        values = fold(eqn, [a if isinstance(a, Literal) else self.constants[a] for a in eqn.invars])
+        return [self.constant(x, v) for x, v in zip(values, eqn.outvars, strict=True)]
+
+    def constant(self, value: Any, var: Var) -> Atom:
+        literal = as_literal(value, var.aval)
+        if literal is not None:
+            return literal
+        self.constants[var] = value
+        return var
+
+    # -- programs
+    def inline(self, program: ClosedJaxpr, operands: Sequence[Atom]) -> list[Atom]:
+        """Writes a called program down here, under fresh variables; its results."""
+        outer, jaxpr = self.env, program.jaxpr
+        consts = [Var(v.aval) for v in jaxpr.constvars]
+        self.constants.update(zip(consts, program.consts, strict=True))
+        self.env = dict(zip(jaxpr.invars, operands, strict=True)) | dict(zip(jaxpr.constvars, consts, strict=True))
+        for eqn in jaxpr.eqns:
+            fresh = [Var(v.aval) for v in eqn.outvars]
+            self.add(eqn, fresh)
+            for v, f in zip(eqn.outvars, fresh, strict=True):
+                self.env[v] = self.read(f)
+        results = [self.read(a) for a in jaxpr.outvars]
+        self.env = outer
+        return results
+
+    def holder(self, eqn: JaxprEqn) -> Sequence[Atom]:
+        """The results of an equation that holds programs."""
+        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
+            return self.rewritten(eqn)
+        key = equation_key(eqn, eqn.invars)
+        if key not in self.seen:
+            self.seen[key] = self.rewritten(eqn)
+        return self.seen[key]
+
+    def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
+        """Writes down what the operation's rule makes of an equation; the results of that."""
+        rule = eqn.primitive.extensions.get("simplify")
+        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self.simplify_inner)
+        for earlier in made.before:
+            self.add(earlier, earlier.outvars)
+        self.emit(made.eqn.replace(invars=[self.read(a) for a in made.eqn.invars]))
+        return [self.read(a) for a in made.results]
+
+    def simplify_inner(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """A program that an operation holds, simplified once per pass."""
+        if closed.consts:
+            return closed
+        known = self.memo.get(id(closed))
+        if known is None:
+            known = self.memo[id(closed)] = closed, _simplified(closed, self.memo, inner=True)
+        return known[1]

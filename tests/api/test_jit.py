@@ -1,0 +1,237 @@
+"""jit: caching, arguments, donation, errors, stages."""
+from functools import partial
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import errors, lax
+from numjet.foundation import events
+
+
+def traced(fun, **options):
+    """A jitted function and the list of its traces."""
+    traces = []
+
+    def spy(*args, **kwargs):
+        traces.append(args)
+        return fun(*args, **kwargs)
+    return nj.jit(spy, **options), traces
+
+
+def test_traces_once_per_signature():
+    f, traces = traced(lambda x: x + 1)
+    for x in (1.0, 2.0, np.float32(1), jnp.float32(3), np.ones(3, np.float32), jnp.ones(3), np.ones(3, np.int32)):
+        f(x)
+    assert len(traces) == 4  # weak f32, f32, f32[3], i32[3]
+
+
+def test_second_call_compiles_nothing():
+    f = nj.jit(lambda x: jnp.sin(x) * 2)
+    f(jnp.ones(3))
+    before = dict(events.counters())
+    f(jnp.zeros(3))
+    f(np.ones(3, np.float32))
+    after = dict(events.counters())
+    assert after.get("compile") == before.get("compile") and after.get("trace") == before.get("trace")
+
+
+def test_weak_types_go_through():
+    assert nj.jit(lambda x: x * 2)(1.0).weak_type
+    assert not nj.jit(lambda x: x * 2)(jnp.float32(1)).weak_type
+    assert (nj.jit(lambda x: x)(3) + jnp.ones(2, jnp.int8)).dtype == jnp.int8
+
+
+def test_config_is_part_of_the_key():
+    f, traces = traced(lambda x: x * 1.5)
+    assert f(2).dtype == np.float32
+    with nj.enable_x64():
+        assert f(2).dtype == np.float64
+    f(2)
+    assert len(traces) == 2
+
+
+def test_static_arguments():
+    f, traces = traced(lambda x, n, flag=True: x * n if flag else x, static_argnums=1, static_argnames="flag")
+    assert float(f(2.0, 3)) == 6 and float(f(2.0, 3, flag=False)) == 2 and float(f(2.0, 4)) == 8
+    assert float(f(5.0, 3)) == 15 and len(traces) == 3
+    g = nj.jit(lambda x, shape: jnp.zeros(shape) + x, static_argnames=("shape",))
+    assert g(1.0, (2, 3)).shape == g(1.0, shape=(2, 3)).shape == (2, 3)
+    assert float(nj.jit(lambda x, k: x * k, static_argnums=-1)(1.0, 2)) == 2.0
+
+
+def test_static_values_of_different_type_do_not_mix():
+    f = nj.jit(lambda x, k: x * k, static_argnums=1)
+    assert f(jnp.int32(1), 1).dtype == np.int32 and f(jnp.int32(1), 1.0).dtype == np.float32
+    assert f(jnp.int32(1), True).dtype == np.int32
+
+
+@pytest.mark.parametrize("bad, error", [([1], ValueError), ({1: 2}, ValueError), (np.ones(2), ValueError)])
+def test_unhashable_static_argument(bad, error):
+    with pytest.raises(error, match="hashable"):
+        nj.jit(lambda x, y: x, static_argnums=1)(1.0, bad)
+
+
+def test_bad_static_numbers_and_names():
+    with pytest.raises(ValueError, match="static_argnums"):
+        nj.jit(lambda x: x, static_argnums=3)
+    with pytest.raises(ValueError, match="args"):
+        nj.jit(lambda *xs: xs, static_argnums=-1)
+    with pytest.raises(ValueError, match="static_argnames"):
+        nj.jit(lambda x: x, static_argnames="y")
+
+
+def test_arguments_that_are_no_arrays():
+    with pytest.raises(TypeError, match=r"params\['a'\]"):
+        nj.jit(lambda params: params["a"])({"a": "text"})
+    with pytest.raises(TypeError, match="not a valid JAX type"):
+        nj.jit(lambda x: "text")(1.0)
+
+
+def test_integer_that_does_not_fit():
+    with pytest.raises(OverflowError):
+        nj.jit(lambda x: x)(2 ** 40)
+    f = nj.jit(lambda x: x + 1)
+    f(1)
+    with pytest.raises(OverflowError):
+        f(2 ** 31)
+
+
+def test_branch_on_traced_value_names_argument_and_line():
+    @nj.jit
+    def f(x, negative):
+        return -x if negative else x
+    with pytest.raises(errors.TracerBoolConversionError, match="argument negative") as info:
+        f(1.0, True)
+    assert "test_jit.py" in str(info.value) and "lax.cond" in str(info.value)
+
+
+def test_other_concretizations():
+    with pytest.raises(errors.TracerIntegerConversionError):
+        nj.jit(lambda x: list(range(3))[x])(1)
+    with pytest.raises(errors.TracerArrayConversionError):
+        nj.jit(lambda x: np.asarray(x))(1.0)
+    with pytest.raises(errors.ConcretizationTypeError):
+        nj.jit(lambda x: float(x))(1.0)
+    with pytest.raises(errors.NonConcreteBooleanIndexError):
+        nj.jit(lambda x: x[x > 0])(jnp.ones(3))
+
+
+def test_values_known_while_tracing_can_be_asked_for():
+    assert nj.jit(lambda x: x[int(jnp.array(1) + 1)])(jnp.arange(3.0)) == 2.0
+    assert nj.jit(lambda x: x if jnp.array(2) > 1 else -x)(1.0) == 1.0
+
+
+def test_leaked_tracer():
+    box = []
+    nj.jit(lambda x: box.append(x) or x)(1.0)
+    with pytest.raises(errors.UnexpectedTracerError, match="leak"):
+        box[0] + 1
+    with pytest.raises(errors.UnexpectedTracerError):
+        nj.jit(lambda y: y + box[0])(1.0)
+
+
+def test_methods_partials_and_pytrees():
+    class Model:
+        scale = 3.0
+
+        @nj.jit
+        def apply(x):  # noqa: N805
+            return x + 1
+
+        @partial(nj.jit, static_argnums=0)
+        def scaled(self, x):
+            return {"y": self.scale * x, "none": None}
+    assert float(Model.apply(1.0)) == 2 and float(Model().scaled(2.0)["y"]) == 6
+    assert float(nj.jit(partial(lambda a, b: a - b, b=1.0))(3.0)) == 2
+    assert nj.jit(lambda t: (t["a"], [t["b"][0]]))({"a": 1.0, "b": (2.0,)})[1][0] == 2.0
+
+
+def test_closed_over_arrays_and_nested_jits():
+    big = jnp.arange(100.0)
+    inner = nj.jit(lambda x: x * big)
+    outer = nj.jit(lambda x: inner(x).sum() + inner(x)[1])
+    assert float(outer(2.0)) == 2 * 4950 + 2
+    assert float(nj.grad(lambda x: nj.jit(lambda y: y * x)(x))(3.0)) == 6.0
+
+
+def test_recursive_jit():
+    @partial(nj.jit, static_argnums=1)
+    def power(x, n):
+        return x if n == 1 else x * power(x, n - 1)
+    assert float(power(2.0, 5)) == 32
+
+
+def test_an_error_in_the_function_leaves_everything_usable():
+    f = nj.jit(lambda x, bad: 1 / 0 if bad else x, static_argnums=1)
+    with pytest.raises(ZeroDivisionError):
+        f(1.0, True)
+    assert float(f(1.0, False)) == 1.0 and float(jnp.sin(0.0)) == 0.0
+
+
+def test_donation():
+    step = nj.jit(lambda s, v: {"x": s["x"].at[0].add(v), "k": s["k"] + 1}, donate_argnums=0)
+    state = {"x": jnp.zeros(100_000), "k": jnp.int32(0)}
+    for _ in range(3):
+        old, state = state, step(state, 1.0)
+        assert old["x"].is_deleted() and old["k"].is_deleted()
+    assert float(state["x"][0]) == 3.0 and int(state["k"]) == 3
+    with pytest.raises(RuntimeError, match="deleted"):
+        old["x"] + 1
+
+
+def test_donated_array_seen_elsewhere_is_not_overwritten():
+    x = jnp.zeros(100_000)
+    view = np.asarray(x)
+    nj.jit(lambda v: v.at[0].set(1.0), donate_argnums=0)(x)
+    assert view[0] == 0.0
+
+
+def test_unused_and_forwarded_arguments():
+    f = nj.jit(lambda x, unused: (x, x, 3.0))
+    a, b, c = f(jnp.arange(3.0), jnp.ones(1000))
+    assert a.tolist() == b.tolist() == [0, 1, 2] and float(c) == 3.0
+
+
+def test_disable_jit_runs_python():
+    seen = []
+    with nj.disable_jit():
+        nj.jit(lambda x: seen.append(float(x)) or x)(2.0)
+    assert seen == [2.0]
+
+
+def test_stages():
+    f = nj.jit(lambda x, y: {"s": x @ y, "n": x.sum()})
+    args = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
+    lowered = f.lower(*args)
+    assert "dot_general" in lowered.as_text("jaxpr") and len(lowered.as_text()) > 50
+    with pytest.raises(ValueError, match="dialect"):
+        lowered.as_text("hlo")
+    compiled = lowered.compile()
+    assert compiled(*args)["s"].tolist() == [[4, 4]] * 3
+    memory = compiled.memory_analysis()
+    assert memory.argument_size_in_bytes == 80 and memory.output_size_in_bytes == 28
+    with pytest.raises(TypeError):
+        compiled(args[0], args[1].T)
+    assert f.eval_shape(*args)["s"].shape == (3, 2)
+    assert f.lower(nj.ShapeDtypeStruct((3, 4), np.float32), args[1]).out_info["n"].shape == ()
+
+
+def test_eval_shape_and_make_jaxpr():
+    out = nj.eval_shape(lambda x: {"a": x[None], "b": x.astype(jnp.int8)}, nj.ShapeDtypeStruct((3,), np.float32))
+    assert out["a"].shape == (1, 3) and out["b"].dtype == np.int8
+    text = str(nj.make_jaxpr(lambda x: jnp.sin(x) + 1)(np.ones(3, np.float32)))
+    assert text == "{ lambda ; a:f32[3]. let\n    b:f32[3] = sin a\n    c:f32[3] = add b 1.0:f32[]\n  in (c,) }"
+    assert "jit[" in str(nj.make_jaxpr(nj.jit(jnp.sin))(1.0))
+
+
+def test_integer_division_by_zero_does_not_crash():
+    f = nj.jit(lambda a, b: (lax.div(a, b), lax.rem(a, b), a // b, a % b))
+    a, b = np.array([5, -5, np.iinfo(np.int32).min], np.int32), np.array([0, 0, -1], np.int32)
+    q, r, _, _ = f(a, b)
+    assert q.tolist() == [-1, -1, np.iinfo(np.int32).min] and r.tolist() == [5, -5, 0]
+    shifts = nj.jit(lax.shift_left)(np.int32(1), np.int32(40))
+    assert int(shifts) == 0
+    assert nj.jit(lambda x: x.astype(jnp.int32))(np.array([np.nan, np.inf, -np.inf, 1e20], np.float32)).tolist() == [
+        0, 2 ** 31 - 1, -2 ** 31, 2 ** 31 - 1]

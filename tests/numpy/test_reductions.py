@@ -1,0 +1,190 @@
+"""Reductions, statistics, quantiles and running sums against NumPy; masks, initial values, dtypes, derivatives, errors."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from tests.numpy.helpers import assert_same, check, check_grad
+
+RNG = np.random.default_rng(1)
+X = RNG.uniform(-2, 2, (3, 4, 2)).astype(np.float32)
+HOLES = np.where(RNG.random((3, 4, 2)) < 0.3, np.nan, X).astype(np.float32)
+INTS = RNG.integers(-5, 9, (3, 4)).astype(np.int32)
+MASK = RNG.random((3, 4, 2)) < 0.6
+COMPLEX = (X[0] + 1j * X[1]).astype(np.complex64)
+AXES = [None, 0, -1, (0, 2), (2, 0, 1), ()]
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", "sum prod max min mean var std any all amax amin ptp median count_nonzero".split())
+def test_axes(name, axis, keepdims):
+    if axis == () and name in ("median", "ptp"):
+        return
+    want = getattr(np, name)(X, axis=axis, keepdims=keepdims)
+    check(lambda x: getattr(jnp, name)(x, axis=axis, keepdims=keepdims), want, X)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("name", "argmax argmin nanargmax nanargmin".split())
+def test_positions(name, axis):
+    for x in (X, INTS, INTS > 0) if "nan" not in name else (X,):
+        check(lambda v: getattr(jnp, name)(v, axis=axis), getattr(np, name)(x, axis=axis), x)  # noqa: B023
+        check(lambda v: getattr(jnp, name)(v, axis=axis, keepdims=True),  # noqa: B023
+              getattr(np, name)(x, axis=axis, keepdims=True), x)
+    assert jnp.nanargmax(jnp.array([jnp.nan])).tolist() == -1
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("axis", [None, 0, (0, 2)], ids=str)
+@pytest.mark.parametrize("name", "nansum nanprod nanmax nanmin nanmean nanvar nanstd nanmedian".split())
+def test_without_nan(name, axis):
+    check(lambda x: getattr(jnp, name)(x, axis=axis), getattr(np, name)(HOLES, axis=axis), HOLES)
+    nothing = np.full((2, 2), np.nan, np.float32)
+    assert_same(getattr(jnp, name)(nothing, axis=0), getattr(np, name)(nothing, axis=0))
+
+
+@pytest.mark.parametrize("name", "sum prod max min mean var std any all nansum nanmax nanmean".split())
+def test_masks(name):
+    first = {"initial": np.float32(-3)} if name in ("max", "min", "nanmax") else {}
+    want = getattr(np, name)(X, axis=1, where=MASK, **first)
+    check(lambda x, m: getattr(jnp, name)(x, axis=1, where=m, **first), want, X, MASK)
+
+
+@pytest.mark.parametrize("dtype, result", [("int8", "int32"), ("uint8", "uint32"), ("bool", "int32"), ("float16", "float16"),
+                                           ("bfloat16", "bfloat16"), ("int32", "int32"), ("complex64", "complex64")])
+def test_dtypes_of_sums(dtype, result):
+    x = jnp.array([1, 0, 1]).astype(dtype)
+    assert jnp.sum(x).dtype == result and jnp.prod(x).dtype == result
+    assert jnp.sum(x, promote_integers=False).dtype == dtype
+    assert jnp.sum(x, dtype=float).dtype == "float32"
+    assert jnp.max(x).dtype == dtype
+
+
+def test_half_precision_is_summed_in_single():
+    assert jnp.mean(jnp.full(100, 60000.0, "float16")).tolist() == 60000.0
+    assert jnp.var(jnp.array([60000.0, 60008.0], "float16")).dtype == "float16"
+    assert np.isinf(np.asarray(jnp.sum(jnp.full(4, 60000.0, "float16"))))
+
+
+def test_results_are_not_weakly_typed():
+    x = jnp.full(3, 1.0)
+    assert x.weak_type
+    for fn in (jnp.sum, jnp.max, jnp.mean, jnp.var, jnp.prod, jnp.cumsum):
+        assert not fn(x).weak_type
+
+
+def test_initial_and_complex():
+    check(lambda x: jnp.sum(x, initial=5), np.sum(X, initial=5), X)
+    check(lambda x: jnp.prod(x, axis=0, initial=2), np.prod(X, axis=0, initial=2), X)
+    check(lambda x: jnp.max(x, axis=0, initial=0.5), np.max(X, axis=0, initial=0.5), X)
+    for name in ("sum", "prod", "mean", "var", "std"):
+        check(getattr(jnp, name), getattr(np, name)(COMPLEX), COMPLEX)
+    check(lambda x: jnp.var(x, axis=0, ddof=1), np.var(X, axis=0, ddof=1), X)
+    check(lambda x: jnp.std(x, correction=2), np.std(X, ddof=2), X)
+    assert np.isnan(jnp.var(X, ddof=24)) and np.isnan(jnp.mean(jnp.zeros(0)))
+    check(lambda x: jnp.var(x, axis=1, mean=jnp.mean(x, axis=1, keepdims=True)), np.var(X, axis=1), X)
+    check(lambda x, d: jnp.var(x, axis=0, ddof=d), np.var(X, axis=0, ddof=1), X, np.int32(1))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", "cumsum cumprod nancumsum nancumprod".split())
+def test_running(name, axis):
+    for x in (X, INTS) if "nan" not in name else (HOLES,):
+        check(lambda v: getattr(jnp, name)(v, axis=axis), getattr(np, name)(x, axis=axis), x, rtol=1e-4)  # noqa: B023
+
+
+def test_cumulative_sum_and_prod():
+    check(lambda x: jnp.cumulative_sum(x, axis=1, include_initial=True), np.cumulative_sum(X, axis=1, include_initial=True), X)
+    check(lambda x: jnp.cumulative_prod(x, axis=0), np.cumulative_prod(X, axis=0), X)
+    assert jnp.cumsum(jnp.array([True, True])).tolist() == [1, 2] and jnp.cumsum(3.0).tolist() == [3.0]
+    with pytest.raises(ValueError, match="axis"):
+        jnp.cumulative_sum(X)
+
+
+def test_average():
+    w = np.array([1, 2, 3, 4], np.float32)
+    check(lambda x: jnp.average(x, axis=1, weights=w), np.average(X, axis=1, weights=w), X)
+    got = jnp.average(X, axis=(0, 1), weights=X[..., 0], returned=True)
+    for g, want in zip(got, np.average(X, axis=(0, 1), weights=X[..., 0], returned=True), strict=True):
+        assert_same(g, want, rtol=1e-4)
+    check(lambda x: jnp.average(x, axis=0, keepdims=True), np.average(X, axis=0, keepdims=True), X)
+    with pytest.raises(ValueError, match="Axis must be specified"):
+        jnp.average(X, weights=w)
+    with pytest.raises(ValueError, match="consistent"):
+        jnp.average(X, axis=0, weights=w)
+
+
+METHODS = ("linear lower higher midpoint nearest inverted_cdf averaged_inverted_cdf closest_observation "
+           "interpolated_inverted_cdf hazen weibull median_unbiased normal_unbiased").split()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles(method):
+    for q in (0.3, np.array([0, 0.25, 0.5, 0.99, 1])):
+        for axis in (None, 1, (0, 2)):
+            want = np.quantile(X.astype(np.float64), q, axis=axis, method=method).astype(np.float32)
+            check(lambda x: jnp.quantile(x, q, axis=axis, method=method), want, X, rtol=1e-5)  # noqa: B023
+    want = np.nanquantile(HOLES.astype(np.float64), [0.2, 0.7], axis=1, method=method).astype(np.float32)
+    check(lambda x: jnp.nanquantile(x, jnp.array([0.2, 0.7]), axis=1, method=method), want, HOLES, rtol=1e-5)
+
+
+def test_percentiles_medians_and_weights():
+    check(lambda x: jnp.percentile(x, 30, axis=1, keepdims=True), np.percentile(X, 30, axis=1, keepdims=True), X)
+    check(lambda x: jnp.nanpercentile(x, np.array([10, 90])), np.nanpercentile(HOLES, [10, 90]), HOLES, dtype=False, rtol=1e-5)
+    w = np.array([0, 3, 1, 2], np.float32)
+    want = np.quantile(X, 0.4, axis=1, weights=w, method="inverted_cdf")
+    check(lambda x: jnp.quantile(x, 0.4, axis=1, weights=w, method="inverted_cdf"), want, X)
+    assert jnp.median(jnp.array([1.0, jnp.inf, jnp.inf])).tolist() == np.inf
+    assert np.isnan(jnp.median(jnp.array([1.0, jnp.nan]))) and np.isnan(jnp.median(jnp.zeros(0)))
+    assert jnp.median(jnp.array([4, 1, 3])).dtype == "float32"
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: jnp.sum(x, axis=1), lambda x: jnp.prod(x, axis=0), lambda x: jnp.max(x, axis=1), lambda x: jnp.mean(x, axis=(0, 2)),
+    lambda x: jnp.var(x, axis=1), lambda x: jnp.std(x, ddof=1), lambda x: jnp.cumsum(x, axis=1), lambda x: jnp.cumprod(x, axis=2),
+    lambda x: jnp.median(x, axis=1), lambda x: jnp.quantile(x, 0.3), lambda x: jnp.nanmean(x), lambda x: jnp.ptp(x, axis=1),
+    lambda x: jnp.average(x, axis=1, weights=jnp.arange(1.0, 5.0)), lambda x: jnp.sum(x, where=MASK)])
+def test_derivatives(fn):
+    check_grad(fn, X, eps=1e-3)
+
+
+def test_derivatives_at_special_points():
+    np.testing.assert_allclose(nj.grad(jnp.max)(jnp.array([1.0, 2.0, 2.0])), [0, 0.5, 0.5])
+    np.testing.assert_allclose(nj.grad(jnp.prod)(jnp.array([0.0, 2.0, 3.0])), [6, 0, 0])
+    np.testing.assert_allclose(nj.grad(jnp.nansum)(jnp.array([1.0, jnp.nan])), [1, 0])
+
+
+def test_vmap():
+    assert_same(nj.vmap(lambda x: jnp.var(x, axis=0))(X), np.var(X, axis=1))
+    assert_same(nj.vmap(lambda x: jnp.median(x), in_axes=2)(X), np.median(X, axis=(0, 1)))
+    assert_same(nj.vmap(jnp.argmax, in_axes=1)(X), np.array([np.argmax(X[:, k]) for k in range(4)]))
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: jnp.sum([1]), TypeError, "sum requires ndarray or scalar"),
+    (lambda: jnp.sum(X, axis=3), ValueError, "axis 3 is out of bounds for array of dimension 3"),
+    (lambda: jnp.sum(X, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
+    (lambda: jnp.sum(X, axis=1.5), TypeError, "float"),
+    (lambda: jnp.sum(X, out=X), NotImplementedError, "The 'out' argument to jnp.sum is not supported"),
+    (lambda: jnp.sum(X, where=INTS), ValueError, "bool"),
+    (lambda: jnp.sum(X, initial=X), ValueError, "scalar"),
+    (lambda: jnp.max(jnp.zeros(0)), ValueError, "zero-size array to reduction operation max which has no identity"),
+    (lambda: jnp.max(X, where=MASK), ValueError, "initial"),
+    (lambda: jnp.argmax(jnp.zeros((2, 0)), axis=1), ValueError, "attempt to get argmax of an empty sequence"),
+    (lambda: jnp.var(X, ddof=1, correction=1), ValueError, "correction"),
+    (lambda: jnp.quantile(X, 0.5, method="best"), ValueError, "method can only be"),
+    (lambda: jnp.quantile(1j, 0.5), ValueError, "complex"),
+    (lambda: jnp.quantile(X, np.ones((2, 2))), ValueError, "rank"),
+    (lambda: jnp.quantile(X, 0.5, weights=X), NotImplementedError, "inverted_cdf"),
+])
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_programs_are_small():
+    assert len(nj.make_jaxpr(jnp.sum)(X).eqns) == 1
+    assert [e.primitive.name for e in nj.make_jaxpr(jnp.mean)(X).eqns] == ["reduce_sum", "div"]
+    names = [e.primitive.name for e in nj.make_jaxpr(jnp.var)(X).eqns]
+    assert names == ["reduce_sum", "div", "sub", "square", "reduce_sum", "div"]
