@@ -10,13 +10,14 @@ from typing import Any
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
 from numjet.cpu.kernels import blas
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.config import config
 
 _numbers = itertools.count()
+threads.follow_flag()
 
 
 @dataclass
