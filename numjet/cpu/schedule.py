@@ -11,7 +11,7 @@ from math import prod
 
 from .cost import GEMM_SIZES, block_ns, gemm_sizes, static_trips
 from .independence import combination, independent
-from .loop_ir import INT64, Buffer, Call, Carry, Expr, Exprs, For, Function, Stmt, Store, children
+from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, Exprs, For, Function, Stmt, Store, children
 from .loop_meaning import identity
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
@@ -70,6 +70,9 @@ class _Schedule:
             size = chunk_size(trips, unit, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
             if size < trips and independent(loop):
                 return self._chunks(loop, trips, size)
+            shared = self._columns(loop, nanoseconds)
+            if shared is not None:
+                return shared
         return [loop] if not few and self.block(loop.body) else None
 
     # --- loops ---
@@ -93,6 +96,21 @@ class _Schedule:
         inner = For(loop.var, first, last, loop.body, pieces, loop.mode)
         body: list[Stmt] = [inner, *(Store(b, chunk, c.out) for b, c in zip(partial, pieces, strict=True))]
         return [For(chunk, self.exprs.index(0), self.exprs.index(count), body, [], "parallel"), *after]
+
+    def _columns(self, loop: For, nanoseconds: float) -> list[Stmt] | None:
+        """A nest of loops of which only an inner one is independent, as when rows are summed: each thread goes through
+        the whole nest for a run of that loop's iterations."""
+        nest = _nest(loop)
+        for place, inner in enumerate(nest[1:], 1):
+            trips = static_trips(inner) or 0
+            size = chunk_size(trips, RUN if inner.mode == "vector" else 1, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
+            if size >= trips or not independent(_around(inner, [*nest[:place], *nest[place + 1:]], nest[-1].body)):
+                continue
+            chunk, first, last = self._run(int(inner.start.attr), trips, size)
+            nest[place] = For(inner.var, first, last, inner.body, [], inner.mode)
+            part = _around(nest[0], nest[1:], nest[-1].body)
+            return [For(chunk, self.exprs.index(0), self.exprs.index(-(-trips // size)), [part], [], "parallel")]
+        return None
 
     def _run(self, start: int, trips: int, size: int) -> tuple[Expr, Expr, Expr]:
         """The variable of a loop over runs, the first iteration of a run, and where it ends."""
@@ -139,6 +157,25 @@ class _Schedule:
             args[pointer] = (buffer, self.exprs.prim("add", start, step))
         part = Call(call.symbol, args, call.reads, call.writes)
         return [For(chunk, self.exprs.index(0), self.exprs.index(-(-extent // size)), [part], [], "parallel")]
+
+
+def _nest(loop: For) -> list[For]:
+    """A loop and those inside, as long as there is nothing but one loop in the other, each with known bounds."""
+    nest: list[For] = []
+    block: list[Stmt] = [loop]
+    while True:
+        found = [s for s in block if not isinstance(s, Comment)]
+        if len(found) != 1 or not isinstance(found[0], For) or found[0].carries or static_trips(found[0]) is None:
+            return nest
+        nest.append(found[0])
+        block = found[0].body
+
+
+def _around(outer: For, inner: list[For], body: list[Stmt]) -> For:
+    """Copies of loops, one inside the other, around a body."""
+    for loop in reversed(inner):
+        body = [For(loop.var, loop.start, loop.stop, body, [], loop.mode)]
+    return For(outer.var, outer.start, outer.stop, body, [], "serial" if inner else outer.mode)
 
 
 def _difference(exprs: Exprs, last: Expr, first: Expr, extent: int, size: int) -> Expr:
