@@ -63,11 +63,11 @@ class ParallelEmitter(LoopEmitter):
             text = value.text if value.literal else part._field(f"captured{k}", scalar_type(var.dtype), k)
             part.bind(var, text, 1, value.literal)
             part.ranges.bind(var, *self.ranges.of(var))
-        bounds = [self.function.exprs.var(INT64, hint) for hint in ("begin", "end")]
-        for var, argument in zip(bounds, ("%begin", "%end"), strict=True):
+        begin, end = (self.function.exprs.var(INT64, hint) for hint in ("begin", "end"))
+        for var, argument in ((begin, "%begin"), (end, "%end")):
             part.bind(var, argument if base == "0" else part.put(f"add i64 {argument}, {base}"))
             part.ranges.bind(var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1])
-        part.block([For(stmt.var, *bounds, stmt.body, [], "serial")])
+        part.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
         head = f'define internal void @"{name}"(ptr %context, i64 %begin, i64 %end) nounwind {{'
         return "\n".join([head, "entry:", *part.scope.code.lines, "  ret void", "}"])
 
