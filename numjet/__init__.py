@@ -5,6 +5,8 @@
 >>> nj.jit(nj.grad(lambda x: jnp.sum(x ** 2)))(jnp.arange(3.0)).tolist()
 [0.0, 2.0, 4.0]
 """
+import importlib as _importlib
+
 from numjet.core import show as _show
 from numjet.runtime import eager as _eager, settings as _settings
 
@@ -50,3 +52,12 @@ from numjet.foundation.source import named_scope as named_scope
 from numjet.runtime.device import Device as Device
 
 __version__ = "0.1.0"
+
+_ON_DEMAND = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
+
+
+def __getattr__(name: str) -> object:
+    """Libraries are imported when they are first named, so that `import numjet` stays quick."""
+    if name in _ON_DEMAND:
+        return _importlib.import_module(f"numjet.{name}")
+    raise AttributeError(f"module 'numjet' has no attribute {name!r}")

@@ -8,8 +8,8 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.lax import create
-from numjet.lax import reduce as reductions
 from numjet.lax.dimension_numbers import GatherScatterMode
+from numjet.lax.reduce import highest, lowest
 from numjet.lax.shape import check_unsharded
 from numjet.numpy.promote import array_arg
 
@@ -33,16 +33,16 @@ def _initial(method: str, dtype: np.dtype) -> Any:
         return _NEUTRAL[method]
     if dtype == np.bool_:
         return method == "min"
-    return reductions.lowest(dtype) if method == "max" else reductions.highest(dtype)
+    return lowest(dtype) if method == "max" else highest(dtype)
 
 
 def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, mode: Any) -> Any:
     """One update per segment number: data[i] joins the result's row ids[i]."""
-    target = (count, *data.shape[ids.ndim:])
+    target = (count, *data.shape[1:])
     start = create.full(target, np.asarray(_initial(method, data.dtype)).astype(data.dtype)[()])
     where = start.at[ids]
     update = {"add": where.add, "mul": where.multiply, "min": where.min, "max": where.max}[method]
-    return update(data, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode)
+    return update(data, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode, wrap_negative_indices=False)
 
 
 _JOIN = {"add": jnp.sum, "mul": jnp.prod, "min": jnp.min, "max": jnp.max}
@@ -53,14 +53,13 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
     check_unsharded(f"segment_{method}", out_sharding)
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     data, ids = array_arg("segment", data), array_arg("segment", segment_ids, 1)
-    if data.shape[:ids.ndim] != ids.shape:
-        raise ValueError(f"expected segment_ids of a shape that data's shape begins with, got {ids.shape} and {data.shape}")
+    if ids.ndim != 1 or data.shape[:1] != ids.shape:
+        raise ValueError(f"expected segment_ids of shape (n,) for data of shape (n, ...), got {ids.shape} and {data.shape}")
     count = _count(ids, num_segments)
     if bucket_size is None:
         return _scatter(method, data, ids, count, is_sorted, unique, mode)
-    size = ids.shape[0] if ids.ndim else 0
     parts = [_scatter(method, data[i:i + bucket_size], ids[i:i + bucket_size], count, is_sorted, unique, mode)
-             for i in range(0, size, bucket_size)]
+             for i in range(0, ids.shape[0], bucket_size)]
     if not parts:
         return _scatter(method, data, ids, count, is_sorted, unique, mode)
     whole = jnp.stack(parts)
@@ -70,10 +69,11 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
 # -------------------------------------------------------------------------------------------- public
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The sums of the data of each segment: (num_segments, ...).
 
-    data: (*ids, ...); segment_ids: integers of shape ids, not necessarily sorted; those out of range are left out.
+    data: (n, ...); segment_ids: n integers, not necessarily sorted; those out of range are left out.
     num_segments: default the largest number + 1, which under jit is not known: give it there. indices_are_sorted,
     unique_indices: promises. bucket_size: sums in parts of so many elements, which rounds less. mode: of the scatter.
 
@@ -81,37 +81,44 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, in
     >>> segment_sum(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [1, 5]
     """
-    return _segment("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("add", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                 unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                 unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                 out_sharding: Any = None) -> Any:
     """The products of the data of each segment, 1 for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_prod(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [0, 6]
     """
-    return _segment("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("mul", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The largest of the data of each segment, the dtype's lowest value (-inf) for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_max(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [1, 3]
     """
-    return _segment("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("max", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)
 
 
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Any:
     """The smallest of the data of each segment, the dtype's highest value (inf) for empty ones; arguments as of segment_sum.
 
     >>> import numjet.numpy as jnp
     >>> segment_min(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()
     [0, 2]
     """
-    return _segment("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
+    return _segment("min", data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                    mode, out_sharding)

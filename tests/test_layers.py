@@ -57,8 +57,10 @@ ENVIRONMENT = {
     "numjet/cpu/kernels/blas.py": "sets the variable that OpenBLAS reads while it loads",
 }
 LOADS_BY_NAME = {
+    "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/lax/scipy_functions.py": "scipy.special is imported when first needed: it is slow to import",
+    "numjet/lax/lapack.py": "scipy.linalg is imported when first needed: it is slow to import",
     "numjet/numpy/einsum.py": "opt_einsum is imported when first needed: it is slow to import",
     "numjet/tools/show.py": "imports the module that the user names",
 }

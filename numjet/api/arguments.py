@@ -10,6 +10,7 @@ from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation.source import of_function
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from numjet.foundation.util import function_name
+from numjet.runtime.dispatch import as_array
 
 
 def as_tuple(x: int | str | Iterable[Any] | None) -> tuple[Any, ...]:
@@ -107,6 +108,12 @@ def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what
                             f"{leaf!r} of type {type(leaf)} was passed as {names()[k]}. Expected arrays or scalars; "
                             "mark what is neither as static (static_argnums), or close over it.")
         aval_of(leaf)
+
+
+def as_values(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> list[Any]:
+    """The leaves, Python scalars among them as (weakly typed) arrays: derivative rules compute with them."""
+    check_arrays(leaves, names, what)
+    return [as_array(x) if type(x) in (bool, int, float, complex) else x for x in leaves]
 
 
 def flat_function(fun: Callable[..., Any], in_tree: PyTreeDef) -> tuple[Callable[..., list[Any]], list[PyTreeDef]]:

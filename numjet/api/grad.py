@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.arguments import as_tuple, check_arrays, check_callable, debug_info, flat_function, flatten_result, path_names
+from numjet.api.arguments import as_tuple, as_values, check_callable, debug_info, flat_function, flatten_result, path_names
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Undefined, Zero
@@ -68,8 +68,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
         leaves, in_tree = tree_flatten(picked)
-        names = lambda: path_names(fun, args, kwargs)
-        check_arrays(leaves, names, "grad")
+        leaves = as_values(leaves, lambda: path_names(fun, args, kwargs), "grad")
         for leaf in leaves:
             _check_input("holomorphic_grad" if holomorphic else "grad", aval_of(leaf), holomorphic, allow_int)
         aux_tree: list[PyTreeDef] = []
@@ -178,7 +177,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     check_callable(fun)
     del reduce_axes
     leaves, in_tree = tree_flatten(primals)
-    check_arrays(leaves, lambda: path_names(fun, primals, {}), "vjp")
+    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "vjp")
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
     flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
@@ -262,7 +261,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if in_tree != tangent_tree:
         raise TypeError("primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
                         f"{in_tree} whereas tangents have tree structure {tangent_tree}.")
-    check_arrays(leaves, lambda: path_names(fun, primals, {}), "jvp")
+    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "jvp")
     ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(leaves, tangent_leaves, strict=True)]
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
@@ -302,7 +301,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     check_callable(fun)
     leaves, in_tree = tree_flatten(primals)
-    check_arrays(leaves, lambda: path_names(fun, primals, {}), "linearize")
+    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "linearize")
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
     flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)

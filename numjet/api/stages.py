@@ -16,6 +16,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import backends, dispatch
+from numjet.transforms.simplify import simplify
 
 
 class ShapeDtypeStruct:
@@ -142,13 +143,14 @@ class Traced:
 
     def lower(self) -> Lowered:
         """The program in the compiler's own representation."""
-        return Lowered(self)
+        return Lowered(self, simplify(self.jaxpr))
 
 
 @dataclass
 class Lowered:
-    """A program that has not been compiled yet."""
+    """A program, simplified, that has not been compiled yet."""
     traced: Traced
+    jaxpr: ClosedJaxpr
 
     @property
     def out_info(self) -> Any:
@@ -169,10 +171,10 @@ class Lowered:
         """
         del debug_info
         if dialect == "jaxpr":
-            return str(self.traced.jaxpr)
+            return str(self.jaxpr)
         if dialect not in (None, "loops"):
             raise ValueError(f"unknown dialect {dialect!r}: expected 'loops' or 'jaxpr'")
-        return backends.machine("cpu").as_text(self.traced.jaxpr, self.traced.fun_name)
+        return backends.machine("cpu").as_text(self.jaxpr, self.traced.fun_name)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost; "nanoseconds" is within an order of magnitude."""
@@ -182,7 +184,7 @@ class Lowered:
         """Machine code. Raises ValueError for compiler options: there are none."""
         if compiler_options:
             raise ValueError(f"unknown compiler options {sorted(compiler_options)}: the CPU machine has none")
-        executable = dispatch.compile_closed(self.traced.jaxpr, self.traced.fun_name,
+        executable = dispatch.compile_closed(self.jaxpr, self.traced.fun_name,
                                              [self.traced.donated[k] for k in self.traced.kept])
         return Compiled(self.traced, executable)
 

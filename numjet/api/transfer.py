@@ -77,7 +77,7 @@ def effects_barrier() -> None:
 def _tell_unseen_failures() -> None:
     """Errors of callbacks that nobody looked at are printed at exit, not lost."""
     try:
-        _native.synchronize()
+        _native.close_queue()  # waits, and remembers where Ctrl-C ended the wait: nothing waits again
     except KeyboardInterrupt:
         return
     for error in failures.unseen():

@@ -74,7 +74,7 @@ class ShapedArray:
 _table: dict[tuple, ShapedArray] = {}
 
 
-def _intern(cls: type, shape: tuple[int, ...], dtype: np.dtype, weak: bool, key: tuple) -> ShapedArray:
+def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, key: tuple) -> ShapedArray:
     exact = (shape, dtype, weak)
     aval = _table.get(exact)
     if aval is None:

@@ -68,6 +68,11 @@ class Names:
             self.count += 1
         return self.names[var]
 
+    def forget(self, jaxpr: Jaxpr) -> None:
+        """Lets the variables of a program that is printed again have new names, as a reader would give them."""
+        for v in (*jaxpr.constvars, *jaxpr.invars, *(v for e in jaxpr.eqns for v in e.outvars)):
+            self.names.pop(v, None)
+
 
 def letters(n: int) -> str:
     """The n-th variable name."""
@@ -216,6 +221,7 @@ def _called_doc(eqn: JaxprEqn, value: Any, names: Names) -> Doc:
     program = program_of(value)
     if id(program) in names.programs:
         return text(names.programs[id(program)])
+    names.forget(program)
     taken = set()
     pairs = [*zip(program.invars, eqn.invars, strict=True), *zip(program.outvars, eqn.outvars, strict=True)]
     for inner, outer in pairs:
@@ -229,6 +235,7 @@ def _called_doc(eqn: JaxprEqn, value: Any, names: Names) -> Doc:
 def value_doc(value: Any, names: Names) -> Doc:
     """A parameter's value; programs are written in place."""
     if isinstance(value, (ClosedJaxpr, Jaxpr)):
+        names.forget(program_of(value))
         return jaxpr_doc(program_of(value), names)
     if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
         body = [part for v in value for part in (line(), value_doc(v, names))]

@@ -33,19 +33,20 @@ class DebugInfo:
 class StageTracer(Tracer):
     """A variable of the jaxpr that is being written."""
 
-    __slots__ = ("aval", "var")
+    __slots__ = ("_var", "aval")
+    _trace: StageTrace
 
     def __init__(self, trace: StageTrace, var: Var):
-        self._trace, self.var, self.aval = trace, var, var.aval
+        self._trace, self._var, self.aval = trace, var, var.aval
 
     def concrete(self) -> Any:
-        return self._trace.value_of(self.var)
+        return self._trace.value_of(self._var)
 
     def origin_text(self) -> str:
-        return self._trace.explain(self.var)
+        return self._trace.explain(self._var)
 
     def made_at(self) -> Any:
-        eqn = self._trace._producer(self.var)
+        eqn = self._trace._producer(self._var)
         return None if eqn is None else eqn.source
 
 
@@ -72,7 +73,7 @@ class StageTrace(Trace):
     def atom(self, x: Any) -> Atom:
         """The variable of a tracer of this trace, a literal for scalars, a constant variable for all else."""
         if type(x) is StageTracer and x._trace is self:
-            return x.var
+            return x._var
         kind = type(x)
         if kind is Literal:
             return x
@@ -155,7 +156,9 @@ class StageTrace(Trace):
 
     def explain(self, var: Var) -> str:
         """Names the arguments that a variable depends on."""
-        found, stack, seen = set(), [var], set()
+        stack: list[Atom] = [var]
+        found: set[int] = set()
+        seen: set[Atom] = set()
         while stack:
             v = stack.pop()
             if v in seen or isinstance(v, Literal):

@@ -192,7 +192,7 @@ def aval_of(x: Any) -> ShapedArray:
         return _numpy_aval(x)
     for base in (bool, int, float, complex):
         if isinstance(x, base):
-            return _scalar_aval(base(x))
+            return _scalar_aval(base(x))  # type: ignore[arg-type]
     if hasattr(x, "__jax_array__"):
         return aval_of(x.__jax_array__())
     raise TypeError(f"Value {x!r} with type {type(x)} is not a valid JAX type: expected an array, a NumPy array "

@@ -23,6 +23,7 @@ from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, p
 
 SMALL = 16            # elements of an array that is kept in registers
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
+TILE = 32             # rows and columns of a tile of a transpose
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
 
 
@@ -219,6 +220,15 @@ class Builder(Scalars):
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
         return Arr(aval, _reshape_reader(self, x, shape) or fn, flat=flat, parents=(x,), cost=x.cost, source=x)
 
+    def transpose(self, x: Arr, permutation: Sequence[int]) -> Arr:
+        """out axis d is axis permutation[d] of x; products see through it to the memory of x."""
+        places = [list(permutation).index(d) for d in range(x.ndim)]
+        out = self.compute([x.shape[d] for d in permutation], x.dtype, lambda *i: self.read(x, *[i[p] for p in places]),
+                           moves=True, parents=(x,))
+        base, inner = x.view if x.lazy and x.view is not None else (x, tuple(range(x.ndim)))
+        out.view = base, tuple(inner[d] for d in permutation)
+        return out
+
     def if_(self, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """Selects lazily: loads of a side only touch memory where its condition holds."""
         if cond.expr.op == "const":
@@ -281,7 +291,11 @@ class Builder(Scalars):
             position = index[0] if flat else linear(shape, index)
             for (x, storage), value in zip(items, values, strict=True):
                 self._store_word(storage, x.dtype, position, value)
-        self.nest(nest, body)
+        across = None if flat else _read_across(arrays)
+        if across is None:
+            self.nest(nest, body)
+        else:
+            self._tiles(shape, across, body)
         for x, storage in items:
             x.place(storage=storage)
 
@@ -302,6 +316,28 @@ class Builder(Scalars):
                 body(*index)
             return
         self._nest(list(shape), (), body, mode)
+
+    def _tiles(self, shape: tuple[int, ...], across: int, body: Callable[..., None]) -> None:
+        """As nest, in square tiles of two axes: the last one, and `across`, along which some operand is contiguous."""
+        last = len(shape) - 1
+        others = [d for d in range(last) if d != across]
+
+        def tile(*outer: Any) -> None:
+            index: list[Any] = [0] * len(shape)
+            for d, i in zip(others, outer, strict=True):
+                index[d] = i
+            with self.loop_over(-(-shape[across] // TILE), "serial") as rows, self.loop_over(-(-shape[last] // TILE), "serial") as cols, \
+                    self.loop_over(self._extent(shape[across], rows), "serial") as r, \
+                    self.loop_over(self._extent(shape[last], cols), "vector") as c:
+                index[across], index[last] = rows * TILE + r, cols * TILE + c
+                body(*index)
+        self._nest([shape[d] for d in others], (), tile, "serial")
+
+    def _extent(self, n: int, block: Index) -> Any:
+        """How much of a tile lies inside an axis of size n."""
+        if n % TILE == 0:
+            return TILE
+        return self.index(self.prim("min", self.scalar(block * -TILE + n), self.const(TILE, INT64)))
 
     def _nest(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str) -> None:
         if not shape:
@@ -476,6 +512,19 @@ class Builder(Scalars):
         """Leaves the program with error(*values) when ok is false."""
         self.function.errors.append(error)
         self.emit(Check(ok.expr, len(self.function.errors), tuple(self.scalar(v).expr for v in values)))
+
+
+def _read_across(arrays: Sequence[Arr]) -> int | None:
+    """An axis, not the last, along which a transposed operand is contiguous in memory; None where tiles don't pay."""
+    shape = arrays[0].shape
+    for x in arrays:
+        for a in x.reachable():
+            if a.view is None or a.shape != shape or a.view[1][-1] == a.ndim - 1:
+                continue
+            axis = a.view[1].index(a.ndim - 1)
+            if min(shape[axis], shape[-1]) >= 2 * TILE:
+                return axis
+    return None
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

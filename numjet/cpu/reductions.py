@@ -289,20 +289,24 @@ class Reductions(Builder):
 
     def _canonical(self, x: Arr, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[Arr, bool]:
         """x as [batch, free, contract] (left) or [batch, contract, free], or transposed (True) where it lies so."""
-        self.materialize_for_rereading(x)
         free = [d for d in range(x.ndim) if d not in (*contract, *batch)]
-        size = lambda dims: prod(x.shape[d] for d in dims)
         groups = [list(batch), free, list(contract)] if left else [list(batch), list(contract), free]
+        if x.lazy and x.view is not None and (not x.view[0].lazy or x.view[0].cost > 0):
+            x, permutation = x.view
+            groups = [[permutation[d] for d in g] for g in groups]
+        self.materialize_for_rereading(x)
+        return self._grouped(x, groups)
+
+    def _grouped(self, x: Arr, groups: list[list[int]]) -> tuple[Arr, bool]:
+        """x with its axes merged into three groups; (array, True) when the last two are the other way round in memory."""
+        size = lambda dims: prod(x.shape[d] for d in dims)
         flipped = [groups[0], groups[2], groups[1]]
         significant = lambda gs: [d for g in gs for d in g if x.shape[d] != 1]
         present = [d for d in range(x.ndim) if x.shape[d] != 1]
         for order, trans in ((groups, False), (flipped, True)):
             if significant(order) == present:
                 return self.reshape(x, tuple(size(g) for g in order)), trans
-        dims = [d for g in groups for d in g]
-        moved = self.compute([x.shape[d] for d in dims], x.dtype,
-                             lambda *i: self.read(x, *[i[dims.index(d)] for d in range(x.ndim)]), moves=True, parents=(x,))
-        self.materialize(moved)
+        moved = self.materialize(self.transpose(x, [d for g in groups for d in g]))
         return self.reshape(moved, tuple(size(g) for g in groups)), False
 
     def _dot(self, left: tuple[Arr, bool], right: tuple[Arr, bool], dtype: np.dtype) -> Arr:
@@ -314,13 +318,19 @@ class Reductions(Builder):
         aval = ShapedArray((size, m, n), dtype)
         if k == 0 or aval.size == 0:
             return self.broadcast_constant(0, aval)
-        if x.dtype == y.dtype == dtype and dtype.name in _GEMM and m * n * k >= GEMM_FLOPS and min(m, n) > 1:
-            return self._gemm(x, tx, y, ty, aval, (size, m, n, k))
+        if dtype.name in _GEMM and m * n * k >= GEMM_FLOPS and min(m, n) > 1:
+            return self._gemm(self._widened(x, dtype), tx, self._widened(y, dtype), ty, aval, (size, m, n, k))
         if k <= SMALL and (aval.size <= SMALL or m * n * k <= 64):
             return self._dot_written_out(aval, k, at_x, at_y)
-        if n == 1 or (ty and not tx and k >= n):
+        if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._dot_by_rows(aval, k, at_x, at_y)
         return self._dot_by_lanes(aval, k, at_x, at_y)
+
+    def _widened(self, x: Arr, dtype: np.dtype) -> Arr:
+        """x in the dtype of the product, stored."""
+        if x.dtype == dtype:
+            return x
+        return self.materialize(self.elementwise(lambda v: self.convert(v, dtype), x, dtype=dtype))
 
     def broadcast_constant(self, value: Any, aval: ShapedArray) -> Arr:
         scalar = self.const(value, aval.dtype)

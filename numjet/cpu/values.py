@@ -99,7 +99,7 @@ class Arr:
     storage: memory.
     """
 
-    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pointwise", "depth")
+    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pointwise", "depth", "view")
 
     def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
@@ -110,7 +110,8 @@ class Arr:
         self.memo: dict[Any, Any] = {}
         self.mutable = False
         self.pointwise = False
-        self.depth = 1 + max((p.depth for p in parents), default=0)
+        self.view: tuple[Arr, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
+        self.depth: int = 1 + max((p.depth for p in parents), default=0)
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -124,7 +125,7 @@ class Arr:
     def place(self, *, elems: Any = None, storage: Storage | None = None, block: Any = None) -> None:
         """Turns a definition into registers or memory."""
         self.elems, self.storage, self.block = elems, storage, block
-        self.fn = self.flat = self.source = None
+        self.fn = self.flat = self.source = self.view = None
         self.parents, self.cost, self.memo, self.pointwise, self.depth = (), 0.0, {}, False, 0
 
     def reachable(self) -> Iterator[Arr]:

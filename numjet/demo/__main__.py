@@ -25,7 +25,8 @@ def describe_training(result: digits.Training) -> list[str]:
     return [
         f"test accuracy          {result.accuracy:.2%} of {len(result.data.test_labels)} held-out images",
         f"first call             {result.compile_seconds * 1e3:.0f} ms to trace, differentiate and compile",
-        f"training step          {result.step_seconds * 1e6:.0f} us; NumPy, with the gradient written by hand: "
+        f"{f'{result.steps} steps':<22} {result.run_seconds:.2f} s",
+        f"one step               {result.step_seconds * 1e6:.0f} us; NumPy, with the gradient written by hand: "
         f"{plain * 1e6:.0f} us",
     ]
 
@@ -38,7 +39,8 @@ def describe_fit(result: lotka_volterra.Fit) -> list[str]:
         f"losses                 {', '.join(f'{v:.5f}' for v in result.losses)} from three starting points",
         f"cycle                  {result.period:.2f} years from one maximum of the hares to the next",
         f"first call             {result.compile_seconds * 1e3:.0f} ms to trace, differentiate, vectorize and compile",
-        f"gradient and update    {result.update_seconds * 1e6:.0f} us for the three; NumPy, by differences: "
+        f"{f'{result.updates} updates':<22} {result.run_seconds:.2f} s",
+        f"one update             {result.update_seconds * 1e6:.0f} us for the three; NumPy, gradient by differences: "
         f"{plain * 1e6:.0f} us",
     ]
 

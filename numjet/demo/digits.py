@@ -39,6 +39,8 @@ class Training:
     probabilities: np.ndarray
     compile_seconds: float
     step_seconds: float
+    steps: int
+    run_seconds: float
     final: Params
 
     @property
@@ -127,4 +129,5 @@ def train(epochs: int = EPOCHS) -> Training:
         bar.set_postfix(loss=f"{losses[-1]:.4f}", test=f"{accuracies[-1]:.1%}")
     usual = float(np.median(seconds[1:]))
     sure = np.asarray(probabilities(params, data.test_images))
-    return Training(data, losses, accuracies, sure, seconds[0] - usual, usual, params)
+    return Training(data, losses, accuracies, sure, compile_seconds=seconds[0] - usual, step_seconds=usual,
+                    steps=len(seconds), run_seconds=sum(seconds[1:]) + usual, final=params)

@@ -68,6 +68,8 @@ class Fit:
     lynx: np.ndarray
     compile_seconds: float
     update_seconds: float
+    updates: int
+    run_seconds: float
 
 
 def read_record() -> Record:
@@ -162,6 +164,7 @@ def fit(calls: int = CALLS) -> Fit:
     usual = float(np.median(seconds[1:] or seconds))
     path = np.asarray(trajectory(best, 100), np.float64)
     shown = (len(record.year) - 1) * STEPS_PER_YEAR + 1
-    years = record.year[0] + np.arange(shown) / STEPS_PER_YEAR
-    return Fit(record, rates, losses, period_of(path[:, 0]), years, *np.exp(path[:shown].T), seconds[0] - usual,
-               usual / UPDATES_PER_CALL)
+    hare, lynx = np.exp(path[:shown].T)
+    return Fit(record, rates, losses, period_of(path[:, 0]), record.year[0] + np.arange(shown) / STEPS_PER_YEAR, hare,
+               lynx, compile_seconds=seconds[0] - usual, update_seconds=usual / UPDATES_PER_CALL,
+               updates=calls * UPDATES_PER_CALL, run_seconds=sum(seconds[1:]) + usual)

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from numjet.demo.digits import Training
@@ -18,9 +19,9 @@ ROWS, COLUMNS, MISTAKES = 4, 8, 6
 
 def save(training: Training, fit: Fit, path: str | Path) -> Path:
     """Draws the picture into a PNG file; returns its path."""
-    figure = Figure(figsize=(15, 9.6), facecolor="white", layout="constrained")
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12, hspace=0.06, wspace=0.04)
+    figure = Figure(figsize=(15, 9.6), facecolor="white", layout=layout)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12, hspace=0.06, wspace=0.04)
     grid = figure.add_gridspec(2, 2, width_ratios=[1.6, 1], height_ratios=[1, 1])
     _digits(figure.add_subplot(grid[0, 0]), training)
     _curves(figure.add_subplot(grid[0, 1]), training)

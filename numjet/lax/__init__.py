@@ -312,6 +312,9 @@ from numjet.lax.special import regularized_incomplete_beta_p as regularized_inco
 from numjet.lax.special import zeta as zeta
 from numjet.lax.special import zeta_p as zeta_p
 
+# linalg.py
+from numjet.lax import linalg as linalg
+
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan  # noqa: E402
 from numjet.control import cond as cond

@@ -25,7 +25,7 @@ from numjet.lax.shape import NO_XLA, broadcast_in_dim, check_unsharded
 from numjet.lax.templates import call, kind_of
 
 # Function of two scalars -> the reduction by it, and its identity.
-_MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
+MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
     "add": ("reduce_sum", lambda dtype: 0),
     "mul": ("reduce_prod", lambda dtype: 1),
     "max": ("reduce_max", lowest),
@@ -77,13 +77,13 @@ def _eager(*args: np.ndarray, computation: Any, jaxpr: Jaxpr, dimensions: Ints) 
     starts = [np.broadcast_to(i, out_shape) for i in args[half:]]
     with np.errstate(all="ignore"):
         while n > 1:
-            pairs = _run(jaxpr, [x[0:n - n % 2:2] for x in xs] + [x[1:n:2] for x in xs])
+            pairs = run_arrays(jaxpr, [x[0:n - n % 2:2] for x in xs] + [x[1:n:2] for x in xs])
             xs = [np.concatenate([p, x[n - n % 2:]]) for p, x in zip(pairs, xs, strict=True)]
             n = (n + 1) // 2
-        return _run(jaxpr, starts + [x[0] for x in xs]) if n else list(starts)
+        return run_arrays(jaxpr, starts + [x[0] for x in xs]) if n else list(starts)
 
 
-def _run(jaxpr: Jaxpr, args: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_arrays(jaxpr: Jaxpr, args: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Evaluates a jaxpr of elementwise operations on NumPy arrays of one shape."""
     shape = args[0].shape
     env = dict(zip(jaxpr.invars, args, strict=True))
@@ -105,12 +105,12 @@ def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
         places = dict(zip((*rest, *dimensions), (*i, *r), strict=True))
         index = [places[d] for d in range(xs[0].ndim)]
-        return _emit(b, jaxpr, [*carry, *[b.read(x, *index) for x in xs]])
+        return emit_scalars(b, jaxpr, [*carry, *[b.read(x, *index) for x in xs]])
     return b.fold([xs[0].shape[d] for d in rest], [xs[0].shape[d] for d in dimensions],
                   [b.read(i) for i in args[half:]], step)
 
 
-def _emit(b: Any, jaxpr: Jaxpr, scalars: Sequence[Any]) -> list[Any]:
+def emit_scalars(b: Any, jaxpr: Jaxpr, scalars: Sequence[Any]) -> list[Any]:
     """Writes a jaxpr of elementwise operations out on scalars."""
     env = dict(zip(jaxpr.invars, scalars, strict=True))
 
@@ -167,23 +167,23 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
                          f"got {structure} and {init_structure}")
     axes = tuple(map(operator.index, dimensions))
     avals = [aval_of(x) for x in xs]
-    inits = [_typed(i, a) for i, a in zip(inits, avals, strict=True)]
-    jaxpr = _trace(computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
-    monoid = _monoid(jaxpr)
+    inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
+    jaxpr = trace_computation(computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    monoid = monoid_of(jaxpr)
     if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
         return tree.tree_unflatten(structure, [_by_monoid(monoid, xs[0], inits[0], axes)])
     outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.tree_unflatten(structure, outs)
 
 
-def _typed(init: Any, aval: ShapedArray) -> Any:
+def typed_init(init: Any, aval: ShapedArray) -> Any:
     """A Python scalar gets the dtype of its operand."""
     if type(init) in (bool, int, float, complex):
         return Literal(np.asarray(init).astype(aval.dtype)[()], ShapedArray((), aval.dtype, True))
     return init
 
 
-def _trace(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
+def trace_computation(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
     def flat(*args: Any) -> list[Any]:
         half = len(avals)
         out = computation(tree.tree_unflatten(structure, args[:half]), tree.tree_unflatten(structure, args[half:]))
@@ -214,19 +214,19 @@ def _check_computation(jaxpr: Jaxpr, consts: Sequence[Any], avals: Sequence[Shap
                         f"{[dtypes.long_name(a.dtype) for a in avals]}, got {[str(g) for g in got]}")
 
 
-def _monoid(jaxpr: Jaxpr) -> str | None:
+def monoid_of(jaxpr: Jaxpr) -> str | None:
     """Which known monoid the function is: one operation on its two parameters."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2 or jaxpr.outvars != list(jaxpr.eqns[0].outvars):
         return None
     eqn = jaxpr.eqns[0]
     name, dtype = eqn.primitive.name, jaxpr.invars[0].aval.dtype
-    if name not in _MONOIDS or set(eqn.invars) != set(jaxpr.invars) or (dtype.kind == "b" and name in ("add", "mul")):
+    if name not in MONOIDS or set(eqn.invars) != set(jaxpr.invars) or (dtype.kind == "b" and name in ("add", "mul")):
         return None
     return name
 
 
 def _by_monoid(name: str, x: Any, init: Any, axes: Ints) -> Any:
-    reduction, identity = _MONOIDS[name]
+    reduction, identity = MONOIDS[name]
     out = call(reduction, x, axes=axes)
     dtype = aval_of(x).dtype
     if not isinstance(init, Tracer):

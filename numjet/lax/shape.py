@@ -279,11 +279,10 @@ def _transpose_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, per
 
 
 def _transpose_cpu(b: Any, x: Any, *, permutation: Ints) -> Any:
-    places = inverse(permutation)
     shape = tuple(x.shape[d] for d in permutation)
     if [d for d in permutation if x.shape[d] != 1] == [d for d in range(x.ndim) if x.shape[d] != 1]:
         return b.reshape(x, shape)  # only axes of size 1 change places
-    return b.compute(shape, x.dtype, lambda *i: b.read(x, *[i[p] for p in places]), moves=True)
+    return b.transpose(x, permutation)
 
 
 transpose_p: Op = Op(

@@ -321,8 +321,8 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     x = array_arg("one_hot", x)
     place = axes.as_axis(axis, x.ndim + 1)
     classes = jnp.arange(num_classes, dtype=x.dtype if x.dtype != bool else None)
-    wide = x.shape[:place] + (1,) + x.shape[place:]
-    from_x = convert.convert_dtype(reshape(x, wide), classes.dtype)
-    hits = from_x == reshape(classes, (1,) * place + classes.shape + (1,) * (x.ndim - place))
+    wide = (*x.shape[:place], 1, *x.shape[place:])
+    values = convert.convert_dtype(reshape(x, wide), classes.dtype)
+    hits = values == reshape(classes, (1,) * place + classes.shape + (1,) * (x.ndim - place))
     return jnp.astype(hits, float if dtype is None else dtype)
 

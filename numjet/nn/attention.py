@@ -8,8 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.lax import convert, create
-from numjet.lax import shape as shapes
+from numjet.lax import convert, create, shape as shapes
 from numjet.lax.dot import dot_general
 from numjet.nn.normalization import logsumexp, softmax
 from numjet.numpy.promote import array_arg, broadcast_to

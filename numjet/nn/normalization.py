@@ -47,8 +47,8 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
     logarithm of the sum's absolute value, and its sign. Without it a negative sum gives NaN.
 
     >>> import numjet.numpy as jnp
-    >>> float(logsumexp(jnp.array([1000.0, 1000.0])) - 1000.0)
-    0.6931471824645996
+    >>> round(float(logsumexp(jnp.array([1000.0, 1000.0]))), 2)
+    1000.69
     """
     if b is not None:
         a, b = promote_args_inexact("logsumexp", a, b)

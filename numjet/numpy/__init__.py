@@ -326,6 +326,7 @@ from numjet.numpy.files import save as save
 from numjet.numpy.files import savez as savez
 
 # ---- helper B block: manipulation.py, joining.py, linear.py, ... (keep) ----
+from numjet.numpy import linalg as linalg
 from numjet.numpy.manipulation import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
@@ -373,6 +374,18 @@ from numjet.numpy.repeating import (
     rot90 as rot90,
     tile as tile,
 )
+from numjet.numpy.padding import (
+    pad as pad,
+)
+from numjet.numpy.editing import (
+    delete as delete,
+    insert as insert,
+    trim_zeros as trim_zeros,
+)
+from numjet.numpy.applying import (
+    apply_along_axis as apply_along_axis,
+    apply_over_axes as apply_over_axes,
+)
 from numjet.numpy.linear import (
     dot as dot,
     inner as inner,
@@ -394,10 +407,104 @@ from numjet.numpy.einsum import (
     einsum as einsum,
     einsum_path as einsum_path,
 )
+from numjet.numpy.sorting import (
+    argpartition as argpartition,
+    argsort as argsort,
+    lexsort as lexsort,
+    partition as partition,
+    sort as sort,
+    sort_complex as sort_complex,
+)
+from numjet.numpy.searching import (
+    digitize as digitize,
+    searchsorted as searchsorted,
+)
+from numjet.numpy.sets import (
+    intersect1d as intersect1d,
+    isin as isin,
+    setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
+    union1d as union1d,
+    unique as unique,
+    unique_all as unique_all,
+    unique_counts as unique_counts,
+    unique_inverse as unique_inverse,
+    unique_values as unique_values,
+)
+from numjet.numpy.selection import (
+    choose as choose,
+    compress as compress,
+    extract as extract,
+    take as take,
+    take_along_axis as take_along_axis,
+)
+from numjet.numpy.putting import (
+    fill_diagonal as fill_diagonal,
+    place as place,
+    put as put,
+    put_along_axis as put_along_axis,
+)
 from numjet.numpy.nonzero import (
     argwhere as argwhere,
     flatnonzero as flatnonzero,
     nonzero as nonzero,
+)
+from numjet.numpy.index_grids import (
+    c_ as c_,
+    diag_indices as diag_indices,
+    diag_indices_from as diag_indices_from,
+    index_exp as index_exp,
+    ix_ as ix_,
+    mask_indices as mask_indices,
+    r_ as r_,
+    ravel_multi_index as ravel_multi_index,
+    s_ as s_,
+    tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from,
+    triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
+    unravel_index as unravel_index,
+)
+from numjet.numpy.counting import (
+    bincount as bincount,
+    histogram as histogram,
+    histogram2d as histogram2d,
+    histogram_bin_edges as histogram_bin_edges,
+    histogramdd as histogramdd,
+)
+from numjet.numpy.calculus import (
+    convolve as convolve,
+    correlate as correlate,
+    diff as diff,
+    ediff1d as ediff1d,
+    gradient as gradient,
+    trapezoid as trapezoid,
+    vander as vander,
+)
+from numjet.numpy.moments import (
+    corrcoef as corrcoef,
+    cov as cov,
+)
+from numjet.numpy.poly import (
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyint as polyint,
+    polymul as polymul,
+    polysub as polysub,
+    polyval as polyval,
+)
+from numjet.numpy.windows import (
+    bartlett as bartlett,
+    blackman as blackman,
+    hamming as hamming,
+    hanning as hanning,
+    kaiser as kaiser,
+)
+from numjet.numpy.bitpacking import (
+    packbits as packbits,
+    unpackbits as unpackbits,
 )
 
 ndarray = _ArrayBase

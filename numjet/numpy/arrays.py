@@ -29,12 +29,18 @@ def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> An
 
 # -------------------------------------------------------------------------------------------- conversion
 
+def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
+    """An Array of NumPy values or a number; what is too large for a narrower float becomes infinite, silently."""
+    with np.errstate(all="ignore"):
+        return dispatch.as_array(x, aval)
+
+
 def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
     if dtype is None:
-        return dispatch.as_array(x)
+        return _concrete(x)
     if type(x) is int and dtype in _INTEGRAL:
         dtypes.check_int_fits(x, dtype)
-    return dispatch.as_array(np.asarray(x), ShapedArray((), dtype))
+    return _concrete(np.asarray(x), ShapedArray((), dtype))
 
 
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
@@ -44,7 +50,7 @@ def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
                         "are supported: numbers and bools.")
     canonical = dtypes.canonicalize_dtype(x.dtype)
     if dtype is None or dtype == canonical:
-        return dispatch.as_array(x, ShapedArray(x.shape, canonical))
+        return _concrete(x, ShapedArray(x.shape, canonical))
     return convert.convert_dtype(convert.constant(x, canonical), dtype)
 
 
@@ -61,9 +67,9 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     if not kinds <= _PYTHON_SCALARS and any(map(_is_jax, leaves)):
         return _stack(x, dtype or dtypes.result_type(*leaves))
     if dtype is not None:
-        return dispatch.as_array(np.array(x, dtype), None)
+        return _concrete(np.array(x, dtype))
     if not leaves:
-        return dispatch.as_array(np.array(x, dtypes.float32))
+        return _concrete(np.array(x, dtypes.python_scalar_dtype(float)))
     value = np.array(x)
     if value.dtype.kind == "O" and kinds <= _PYTHON_SCALARS:
         _check_range(leaves)
@@ -72,7 +78,7 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     wanted = dtypes.result_type(*(kinds if kinds <= _PYTHON_SCALARS else leaves))
     if value.dtype.kind in "iu" and wanted in _INTEGRAL and value.size and wanted.itemsize < value.dtype.itemsize:
         _check_range((int(value.min()), int(value.max())), wanted)
-    return dispatch.as_array(value.astype(wanted), ShapedArray(value.shape, wanted))
+    return _concrete(value, ShapedArray(value.shape, wanted))
 
 
 def _check_range(values: Any, dtype: np.dtype | None = None) -> None:
@@ -86,7 +92,7 @@ def _stack(x: Any, dtype: np.dtype) -> Any:
     if not isinstance(x, (list, tuple)):
         return asarray(x, dtype)
     if not x:
-        return dispatch.as_array(np.zeros((0,), dtype))
+        return _concrete(np.zeros((0,), dtype))
     parts = [_stack(item, dtype) for item in x]
     if any(p.shape != parts[0].shape for p in parts):
         raise ValueError("setting an array element with a sequence. The requested array has an inhomogeneous shape: the parts "

@@ -26,7 +26,8 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints. TypeError for anything else and for negative sizes."""
     if hasattr(shape, "ndim") and shape.ndim == 1:
-        shape = [shape[i] for i in range(shape.shape[0])] if isinstance(shape, Tracer) else np.asarray(shape).tolist()
+        traced = isinstance(shape, Tracer)
+        shape = [shape[i] for i in range(shape.shape[0])] if traced else np.asarray(shape).tolist()
     found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     if any(n < 0 for n in found):
         raise TypeError(f"{name} shape must have every element be nonnegative, got {found}.")
@@ -213,7 +214,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     wanted = inexact if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
     working = dtypes.result_type(inexact, wanted) if wanted not in _INTEGRAL else inexact
-    first, last = promote.promote_shapes("linspace", *(as_dtype(promote.operand("linspace", v), working) for v in (start, stop)))
+    ends = [as_dtype(promote.operand("linspace", v), working) for v in (start, stop)]
+    first, last = promote.promote_shapes("linspace", *ends)
     parts = num - 1 if endpoint else num
     out = _evenly(first, last, num, parts, endpoint, working)
     if wanted in _INTEGRAL:

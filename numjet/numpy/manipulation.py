@@ -28,7 +28,7 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     if not unknown:
         return given
     if len(unknown) > 1:
-        raise ValueError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
+        raise TypeError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
     rest = prod(n for n in given if n != -1)
     if rest <= 0 or size % rest:
         raise TypeError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
@@ -138,7 +138,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """The array with its axes in another order: axis i of the result is axis axes[i] of a. None: reversed.
 
-    ValueError when `axes` is no permutation.
+    TypeError when `axes` is no permutation.
 
     >>> import numjet.numpy as jnp
     >>> transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
@@ -150,7 +150,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
         return lax_shape.transpose(a, range(ndim)[::-1]) if ndim > 1 else a
     order = as_axes(axes, ndim)
     if sorted(order) != list(range(ndim)):
-        raise ValueError(f"jnp.transpose: expected a permutation of the {ndim} axes, got axes={tuple(axes)}")
+        raise TypeError(f"jnp.transpose: expected a permutation of the {ndim} axes, got axes={tuple(axes)}")
     return lax_shape.transpose(a, order) if order != tuple(range(ndim)) else a
 
 

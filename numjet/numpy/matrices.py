@@ -64,12 +64,12 @@ def _lower(sizes: tuple[int, int], k: Any) -> Any:
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
-    """An N x M matrix (M: default N) with ones on and below diagonal k.
+    """An N x M matrix (M: default N) with ones on and below diagonal k; dtype: default float32.
 
     >>> tri(2).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "tri")
+    wanted = dtypes.check_user_dtype(dtypes.float32 if dtype is None else dtype, "tri")
     return convert.convert_dtype(_lower(_sizes("tri", N, M), k), wanted)
 
 

@@ -6,6 +6,7 @@ them `x + 1` is one operation. Fast paths come first: two arrays of the same ava
 """
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +25,6 @@ _SCALAR_RANK: dict[type, int] = {int: 1, float: 2, complex: 3}
 _DTYPE_RANK: dict[np.dtype, int] = {
     **dict.fromkeys(dtypes.INTEGRAL, 1), **dict.fromkeys(dtypes.FLOATING, 2), **dict.fromkeys(dtypes.COMPLEX, 3),
 }
-_PROMOTED = frozenset(dtypes.ALL)  # random keys and float0 meet nothing
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _INEXACT = frozenset(dtypes.INEXACT)
 
@@ -90,6 +90,23 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
     >>> literal(2, np.dtype("float32"))
     2.0:f32[]
     """
+    kind = type(value)
+    if kind is not int and not (kind is float and (value or math.copysign(1.0, value) > 0.0)):
+        return _new_literal(value, dtype, weak)
+    key = (kind, value, dtype, weak)
+    found = _literals.get(key)
+    if found is None:
+        if len(_literals) > _KEPT:
+            _literals.clear()
+        found = _literals[key] = _new_literal(value, dtype, weak)
+    return found
+
+
+_literals: dict[tuple[type, Any, np.dtype, bool], Literal] = {}
+_KEPT = 4096
+
+
+def _new_literal(value: Any, dtype: np.dtype, weak: bool) -> Literal:
     if type(value) is int and dtype not in _INEXACT and dtype != dtypes.bool_:
         value = _wrapped(value, dtype)
     with np.errstate(all="ignore"):
@@ -241,9 +258,9 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     y_is = ky is Array or ky is Literal or isinstance(y, Tracer)
     if x_is and y_is:
         a, b = x.aval, y.aval
-        if a is b and a.dtype in _PROMOTED:
+        if a is b:
             return x, y
-        if a.dtype == b.dtype and a.dtype in _PROMOTED:
+        if a.dtype == b.dtype:
             if a.shape == b.shape or not a.shape or not b.shape:
                 return x, y
             x, y = _broadcast(name, (x, y))

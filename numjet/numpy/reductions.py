@@ -17,6 +17,7 @@ from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong
 
 Axis = Any
 _BOOL = np.dtype(np.bool_)
+_INEXACT = frozenset(dtypes.INEXACT)
 _DEFAULT_INT = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(np.int64)}
 
 
@@ -50,6 +51,8 @@ def put_back(x: Any, full: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 def wide_integer(dtype: np.dtype) -> np.dtype:
     """The dtype of sums of integers and bools: the default width of their sign, or wider where they are."""
+    if dtype in _INEXACT:
+        return dtype
     kind = dtypes.kind(dtype)
     if kind not in _DEFAULT_INT:
         return dtype

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.core.trace import is_array_like
-from numjet.numpy import linear, manipulation, nonzero, products, repeating
+from numjet.numpy import linear, manipulation, nonzero, products, repeating, searching, selection, sorting
 
 
 def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
@@ -28,10 +28,18 @@ def _matmul(swap: bool) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None,
+              fill_value: Any = 0) -> Any:
+    """The parts where the condition holds."""
+    return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
 OPERATORS: dict[str, Any] = {"__matmul__": _matmul(False), "__rmatmul__": _matmul(True)}
 METHODS: dict[str, Any] = {
     "reshape": _reshape, "transpose": _transpose, "T": property(_transpose), "mT": property(manipulation.matrix_transpose),
     "ravel": manipulation.ravel, "flatten": manipulation.ravel, "squeeze": manipulation.squeeze,
     "swapaxes": manipulation.swapaxes, "dot": linear.dot, "diagonal": products.diagonal, "trace": products.trace,
-    "repeat": repeating.repeat, "nonzero": nonzero.nonzero,
+    "repeat": repeating.repeat, "nonzero": nonzero.nonzero, "take": selection.take, "choose": selection.choose,
+    "compress": _compress, "sort": sorting.sort, "argsort": sorting.argsort, "argpartition": sorting.argpartition,
+    "searchsorted": searching.searchsorted,
 }

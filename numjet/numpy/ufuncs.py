@@ -261,7 +261,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 
 def _integer_power(x: Any, n: int) -> Any:
     if x.aval.dtype == _BOOL:
-        x = as_dtype(x, dtypes.canonicalize_dtype(np.int64))
+        x = as_dtype(x, dtypes.int32)
     return arithmetic.integer_pow_p.bind(x, y=n)
 
 
@@ -306,7 +306,7 @@ def square(x: Any, /) -> Any:
     """
     x = operand("square", x)
     if x.aval.dtype == _BOOL:
-        x = as_dtype(x, dtypes.canonicalize_dtype(np.int64))
+        x = as_dtype(x, dtypes.int32)
     return arithmetic.square_p.bind(x)
 
 

@@ -1,12 +1,13 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions. Integers become floats; dtypes are kept otherwise."""
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
+from numjet.foundation import dtypes
 from numjet.lax import arithmetic, transcendental
-from numjet.numpy.promote import literal, operand_inexact, operands_inexact
+from numjet.numpy.promote import as_dtype, literal, operand_inexact, operands_inexact
 
 
 def _scaled(x: Any, factor: float) -> Any:
@@ -60,14 +61,22 @@ def log1p(x: Any, /) -> Any:
     return transcendental.log1p_p.bind(operand_inexact("log1p", x))
 
 
+def _logarithm(name: str, x: Any, to_base: Callable[[Any], Any]) -> Any:
+    """A multiple of the natural logarithm; of 16-bit floats in 32 bits, as the factor is no 16-bit number."""
+    x = operand_inexact(name, x)
+    if x.aval.dtype.itemsize > 2:
+        return to_base(transcendental.log_p.bind(x))
+    wide = as_dtype(x, dtypes.float32, x.aval.weak_type)
+    return as_dtype(to_base(transcendental.log_p.bind(wide)), x.aval.dtype, x.aval.weak_type)
+
+
 def log2(x: Any, /) -> Any:
     """Logarithm to the base 2.
 
     >>> log2(8)
     Array(3., dtype=float32, weak_type=True)
     """
-    logarithm = transcendental.log_p.bind(operand_inexact("log2", x))
-    return arithmetic.div_p.bind(logarithm, literal(float(np.log(2)), logarithm.aval.dtype))
+    return _logarithm("log2", x, lambda v: arithmetic.div_p.bind(v, literal(math.log(2), v.aval.dtype)))
 
 
 def log10(x: Any, /) -> Any:
@@ -76,7 +85,7 @@ def log10(x: Any, /) -> Any:
     >>> log10(100)
     Array(2., dtype=float32, weak_type=True)
     """
-    return _scaled(transcendental.log_p.bind(operand_inexact("log10", x)), 1 / float(np.log(10)))
+    return _logarithm("log10", x, lambda v: _scaled(v, 1 / math.log(10)))
 
 
 # -------------------------------------------------------------------------------------------- trigonometric functions
@@ -151,7 +160,7 @@ def deg2rad(x: Any, /) -> Any:
     >>> deg2rad(180)
     Array(3.1415927, dtype=float32, weak_type=True)
     """
-    return _scaled(operand_inexact("deg2rad", x), float(np.pi) / 180)
+    return _scaled(operand_inexact("deg2rad", x), math.pi / 180)
 
 
 def rad2deg(x: Any, /) -> Any:
@@ -160,7 +169,7 @@ def rad2deg(x: Any, /) -> Any:
     >>> rad2deg(0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return _scaled(operand_inexact("rad2deg", x), 180 / float(np.pi))
+    return _scaled(operand_inexact("rad2deg", x), 180 / math.pi)
 
 
 # -------------------------------------------------------------------------------------------- hyperbolic functions

@@ -10,62 +10,63 @@ Keys, bits, `uniform`, `randint` and `permutation` are those of JAX, bit for bit
 """
 
 # keys.py
-from numjet.random.keys import PRNGKey as PRNGKey
-from numjet.random.keys import clone as clone
-from numjet.random.keys import fold_in as fold_in
-from numjet.random.keys import key as key
-from numjet.random.keys import key_data as key_data
-from numjet.random.keys import key_dtype as key_dtype
-from numjet.random.keys import key_impl as key_impl
-from numjet.random.keys import split as split
-from numjet.random.keys import wrap_key_data as wrap_key_data
-
 # basic.py
-from numjet.random.basic import bernoulli as bernoulli
-from numjet.random.basic import bits as bits
-from numjet.random.basic import normal as normal
-from numjet.random.basic import rademacher as rademacher
-from numjet.random.basic import randint as randint
-from numjet.random.basic import uniform as uniform
-
-# shuffle.py
-from numjet.random.shuffle import categorical as categorical
-from numjet.random.shuffle import choice as choice
-from numjet.random.shuffle import permutation as permutation
+from numjet.random.basic import (
+    bernoulli as bernoulli,
+    bits as bits,
+    normal as normal,
+    rademacher as rademacher,
+    randint as randint,
+    uniform as uniform,
+)
 
 # continuous.py
-from numjet.random.continuous import cauchy as cauchy
-from numjet.random.continuous import double_sided_maxwell as double_sided_maxwell
-from numjet.random.continuous import exponential as exponential
-from numjet.random.continuous import gumbel as gumbel
-from numjet.random.continuous import laplace as laplace
-from numjet.random.continuous import logistic as logistic
-from numjet.random.continuous import lognormal as lognormal
-from numjet.random.continuous import maxwell as maxwell
-from numjet.random.continuous import pareto as pareto
-from numjet.random.continuous import rayleigh as rayleigh
-from numjet.random.continuous import triangular as triangular
-from numjet.random.continuous import truncated_normal as truncated_normal
-from numjet.random.continuous import wald as wald
-from numjet.random.continuous import weibull_min as weibull_min
-
-# gammas.py
-from numjet.random.gammas import ball as ball
-from numjet.random.gammas import beta as beta
-from numjet.random.gammas import chisquare as chisquare
-from numjet.random.gammas import dirichlet as dirichlet
-from numjet.random.gammas import f as f
-from numjet.random.gammas import gamma as gamma
-from numjet.random.gammas import generalized_normal as generalized_normal
-from numjet.random.gammas import loggamma as loggamma
-from numjet.random.gammas import t as t
+from numjet.random.continuous import (
+    cauchy as cauchy,
+    double_sided_maxwell as double_sided_maxwell,
+    exponential as exponential,
+    gumbel as gumbel,
+    laplace as laplace,
+    logistic as logistic,
+    lognormal as lognormal,
+    maxwell as maxwell,
+    pareto as pareto,
+    rayleigh as rayleigh,
+    triangular as triangular,
+    truncated_normal as truncated_normal,
+    wald as wald,
+    weibull_min as weibull_min,
+)
 
 # counts.py
-from numjet.random.counts import binomial as binomial
-from numjet.random.counts import geometric as geometric
-from numjet.random.counts import multinomial as multinomial
-from numjet.random.counts import poisson as poisson
+from numjet.random.counts import binomial as binomial, geometric as geometric, multinomial as multinomial, poisson as poisson
+
+# gammas.py
+from numjet.random.gammas import (
+    ball as ball,
+    beta as beta,
+    chisquare as chisquare,
+    dirichlet as dirichlet,
+    f as f,
+    gamma as gamma,
+    generalized_normal as generalized_normal,
+    loggamma as loggamma,
+    t as t,
+)
+from numjet.random.keys import (
+    PRNGKey as PRNGKey,
+    clone as clone,
+    fold_in as fold_in,
+    key as key,
+    key_data as key_data,
+    key_dtype as key_dtype,
+    key_impl as key_impl,
+    split as split,
+    wrap_key_data as wrap_key_data,
+)
 
 # multivariate.py
-from numjet.random.multivariate import multivariate_normal as multivariate_normal
-from numjet.random.multivariate import orthogonal as orthogonal
+from numjet.random.multivariate import multivariate_normal as multivariate_normal, orthogonal as orthogonal
+
+# shuffle.py
+from numjet.random.shuffle import categorical as categorical, choice as choice, permutation as permutation

@@ -1,7 +1,6 @@
 """What samplers do with their arguments `shape`, `dtype` and parameters."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
 from numjet.lax import axes, convert, shape as shapes
-from numjet.numpy.promote import broadcast_to
 
 Shape = tuple[int, ...]
 
@@ -70,11 +68,6 @@ def fit(name: str, shape: Any, *params: Any) -> Shape:
     return found
 
 
-def params(dtype: np.dtype, target: Shape, *values: Any) -> list[Any]:
-    """Parameters as arrays of one dtype and shape."""
-    return [broadcast_to(as_float(v, dtype), target) for v in values]
-
-
 def as_float(value: Any, dtype: np.dtype) -> Any:
     """A parameter as an array in `dtype`, of its own shape."""
     return convert.convert_dtype(value, dtype)
@@ -83,8 +76,3 @@ def as_float(value: Any, dtype: np.dtype) -> Any:
 def unsharded(name: str, out_sharding: Any) -> None:
     """NotImplementedError for an `out_sharding`."""
     shapes.check_unsharded(name, out_sharding)
-
-
-def positive_ints(name: str, values: Sequence[Any]) -> Shape:
-    """Sizes as Python ints."""
-    return shape_of(name, tuple(values))

@@ -17,6 +17,7 @@ from numjet.random.compiled import compiled
 from numjet.random.words import Shape, single, split_words, words
 
 _LOG = transcendental.log
+_ONE = np.float32(1.0)
 
 
 def _prepare(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any = None) -> tuple[Any, Shape, np.dtype]:
@@ -166,7 +167,8 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Shape, dtype: 
     return compare.min(broadcast_to(inside[1], shape), compare.max(broadcast_to(inside[0], shape), found))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+                     out_sharding: Any = None) -> Any:
     """Standard normal numbers that lie between lower and upper, which broadcast to `shape` (the default).
 
     >>> from numjet import random
@@ -179,7 +181,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     return _truncated_normal(key, lower, upper, shape=target, dtype=found)
 
 
-def lognormal(key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """exp(sigma z) of standard normal z; shape: default that of sigma.
 
     >>> from numjet import random

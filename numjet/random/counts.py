@@ -10,8 +10,7 @@ import numpy as np
 from numjet.control.scan import scan
 from numjet.control.while_loop import while_loop
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, create, special, transcendental
-from numjet.lax import shape as shapes
+from numjet.lax import arithmetic, compare, convert, create, shape as shapes, special, transcendental
 from numjet.lax.cumulative import cumsum
 from numjet.lax.gather import index_take
 from numjet.lax.reduce import reduce_or

@@ -30,7 +30,7 @@ def between(pair: Words, target: Shape, dtype: np.dtype, low: Any, high: Any) ->
 
 
 def _rounded_once(u: Any, span: Any, low: Any) -> Any:
-    """u * span + low of float32 numbers as a fused multiply-add gives it: XLA fuses these, so its samples have no other bits."""
+    """u * span + low of float32 numbers as a fused multiply-add gives it, which is how XLA computes it."""
     u, span, low = (convert.convert_dtype(x, dtypes.float64) for x in (u, span, low))
     return convert.convert_dtype(u * span + low, dtypes.float32)
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from numjet.control.custom_jvp import custom_jvp
 from numjet.control.while_loop import while_loop
-from numjet.lax import arithmetic, bits, compare, create, special, transcendental
-from numjet.lax import shape as shapes
+from numjet.lax import arithmetic, bits, compare, create, shape as shapes, special, transcendental
 from numjet.lax.reduce import reduce_max, reduce_or, reduce_sum
 from numjet.numpy.promote import broadcast_to
 from numjet.random import draws
@@ -34,14 +33,13 @@ def _positive_cube_root(pair: Words, c: Any) -> tuple[Any, Any]:
     dtype, target = c.dtype, c.shape
 
     def draw(state: Any) -> Any:
-        first, second, x, v = state
+        first, second, _, v = state
         rest, here = split_words((first, second), 2)
         fresh = draws.normal(here, target, dtype)
         return _keep(v <= 0, (*rest, fresh, 1 + fresh * c), state)
 
     start = (*pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
-    _, _, x, v = while_loop(lambda s: _anywhere(s[3] <= 0), draw, start)
-    return x, v
+    return while_loop(lambda s: _anywhere(s[3] <= 0), draw, start)[2:]
 
 
 def _squeeze(pair: Words, d: Any) -> Any:

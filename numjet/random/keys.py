@@ -6,7 +6,6 @@ cryptographic hashing", 2013, on the threefry-2x32 cipher.
 """
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from numjet.foundation.config import config
 from numjet.lax import bits, bitwise, convert, rng
 from numjet.random.arguments import shape_of
 from numjet.random.compiled import compiled
-from numjet.random.words import as_key, check_data, check_single, data_of, key_of, threefry, words
+from numjet.random.words import as_key, check_data, check_single, key_of, threefry, words
 
 _IMPL = "threefry2x32"
 _OTHER_IMPLS = ("rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")

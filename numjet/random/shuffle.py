@@ -5,8 +5,7 @@ import math
 from typing import Any
 
 from numjet.foundation import dtypes
-from numjet.lax import axes, compare, convert, create, slicing, transcendental
-from numjet.lax import shape as shapes
+from numjet.lax import axes, compare, convert, create, shape as shapes, slicing, transcendental
 from numjet.lax.argreduce import argmax
 from numjet.lax.cumulative import cumsum
 from numjet.lax.gather import index_take

@@ -1,4 +1,9 @@
-"""Evaluating one operation now: through the record's eager slot, or by compiling it when it holds a program."""
+"""Evaluating one operation now: through the record's eager slot, or by compiling it when it holds a program.
+
+What the abstract slot says of arrays and literals is remembered, so that operations on them cost little more than their
+NumPy function. Nothing is remembered while jax_debug_nans, jax_debug_infs or jax_disable_jit is set: these are part of
+the configuration token, which is part of the key.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,17 +21,80 @@ from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU
+from numjet.runtime.quiet import IGNORED, STATE
+
+Array = _native.Array
+_from_numpy = _native.from_numpy
+_KEPT = 8192
+_known: dict[tuple, Any] = {}  # aval of the result, or a tuple of them
+_scalars: dict[Literal, np.ndarray] = {}
 
 
 def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The result of one operation: an Array, or a list of them. Raises what the record's abstract slot raises."""
+    try:
+        if params:
+            key = (op.abstract, config.token, *[x.aval for x in args], *params.items(), *map(type, params.values()))
+        else:
+            key = (op.abstract, config.token, *[x.aval for x in args])
+        out = _known[key]
+    except (AttributeError, TypeError, KeyError):  # an operand without an aval, a parameter without a hash, or the first time
+        return _evaluate_new(op, args, params)
+    values = []
+    for x in args:
+        if type(x) is Array:
+            values.append(x._value)
+        elif type(x) is Literal:
+            values.append(_scalar(x))
+        else:
+            return _evaluate_new(op, args, params)
+    token = STATE.set(IGNORED)
+    try:
+        result = op.eager(*values, **params)
+    finally:
+        STATE.reset(token)
+    if type(out) is tuple:
+        return [_array(op, r, aval) for r, aval in zip(result, out, strict=True)]
+    return _array(op, result, out)
+
+
+def _array(op: Op, result: Any, aval: ShapedArray) -> Any:
+    """An Array of a NumPy result that nobody can write."""
+    if type(result) is not np.ndarray:
+        result = np.asarray(result)
+    if (result.dtype is not aval.dtype and result.dtype != aval.dtype) or result.shape != aval.shape:
+        raise _unlike(op, result, aval)
+    return _from_numpy(result, aval, CPU)
+
+
+def _unlike(op: Op, result: np.ndarray, aval: ShapedArray) -> AssertionError:
+    return AssertionError(f"{op.name}: eager gave {result.dtype}{result.shape}, abstract says {aval}")
+
+
+def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if op.compiled and not config.disable_jit:
         return dispatch.run_operation(op, args, params)
     return interpret(op, args, params)
 
 
+def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray], out: Any) -> None:
+    """Keeps what the abstract slot said, where it depends on nothing but the key and nothing has to be looked at."""
+    if op.compiled or op.programs or op.effects is not None or op.collective is not None:
+        return
+    if config.debug_nans or config.debug_infs or config.disable_jit or not all(type(x) in _PLAIN for x in args):
+        return
+    key = (op.abstract, config.token, *avals, *params.items(), *map(type, params.values()))
+    try:
+        hash(key)
+    except TypeError:
+        return
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[key] = tuple(out) if op.multiple else out
+
+
 def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """As evaluate, always by the eager slot."""
+    """As evaluate, always by the eager slot, and asking the abstract slot every time."""
     avals = [aval_of(a) for a in args]
     out = op.abstract(*avals, **params)
     if isinstance(op.eager, Missing):
@@ -36,16 +104,27 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         result = op.eager(*values, **params)
     foreign = [v for v, a in zip(values, args, strict=True) if isinstance(a, np.ndarray)]
     if op.multiple:
-        return [_wrap(op, r, aval, foreign) for r, aval in zip(result, out, strict=True)]
-    return _wrap(op, result, out, foreign)
+        results = [_wrap(op, r, aval, foreign) for r, aval in zip(result, out, strict=True)]
+    else:
+        results = _wrap(op, result, out, foreign)
+    _remember(op, args, params, avals, out)
+    return results
 
 
-def _literal(x: Literal, aval: ShapedArray) -> np.ndarray:
-    return np.asarray(x.val, aval.dtype)
+def _scalar(x: Literal) -> np.ndarray:
+    """The value of a literal as a NumPy array of rank 0."""
+    found = _scalars.get(x)
+    if found is None:
+        if len(_scalars) >= _KEPT:
+            _scalars.clear()
+        found = _scalars[x] = np.asarray(x.val, x.aval.dtype)
+        found.flags.writeable = False
+    return found
 
 
+_PLAIN = frozenset((Array, Literal))
 _converters: dict[type, Callable[[Any, ShapedArray], np.ndarray]] = {
-    _native.Array: lambda x, aval: x._value, Literal: _literal,
+    Array: lambda x, aval: x._value, Literal: lambda x, aval: _scalar(x),
 }
 
 
@@ -65,7 +144,7 @@ def _wrap(op: Op, result: Any, aval: ShapedArray, foreign: Sequence[np.ndarray])
     """An Array of a fresh NumPy result; copies what shares memory that a caller can write."""
     value = np.asarray(result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
-        raise AssertionError(f"{op.name}: eager gave {value.dtype}{value.shape}, abstract says {aval}")
+        raise _unlike(op, value, aval)
     if config.debug_nans or config.debug_infs:
         check_value(value, aval, op.name)
     if any(np.may_share_memory(value, f) for f in foreign):

@@ -140,8 +140,10 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     N, k = floats("comb", N, k)
     if repetition:
         return jnp.where((N == 0) & (k == 0), 1, comb(jnp.where(N + k > 0, N + k - 1, N), k))
-    found = special.lgamma(N + 1) - special.lgamma(k + 1) - special.lgamma(N - k + 1)
-    return jnp.where((k <= N) & (N >= 0) & (k >= 0), jnp.exp(found), 0)
+    valid = (k <= N) & (N >= 0) & (k >= 0)
+    safe_n, safe_k = jnp.where(valid, N, 1), jnp.where(valid, k, 0)
+    found = jnp.exp(-betaln(safe_n - safe_k + 1, safe_k + 1)) / (safe_n + 1)
+    return jnp.where(valid, found, 0)
 
 
 # -------------------------------------------------------------------------------------------- beta

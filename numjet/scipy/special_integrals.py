@@ -126,7 +126,8 @@ def _expi(x: Any) -> Any:
     series = _EULER + jnp.log(near) + _entire_part(near)
     far = jnp.where(x >= _SERIES_END, x, _SERIES_END)
     out = jnp.where(x < _SERIES_END, series, jnp.exp(far) / far * _factorial_series(far))
-    return jnp.where(x < 0, -_exp1(below), jnp.where(x == 0, -jnp.inf, out))
+    out = jnp.where(x < 0, -_exp1(below), jnp.where(x == 0, -jnp.inf, out))
+    return jnp.where(jnp.isnan(x), jnp.nan, out)
 
 
 def _factorial_series(x: Any) -> Any:
@@ -217,7 +218,7 @@ def _spence_jvp(primals: Any, tangents: Any) -> Any:
 def spence(x: Any) -> Any:
     """The integral of log(t) / (1 - t) from 1 to x, which is Li2(1 - x); NaN for negative x.
 
-    >>> float(spence(1.0))
-    0.0
+    >>> round(float(spence(0.0)), 4)
+    1.6449
     """
     return _spence(floats("spence", x)[0])

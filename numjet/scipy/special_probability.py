@@ -8,6 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.control.custom_jvp import custom_jvp
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import special, transcendental
 from numjet.nn import normalization
@@ -65,7 +66,7 @@ def _logit(x: Any) -> Any:
 @_logit.defjvp
 def _logit_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    return _logit(x), t / (x * (1 - x))
+    return _logit(x), jnp.true_divide(t, x * (1 - x))
 
 
 def logit(x: Any) -> Any:
@@ -113,7 +114,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 @_xlogy.defjvp
 def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (tx, ty) = primals, tangents
-    return _xlogy(x, y), tx * jnp.log(y) + ty * (x / y)
+    return _xlogy(x, y), tx * jnp.log(y) + ty * jnp.true_divide(x, y)
 
 
 def xlogy(x: Any, y: Any) -> Any:
@@ -134,7 +135,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 @_xlog1py.defjvp
 def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
     (x, y), (tx, ty) = primals, tangents
-    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * (x / (1 + y))
+    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * jnp.true_divide(x, 1 + y)
 
 
 def xlog1py(x: Any, y: Any) -> Any:
@@ -146,14 +147,24 @@ def xlog1py(x: Any, y: Any) -> Any:
     return _xlog1py(*promote_shapes("xlog1py", *promote_args_inexact("xlog1py", x, y)))
 
 
+@custom_jvp
+def _entr(x: Any) -> Any:
+    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+
+
+@_entr.defjvp
+def _entr_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _entr(x), -t * (jnp.log(x) + 1)
+
+
 def entr(x: Any) -> Any:
     """-x log(x); 0 at 0, -inf for negative x.
 
-    >>> float(entr(0.0))
-    0.0
+    >>> round(float(entr(0.5)), 4)
+    0.3466
     """
-    x, = floats("entr", x)
-    return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
+    return _entr(floats("entr", x)[0])
 
 
 def rel_entr(p: Any, q: Any) -> Any:
@@ -215,8 +226,9 @@ def _log_ndtr3(x: Any) -> Any:
 
 
 def _log_ndtr_of(x: Any, order: int) -> Any:
-    low, high = (-20.0, 8.0) if x.dtype == dtypes.float64 else (-10.0, 5.0)
-    middle = jnp.log(_ndtr(jnp.clip(x, low, high)))
+    low, high = (-20.0, 8.0) if aval_of(x).dtype == dtypes.float64 else (-10.0, 5.0)
+    inside = jnp.clip(x, low, high)
+    middle = jnp.where(inside > 0, jnp.log1p(-_ndtr(-abs(inside))), jnp.log(_ndtr(inside)))
     return jnp.where(x > high, -_ndtr(-x), jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ def _compare(got: list[Any], want: list[Any]) -> str | None:
     return None
 
 
+def _fails_alike(seed: int, kind: str, p: programs.Program) -> bool:
+    return (difference(p, seed) or "").startswith(kind)
+
+
 def _text(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
@@ -66,7 +71,7 @@ def main() -> int:
         print(f"seed {seed}: {wrong}", flush=True)
         if not args.no_shrink:
             kind = wrong.split(":")[0].split(" ")[0]
-            small = programs.shrink(p, lambda q, kind=kind, seed=seed: (difference(q, seed) or "").startswith(kind))
+            small = programs.shrink(p, partial(_fails_alike, seed, kind))
             print(f"smallest: {difference(small, seed)}\n\n{programs.script(small, seed)}\n", flush=True)
     print(f"{args.count - failed} of {args.count} programs agree")
     return min(failed, 100)

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 import numjet as nj
-from numjet import lax
-from numjet import numpy as jnp
+from numjet import lax, numpy as jnp
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.show import jaxpr_text
 from numjet.cpu import jit as native
@@ -41,7 +40,7 @@ def find_function(text: str) -> Callable[..., Any]:
     ValueError for a name that is not there, or for what is no function.
     """
     found = _FILE.fullmatch(text.strip())
-    made = eval(text, _names()) if found is None else _member(found["place"], found["name"])  # noqa: S307: the caller's own
+    made = eval(text, _names()) if found is None else _member(found["place"], found["name"])  # the caller's own text
     if not callable(made):
         raise ValueError(f"{text!r} is a {type(made).__name__}, not a function")
     return made
@@ -72,7 +71,7 @@ def argument(text: str) -> Any:
     if found is not None:
         shape = tuple(int(n) for n in found[2].split(",") if n)
         return np.zeros(shape, dtypes.from_short_name(found[1]))
-    return eval(text, {**vars(jnp), **_names()})  # noqa: S307: the caller's own
+    return eval(text, {**vars(jnp), **_names()})  # the caller's own text
 
 
 def forms(fun: Callable[..., Any], args: Sequence[Any], wanted: Sequence[str] = STAGES,

@@ -94,7 +94,7 @@ def test_inside_loops():
             LOG.append(t)
             return c + t, None
         return lax.scan(body, 0.0, x)[0]
-    with nj.checking_leaks(), pytest.raises(UnexpectedTracerError, match="outlived the function .*body"):
+    with nj.checking_leaks(), pytest.raises(UnexpectedTracerError, match=r"outlived the function .*body"):
         nj.jit(f)(X)
 
 

@@ -91,6 +91,10 @@ def test_a_shared_program_is_one_object():
     assert called[0].jaxpr is called[2].jaxpr
 
 
+def test_a_program_held_twice_is_printed_twice():
+    round_trip(nj.make_jaxpr(lambda x: x.at[np.array([0])].add(1.0).at[np.array([1])].add(2.0))(X))
+
+
 def test_texts_as_jax_prints_them():
     f = nj.jit(lambda x: x + 1)
     assert str(nj.make_jaxpr(lambda x: x * 0.1)(X)) == (
@@ -135,7 +139,8 @@ def test_functions_cannot_be_read():
 @pytest.mark.parametrize(("text", "message"), [
     ("", "expected '{' at line 1, found 'the end'"),
     ("{ lambda ; a:f32[3]. let b:f32[3] = sine a in (b,) }", "an operation of the registry before this .not 'sine'."),
-    ("{ lambda ; a:f32[3]. let b:f32[4] = sin a in (b,) }", r"sin before this to have results of type f32\[3\] \(not f32\[4\]\)"),
+    ("{ lambda ; a:f32[3]. let b:f32[4] = sin a in (b,) }",
+     r"sin before this to have results of type f32\[3\] \(not f32\[4\]\)"),
     ("{ lambda ; a:f32[3]. let b:f32[3] = sin c in (b,) }", "a bound variable .not 'c'."),
     ("{ lambda ; a:f33[3]. let  in (a,) }", "a dtype before this .not 'f33'."),
     ("{ lambda ; a:f32[3]. let\n b:f32[3] = rev a in (b,) }", r"parameters \['dimensions'\] of rev before this at line 2"),

@@ -21,8 +21,10 @@ UNARY = [(name, REAL) for name in (
 UNARY += [(name, UNIT) for name in "arcsin arccos arctanh asin acos atan asinh atanh".split()]
 UNARY += [(name, ABOVE) for name in "log log2 log10 log1p sqrt arccosh acosh i0".split()]
 UNARY += [(name, SPECIAL) for name in (
-    "floor ceil trunc rint round sign absolute isnan isinf isfinite isposinf isneginf signbit nan_to_num sqrt log sinc").split()]
-UNARY += [(name, INTS) for name in "absolute sign square negative invert bitwise_not floor ceil trunc isnan signbit conj".split()]
+    "floor ceil trunc rint round sign absolute isnan isinf isfinite isposinf isneginf signbit nan_to_num sqrt log "
+    "sinc").split()]
+UNARY += [(name, INTS) for name in (
+    "absolute sign square negative invert bitwise_not floor ceil trunc isnan signbit conj").split()]
 UNARY += [(name, COMPLEX) for name in "exp log sqrt sin cos tanh absolute angle conj real imag square sign isfinite".split()]
 
 
@@ -46,7 +48,8 @@ PAIRS += [(name, np.abs(REAL), UNIT) for name in ("power", "float_power", "pow")
 PAIRS += [(name, COMPLEX, COMPLEX[::-1].copy()) for name in "add subtract multiply divide power equal maximum".split()]
 PAIRS += [("left_shift", INTS, np.abs(INTS)), ("right_shift", INTS, np.abs(INTS)),
           ("bitwise_left_shift", INTS, np.abs(INTS)), ("bitwise_right_shift", INTS, np.abs(INTS)),
-          ("add", np.array([True, False]), np.array([True, True])), ("multiply", np.array([True, False]), np.array([True, True])),
+          ("add", np.array([True, False]), np.array([True, True])),
+          ("multiply", np.array([True, False]), np.array([True, True])),
           ("add", REAL, UNIT[0]), ("multiply", REAL[:, :1], UNIT[0]), ("maximum", SPECIAL, SPECIAL[::-1].copy()),
           ("fmax", SPECIAL, SPECIAL[::-1].copy()), ("copysign", SPECIAL, SPECIAL[::-1].copy()),
           ("hypot", SPECIAL, SPECIAL[::-1].copy()), ("logaddexp", SPECIAL, SPECIAL[::-1].copy()),

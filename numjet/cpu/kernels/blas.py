@@ -23,12 +23,26 @@ def library() -> tuple[ctypes.CDLL, str]:
     """
     for package, pattern in (("scipy", "scipy_{}"), ("numpy", "scipy_{}64_")):
         for path in _candidates(package):
-            os.environ.setdefault("OPENBLAS_CORETYPE", _core_type())
-            lib = ctypes.CDLL(str(path))
+            lib = _load(path)
             # Its threads spin while they wait: next to our own work they collapse.
             getattr(lib, pattern.format("openblas_set_num_threads"))(1)
             return lib, pattern
     raise RuntimeError("no OpenBLAS found: numjet calls the one in the wheels of scipy or numpy (pip install scipy)")
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Loads the library with the kernels for this CPU; other copies (NumPy's) keep the environment's choice."""
+    kernels, before = _core_type(), os.environ.get("OPENBLAS_CORETYPE")
+    if not kernels:
+        return ctypes.CDLL(str(path))
+    os.environ["OPENBLAS_CORETYPE"] = kernels
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        if before is None:
+            del os.environ["OPENBLAS_CORETYPE"]
+        else:
+            os.environ["OPENBLAS_CORETYPE"] = before
 
 
 def _candidates(package: str) -> list[Path]:

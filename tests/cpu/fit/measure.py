@@ -80,7 +80,8 @@ SPECIAL: dict[str, Callable[..., np.ndarray]] = {
     "lgamma": special.gammaln,
 }
 EXACT: dict[str, Callable[..., mp.mpf]] = {
-    "erf": mp.erf, "erfc": mp.erfc, "erf_inv": mp.erfinv, "digamma": mp.digamma,
+    "erf": mp.erf, "erf_inv": mp.erfinv, "digamma": mp.digamma,
+    "erfc": lambda x: mp.erfc(min(x, 200)),  # beyond, 0 in every float; mpmath without gmpy2 overflows there
     "lgamma": lambda x: mp.re(mp.loggamma(x)),
 }
 

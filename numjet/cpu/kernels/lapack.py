@@ -1,0 +1,41 @@
+"""LAPACK for the kernels of native/kernels_lapack*.cpp: they are told the addresses of its routines, once.
+
+Addresses are kept in the native core and never in compiled programs, which may be stored on disk.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from numjet import _native
+from numjet.cpu.kernels import blas
+
+# In the order of native/lapack.h. A second name is that of the complex versions.
+_ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd", "gtsv",
+             "geqp3")
+KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",
+                     "nj_gees", "nj_gehrd", "nj_gtsv", "nj_geqp3"})
+
+
+@functools.cache
+def load() -> None:
+    """Gives the kernels the addresses of all routines. Raises RuntimeError when there is no OpenBLAS."""
+    lib, pattern = blas.library()
+    wide = pattern.endswith("64_")
+    give = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(_native.kernel_address("nj_lapack_set"))
+    for k, names in enumerate(_ROUTINES):
+        real, _, other = names.partition("/")
+        for code, letter in enumerate("sdcz"):
+            name = letter + (other if other and code > 1 else real) + "_"
+            function = getattr(lib, pattern.format(name))
+            status = give(k, code, 8 if wide else 4, ctypes.cast(function, ctypes.c_void_p).value or 0)
+            if status:
+                raise RuntimeError(f"the native core refused the address of {name} with status {status}")
+
+
+def address(name: str) -> int | None:
+    """The address of a kernel that calls LAPACK, ready to be called; None for other names."""
+    if name not in KERNELS:
+        return None
+    load()
+    return _native.kernel_address(name)

@@ -1,0 +1,38 @@
+"""LAPACK for eager rules, by scipy: imported when the first matrix is factored, as the import is slow."""
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+
+CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as native/lapack.h has them
+
+
+@functools.cache
+def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """A function of scipy.linalg.lapack or scipy.linalg.blas for a dtype; orgqr and syevd mean ungqr and heevd, too."""
+    letter = "sdcz"[CODES[dtype.name]]
+    if dtype.kind == "c":
+        name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name)
+    module = importlib.import_module("scipy.linalg.blas" if name == "trsm" else "scipy.linalg.lapack")
+    return getattr(module, letter + name)
+
+
+def over_batch(fn: Callable[..., Sequence[np.ndarray]], outs: Sequence[ShapedArray], args: Sequence[tuple[np.ndarray, int]],
+               ) -> list[np.ndarray]:
+    """Applies fn to every element of a batch. args: (array, rank of an element); fn returns the elements of `outs`."""
+    first, rank = args[0]
+    batch = first.shape[:first.ndim - rank]
+    results = [np.zeros(a.shape, a.dtype) for a in outs]
+    if prod(batch) == 0:
+        return results
+    for index in np.ndindex(*batch):
+        for out, value in zip(results, fn(*[x[index] for x, _ in args]), strict=True):
+            out[index] = value
+    return results

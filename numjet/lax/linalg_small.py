@@ -1,0 +1,174 @@
+"""Small real matrices, written out as scalar code over the batch: loops over small states need no calls.
+
+Each function takes the builder and reads one matrix of the batch into Python lists of scalars.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+LARGEST = 8           # order of matrices that are written out
+_MOST_WRITTEN = 1500  # scalar operations of one program part
+_LOOP_FROM = 16       # batches of more elements are a loop
+
+Matrix = list[list[Any]]
+
+
+def is_small(dtype: np.dtype, shape: Sequence[int], *sides: int) -> bool:
+    """Whether work on real matrices of these sizes, for a batch of `shape`, is written out."""
+    if dtype.kind != "f" or not all(1 <= n <= LARGEST for n in sides):
+        return False
+    copies = prod(shape) if prod(shape) <= _LOOP_FROM else 1
+    return copies > 0 and copies * prod(sides) <= _MOST_WRITTEN
+
+
+def over_batch(b: Any, shape: Sequence[int], outs: Sequence[Any], body: Callable[..., None]) -> list[Any]:
+    """body(*index of the batch) stores into the arrays `outs`."""
+    b.loop(tuple(shape), body)
+    return list(outs)
+
+
+def read_matrix(b: Any, x: Any, index: Sequence[Any]) -> Matrix:
+    m, n = x.shape[-2:]
+    return [[b.let(b.read(x, *index, i, j)) for j in range(n)] for i in range(m)]
+
+
+def store_matrix(b: Any, out: Any, index: Sequence[Any], values: Matrix) -> None:
+    for i, row in enumerate(values):
+        for j, v in enumerate(row):
+            b.store(out, (*index, i, j), v)
+
+
+def _minus(b: Any, total: Any, x: Any, y: Any) -> Any:
+    return b.prim("fma", b.neg(x), y, total)
+
+
+def cholesky(b: Any, x: Any) -> Any:
+    """L of x = L L^T from the lower triangle; NaN throughout the lower triangle unless all pivots are positive."""
+    out = b.empty(x.shape, x.dtype)
+    zero, nan = b.const(0, x.dtype), b.const(np.nan, x.dtype)
+
+    def body(*index: Any) -> None:
+        a = read_matrix(b, x, index)
+        lower, positive = cholesky_scalars(b, a)
+        n = len(a)
+        store_matrix(b, out, index, [[b.select(positive, lower[i][j], nan) if j <= i else zero for j in range(n)]
+                                     for i in range(n)])
+    over_batch(b, x.shape[:-2], [out], body)
+    return out
+
+
+def cholesky_scalars(b: Any, a: Matrix) -> tuple[Matrix, Any]:
+    """L, and whether all pivots were positive."""
+    n, positive = len(a), None
+    lower: Matrix = [[None] * n for _ in range(n)]
+    for j in range(n):
+        pivot = a[j][j]
+        for k in range(j):
+            pivot = _minus(b, pivot, lower[j][k], lower[j][k])
+        fine = b.compare("gt", pivot, b.const(0, pivot.dtype))
+        positive = fine if positive is None else b.prim("and", positive, fine)
+        lower[j][j] = b.let(b.prim("sqrt", pivot))
+        inverse = b.let(b.div(b.const(1, pivot.dtype), lower[j][j]))
+        for i in range(j + 1, n):
+            value = a[i][j]
+            for k in range(j):
+                value = _minus(b, value, lower[i][k], lower[j][k])
+            lower[i][j] = b.let(b.mul(value, inverse))
+    return lower, b.let(positive)
+
+
+def triangular_solve(b: Any, a: Any, y: Any, *, left: bool, lower: bool, transposed: bool, unit: bool) -> Any:
+    """op(a) x = y, or x op(a) = y."""
+    out = b.empty(y.shape, y.dtype)
+
+    def body(*index: Any) -> None:
+        matrix, right = read_matrix(b, a, index), read_matrix(b, y, index)
+        if transposed:
+            matrix = flipped(matrix)
+        down = lower != transposed
+        if left:
+            store_matrix(b, out, index, solve_scalars(b, matrix, right, down, unit))
+        else:
+            store_matrix(b, out, index, flipped(solve_scalars(b, flipped(matrix), flipped(right), not down, unit)))
+    over_batch(b, y.shape[:-2], [out], body)
+    return out
+
+
+def flipped(x: Matrix) -> Matrix:
+    return [list(column) for column in zip(*x, strict=True)]
+
+
+def solve_scalars(b: Any, a: Matrix, y: Matrix, down: bool, unit: bool) -> Matrix:
+    """Substitution, downwards (a is lower triangular) or upwards."""
+    n = len(a)
+    x: Matrix = [[None] * len(y[0]) for _ in range(n)]
+    order = range(n) if down else range(n - 1, -1, -1)
+    for place, i in enumerate(order):
+        for c in range(len(y[0])):
+            value = y[i][c]
+            for k in list(order)[:place]:
+                value = _minus(b, value, a[i][k], x[k][c])
+            x[i][c] = b.let(value if unit else b.div(value, a[i][i]))
+    return x
+
+
+def lu(b: Any, x: Any) -> list[Any]:
+    """LU with partial pivoting, pivots and permutation, as LAPACK's getrf; rows are exchanged by selects."""
+    m, n = x.shape[-2:]
+    k, batch = min(m, n), x.shape[:-2]
+    index32 = np.dtype(np.int32)
+    outs = [b.empty(x.shape, x.dtype), b.empty((*batch, k), index32), b.empty((*batch, m), index32)]
+
+    def body(*index: Any) -> None:
+        a = read_matrix(b, x, index)
+        order = [b.const(i, index32) for i in range(m)]
+        pivots = []
+        for j in range(k):
+            pivot = _pivot(b, [a[i][j] for i in range(j, m)], j)
+            pivots.append(pivot)
+            _exchange(b, a, order, j, pivot)
+            _eliminate(b, a, j)
+        store_matrix(b, outs[0], index, a)
+        for out, values in ((outs[1], pivots), (outs[2], order)):
+            for i, v in enumerate(values):
+                b.store(out, (*index, i), v)
+    return over_batch(b, batch, outs, body)
+
+
+def _pivot(b: Any, column: Sequence[Any], first: int) -> Any:
+    """The number of the row with the largest element, the first of equal ones; a NaN is never larger."""
+    index32 = np.dtype(np.int32)
+    best, where = b.prim("abs", column[0]), b.const(first, index32)
+    for i, value in enumerate(column[1:], first + 1):
+        size = b.prim("abs", value)
+        larger = b.compare("gt", size, best)
+        best = b.let(b.select(larger, size, best))
+        where = b.let(b.select(larger, b.const(i, index32), where))
+    return where
+
+
+def _exchange(b: Any, a: Matrix, order: list[Any], j: int, pivot: Any) -> None:
+    """Exchanges row j with the row whose number is only known at run time."""
+    index32 = np.dtype(np.int32)
+    for i in range(j + 1, len(a)):
+        here = b.let(b.compare("eq", pivot, b.const(i, index32)))
+        for c in range(len(a[0])):
+            upper, low = a[j][c], a[i][c]
+            a[j][c], a[i][c] = b.let(b.select(here, low, upper)), b.let(b.select(here, upper, low))
+        upper, low = order[j], order[i]
+        order[j], order[i] = b.let(b.select(here, low, upper)), b.let(b.select(here, upper, low))
+
+
+def _eliminate(b: Any, a: Matrix, j: int) -> None:
+    """Column j below the pivot; a zero pivot leaves zeros, as LAPACK leaves them."""
+    dtype = a[j][j].dtype
+    zero = b.compare("eq", a[j][j], b.const(0, dtype))
+    inverse = b.let(b.select(zero, b.const(0, dtype), b.div(b.const(1, dtype), a[j][j])))
+    for i in range(j + 1, len(a)):
+        a[i][j] = b.let(b.mul(a[i][j], inverse))
+        for c in range(j + 1, len(a[0])):
+            a[i][c] = b.let(_minus(b, a[i][c], a[i][j], a[j][c]))

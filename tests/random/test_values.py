@@ -1,0 +1,107 @@
+"""Samples against JAX's: bits, integers and choices exactly, others up to rounding."""
+import numpy as np
+import pytest
+from scipy import special
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import random
+from tests.random.values import VALUES
+
+EXACT = {"bits", "uniform", "randint", "permutation", "rademacher"}
+CHOICES = {"choice", "bernoulli", "categorical", "poisson", "binomial", "geometric", "multinomial"}
+BITS64 = [15571024786774969728, 837714335556982463]
+UNIFORM64 = [0.8441069450823528, 0.04541258512665647]
+RANDINT64 = [946239547446147269, 2305089687191887805]
+
+
+def _plain(value):
+    value = np.asarray(value)
+    if value.dtype.kind == "c":
+        return np.stack([value.real, value.imag])
+    return value.astype(np.float32) if value.dtype.name in ("bfloat16", "float16") else value
+
+
+def _call(name, kwargs, key):
+    return getattr(random, name)(key, **{k: jnp.array(v) if isinstance(v, list) else v for k, v in kwargs.items()})
+
+
+def _assert_like(name, got, want):
+    want = np.asarray(want, got.dtype)
+    assert got.shape == want.shape
+    if name in EXACT | CHOICES:
+        np.testing.assert_array_equal(got, want)
+    else:
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name, kwargs, want", VALUES, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(VALUES)])
+def test_samples_are_those_of_jax(name, kwargs, want):
+    _assert_like(name, _plain(_call(name, kwargs, random.key(7))), want)
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "randint", "permutation", "gamma", "poisson", "categorical", "choice"])
+def test_traced_and_raw_keys_give_the_same(name):
+    kwargs, want = next((k, w) for n, k, w in VALUES if n == name)
+    traced = nj.jit(lambda key: _call(name, kwargs, key))(random.key(7))
+    _assert_like(name, _plain(traced), want)
+    _assert_like(name, _plain(_call(name, kwargs, random.PRNGKey(7))), want)
+
+
+@pytest.mark.parametrize("name, kwargs", [
+    ("uniform", {"shape": (3,)}), ("normal", {"shape": ()}), ("bits", {"shape": (2,), "dtype": "uint8"}),
+    ("randint", {"shape": (3,), "minval": 0, "maxval": 9}), ("gamma", {"a": 0.7, "shape": (2,)}),
+    ("permutation", {"x": 5}), ("poisson", {"lam": 12.0, "shape": (2,)})])
+def test_vmap_over_keys_is_a_loop_over_keys(name, kwargs):
+    keys = random.split(random.key(1), 3)
+    batched = nj.vmap(lambda key: _call(name, kwargs, key))(keys)
+    np.testing.assert_allclose(batched, np.stack([_call(name, kwargs, k) for k in keys]), rtol=1e-5)
+
+
+def test_x64_values():
+    with nj.enable_x64(True):
+        key = random.key(7)
+        assert random.bits(key, (2,)).tolist() == BITS64
+        assert random.uniform(key, (2,)).tolist() == UNIFORM64
+        assert random.randint(key, (2,), -2 ** 60, 2 ** 61).tolist() == RANDINT64
+
+
+def test_empty_shapes():
+    for name, kwargs in (("normal", {}), ("gamma", {"a": 2.0}), ("randint", {"minval": 0, "maxval": 3}), ("poisson",
+                                                                                                          {"lam": 1.0})):
+        assert _call(name, {"shape": (0, 2), **kwargs}, random.key(0)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("draw, mean, variance", [
+    (lambda k, s: random.normal(k, s), 0, 1), (lambda k, s: random.gamma(k, 2.5, s), 2.5, 2.5),
+    (lambda k, s: random.poisson(k, 30.0, s), 30, 30), (lambda k, s: random.binomial(k, 100.0, 0.7, s), 70, 21),
+    (lambda k, s: random.beta(k, 2.0, 2.0, s), 0.5, 0.05), (lambda k, s: random.wald(k, 1.0, s), 1, 1),
+    (lambda k, s: random.truncated_normal(k, -1.0, 1.0, s), 0, 0.2911), (lambda k, s: random.laplace(k, s), 0, 2)])
+def test_moments(draw, mean, variance):
+    x = np.asarray(draw(random.key(3), (20000,)), np.float64)
+    assert abs(x.mean() - mean) < 5 * np.sqrt(variance / x.size)
+    assert abs(x.var() / variance - 1) < 0.1
+
+
+@pytest.mark.parametrize("draw", [
+    lambda a: random.truncated_normal(random.key(0), -a, a, (6,)), lambda a: random.pareto(random.key(0), a, (6,)),
+    lambda a: random.uniform(random.key(0), (6,), minval=-a, maxval=a), lambda a: random.lognormal(random.key(0), a, (6,))])
+def test_samples_move_with_their_parameters(draw):
+    with nj.enable_x64(True):
+        got = nj.jacrev(draw)(1.3)
+        step = 1e-6
+        want = (np.asarray(draw(1.3 + step)) - np.asarray(draw(1.3 - step))) / (2 * step)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("a", [0.4, 1.0, 7.0])
+def test_gamma_samples_keep_their_quantile_when_a_moves(a):
+    with nj.enable_x64(True):
+        x = np.asarray(random.gamma(random.key(0), a, (6,)))
+        slope = nj.jacfwd(lambda a: random.gamma(random.key(0), a, (6,)))(a)
+        y = np.asarray(random.loggamma(random.key(0), a, (6,)))
+        log_slope = nj.jacrev(lambda a: random.loggamma(random.key(0), a, (6,)))(a)
+    for value, found in ((x, slope), (np.exp(y), np.exp(y) * np.asarray(log_slope))):
+        quantile, step = special.gammainc(a, value), 1e-5
+        want = (special.gammaincinv(a + step, quantile) - special.gammaincinv(a - step, quantile)) / (2 * step)
+        np.testing.assert_allclose(found, want, rtol=1e-4)

@@ -1,0 +1,63 @@
+"""numjet.ops and numjet.flatten_util."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import ops
+from numjet.flatten_util import ravel_pytree
+
+DATA, IDS = np.arange(12.0, dtype="float32").reshape(6, 2), np.array([0, 2, 2, 0, 4, -1])
+REDUCERS = {"segment_sum": (np.sum, 0), "segment_prod": (np.prod, 1), "segment_max": (np.max, -np.inf),
+            "segment_min": (np.min, np.inf)}
+
+
+@pytest.mark.parametrize("name", REDUCERS)
+@pytest.mark.parametrize("kwargs", [{}, {"num_segments": 3}, {"num_segments": 6}, {"num_segments": 5, "bucket_size": 2}])
+def test_segments(name, kwargs):
+    fn, (reducer, empty) = getattr(ops, name), REDUCERS[name]
+    count = kwargs.get("num_segments", 5)
+    want = [reducer(DATA[n == IDS], 0) if (n == IDS).any() else [empty] * 2 for n in range(count)]
+    assert fn(DATA, IDS, **kwargs).tolist() == np.array(want).tolist()
+    if kwargs:
+        assert nj.jit(lambda d, i: fn(d, i, **kwargs))(DATA, IDS).tolist() == np.array(want).tolist()
+
+
+def test_segment_derivatives():
+    slope = nj.grad(lambda d: (ops.segment_sum(d, IDS, 5) ** 2).sum())(DATA)
+    assert slope.tolist() == [[12, 16], [12, 16], [12, 16], [12, 16], [16, 18], [0, 0]]
+    assert nj.grad(lambda d: ops.segment_max(d, IDS, 5)[2].sum())(DATA).tolist() == [[0, 0], [0, 0], [1, 1], [0, 0],
+                                                                                     [0, 0], [0, 0]]
+
+
+def test_empty_integer_segments_hold_the_limits():
+    assert ops.segment_max(jnp.arange(2), jnp.array([0, 2])).tolist() == [0, -2 ** 31, 1]
+    assert ops.segment_min(jnp.array([True, False]), jnp.array([0, 2])).tolist() == [True, True, False]
+
+
+def test_segment_errors():
+    with pytest.raises(ValueError, match="non-negative"):
+        ops.segment_sum(DATA, IDS, -1)
+    with pytest.raises(ValueError, match="segment_ids"):
+        ops.segment_sum(DATA, IDS[:3])
+    with pytest.raises(nj.errors.ConcretizationTypeError):
+        nj.jit(ops.segment_sum)(DATA, IDS)
+
+
+def test_ravel_and_back():
+    tree = {"a": jnp.ones((2, 2)), "b": [jnp.arange(3), 2.5]}
+    flat, unravel = ravel_pytree(tree)
+    assert flat.tolist() == [1, 1, 1, 1, 0, 1, 2, 2.5] and flat.dtype == "float32"
+    back = unravel(flat * 2)
+    assert back["a"].tolist() == [[2, 2], [2, 2]] and back["b"][0].dtype == "int32" and float(back["b"][1]) == 5
+    assert nj.grad(lambda v: (unravel(v)["a"] ** 2).sum())(flat).tolist() == [2, 2, 2, 2, 0, 0, 0, 0]
+    assert nj.jit(lambda t: ravel_pytree(t)[0])(tree).tolist() == flat.tolist()
+    assert ravel_pytree({})[0].shape == (0,)
+
+
+def test_unravel_checks_its_vector():
+    _, unravel = ravel_pytree([jnp.arange(3), jnp.arange(2)])
+    with pytest.raises(ValueError, match="expected shape"):
+        unravel(jnp.arange(4))
+    with pytest.raises(TypeError, match="expected dtype int32"):
+        unravel(jnp.arange(5.0))
