@@ -64,6 +64,12 @@ def static_trips(loop: For) -> int | None:
     return None
 
 
+def _most_trips(loop: For) -> int:
+    """As many iterations as a bound such as min(n, 32) allows."""
+    limits = [int(a.attr) for a in loop.stop.args if a.op == "const"] if loop.stop.op == "min" else []
+    return min([*limits, UNKNOWN_TRIPS])
+
+
 @dataclass(slots=True)
 class _Frame:
     """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
@@ -140,7 +146,7 @@ class _Estimate:
         if isinstance(stmt, For):
             variables.append(stmt.var)
             found = static_trips(stmt)
-            trips = UNKNOWN_TRIPS if found is None else found
+            trips = _most_trips(stmt) if found is None else found
             if scale == 1.0 and _vectorized(stmt):
                 scale = 1 / _LANES
         else:

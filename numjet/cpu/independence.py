@@ -17,6 +17,7 @@ from .loop_show import own_expressions
 from .ranges import Ranges
 
 COMBINABLE = ("add", "mul", "min", "max", "and", "or", "xor")
+_FAR = 1 << 40
 _GEMM_POINTERS = {7: 8, 9: 10, 12: 13}   # argument of a pointer -> argument with its distance between rows
 
 
@@ -107,11 +108,19 @@ class _Accesses:
         self.written = written(loop.body)
         self.inside = {loop.var.id} | {c.var.id for c in loop.carries}
         self.counters: set[int] = set()
+        self._count(loop)
+        self.counters.clear()
         for stmt in walk(loop.body):
             self.inside.update(v.id for v in bound_variables(stmt))
-            if isinstance(stmt, For) and stmt.start.op == stmt.stop.op == "const":
-                self.counters.add(stmt.var.id)
-                self.ranges.bind(stmt.var, int(stmt.start.attr), int(stmt.stop.attr) - 1)
+            if isinstance(stmt, For):
+                self._count(stmt)
+
+    def _count(self, loop: For) -> None:
+        """Notes within which bounds the variable of a loop stays, whatever iteration it is part of."""
+        low, high = self.ranges.of(loop.start)[0], self.ranges.of(loop.stop)[1]
+        if -_FAR < low and high < _FAR:
+            self.counters.add(loop.var.id)
+            self.ranges.bind(loop.var, low, high - 1)
 
     def disjoint(self) -> bool:
         """Does every iteration have its own part of every buffer?"""
@@ -172,7 +181,7 @@ class _Accesses:
         return not any(e.id in self.inside or (e.op == "load" and e.attr in self.written) for e in nodes([term]))
 
     def _counts(self, term: Expr) -> bool:
-        """Made of variables of loops inside only, which take the same values in every iteration."""
+        """Made of variables of loops inside only, which stay within the same bounds in every iteration."""
         return all(e.op != "load" and (e.id in self.counters or e.id not in self.inside) for e in nodes([term]))
 
 
