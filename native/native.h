@@ -56,3 +56,4 @@ int queue_init(PyObject* module);
 int execute_init(PyObject* module);
 int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);
+int threads_init(PyObject* module);

@@ -10,13 +10,14 @@ from typing import Any
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.config import config
 
 _numbers = itertools.count()
+threads.follow_flag()
 
 
 @dataclass
@@ -45,6 +46,8 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     dump("loops", lambda: loop_show.show(function))
     expand.expand_math(function)
+    nanoseconds = cost.estimate_ns(function)
+    schedule.share(function)
     memory.plan(function)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
@@ -53,7 +56,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     compiled = jit.compile(text, symbols, function.name, keepalive=tuple(keepalive))
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, cost.estimate_ns(function), _errors(function),
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
                    function, text, compiled, [closed, lowered.trampolines])
 
 

@@ -1,55 +1,211 @@
-"""A rough estimate of the run time of a function, to decide what runs in line and what on the execution queue."""
+"""A rough estimate of run times: what runs in line and what on the execution queue, which loops are worth threads.
+
+Operations are counted once per iteration of the loop that they cannot leave, vector code by its lanes.
+"""
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from math import prod
 
-from numjet.cpu.loop_ir import CALLBACK, Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While, walk
+from numjet.cpu.loop_ir import (
+    BOOL,
+    CALLBACK,
+    INT64,
+    MATH,
+    Call,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    walk,
+)
+from numjet.cpu.memory import stmt_exprs
 
-_NS_PER_ELEMENT = {"vector": 0.2, "parallel": 0.2, "serial": 1.0, "unroll": 1.0}
-_UNKNOWN_TRIPS = 1000
-_GEMM_SIZES = slice(3, 6)       # m, n, k among the arguments of cblas_?gemm
+UNKNOWN_TRIPS = 1000
+GEMM_SIZES = slice(3, 6)        # m, n, k among the arguments of cblas_?gemm
 _FLOPS_PER_NS = 50.0
+_LANES = 16.0                   # of 4 bytes each
+_NS_PER_OPERATION = 0.25        # outside of vector code
+_NS_PER_ITERATION = 0.3
+_NS_PER_COPIED = 0.1
+_WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mulhi": 4.0, "const": 0.0, "var": 0.0,
+            "bitcast": 0.0}
+_LIBRARY = 60.0                 # a function of the C library, or of mathlib before it is expanded
+_VECTOR = ("vector", "parallel")
 CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
 
 
 def estimate_ns(function: Function) -> float:
-    """Nanoseconds, within an order of magnitude; loops with unknown trip counts count as 1000.
+    """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000.
 
     At least CALLBACK_NS for what calls into Python.
     """
     calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
-    return max(_block(function.body), CALLBACK_NS if calls else 0.0)
+    return max(block_ns(function.body), CALLBACK_NS if calls else 0.0)
 
 
-def _block(block: list[Stmt]) -> float:
-    return sum(_stmt(s) for s in block)
+def block_ns(block: list[Stmt]) -> float:
+    """Nanoseconds for statements that are executed once."""
+    return _Estimate().inside(block, [], 1.0)
 
 
-def _stmt(stmt: Stmt) -> float:
-    match stmt:
-        case For():
-            trips = stmt.stop.attr - stmt.start.attr if stmt.stop.op == stmt.start.op == "const" else _UNKNOWN_TRIPS
-            inner = _block(stmt.body) + 0.5 * len(stmt.carries)
-            return float(trips) * inner * _NS_PER_ELEMENT[stmt.mode]
-        case While():
-            return _UNKNOWN_TRIPS * (_block(stmt.cond_body) + _block(stmt.body))
-        case If():
-            return max(_block(stmt.then), _block(stmt.orelse))
-        case Switch():
-            return max(_block(b) for b in stmt.branches)
-        case Copy(count=count) | Fill(count=count):
-            return 0.1 * count.attr if count.op == "const" else _UNKNOWN_TRIPS
-        case Call():
-            return _call(stmt)
-        case Store():
-            return 2.0
-    return 0.5
+def static_trips(loop: For) -> int | None:
+    """The number of iterations, if it is known."""
+    if loop.start.op == "const" and loop.stop.op == "const":
+        return max(0, int(loop.stop.attr) - int(loop.start.attr))
+    return None
+
+
+def _most_trips(loop: For) -> int:
+    """As many iterations as a bound such as min(n, 32) allows."""
+    limits = [int(a.attr) for a in loop.stop.args if a.op == "const"] if loop.stop.op == "min" else []
+    return min([*limits, UNKNOWN_TRIPS])
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
+    scale: float
+    total: float = 0.0
+    known: list[int] = field(default_factory=list)
+
+
+class _Estimate:
+    """`depth` tells for every expression known now in which of the frames it is computed."""
+
+    def __init__(self) -> None:
+        self.frames: list[_Frame] = []
+        self.depth: dict[int, int] = {}
+
+    def inside(self, block: list[Stmt], variables: list[Expr], scale: float, results: Iterable[Expr] = ()) -> float:
+        """Nanoseconds for executing a block once and evaluating `results`, without what can be computed before it."""
+        self.frames.append(_Frame(scale))
+        for var in variables:
+            self._bind(var, len(self.frames) - 1)
+        for stmt in block:
+            self._stmt(stmt)
+        for result in results:
+            self._expr(result)
+        frame = self.frames.pop()
+        for known in frame.known:
+            self.depth.pop(known, None)
+        return frame.total
+
+    def _bind(self, var: Expr, depth: int) -> None:
+        self.depth[var.id] = depth
+        self.frames[depth].known.append(var.id)
+
+    def _add(self, nanoseconds: float) -> None:
+        self.frames[-1].total += nanoseconds
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case For() | While():
+                self._loop(stmt)
+                return
+            case Let(var=var, value=value):
+                self._bind(var, self._expr(value))
+                return
+            case If(then=then, orelse=orelse, results=results):
+                self._expr(stmt.cond)
+                self._branches([then, orelse], [r[1:] for r in results], [r[0] for r in results])
+                return
+            case Switch(branches=branches, results=results):
+                self._expr(stmt.index)
+                self._branches(branches, [r[1] for r in results], [r[0] for r in results])
+                return
+            case Copy(count=count) | Fill(count=count):
+                self._add(_NS_PER_COPIED * (float(count.attr) if count.op == "const" else UNKNOWN_TRIPS))
+            case Call():
+                self._add(_call(stmt))
+            case Store(value=value):
+                self._add(self._weight("store", value, len(self.frames) - 1))
+        for expr in stmt_exprs(stmt):
+            self._expr(expr)
+
+    def _branches(self, blocks: list[list[Stmt]], values: list[tuple[Expr, ...]], outs: list[Expr]) -> None:
+        scale = self.frames[-1].scale
+        self._add(max(self.inside(b, [], scale, [v[k] for v in values]) for k, b in enumerate(blocks)))
+        for out in outs:
+            self._bind(out, len(self.frames) - 1)
+
+    def _loop(self, stmt: For | While) -> None:
+        variables = [c.var for c in stmt.carries]
+        trips: float = UNKNOWN_TRIPS
+        block, scale, results = stmt.body, self.frames[-1].scale, [c.next for c in stmt.carries]
+        for c in stmt.carries:
+            self._expr(c.init)
+        if isinstance(stmt, For):
+            variables.append(stmt.var)
+            found = static_trips(stmt)
+            trips = _most_trips(stmt) if found is None else found
+            if scale == 1.0 and _vectorized(stmt):
+                scale = 1 / _LANES
+        else:
+            block = [*stmt.cond_body, *stmt.body]
+            results.append(stmt.cond)
+        inside = self.inside(block, variables, scale, results)
+        self._add(trips * (inside + _NS_PER_ITERATION * scale))
+        for c in stmt.carries:
+            self._bind(c.out, len(self.frames) - 1)
+
+    def _expr(self, expr: Expr) -> int:
+        """Counts what is not known yet; returns the depth of the frame that the value lives in."""
+        depth, stack = self.depth, [expr]
+        while stack:
+            top = stack[-1]
+            if top.id in depth:
+                stack.pop()
+                continue
+            missing = [a for a in top.args if a.id not in depth]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            home = max((depth[a.id] for a in top.args), default=0)
+            self.frames[home].total += self._weight(top.op, top, home)
+            self._bind(top, home)
+        return depth[expr.id]
+
+    def _weight(self, op: str, expr: Expr, home: int) -> float:
+        """Nanoseconds of one operation; index arithmetic is mostly part of addresses."""
+        scale = self.frames[home].scale
+        if op == "libm" or op in MATH:
+            return _LIBRARY * _NS_PER_OPERATION
+        if expr.dtype == INT64 and op in ("add", "sub", "mul"):
+            return 0.2 * _NS_PER_OPERATION * scale
+        size = 1.0 if scale == 1.0 or expr.dtype == BOOL else expr.dtype.itemsize / 4
+        return _WEIGHTS.get(op, 1.0) * _NS_PER_OPERATION * scale * size
+
+
+def _vectorized(loop: For) -> bool:
+    """Whether the lanes are iterations of this loop: it is vector code, and has no other such loop inside."""
+    return loop.mode in _VECTOR and not any(isinstance(s, For) and s.mode in _VECTOR for s in walk(loop.body))
+
+
+def gemm_sizes(stmt: Stmt) -> tuple[int, int, int] | None:
+    """m, n, k of a call of cblas_?gemm, if they are known."""
+    if not isinstance(stmt, Call) or not (stmt.symbol.startswith("cblas_") and stmt.symbol.endswith("gemm")):
+        return None
+    sizes = stmt.args[GEMM_SIZES]
+    if any(isinstance(a, tuple) or a.op != "const" for a in sizes):
+        return None
+    m, n, k = (int(a.attr) for a in sizes)  # type: ignore[union-attr]
+    return m, n, k
 
 
 def _call(stmt: Call) -> float:
     """Matrix products by their size; other kernels by what they touch."""
-    if stmt.symbol.startswith("cblas_") and stmt.symbol.endswith("gemm"):
-        sizes = [float(a.attr) for a in stmt.args[_GEMM_SIZES] if isinstance(a, Expr)]
+    sizes = gemm_sizes(stmt)
+    if sizes is not None:
         return 2.0 * prod(sizes) / _FLOPS_PER_NS
     if stmt.symbol.startswith(CALLBACK):
         return CALLBACK_NS

@@ -49,11 +49,11 @@ class MemoryEmitter(State):
     def _constant_data(self, buffer: Buffer) -> str:
         name = constant_symbol(self.function.name, buffer)
         if buffer.nbytes > EMBEDDED_BYTES:
-            self.globals.append(f'@"{name}" = external global i8')
+            self.globals[name] = f'@"{name}" = external global i8'
         else:
             data = "".join(f"\\{byte:02X}" for byte in np.asarray(buffer.data).tobytes())
             kind = "private unnamed_addr constant"
-            self.globals.append(f'@"{name}" = {kind} [{buffer.nbytes} x i8] c"{data}", align 64')
+            self.globals[name] = f'@"{name}" = {kind} [{buffer.nbytes} x i8] c"{data}", align 64'
         return f'@"{name}"'
 
     def address(self, buffer: Buffer, index: Expr) -> Value:

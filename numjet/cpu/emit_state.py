@@ -36,8 +36,10 @@ class State:
         self.mask: Value | None = None
         self.varying: set[int] = set()
         self.declared: dict[str, str] = {}
-        self.globals: list[str] = []
+        self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
+        self.parts: list[str] = []
+        self.allocas: list[str] = []
         self.symbols: set[str] = set()
         self.counter = 0
         self._writes: dict[int, set[Buffer]] = {}

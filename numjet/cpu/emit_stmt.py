@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .emit_loop import LoopEmitter
+from .emit_parallel import ParallelEmitter
 from .emit_scope import Code, Value
 from .emit_stride import LARGEST_GROUP
 from .emit_types import kind, memory_type, value_type, wide
@@ -32,7 +32,7 @@ from .target import Target
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
 
-class StmtEmitter(LoopEmitter):
+class StmtEmitter(ParallelEmitter):
     """Writes statements."""
 
     def __init__(self, function: Function, target: Target):
@@ -241,7 +241,7 @@ class StmtEmitter(LoopEmitter):
 
 
 _STATEMENTS: dict[type, Callable] = {
-    Let: StmtEmitter._let, Store: StmtEmitter._store, For: LoopEmitter.loop, While: LoopEmitter.repeat,
+    Let: StmtEmitter._let, Store: StmtEmitter._store, For: ParallelEmitter.loop, While: ParallelEmitter.repeat,
     If: StmtEmitter._if, Switch: StmtEmitter._switch, Copy: StmtEmitter._copy_block, Fill: StmtEmitter._fill,
     Call: StmtEmitter._call, Check: StmtEmitter._check, Comment: StmtEmitter._comment,
 }

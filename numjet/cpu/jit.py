@@ -17,9 +17,11 @@ from typing import Any
 
 import llvmlite.binding as binding
 
+from numjet import _native
 from numjet.foundation.config import config
 
 from .c_library import c_symbol
+from .emit_parallel import PARALLEL_FOR
 from .loop_ir import MATH
 from .target import Target, from_features
 
@@ -138,7 +140,8 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
 @functools.cache
 def _runtime_symbols() -> dict[str, int]:
     found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
-    return {symbol: address for symbol, address in found.items() if address is not None}
+    known = {symbol: address for symbol, address in found.items() if address is not None}
+    return {**known, PARALLEL_FOR: _native.kernel_address(PARALLEL_FOR)}
 
 
 def disassembly(compiled: Compiled) -> str:

@@ -1,7 +1,7 @@
 """Loop IR to LLVM IR: text that is already vectorized, hoisted and free of repetition, as no LLVM pass will run on it.
 
 The work is spread over `emit_state` (scopes, names), `emit_memory` (loads, stores), `emit_expr` and `emit_ops`
-(expressions), `emit_loop` and `emit_stmt` (statements), `lanes` (which loops become vector code).
+(expressions), `emit_loop`, `emit_parallel` and `emit_stmt` (statements), `lanes` (which loops become vector code).
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def emit(function: Function, target: Target) -> str:
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")
-    body = [*emitter.scope.code.lines, *emitter.failures]
+    body = [*emitter.allocas, *emitter.scope.code.lines, *emitter.failures]
     head = f'define i64 @"{function.name}"({_ARGUMENTS}) nounwind {{'
     triple = [f'target triple = "{target.triple}"'] if target.triple else []
-    return "\n".join([*triple, *emitter.globals, *emitter.declared.values(), *emitter.helpers.values(), head, "entry:",
-                      *body, "}", *_METADATA, ""])
+    return "\n".join([*triple, *emitter.globals.values(), *emitter.declared.values(), *emitter.helpers.values(), *emitter.parts,
+                      head, "entry:", *body, "}", *_METADATA, ""])
 
 
 def constant_symbols(function: Function) -> tuple[dict[str, int], list[np.ndarray]]:

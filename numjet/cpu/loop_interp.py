@@ -183,7 +183,8 @@ class _Run:
     def _all_at_once(self, stmt: For, start: int, stop: int, carried: list[Any]) -> list[Any]:
         """Each iteration is a lane; a carry is combined over the lanes' terms."""
         self.values[stmt.var.id] = np.arange(start, stop)
-        terms = self._step(stmt.carries, stmt.body, [_identity(c) for c in stmt.carries])
+        neutral = [loop_meaning.identity(str(c.combine), c.var.dtype) for c in stmt.carries]
+        terms = self._step(stmt.carries, stmt.body, neutral)
         self.values[stmt.var.id] = np.int64(stop - 1)
         return [_reduce(c, init, np.broadcast_to(term, stop - start))
                 for c, init, term in zip(stmt.carries, carried, terms, strict=True)]
@@ -255,19 +256,6 @@ def _simple(loop: For) -> bool:
     """May all iterations be computed at once by NumPy?"""
     independent = loop.mode in ("vector", "parallel") and all(c.combine for c in loop.carries)
     return independent and all(isinstance(s, Let | Store | Comment) for s in walk(loop.body))
-
-
-def _identity(carry: Carry) -> Any:
-    """The neutral element of a combination."""
-    dtype = carry.var.dtype
-    if dtype.kind == "f":
-        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[str(carry.combine)])
-    if dtype.kind == "b":
-        return np.bool_(carry.combine in ("mul", "min", "and"))
-    info = np.iinfo(dtype)
-    ones = ~dtype.type(0)
-    known = {"add": 0, "mul": 1, "min": info.max, "max": info.min, "and": ones, "or": 0, "xor": 0}
-    return dtype.type(known[str(carry.combine)])
 
 
 def _reduce(carry: Carry, init: Any, terms: np.ndarray) -> Any:

@@ -165,7 +165,8 @@ class Store:
 class For:
     """for var in range(start, stop). `mode`:
     serial: in order; vector: iterations are independent apart from combining carries, codegen chooses lanes;
-    parallel: as vector, and worth splitting over threads; unroll: static and short, to be repeated in line."""
+    parallel: iterations are independent and shared among threads, each going through its own in order (with carries, or
+    inside of another parallel loop: as vector); unroll: static and short, to be repeated in line."""
     var: Expr
     start: Expr
     stop: Expr

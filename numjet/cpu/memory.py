@@ -1,8 +1,8 @@
 """The memory plan: which temporaries share the scratch arena.
 
 A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
-statements; a loop counts as one statement for what is touched outside of it too. Temporaries that live at different
-times get the same bytes (greedy first fit, largest first).
+statements; a loop counts as one statement for what is touched outside of it too, a parallel loop for everything
+inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first).
 """
 from __future__ import annotations
 
@@ -38,17 +38,20 @@ def plan(function: Function) -> int:
 
 
 def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]], order: dict[Path, tuple[int, int]],
-             clock: list[int]) -> None:
-    """Records where every temporary is touched, and the time span of every statement."""
+             clock: list[int], shared: Path | None = None) -> None:
+    """Records where every temporary is touched, and the time span of every statement. shared: the parallel loop around,
+    whose iterations run at the same time."""
     for k, stmt in enumerate(block):
         start = clock[0]
         clock[0] += 1
+        path = (*prefix, (id(block), k))
+        around = path if shared is None and isinstance(stmt, For) and stmt.mode == "parallel" else shared
         for buffer in stmt_buffers(stmt):
             if buffer in touched:
-                touched[buffer].append((*prefix, (id(block), k)))
+                touched[buffer].append(around or path)
         for inner in children(stmt):
-            _collect(inner, (*prefix, (id(block), k)), touched, order, clock)
-        order[(*prefix, (id(block), k))] = (start, clock[0])
+            _collect(inner, path, touched, order, clock, around)
+        order[path] = (start, clock[0])
 
 
 def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, int]:

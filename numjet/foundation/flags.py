@@ -37,6 +37,14 @@ def parse_int(value: Any) -> int:
     raise ValueError(f"expected an int, got {value!r} of type {type(value).__name__}")
 
 
+def parse_count(value: Any) -> int:
+    """An integer of at least 1, or its decimal text."""
+    count = parse_int(value)
+    if count < 1:
+        raise ValueError(f"expected an int of at least 1, got {count}")
+    return count
+
+
 def parse_float(value: Any) -> float:
     """A number, or its text."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
@@ -182,7 +190,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Cache trouble raises instead of warning."),
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
-    Flag("numjet_num_threads", parse_int, None, "Threads of the CPU machine; none: one per core.", optional=True),
+    Flag("numjet_num_threads", parse_count, None, "Threads of the CPU machine; none: one per core.", optional=True),
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code; '0' switches it off.", optional=True),
 )
 

@@ -1,0 +1,226 @@
+// One pool of threads for the process. Work is split into chunks, which the caller and the workers claim one by one:
+// a worker that the system does not schedule claims nothing, and so holds up nobody.
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "kernels.h"
+
+namespace nj {
+
+namespace {
+
+using Body = void (*)(void* context, int64_t begin_chunk, int64_t end_chunk);
+using Clock = std::chrono::steady_clock;
+
+// A pause takes 10 to 40 ns; waiting threads give up their processor after about 20 us.
+constexpr int kSpins = 700;
+constexpr auto kSpinTime = std::chrono::microseconds(20);
+constexpr uint64_t kLeftMask = 0xffffffffu;
+constexpr int64_t kMostChunks = kLeftMask;
+
+inline void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+struct Region {
+  Body body = nullptr;
+  void* context = nullptr;
+  int64_t chunks = 0;
+};
+
+struct Pool {
+  std::mutex entry;  // held while a region runs, or threads are started or ended
+
+  // Number of the region in the upper half, chunks that nobody has claimed yet in the lower one. Whoever lowers it owns a
+  // chunk, and `region` does not change before that chunk is done.
+  alignas(64) std::atomic<uint64_t> claims{0};
+  Region region;
+  alignas(64) std::atomic<int64_t> unfinished{0};
+  std::atomic<bool> caller_sleeps{false};
+
+  alignas(64) std::atomic<int> sleepers{0};
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::vector<std::thread> threads;
+  bool started = false;
+};
+
+// Replaced in a forked child and never destroyed: threads may outlive main().
+std::atomic<Pool*> current_pool{new Pool};
+std::atomic<int> wanted{0};  // 0: one per processor
+std::atomic<uint64_t> regions{0};
+thread_local bool inside_region = false;
+
+// Works on chunks as long as there are any.
+void work_on(Pool* pool) {
+  inside_region = true;
+  uint64_t seen = pool->claims.load(std::memory_order_acquire);
+  while (seen & kLeftMask) {
+    if (!pool->claims.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    const Region& region = pool->region;
+    const int64_t chunk = region.chunks - static_cast<int64_t>(seen & kLeftMask);
+    region.body(region.context, chunk, chunk + 1);
+    if (pool->unfinished.fetch_sub(1) == 1 && pool->caller_sleeps.load()) {
+      std::lock_guard<std::mutex> guard(pool->mutex);
+      pool->done.notify_one();
+    }
+    seen = pool->claims.load(std::memory_order_acquire);
+  }
+  inside_region = false;
+}
+
+bool has_work(const Pool* pool) { return (pool->claims.load() & kLeftMask) != 0 || pool->stopping.load(); }
+
+// Whether `ready` came true within a short time of spinning.
+template <class Ready>
+bool spin_until(Ready ready) {
+  const auto start = Clock::now();
+  for (int k = 1; k <= kSpins; ++k) {
+    if (ready()) return true;
+    pause_briefly();
+    if (k % 32 == 0 && Clock::now() - start > kSpinTime) break;
+  }
+  return ready();
+}
+
+void worker_main(Pool* pool) {
+  while (!pool->stopping.load()) {
+    if (!spin_until([pool] { return has_work(pool); })) {
+      std::unique_lock<std::mutex> lock(pool->mutex);
+      ++pool->sleepers;
+      pool->work.wait(lock, [pool] { return has_work(pool); });
+      --pool->sleepers;
+    }
+    work_on(pool);
+  }
+}
+
+// With `entry` held. Fewer threads than wanted where the system has no more.
+void start(Pool* pool) {
+  if (pool->started) return;
+  pool->started = true;
+  // Signals are for the interpreter's threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    for (int k = 1; k < thread_count(); ++k) pool->threads.emplace_back(worker_main, pool);
+  } catch (const std::system_error&) {
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+// With `entry` held.
+void stop(Pool* pool) {
+  {
+    std::lock_guard<std::mutex> guard(pool->mutex);
+    pool->stopping.store(true);
+  }
+  pool->work.notify_all();
+  for (std::thread& thread : pool->threads) thread.join();
+  pool->threads.clear();
+  pool->stopping.store(false);
+  pool->started = false;
+}
+
+void wake(Pool* pool, int64_t chunks) {
+  int sleeping = pool->sleepers.load();
+  if (sleeping == 0) return;
+  // The lock: a worker that is about to sleep has looked for work before, or will be notified.
+  std::lock_guard<std::mutex> guard(pool->mutex);
+  sleeping = std::min<int64_t>(sleeping, chunks - 1);
+  for (int k = 0; k < sleeping; ++k) pool->work.notify_one();
+}
+
+void wait_for_workers(Pool* pool) {
+  const auto finished = [pool] { return pool->unfinished.load() == 0; };
+  if (spin_until(finished)) return;
+  std::unique_lock<std::mutex> lock(pool->mutex);
+  pool->caller_sleeps.store(true);
+  pool->done.wait(lock, finished);
+  pool->caller_sleeps.store(false);
+}
+
+// With `entry` held.
+void run_shared(Pool* pool, const Region& region) {
+  pool->region = region;
+  pool->unfinished.store(region.chunks);
+  const uint64_t number = (pool->claims.load(std::memory_order_relaxed) >> 32) + 1;
+  pool->claims.store(number << 32 | static_cast<uint64_t>(region.chunks));
+  wake(pool, region.chunks);
+  work_on(pool);
+  wait_for_workers(pool);
+}
+
+// For a fork in a process whose pool has threads: they are not there in the child.
+void after_fork_in_child() {
+  current_pool.store(new Pool);
+  inside_region = false;
+}
+
+}  // namespace
+
+int available_processors() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+int thread_count() {
+  static const int most = available_processors();
+  const int count = wanted.load(std::memory_order_relaxed);
+  return count == 0 ? most : std::min(count, most);
+}
+
+void set_thread_count(int count) {
+  Pool* pool = current_pool.load();
+  std::lock_guard<std::mutex> guard(pool->entry);
+  if (pool->started) stop(pool);
+  wanted.store(count);
+}
+
+void stop_threads() {
+  Pool* pool = current_pool.load();
+  std::lock_guard<std::mutex> guard(pool->entry);
+  if (pool->started) stop(pool);
+}
+
+uint64_t shared_regions() { return regions.load(std::memory_order_relaxed); }
+
+int prepare_threads_for_fork() { return pthread_atfork(nullptr, nullptr, after_fork_in_child); }
+
+}  // namespace nj
+
+extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
+  using namespace nj;
+  if (chunks <= 0) return;
+  Pool* pool = current_pool.load(std::memory_order_acquire);
+  if (chunks == 1 || chunks > kMostChunks || inside_region || thread_count() == 1 || !pool->entry.try_lock()) {
+    body(context, 0, chunks);
+    return;
+  }
+  std::lock_guard<std::mutex> guard(pool->entry, std::adopt_lock);
+  start(pool);
+  regions.fetch_add(1, std::memory_order_relaxed);
+  run_shared(pool, {body, context, chunks});
+}
+NJ_KERNEL(nj_parallel_for);

@@ -1,0 +1,29 @@
+// The threads of compiled programs: one pool for the process. No Python in here.
+#pragma once
+#include <cstdint>
+
+namespace nj {
+
+// Processors that this process may run on.
+int available_processors();
+
+// How many threads work on a region, the caller among them: 1 ... available_processors(). Waits for the region that
+// is running, if there is one.
+void set_thread_count(int count);
+int thread_count();
+
+// Ends the threads; the next region starts new ones. Not to be called from inside a region.
+void stop_threads();
+
+// Regions whose chunks were offered to several threads.
+uint64_t shared_regions();
+
+// To be called once: a forked child starts with a pool without threads.
+int prepare_threads_for_fork();
+
+}  // namespace nj
+
+// Calls body(context, begin, end) for ranges that together are 0 ... chunks, and returns when all have returned.
+// The caller works too. Inside of another region, or while another thread's region is running, the caller does it all.
+extern "C" void nj_parallel_for(int64_t chunks, void (*body)(void* context, int64_t begin_chunk, int64_t end_chunk),
+                                void* context);

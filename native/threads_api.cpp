@@ -1,0 +1,64 @@
+// The threads of compiled programs seen from Python: how many, and what becomes of them before a fork and at exit.
+#include "native.h"
+#include "threads.h"
+
+namespace nj {
+
+namespace {
+
+// Counts above the number of processors are taken as that number.
+PyObject* set_num_threads(PyObject*, PyObject* count) {
+  const long wanted = PyLong_AsLong(count);
+  if (wanted == -1 && PyErr_Occurred()) return nullptr;
+  if (wanted < 1) {
+    return PyErr_Format(PyExc_ValueError, "expected a number of threads of at least 1, got %ld", wanted);
+  }
+  const int bounded = static_cast<int>(wanted < available_processors() ? wanted : available_processors());
+  Py_BEGIN_ALLOW_THREADS;
+  set_thread_count(bounded);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+PyObject* num_threads(PyObject*, PyObject*) { return PyLong_FromLong(thread_count()); }
+
+PyObject* parallel_regions(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(shared_regions()); }
+
+PyObject* stop_workers(PyObject*, PyObject*) {
+  Py_BEGIN_ALLOW_THREADS;
+  stop_threads();
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"set_num_threads", set_num_threads, METH_O,
+     PyDoc_STR("Sets how many threads compiled programs share their loops among, at most one per processor.")},
+    {"num_threads", num_threads, METH_NOARGS, PyDoc_STR("How many threads compiled programs share their loops among.")},
+    {"parallel_regions", parallel_regions, METH_NOARGS,
+     PyDoc_STR("How many loops have been shared among several threads so far.")},
+    {"stop_threads", stop_workers, METH_NOARGS,
+     PyDoc_STR("Ends the threads that loops are shared among; the next such loop starts new ones.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+// What `register_at_fork` and `atexit` call: a process should not fork, nor end, with threads at work.
+int register_stop(PyObject* module) {
+  Ref stop(PyObject_GetAttrString(module, "stop_threads"));
+  Ref os(PyImport_ImportModule("os")), atexit(PyImport_ImportModule("atexit"));
+  if (!stop || !os || !atexit) return -1;
+  Ref at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
+  Ref args(PyTuple_New(0)), kwargs(Py_BuildValue("{s:O}", "before", stop.get()));
+  if (!at_fork || !args || !kwargs) return -1;
+  Ref forked(PyObject_Call(at_fork.get(), args.get(), kwargs.get()));
+  Ref exited(PyObject_CallMethod(atexit.get(), "register", "O", stop.get()));
+  return forked && exited ? 0 : -1;
+}
+
+}  // namespace
+}  // namespace nj
+
+int threads_init(PyObject* module) {
+  using namespace nj;
+  if (PyModule_AddFunctions(module, functions) < 0 || register_stop(module) < 0) return -1;
+  return prepare_threads_for_fork();
+}

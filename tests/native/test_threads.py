@@ -1,0 +1,121 @@
+"""The pool of threads: every chunk once, nested and concurrent regions, fork, and how many threads."""
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from numjet import _native
+
+ROOT = Path(__file__).parents[2]
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    before = _native.num_threads()
+    _native.set_num_threads(2)
+    yield
+    _native.set_num_threads(before)
+
+
+def parallel_for(chunks: int, body) -> None:
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, BODY, ctypes.c_void_p)
+    prototype(_native.kernel_address("nj_parallel_for"))(chunks, BODY(body), None)
+
+
+def run(chunks: int) -> list[int]:
+    """The chunks that a region went through, in order of their numbers."""
+    found: list[int] = []
+    parallel_for(chunks, lambda _, begin, end: found.extend(range(begin, end)))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 2, 3, 100, 1000])
+def test_every_chunk_once(chunks):
+    for _ in range(5):
+        assert run(chunks) == list(range(chunks))
+
+
+def test_one_thread_does_it_all_in_one_call():
+    _native.set_num_threads(1)
+    before, calls = _native.parallel_regions(), []
+    parallel_for(7, lambda _, begin, end: calls.append((begin, end)))
+    assert calls == [(0, 7)] and _native.parallel_regions() == before
+
+
+@pytest.mark.skipif(_native.num_threads() == 1, reason="one processor")
+def test_regions_are_counted_and_shared():
+    before = _native.parallel_regions()
+    meeting = threading.Barrier(2, timeout=20)
+    parallel_for(2, lambda *_: meeting.wait())  # ends only if two threads work on it
+    assert not meeting.broken and _native.parallel_regions() == before + 1
+
+
+def test_nested_regions_are_serial():
+    inner: list[tuple[int, int]] = []
+    parallel_for(3, lambda *_: parallel_for(5, lambda _, begin, end: inner.append((begin, end))))
+    assert inner == [(0, 5)] * 3
+
+
+def test_regions_of_several_threads_at_once():
+    results: list[bool] = []
+    workers = [threading.Thread(target=lambda: results.extend(run(20) == list(range(20)) for _ in range(20)))
+               for _ in range(4)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert results == [True] * 80
+
+
+def test_the_number_of_threads_changes_between_regions():
+    for count in (1, 2, 1, 2):
+        _native.set_num_threads(count)
+        assert run(10) == list(range(10))
+    _native.set_num_threads(10_000)
+    assert 1 <= _native.num_threads() <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("count", [0, -3])
+def test_numbers_of_threads_that_make_no_sense(count):
+    with pytest.raises(ValueError, match="at least 1"):
+        _native.set_num_threads(count)
+
+
+def test_threads_end_and_start_again():
+    assert run(4) == list(range(4))
+    _native.stop_threads()
+    assert run(4) == list(range(4))
+
+
+def test_fork_and_exit():
+    """A child has threads of its own, by os.fork and by a fork that Python does not see."""
+    source = """
+        import ctypes, os
+        from numjet import _native
+        BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        run = ctypes.CFUNCTYPE(None, ctypes.c_int64, BODY, ctypes.c_void_p)(_native.kernel_address("nj_parallel_for"))
+        def total():
+            found = []
+            run(50, BODY(lambda _, begin, end: found.extend(range(begin, end))), None)
+            return sum(found)
+        assert total() == 1225
+        for fork in (os.fork, ctypes.PyDLL(None).fork):
+            pid = fork()
+            if pid == 0:
+                ok = total() == 1225
+                os._exit(7 if ok else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+            assert total() == 1225
+        print("done")
+    """
+    child = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], cwd=ROOT, capture_output=True, text=True,
+                           timeout=30, check=False)
+    assert child.stdout == "done\n" and child.returncode == 0, child.stderr
