@@ -8,7 +8,6 @@ import numjet.numpy as jnp
 from numjet.numpy.promote import promote_args_inexact
 from numjet.scipy.stats.arguments import quantile, standard
 
-
 _LOG_PI = math.log(math.pi)
 
 

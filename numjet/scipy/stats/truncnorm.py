@@ -9,7 +9,6 @@ from numjet.lax import special
 from numjet.scipy.special_probability import log_ndtr
 from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
 
-
 _ROOT_HALF = math.sqrt(0.5)
 
 
@@ -32,13 +31,13 @@ def _inner_point(a: Any, b: Any) -> Any:
 
 
 def _settle(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
-    """(z inside (a, b), a, b, scale, where z was below or at a, where above or at b, a function that marks a >= b)."""
-    z, a, b, _, scale = standard(name, x, a, b, loc, scale)
+    """(z inside (a, b), a, b, where z was below or at a, where above or at b, a function that marks a >= b)."""
+    z, a, b, _, _ = standard(name, x, a, b, loc, scale)
     invalid = a >= b
     a, b = jnp.where(invalid, -1.0, a), jnp.where(invalid, 1.0, b)
     below, above = z <= a, z >= b
     z = jnp.where(below | above, _inner_point(a, b), z)
-    return z, a, b, scale, below, above, lambda out: jnp.where(invalid, jnp.nan, out)
+    return z, a, b, below, above, lambda out: jnp.where(invalid, jnp.nan, out)
 
 
 def _log_part(part: Any, rest: Any, whole: Any) -> Any:
@@ -77,7 +76,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
     -0.621
     """
-    z, a, b, _, below, above, set_invalid = _settle("truncnorm.logcdf", x, a, b, loc, scale)
+    z, a, b, below, above, set_invalid = _settle("truncnorm.logcdf", x, a, b, loc, scale)
     out = _log_part(_log_mass(a, z), _log_mass(z, b), _log_mass(a, b))
     return set_invalid(jnp.where(below, -jnp.inf, jnp.where(above, 0.0, out)))
 
@@ -88,7 +87,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
     -0.771
     """
-    z, a, b, _, below, above, set_invalid = _settle("truncnorm.logsf", x, a, b, loc, scale)
+    z, a, b, below, above, set_invalid = _settle("truncnorm.logsf", x, a, b, loc, scale)
     out = _log_part(_log_mass(z, b), _log_mass(a, z), _log_mass(a, b))
     return set_invalid(jnp.where(above, -jnp.inf, jnp.where(below, 0.0, out)))
 

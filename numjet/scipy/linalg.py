@@ -1,0 +1,297 @@
+"""scipy.linalg on arrays that can be traced, differentiated, batched and compiled.
+
+Matrices are the last two axes. The arguments overwrite_*, check_finite, debug, lwork and the like are accepted and
+ignored, as in jax.scipy.linalg: arrays are never overwritten and values not looked at.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.control.solve import custom_linear_solve
+from numjet.foundation import dtypes
+from numjet.lax import linalg as lax_linalg, matrix as mx
+from numjet.lax.bits import stop_gradient
+from numjet.numpy import linalg_factor as factor
+from numjet.numpy.indexing import getitem
+from numjet.numpy.linear import matmul
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.linalg_functions import expm as expm, expm_frechet as expm_frechet, polar as polar, sqrtm as sqrtm
+from numjet.scipy.linalg_special import (
+    block_diag as block_diag,
+    circulant as circulant,
+    companion as companion,
+    dft as dft,
+    hankel as hankel,
+    hilbert as hilbert,
+    toeplitz as toeplitz,
+)
+
+
+def _inexact(name: str, *xs: Any) -> list[Any]:
+    return list(promote_args_inexact(f"scipy.linalg.{name}", *xs))
+
+
+# -------------------------------------------------------------------------------------------- cholesky
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The triangular factor of positive definite matrices: U with a = U^H U, or with `lower` L with a = L L^H.
+
+    >>> import numjet.numpy as jnp
+    >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
+    """
+    (a,) = _inexact("cholesky", a)
+    out = lax_linalg.cholesky(a if lower else mx.mH(a), symmetrize_input=False)
+    return out if lower else mx.mH(out)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """What cho_solve takes: a triangular factor, and whether it is the lower one.
+
+    >>> import numjet.numpy as jnp
+    >>> c, lower = cho_factor(jnp.eye(2))
+    >>> c.tolist(), lower
+    ([[1.0, 0.0], [0.0, 1.0]], False)
+    """
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The x with a x = b, given cho_factor(a); b[n] or [..., n, m].
+
+    >>> import numjet.numpy as jnp
+    >>> cho_solve(cho_factor(2 * jnp.eye(2)), jnp.ones(2)).round(3).tolist()
+    [0.5, 0.5]
+    """
+    c, lower = c_and_lower
+    c, b = _inexact("cho_solve", c, b)
+    c, b, vector = factor.aligned("cho_solve", c, b)
+    out = _cho_solve(c, bool(lower), b)
+    return getitem(out, (..., 0)) if vector else out
+
+
+def _cho_solve(c: Any, lower: bool, b: Any) -> Any:
+    solve_by = lax_linalg.triangular_solve
+    b = solve_by(c, b, left_side=True, lower=lower, transpose_a=not lower, conjugate_a=not lower)
+    return solve_by(c, b, left_side=True, lower=lower, transpose_a=lower, conjugate_a=lower)
+
+
+# -------------------------------------------------------------------------------------------- lu
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Packed LU factors and pivots (int32): row k was exchanged with row pivots[k].
+
+    >>> import numjet.numpy as jnp
+    >>> lu_factor(jnp.array([[1.0, 2.0], [2.0, 2.0]]))[1].tolist()
+    [1, 1]
+    """
+    (a,) = _inexact("lu_factor", a)
+    return lax_linalg.lu(a)[:2]
+
+
+def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
+             check_finite: bool = True) -> Any:
+    """The x with a x = b (trans 1: a^T x = b, 2: a^H x = b), given lu_factor(a); b[n] or [..., n, m].
+
+    >>> import numjet.numpy as jnp
+    >>> lu_solve(lu_factor(2 * jnp.eye(2)), jnp.ones(2)).tolist()
+    [0.5, 0.5]
+    """
+    lu_, pivots = lu_and_piv
+    lu_, b = _inexact("lu_solve", lu_, b)
+    if trans not in (0, 1, 2):
+        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    order = lax_linalg.lu_pivots_to_permutation(pivots, lu_.shape[-1])
+    lu_, b, vector = factor.aligned("lu_solve", lu_, b)
+    order = mx.broadcast_in_dim_p.bind(order, shape=lu_.shape[:-1],
+                                       broadcast_dimensions=tuple(range(lu_.ndim - 1 - order.ndim, lu_.ndim - 1)))
+    solve_by = lax_linalg.triangular_solve
+    if trans == 0:
+        out = solve_by(lu_, mx.take_rows(b, order), left_side=True, lower=True, unit_diagonal=True)
+        out = solve_by(lu_, out, left_side=True)
+    else:
+        turn = {"left_side": True, "transpose_a": True, "conjugate_a": trans == 2}
+        out = solve_by(lu_, solve_by(lu_, b, **turn), lower=True, unit_diagonal=True, **turn)
+        positions = mx.iota_p.bind(dtype=np.dtype(np.int32), shape=order.shape, dimension=order.ndim - 1)
+        back = mx.call("sort", order, positions, dimension=order.ndim - 1, is_stable=True, num_keys=1)[1]
+        out = mx.take_rows(out, back)
+    return getitem(out, (..., 0)) if vector else out
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
+    """P, L, U with a = P L U: a permutation, a unit lower and an upper triangle; permute_l: (P L, U).
+
+    >>> import numjet.numpy as jnp
+    >>> p, l, u = lu(jnp.array([[1.0, 2.0], [2.0, 2.0]]))
+    >>> (p @ l @ u).tolist()
+    [[1.0, 2.0], [2.0, 2.0]]
+    """
+    (a,) = _inexact("lu", a)
+    packed, _, order = lax_linalg.lu(a)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    lower = mx.lower_part(mx.block(packed, n=k), strictly=True)
+    lower = lower + mx.eye(lower.shape, a.dtype)
+    upper = mx.upper_part(mx.block(packed, m=k))
+    square = (*a.shape[:-2], m, m)
+    rows, _ = mx.places(square)
+    p = mx.call("convert_element_type", mx.call("eq", rows, mx.columns(order, square)),
+                new_dtype=mx.real_of(a.dtype), weak_type=False)
+    if permute_l:
+        return matmul(mx.as_complex(p, a.dtype), lower), upper
+    return p, lower, upper
+
+
+# -------------------------------------------------------------------------------------------- systems
+
+def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
+          check_finite: bool = True, assume_a: str = "gen") -> Any:
+    """The x with a x = b, for b[n] or [..., n, m].
+
+    assume_a: "gen", "sym" and "her" by LU factors, "pos" (positive definite) by Cholesky factors: NaN when it isn't.
+
+    >>> import numjet.numpy as jnp
+    >>> solve(2 * jnp.eye(2), jnp.ones(2), assume_a="pos").round(3).tolist()
+    [0.5, 0.5]
+    """
+    kinds = ["gen", "sym", "her", "pos"]
+    if assume_a not in kinds:
+        raise ValueError(f"Expected assume_a to be one of {kinds}; got {assume_a!r}")
+    if assume_a != "pos":
+        return factor.solve(a, b)
+    a, b = _inexact("solve", a, b)
+    a, b, vector = factor.aligned("solve", a, b)
+    c = cholesky(stop_gradient(a), lower=lower)
+    out = custom_linear_solve(
+        lambda x: matmul(a, x), b, lambda _, y: _cho_solve(c, bool(lower), y),
+        lambda _, y: mx.conj(_cho_solve(c, bool(lower), mx.conj(y))))  # the transpose is the conjugate
+    return getitem(out, (..., 0)) if vector else out
+
+
+def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
+                     overwrite_b: bool = False, debug: Any = None, check_finite: bool = True) -> Any:
+    """The x with op(a) x = b for triangular a; trans: 0 or "N": a, 1 or "T": a^T, 2 or "C": a^H.
+
+    >>> import numjet.numpy as jnp
+    >>> solve_triangular(jnp.array([[2.0, 0.0], [1.0, 1.0]]), jnp.array([2.0, 3.0]), lower=True).tolist()
+    [1.0, 2.0]
+    """
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise ValueError(f"Invalid 'trans' value {trans}")
+    a, b = _inexact("solve_triangular", a, b)
+    a, b, vector = factor.aligned("solve_triangular", a, b)
+    out = lax_linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
+                                      conjugate_a=trans in (2, "C"), unit_diagonal=unit_diagonal)
+    return getitem(out, (..., 0)) if vector else out
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverse, as numjet.numpy.linalg.inv.
+
+    >>> import numjet.numpy as jnp
+    >>> inv(2 * jnp.eye(2)).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    return factor.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant, as numjet.numpy.linalg.det.
+
+    >>> import numjet.numpy as jnp
+    >>> float(det(2 * jnp.eye(2)))
+    4.0
+    """
+    return factor.det(a)
+
+
+# -------------------------------------------------------------------------------------------- orthogonal factors
+
+def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False,
+       check_finite: bool = True) -> tuple[Any, ...]:
+    """Q and R of matrices. mode: "full", "economic" (thin Q) or "r" ((R,) alone). pivoting: a last result, the permutation.
+
+    >>> import numjet.numpy as jnp
+    >>> q, r = qr(jnp.eye(2))
+    >>> (q @ r).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    (a,) = _inexact("qr", a)
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    out = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return out[1:] if mode == "r" else out
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
+        lapack_driver: str = "gesdd") -> Any:
+    """Singular values and vectors, as numjet.numpy.linalg.svd, in a tuple.
+
+    >>> import numjet.numpy as jnp
+    >>> svd(2 * jnp.eye(2), compute_uv=False).tolist()
+    [2.0, 2.0]
+    """
+    (a,) = _inexact("svd", a)
+    return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+         overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True) -> Any:
+    """Eigenvalues (ascending) and eigenvectors of Hermitian matrices, or the values alone.
+
+    NotImplementedError for generalized problems (b, type) and subsets (eigvals).
+
+    >>> import numjet.numpy as jnp
+    >>> eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).tolist()
+    [1.0, 2.0]
+    """
+    if b is not None:
+        raise NotImplementedError("Only the b=None case of eigh is implemented")
+    if type != 1:
+        raise NotImplementedError("Only the type=1 case of eigh is implemented.")
+    if eigvals is not None:
+        raise NotImplementedError("Only the eigvals=None case of eigh is implemented.")
+    (a,) = _inexact("eigh", a)
+    v, w = lax_linalg.eigh(a, lower=lower)
+    return w if eigvals_only else (w, v)
+
+
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """The Schur form T and the unitary Z of a = Z T Z^H. output: "complex" makes T triangular for real matrices, too.
+
+    >>> import numjet.numpy as jnp
+    >>> schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))[0].tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
+    (a,) = _inexact("schur", a)
+    if output == "complex":
+        a = mx.as_complex(a, dtypes.promote_types(a.dtype, dtypes.complex64))
+    t, z = lax_linalg.schur(a)
+    return t, z
+
+
+def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Hessenberg form H of a = Q H Q^H, and with calc_q (H, Q).
+
+    >>> import numjet.numpy as jnp
+    >>> hessenberg(jnp.eye(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    (a,) = _inexact("hessenberg", a)
+    n = a.shape[-1]
+    packed, taus = lax_linalg.hessenberg(a)
+    i, j = mx.places(packed.shape)
+    form = mx.where(mx.call("le", i, mx.call("add", j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)
+    if not calc_q:
+        return form
+    inner = getitem(packed, (..., slice(1, None), slice(0, n - 1)))
+    if n > 1:
+        inner = lax_linalg.householder_product(inner, taus)
+    config = ((0, 0, 0),) * (a.ndim - 2) + ((1, 0, 0), (1, 0, 0))
+    q = mx.call("pad", inner, mx.scalar(0, a.dtype), padding_config=config)
+    corner = mx.call("eq", mx.call("add", i, j), mx.scalar(0, np.dtype(np.int32)))
+    return form, mx.where(corner, mx.eye(q.shape, a.dtype), q)

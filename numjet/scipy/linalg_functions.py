@@ -1,0 +1,136 @@
+"""Functions of matrices: exponential, square root, polar factors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.control.scan import scan
+from numjet.control.while_loop import fori_loop
+from numjet.foundation import dtypes
+from numjet.lax import linalg as lax_linalg, linalg_lu, matrix as mx, shape
+from numjet.numpy import reductions
+from numjet.numpy.choosing import where
+from numjet.numpy.creation import arange
+from numjet.numpy.indexing import getitem
+from numjet.numpy.linear import matmul
+from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.ufuncs import absolute, ceil, log2, maximum, sqrt
+from numjet.transforms.jvp import jvp_flat
+
+# Higham 2005, "The scaling and squaring method for the matrix exponential revisited": coefficients of the Pade numerators of
+# degree 7 and 13 (b_k = (2m-k)! m! / ((2m)! k! (m-k)!), scaled), and the 1-norms up to which they are exact to rounding.
+_PADE_7 = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_PADE_13 = (64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+            10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0)
+_SINGLE = (3.925724783138660, _PADE_7)
+_DOUBLE = (5.371920351148152, _PADE_13)
+
+
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+    """The matrix exponential of A[..., n, n], by a Pade approximant with scaling and squaring.
+
+    max_squarings: matrices that would need more (of a norm above some 2 ** max_squarings) give NaN. upper_triangular: A is
+    upper triangular.
+
+    >>> import numjet.numpy as jnp
+    >>> expm(jnp.zeros((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    (A,) = promote_args_inexact("scipy.linalg.expm", A)
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
+    if not A.size:
+        return A
+    limit, coefficients = _DOUBLE if mx.real_of(A.dtype) == dtypes.float64 else _SINGLE
+    norm = reductions.max(reductions.sum(absolute(mx.call("stop_gradient", A)), axis=-2), axis=-1)
+    count = maximum(0, ceil(log2(norm / limit)))
+    tall = lambda v: shape.expand_dims(v, (v.ndim, v.ndim + 1))
+    out = _pade(mx.call("mul", A, _broadcast(mx.as_complex(2.0 ** -tall(count), A.dtype), A.shape)), coefficients,
+                upper_triangular)
+
+    def square(x: Any, step: Any) -> tuple[Any, None]:
+        return where(tall(step < count), matmul(x, x), x), None
+    out, _ = scan(square, out, arange(max_squarings, dtype=count.dtype))
+    return where(tall(count > max_squarings), np.nan, out)
+
+
+def _broadcast(x: Any, target: tuple[int, ...]) -> Any:
+    return mx.broadcast_in_dim_p.bind(x, shape=target, broadcast_dimensions=tuple(range(len(target))))
+
+
+def _pade(a: Any, b: tuple[float, ...], upper_triangular: bool) -> Any:
+    """The approximant (V - U)^-1 (V + U): U holds the odd powers, V the even ones."""
+    square = matmul(a, a)
+    power = mx.eye(a.shape, a.dtype)
+    odd, even = mx.scaled(power, b[1]), mx.scaled(power, b[0])
+    for k in range(2, len(b), 2):
+        power = matmul(power, square)
+        odd, even = odd + mx.scaled(power, b[k + 1]), even + mx.scaled(power, b[k])
+    odd = matmul(a, odd)
+    if upper_triangular:
+        return lax_linalg.triangular_solve(even - odd, even + odd, left_side=True)
+    return linalg_lu.solve(even - odd, even + odd)
+
+
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+    """The matrix exponential of A and its derivative in the direction E; without compute_expm only that.
+
+    >>> import numjet.numpy as jnp
+    >>> expm_frechet(jnp.zeros((1, 1)), jnp.ones((1, 1)), compute_expm=False).tolist()
+    [[1.0]]
+    """
+    A, E = promote_args_inexact("scipy.linalg.expm_frechet", A, E)
+    if A.ndim < 2 or A.shape != E.shape:
+        raise ValueError(f"expm_frechet expects square matrices of one shape, got {A.shape} and {E.shape}")
+    (value,), (change,) = jvp_flat(lambda x: [expm(x)], [A], [E])
+    return (value, change) if compute_expm else change
+
+
+def sqrtm(A: Any, blocksize: int = 1) -> Any:
+    """The principal square root of a square matrix, complex: Bjorck and Hammarling 1983, by the Schur form. No derivative.
+
+    >>> import numjet.numpy as jnp
+    >>> sqrtm(4 * jnp.eye(2)).real.tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+    if blocksize > 1:
+        raise NotImplementedError("Blocked version is not implemented yet.")
+    (A,) = promote_args_inexact("scipy.linalg.sqrtm", A)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"sqrtm expects one square matrix, got shape {A.shape}; use vmap for batches")
+    t, z = lax_linalg.schur(mx.as_complex(A, dtypes.promote_types(A.dtype, dtypes.complex64)))
+    roots = sqrt(mx.diagonal(t))
+    start = mx.scale_rows(roots, mx.eye(t.shape, t.dtype))
+
+    def column(j: Any, root: Any) -> Any:
+        return fori_loop(0, j, lambda k, u: _place(t, roots, j - 1 - k, j, u), root)
+    root = fori_loop(0, A.shape[0], column, start)
+    return matmul(matmul(z, root), mx.mH(z))
+
+
+def _place(t: Any, roots: Any, i: Any, j: Any, u: Any) -> Any:
+    """One element of the root; elements not yet known are zero, so that whole rows may be multiplied."""
+    total = reductions.sum(getitem(u, (i,)) * getitem(u, (slice(None), j)))
+    divisor = getitem(roots, (i,)) + getitem(roots, (j,))
+    difference = getitem(t, (i, j)) - total
+    return u.at[i, j].set(where(difference == 0, 0, difference / divisor))
+
+
+def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: Any = None, max_iterations: Any = None) -> tuple[Any, Any]:
+    """The polar factors (u, p): a = u p (side "right") or a = p u ("left"), with orthonormal u and positive p; by the
+    singular values, whatever method is named.
+
+    >>> import numjet.numpy as jnp
+    >>> u, p = polar(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> p.round(3).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    if side not in ("right", "left"):
+        raise ValueError(f"The argument `side` must be one of 'right', 'left', got {side!r}")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"Unknown polar decomposition method {method}.")
+    (a,) = promote_args_inexact("scipy.linalg.polar", a)
+    u, s, vh = lax_linalg.svd(a, full_matrices=False)
+    p = matmul(mx.scale_columns(mx.mH(vh), s), vh) if side == "right" else matmul(mx.scale_columns(u, s), mx.mH(u))
+    return matmul(u, vh), p

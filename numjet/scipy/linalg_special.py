@@ -1,0 +1,128 @@
+"""Matrices of special form."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from numjet.foundation import dtypes
+from numjet.lax import join, matrix as mx, shape
+from numjet.numpy.creation import arange
+from numjet.numpy.indexing import getitem
+from numjet.numpy.promote import check_arraylike, promote_args, promote_args_inexact
+from numjet.numpy.ufuncs import exp
+
+
+def block_diag(*arrs: Any) -> Any:
+    """The matrices (vectors count as rows) along the diagonal of one, zeros elsewhere.
+
+    >>> import numjet.numpy as jnp
+    >>> block_diag(jnp.ones((1, 2)), 3.0).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 3.0]]
+    """
+    blocks = promote_args("scipy.linalg.block_diag", *(arrs or (np.zeros((1, 0), np.float32),)))
+    bad = [k for k, x in enumerate(blocks) if x.ndim > 2]
+    if bad:
+        raise ValueError(f"Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got {arrs[bad[0]]} at "
+                         f"argument {bad[0]}.")
+    blocks = [shape.reshape(x, (1, x.size)) if x.ndim < 2 else x for x in blocks]
+    width, left, rows = sum(x.shape[1] for x in blocks), 0, []
+    for x in blocks:
+        rows.append(join.pad(x, mx.scalar(0, x.dtype), ((0, 0, 0), (left, width - left - x.shape[1], 0))))
+        left += x.shape[1]
+    return join.concatenate(rows, 0)
+
+
+def _by_index(values: Any, index: np.ndarray) -> Any:
+    """values[..., index] for a known table of positions."""
+    return getitem(values, (..., index))
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrices with constant diagonals, of the first columns c[..., m] and the first rows r[..., n] (default: conj(c)).
+
+    >>> import numjet.numpy as jnp
+    >>> toeplitz(jnp.array([1, 2, 3])).tolist()
+    [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
+    """
+    if r is None:
+        check_arraylike("scipy.linalg.toeplitz", c)
+        (c,) = promote_args("scipy.linalg.toeplitz", c)
+        r = mx.conj(c)
+    c, r = (x if x.ndim else shape.reshape(x, (1,)) for x in promote_args("scipy.linalg.toeplitz", c, r))
+    m, n = c.shape[-1], r.shape[-1]
+    batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = (mx.broadcast_in_dim_p.bind(x, shape=(*batch, x.shape[-1]), broadcast_dimensions=tuple(
+        range(len(batch) + 1 - x.ndim, len(batch) + 1))) for x in (c, r))
+    both = join.concatenate([shape.rev(c, (len(batch),)), getitem(r, (..., slice(1, None)))], len(batch))
+    return _by_index(both, np.arange(m - 1, -1, -1)[:, None] + np.arange(n)[None, :])
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with constant antidiagonals, of the first column c and the last row r (default: zeros).
+
+    >>> import numjet.numpy as jnp
+    >>> hankel(jnp.array([1, 2])).tolist()
+    [[1, 2], [2, 0]]
+    """
+    check_arraylike("scipy.linalg.hankel", c)
+    (c,) = promote_args("scipy.linalg.hankel", c)
+    r = mx.call("mul", c, mx.scalar(0, c.dtype)) if r is None else r
+    c, r = promote_args("scipy.linalg.hankel", c, r)
+    both = join.concatenate([c, getitem(r, (slice(1, None),))], 0)
+    return _by_index(both, np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])[None, :])
+
+
+def circulant(c: Any) -> Any:
+    """The matrices whose columns are c[..., n] turned round by one more place each.
+
+    >>> import numjet.numpy as jnp
+    >>> circulant(jnp.array([1, 2, 3])).tolist()
+    [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
+    """
+    check_arraylike("scipy.linalg.circulant", c)
+    (c,) = promote_args("scipy.linalg.circulant", c)
+    n = c.shape[-1]
+    return _by_index(c, (np.arange(n)[:, None] - np.arange(n)[None, :]) % n)
+
+
+def companion(a: Any) -> Any:
+    """The companion matrix of the polynomial with coefficients a[0], a[1], ..., of which a[0] is the leading one.
+
+    >>> import numjet.numpy as jnp
+    >>> companion(jnp.array([1.0, 2.0, 3.0])).tolist()
+    [[-2.0, -3.0], [1.0, 0.0]]
+    """
+    (a,) = promote_args_inexact("scipy.linalg.companion", a)
+    if a.ndim != 1 or a.shape[0] < 2:
+        raise ValueError(f"companion expects a vector of at least two coefficients, got shape {a.shape}")
+    n = a.shape[0] - 1
+    top = shape.reshape(-getitem(a, (slice(1, None),)) / getitem(a, (0,)), (1, n))
+    return join.concatenate([top, mx.eye((n - 1, n), a.dtype)], 0)
+
+
+def hilbert(n: int) -> Any:
+    """The Hilbert matrix, 1 / (i + j + 1).
+
+    >>> hilbert(2).round(3).tolist()
+    [[1.0, 0.5], [0.5, 0.3330000042915344]]
+    """
+    k = arange(operator.index(n), dtype=dtypes.canonicalize_dtype(np.float64))
+    return 1 / (shape.expand_dims(k, (1,)) + shape.expand_dims(k, (0,)) + 1)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """The matrix of the discrete Fourier transform; scale: None, "sqrtn" or "n", by which it is divided.
+
+    >>> dft(1).tolist()
+    [[(1+0j)]]
+    """
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}")
+    n = operator.index(n)
+    k = np.arange(n)
+    dtype = dtypes.canonicalize_dtype(np.complex128 if dtype is None else dtype)
+    angles = (np.outer(k, k) % max(n, 1)).astype(mx.real_of(dtype)) * (2 * np.pi / max(n, 1))
+    out = exp(-1j * mx.call("convert_element_type", angles.astype(mx.real_of(dtype)), new_dtype=dtype, weak_type=False))
+    return out / {None: 1.0, "sqrtn": float(np.sqrt(n)), "n": float(n)}[scale]

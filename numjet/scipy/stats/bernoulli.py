@@ -1,0 +1,53 @@
+"""The Bernoulli distribution: 1 with probability p, else 0."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_probability import xlog1py, xlogy
+from numjet.scipy.stats.arguments import where_inside
+
+
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for k - loc other than 0 and 1.
+
+    >>> round(float(logpmf(1, 0.25)), 3)
+    -1.386
+    """
+    k, p, loc = promote_args_inexact("bernoulli.logpmf", k, p, loc)
+    x = k - loc
+    x, set_outside = where_inside((x != 0) & (x != 1) & ~jnp.isnan(x), 0.0, x, -math.inf)
+    return set_outside(xlogy(x, p) + xlog1py(1 - x, -p))
+
+
+def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(1, 0.25)), 3)
+    0.25
+    """
+    return jnp.exp(logpmf(k, p, loc))
+
+
+def cdf(k: Any, p: Any) -> Any:
+    """The probability of values up to k; NaN for p outside [0, 1].
+
+    >>> round(float(cdf(0, 0.25)), 3)
+    0.75
+    """
+    k, p = promote_args_inexact("bernoulli.cdf", k, p)
+    invalid = jnp.isnan(k) | jnp.isnan(p) | (p < 0) | (p > 1)
+    return jnp.where(invalid, jnp.nan, jnp.where(k < 0, 0.0, jnp.where(k < 1, 1 - p, 1.0)))
+
+
+def ppf(q: Any, p: Any) -> Any:
+    """The smaller of 0 and 1 with cdf >= q; NaN for q or p outside [0, 1].
+
+    >>> float(ppf(0.8, 0.25))
+    1.0
+    """
+    q, p = promote_args_inexact("bernoulli.ppf", q, p)
+    valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
+    return jnp.where(valid, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)

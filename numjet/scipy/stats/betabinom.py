@@ -1,0 +1,35 @@
+"""The beta-binomial distribution: the number of successes in n trials, whose probability is drawn from beta(a, b)."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_gamma import betaln
+from numjet.scipy.stats.arguments import where_inside
+
+
+def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for k - loc outside 0, ..., n. NaN for n < 0, a <= 0 or b <= 0.
+
+    k - loc is rounded down to a whole number.
+
+    >>> round(float(logpmf(2, 5, 2.0, 3.0)), 3)
+    -1.435
+    """
+    k, n, a, b, loc = promote_args_inexact("betabinom.logpmf", k, n, a, b, loc)
+    x = jnp.floor(k - loc)
+    n, set_invalid = where_inside((n < 0) | (a <= 0) | (b <= 0), 1.0, n, math.nan)
+    x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
+    choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
+    return set_invalid(set_outside(choices + betaln(x + a, n - x + b) - betaln(a, b)))
+
+
+def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(2, 5, 2.0, 3.0)), 3)
+    0.238
+    """
+    return jnp.exp(logpmf(k, n, a, b, loc))

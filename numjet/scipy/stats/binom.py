@@ -1,0 +1,33 @@
+"""The binomial distribution: the number of successes in n trials of probability p."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_gamma import betaln
+from numjet.scipy.special_probability import xlog1py, xlogy
+from numjet.scipy.stats.arguments import where_inside
+
+
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for k - loc outside 0, ..., n.
+
+    >>> round(float(logpmf(2, 5, 0.25)), 3)
+    -1.333
+    """
+    k, n, p, loc = promote_args_inexact("binom.logpmf", k, n, p, loc)
+    x = k - loc
+    x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
+    choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
+    return set_outside(choices + xlogy(x, p) + xlog1py(n - x, -p))
+
+
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(2, 5, 0.25)), 3)
+    0.264
+    """
+    return jnp.exp(logpmf(k, n, p, loc))

@@ -1,0 +1,30 @@
+"""The geometric distribution: the number of trials, of probability p each, up to the first success."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_probability import xlog1py
+from numjet.scipy.stats.arguments import where_inside
+
+
+def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for k - loc <= 0.
+
+    >>> round(float(logpmf(2, 0.25)), 3)
+    -1.674
+    """
+    k, p, loc = promote_args_inexact("geom.logpmf", k, p, loc)
+    x, set_outside = where_inside(k - loc <= 0, 1.0, k - loc, -math.inf)
+    return set_outside(xlog1py(x - 1, -p) + jnp.log(p))
+
+
+def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(2, 0.25)), 3)
+    0.187
+    """
+    return jnp.exp(logpmf(k, p, loc))

@@ -1,0 +1,41 @@
+"""The multinomial distribution: how often each of several outcomes occurs in n trials."""
+from __future__ import annotations
+
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.foundation import dtypes
+from numjet.numpy.promote import array_arg, promote_args_inexact
+from numjet.scipy.special_gamma import gammaln
+from numjet.scipy.special_probability import xlogy
+
+
+def logpmf(x: Any, n: Any, p: Any) -> Any:
+    """The logarithm of the probability of the counts x; -inf for counts that are negative or whose sum is not n.
+
+    x: integers and p: probabilities of shape (..., k); n: integers of shape (...). Batch shapes broadcast. ValueError for
+    x and n that are no integers.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(logpmf(jnp.array([1, 2]), 3, jnp.array([0.25, 0.75]))), 3)
+    -0.863
+    """
+    counts, trials = array_arg("multinomial.logpmf", x), array_arg("multinomial.logpmf", n, 1)
+    if counts.dtype not in dtypes.INTEGRAL or trials.dtype not in dtypes.INTEGRAL:
+        raise ValueError(f"x and n must be of integer type; got x.dtype={counts.dtype}, n.dtype={trials.dtype}. "
+                         "Convert whole numbers with x.astype(int).")
+    outside = (jnp.sum(counts, axis=-1) != trials) | jnp.any(counts < 0, axis=-1)
+    p, = promote_args_inexact("multinomial.logpmf", p)
+    safe, size = jnp.maximum(counts, 0).astype(p.dtype), trials.astype(p.dtype)
+    out = gammaln(size + 1) + jnp.sum(xlogy(safe, p) - gammaln(safe + 1), axis=-1)
+    return jnp.where(outside, -jnp.inf, out)
+
+
+def pmf(x: Any, n: Any, p: Any) -> Any:
+    """The probability of the counts x; arguments as of logpmf.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(pmf(jnp.array([1, 2]), 3, jnp.array([0.25, 0.75]))), 3)
+    0.422
+    """
+    return jnp.exp(logpmf(x, n, p))

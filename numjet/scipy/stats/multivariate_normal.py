@@ -1,0 +1,60 @@
+"""The multivariate normal distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.lax.linalg_triangular import cholesky, triangular_solve
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.stats.arguments import LOG_2PI
+
+
+def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
+    """The logarithm of the density at x; NaN when cov is not positive definite.
+
+    x: shape (..., k), mean: (..., k), cov: (..., k, k); batch shapes broadcast. With a scalar mean: the normal density of every
+    element, of variance cov. ValueError for other shapes, NotImplementedError for allow_singular.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(logpdf(jnp.ones(2), jnp.zeros(2), jnp.eye(2))), 3)
+    -2.838
+    """
+    if allow_singular is not None:
+        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: only positive definite covariances are "
+                                  "supported; leave it out")
+    x, mean, cov = promote_args_inexact("multivariate_normal.logpdf", x, mean, cov)
+    if not mean.ndim:
+        return -0.5 * (jnp.square(x - mean) / cov + LOG_2PI + jnp.log(cov))
+    size = mean.shape[-1]
+    if not cov.ndim:
+        return -0.5 * (jnp.sum(jnp.square(x - mean) / cov, axis=-1) + size * (LOG_2PI + jnp.log(cov)))
+    if cov.ndim < 2 or cov.shape[-2:] != (size, size) or (x.ndim and x.shape[-1] not in (1, size)):
+        raise ValueError("multivariate_normal.logpdf got incompatible shapes: expected x (..., k), mean (..., k) and cov "
+                         f"(..., k, k), got x {x.shape}, mean {mean.shape}, cov {cov.shape}")
+    root = cholesky(cov)
+    deviations = x - mean
+    batch = jnp.broadcast_shapes(deviations.shape[:-1], cov.shape[:-2])
+    solved = _solve(root, deviations, batch)
+    log_det = jnp.sum(jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)), axis=-1)
+    return -0.5 * (jnp.sum(jnp.square(solved), axis=-1) + size * LOG_2PI) - log_det
+
+
+def _solve(root: Any, deviations: Any, batch: tuple[int, ...]) -> Any:
+    """root**-1 @ each deviation; with one matrix for all, by one call."""
+    size = root.shape[-1]
+    if root.ndim == 2:
+        rows = deviations.reshape((-1, size))
+        return triangular_solve(root, rows, lower=True, transpose_a=True).reshape(deviations.shape)
+    root = jnp.broadcast_to(root, (*batch, size, size))
+    columns = jnp.broadcast_to(deviations, (*batch, size))[..., None]
+    return triangular_solve(root, columns, left_side=True, lower=True)[..., 0]
+
+
+def pdf(x: Any, mean: Any, cov: Any) -> Any:
+    """The density at x; arguments as of logpdf.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(pdf(jnp.ones(2), jnp.zeros(2), jnp.eye(2))), 3)
+    0.059
+    """
+    return jnp.exp(logpdf(x, mean, cov))

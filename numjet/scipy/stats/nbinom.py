@@ -1,0 +1,32 @@
+"""The negative binomial distribution: the number of failures before the n-th success, of probability p each."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_gamma import betaln
+from numjet.scipy.special_probability import xlog1py, xlogy
+from numjet.scipy.stats.arguments import where_inside
+
+
+def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for negative k - loc.
+
+    >>> round(float(logpmf(2, 3, 0.25)), 3)
+    -2.942
+    """
+    k, n, p, loc = promote_args_inexact("nbinom.logpmf", k, n, p, loc)
+    x, set_outside = where_inside(k - loc < 0, 0.0, k - loc, -math.inf)
+    choices = -jnp.log(n + x) - betaln(n, x + 1)
+    return set_outside(choices + xlogy(n, p) + xlog1py(x, -p))
+
+
+def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(2, 3, 0.25)), 3)
+    0.053
+    """
+    return jnp.exp(logpmf(k, n, p, loc))

@@ -1,0 +1,81 @@
+"""The Poisson distribution of counts with mean mu."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.control.while_loop import fori_loop
+from numjet.numpy.promote import promote_args_inexact
+from numjet.scipy.special_gamma import gammaincc, gammaln
+from numjet.scipy.special_probability import xlogy
+from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+
+_LARGE = 100.0
+_TERMS = 320        # counts beyond are more than twenty standard deviations above the mean
+# Coefficients of 1 / mu, 1 / mu**2, ... in the asymptotic series of the entropy less log(2 pi e mu) / 2 (Evans, Boersma 1988).
+_ENTROPY = (-1 / 12, -1 / 24, -19 / 360, -9 / 80)
+
+
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of k; -inf for negative and fractional k - loc.
+
+    >>> round(float(logpmf(2, 3.0)), 3)
+    -1.496
+    """
+    k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
+    x = k - loc
+    x, set_outside = where_inside((x < 0) | (x != jnp.floor(x)), 0.0, x, -math.inf)
+    return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
+
+
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of k.
+
+    >>> round(float(pmf(2, 3.0)), 3)
+    0.224
+    """
+    return jnp.exp(logpmf(k, mu, loc))
+
+
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of counts up to k.
+
+    >>> round(float(cdf(2, 3.0)), 3)
+    0.423
+    """
+    k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
+    x, set_below = where_inside(k - loc < 0, 0.0, k - loc, 0.0)
+    return set_below(gammaincc(jnp.floor(x) + 1, mu))
+
+
+def _summed_entropy(mu: Any) -> Any:
+    """mu (1 - log(mu)) + the mean of log(k!), for 0 < mu <= _LARGE."""
+    log_mu = jnp.log(mu)
+
+    def add(i: Any, total: Any) -> Any:
+        k = jnp.astype(i, mu.dtype)
+        log_factorial = gammaln(k + 1)
+        return total + jnp.exp(k * log_mu - mu - log_factorial) * log_factorial
+    return mu * (1 - log_mu) + fori_loop(0, _TERMS, add, jnp.zeros_like(mu))
+
+
+def _asymptotic_entropy(mu: Any) -> Any:
+    series = jnp.zeros_like(mu)
+    for coefficient in reversed(_ENTROPY):
+        series = (series + coefficient) / mu
+    return 0.5 * (LOG_2PI + 1 + jnp.log(mu)) + series
+
+
+def entropy(mu: Any, loc: Any = 0) -> Any:
+    """The entropy in nats, which does not depend on loc; 0 for mu = 0, NaN for negative mu.
+
+    >>> round(float(entropy(3.0)), 3)
+    1.931
+    """
+    mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
+    large, positive = mu > _LARGE, mu > 0
+    small = _summed_entropy(jnp.where(positive & ~large, mu, 1.0))
+    out = jnp.where(large, _asymptotic_entropy(jnp.where(large, mu, _LARGE)), small)
+    out = jnp.where(positive, out, jnp.where(mu == 0, 0.0, jnp.nan))
+    return jnp.broadcast_to(out, jnp.broadcast_shapes(mu.shape, loc.shape))
