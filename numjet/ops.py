@@ -45,7 +45,7 @@ def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, uniq
     return update(data, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode, wrap_negative_indices=False)
 
 
-_JOIN = {"add": jnp.sum, "mul": jnp.prod, "min": jnp.min, "max": jnp.max}
+_JOIN: dict[str, Any] = {"add": jnp.sum, "mul": jnp.prod, "min": jnp.min, "max": jnp.max}
 
 
 def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sorted: bool, unique: bool, bucket_size: Any,

@@ -16,7 +16,16 @@ from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
-from numjet.foundation.tree import Partial, PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_structure, tree_transpose, tree_unflatten
+from numjet.foundation.tree import (
+    Partial,
+    PyTreeDef,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_structure,
+    tree_transpose,
+    tree_unflatten,
+)
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
 from numjet.transforms.jvp import jvp_flat
@@ -212,7 +221,8 @@ class _Pullback:
     def __call__(self, consts: Sequence[Any], ct: Any) -> Any:
         leaves, tree = tree_flatten(ct)
         if tree != self.out_tree:
-            raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {self.out_tree}")
+            raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match "
+                             f"{self.out_tree}")
         for leaf, aval in zip(leaves, self.out_avals, strict=True):
             _check_cotangent(leaf, aval)
         linear = Linear(self.linear.jaxpr, list(consts), self.linear.in_nonzero, self.linear.out_nonzero, self.linear.in_avals)
@@ -280,10 +290,11 @@ def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
         got = ShapedArray(np.shape(t), dtypes.float0)
     else:
         got = aval_of(t)
-    if got.dtype != expected.dtype and not (got.weak_type and dtypes.kind(expected.dtype) in "fc" and dtypes.kind(got.dtype) == "f"):
+    adapts = got.weak_type and dtypes.kind(expected.dtype) in "fc" and dtypes.kind(got.dtype) == "f"
+    if got.dtype != expected.dtype and not adapts:
         raise TypeError("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
                         f"dtype the tangent dtype must be float0. Got primal dtype {aval.dtype.name} and so expected tangent "
-                        f"dtype {dtypes.short_name(expected.dtype) if expected.dtype == dtypes.float0 else expected.dtype.name}, "
+                        f"dtype {dtypes.long_name(expected.dtype)}, "
                         f"but got tangent dtype {got.dtype.name} instead.")
     if got.shape != expected.shape:
         raise ValueError(f"jvp called with different primal and tangent shapes; Got primal shape {aval.shape} and tangent "
@@ -352,7 +363,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         cts, tree = tree_flatten(ct)
         if tree != out_tree[0]:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
-        found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts, jaxpr.outvars, strict=True)])
+        found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts,
+                jaxpr.outvars, strict=True)])
         return tuple(tree_unflatten(in_tree, [instantiate(g) for g in found]))
     return transposed
 

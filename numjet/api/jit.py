@@ -9,8 +9,7 @@ from typing import Any
 
 from numjet import _native
 from numjet.api import stages
-from numjet.api.arguments import (check_arrays, check_callable, debug_info, flatten_result, path_names,
-                                  resolve_static)
+from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
 from numjet.control.call import named_call
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
@@ -62,7 +61,8 @@ class Jitted:
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
         self.fun, self.name = fun, function_name(fun)
         self.static_nums, self.static_names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
-        self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"], "donate")
+        self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"],
+                                                             "donate")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
         self.device = options["device"]
         self.traces: OrderedDict[Any, Traced] = OrderedDict()
@@ -92,8 +92,8 @@ class Jitted:
         try:
             hash(value)
         except TypeError:
-            raise ValueError("Non-hashable static arguments are used in a jit function: static arguments should be hashable, as "
-                             f"they are part of the cache key. Argument with {which} of {self.name} is {value!r} of type "
+            raise ValueError("Non-hashable static arguments are used in a jit function: static arguments should be "
+                             f"hashable, as they are part of the cache key. Argument with {which} of {self.name} is {value!r} of type "
                              f"{type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
         return value
 
@@ -130,7 +130,8 @@ class Jitted:
 
         def flat(*xs: Any) -> list[Any]:
             dynamic, named = tree_unflatten(call.in_tree, xs)
-            return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree, self.fun)
+            return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
+                                  self.fun)
         events.count("trace")
         with events.span("trace", name=self.name):
             jaxpr, consts = trace_to_jaxpr(flat, call.avals, debug)
@@ -182,7 +183,8 @@ class Jitted:
     def thinned(self, traced: Traced) -> tuple[ClosedJaxpr, list[int]]:
         """The program without dead code, and the leaves that are its inputs."""
         jaxpr, used = dce_jaxpr(traced.jaxpr, keep_inputs=self.keep_unused)
-        live = {v for e in jaxpr.eqns for v in e.invars if isinstance(v, Var)} | {v for v in jaxpr.outvars if isinstance(v, Var)}
+        live = {v for e in jaxpr.eqns for v in e.invars if isinstance(v, Var)} | {v for v in jaxpr.outvars if isinstance(v,
+                Var)}
         consts = [(v, c) for v, c in zip(jaxpr.constvars, traced.consts, strict=True) if v in live]
         closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in consts]), [c for _, c in consts])
         return closed, [k for k, u in enumerate(used) if u]
@@ -201,7 +203,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> Any:
-    """Compiles `fun` as a whole: it is traced once per signature (shapes, dtypes, structure, static values), then runs natively.
+    """Compiles `fun` as a whole: traced once per signature (shapes, dtypes, structure, static values), it runs natively.
 
     Args:
       fun: a pure function of arrays, scalars and pytrees of them.
@@ -219,8 +221,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
-    options = dict(static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
-                   donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, inline=inline)
+    options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
+               "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device, "inline": inline}
     if fun is None:
         return functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, backend=backend,
                                  compiler_options=compiler_options, **options)

@@ -13,7 +13,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
-from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import backends, dispatch
 from numjet.transforms.simplify import simplify

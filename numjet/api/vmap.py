@@ -41,8 +41,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-                             f"passed to the function, but got {len(in_axes)=}, {len(args)=}")
+            raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+                             f"arguments passed to the function, but got {len(in_axes)=}, {len(args)=}")
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
@@ -83,7 +83,8 @@ def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: in
     if not found:
         raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
     if axis_size is not None and len(set(sizes.values())) == 1:
-        raise ValueError(f"vmap got axis_size={axis_size}, but the mapped axes of the arguments have size {set(sizes.values()).pop()}")
+        raise ValueError(f"vmap got axis_size={axis_size}, but the mapped axes of the arguments have size "
+                         f"{set(sizes.values()).pop()}")
     labels = names()
     lines = [f"  * size {s} in axis {dims[n]} of argument {labels[n]} of type {aval_of(leaves[n]).str_short()}"
              for n, s in sizes.items()]

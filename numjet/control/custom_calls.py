@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from numjet.core.aval import ShapedArray
@@ -54,6 +55,8 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
     Raises TypeError for keyword-only parameters, which rules could not name.
     """
+    if not kwargs and _takes(fun, len(args)):
+        return tuple(args)
     try:
         signature = inspect.signature(fun)
     except (ValueError, TypeError):
@@ -65,6 +68,17 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     if bound.kwargs:
         raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
     return bound.args
+
+
+def _takes(fun: Callable[..., Any], count: int) -> bool:
+    """Whether a plain function has just so many parameters, all by position: nothing has to be looked up then."""
+    if type(fun) is not FunctionType or fun.__dict__:
+        return False
+    code = fun.__code__
+    return code.co_argcount == count and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def nondiff_positions(fun: Callable[..., Any], argnums: Any, argnames: Any) -> tuple[int, ...]:

@@ -16,8 +16,24 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.index import Index
-from numjet.cpu.loop_ir import (CALLBACK, INT64, Buffer, Call, Carry, Check, Comment, Copy, Exprs, Fill, For, Function, If,
-                                Let, Stmt, Store)
+from numjet.cpu.loop_ir import (
+    CALLBACK,
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Comment,
+    Copy,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+)
 from numjet.cpu.scalars import Scalars
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
 
@@ -332,7 +348,8 @@ class Builder(Scalars):
             index: list[Any] = [0] * len(shape)
             for d, i in zip(others, outer, strict=True):
                 index[d] = i
-            with self.loop_over(-(-shape[across] // TILE), "serial") as rows, self.loop_over(-(-shape[last] // TILE), "serial") as cols, \
+            with self.loop_over(-(-shape[across] // TILE), "serial") as rows, self.loop_over(-(-shape[last] // TILE),
+                    "serial") as cols, \
                     self.loop_over(self._extent(shape[across], rows), "serial") as r, \
                     self.loop_over(self._extent(shape[last], cols), "vector") as c:
                 index[across], index[last] = rows * TILE + r, cols * TILE + c
@@ -369,7 +386,7 @@ class Builder(Scalars):
         hi = n - 1 if isinstance(n, int) else (1 << 40)
         block: list[Stmt] = []
         with self.inside(block):
-            yield self.terms.variable(var, (0 if isinstance(start, int) else 0, max(hi, 0)))
+            yield self.terms.variable(var, (0, max(hi, 0)))
         stop = self.table.index(n) if isinstance(n, int) else self.terms.index(n).expr
         self.emit(For(var, self.terms.index(start).expr, stop, block, carries or [], mode))
 
@@ -395,7 +412,8 @@ class Builder(Scalars):
     def _copy_into(self, x: Arr, storage: Storage) -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""
         if x.storage is None:
-            twin = Arr(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x, k)) if self.flat_ready(x) else None,
+            twin = Arr(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x,
+                    k)) if self.flat_ready(x) else None,
                        parents=(x,))
             self.store_all([(twin, storage)])
             return

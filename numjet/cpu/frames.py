@@ -21,8 +21,10 @@ CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
           "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
-_READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin",
-               "transpose", "rev", "slice", "squeeze", "reshape", "expand_dims", "copy", "pad", "concatenate", "select_and_gather_add"}
+_READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",
+               "argmin",
+               "transpose", "rev", "slice", "squeeze", "reshape", "expand_dims", "copy", "pad", "concatenate",
+               "select_and_gather_add"}
 
 
 class Frame:

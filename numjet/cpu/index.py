@@ -57,7 +57,8 @@ class Index:
             elif not self.terms:
                 return other * self.const
             else:
-                return self.exprs.opaque(self.exprs.table.prim("mul", self.expr, other.expr), _product(self.bounds, other.bounds))
+                return self.exprs.opaque(self.exprs.table.prim("mul", self.expr, other.expr), _product(self.bounds,
+                        other.bounds))
         if other == 1:
             return self
         if other == 0:

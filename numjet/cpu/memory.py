@@ -6,7 +6,23 @@ inside. Temporaries that live at different times get the same bytes (greedy firs
 """
 from __future__ import annotations
 
-from numjet.cpu.loop_ir import Buffer, Call, Copy, Expr, Fill, For, Function, If, Let, Stmt, Store, Switch, While, Check, children
+from numjet.cpu.loop_ir import (
+    Buffer,
+    Call,
+    Check,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    children,
+)
 
 ALIGNMENT = 64
 Path = tuple[tuple[int, int], ...]

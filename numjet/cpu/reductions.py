@@ -141,7 +141,8 @@ class Reductions(Builder):
             return self._accumulate_any(kinds, starts, dims, terms)
         return self._accumulate(kinds, list(starts), list(dims), (), terms)
 
-    def _accumulate(self, kinds: Sequence[str], accs: list[Any], dims: list[int], done: tuple[Any, ...], terms: Any) -> list[Any]:
+    def _accumulate(self, kinds: Sequence[str], accs: list[Any], dims: list[int], done: tuple[Any, ...],
+                    terms: Any) -> list[Any]:
         if dims and dims[0] == 1:
             return self._accumulate(kinds, accs, dims[1:], (*done, 0), terms)
         if not dims:
@@ -205,7 +206,8 @@ class Reductions(Builder):
         self.nest(x.shape, body)
         return out
 
-    def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Any], step: Callable[..., Sequence[Any]]) -> list[Arr]:
+    def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Any], step: Callable[...,
+            Sequence[Any]]) -> list[Arr]:
         """out[i] = the carries after step(i, r, *carry) for every r in range(over), in order."""
         shape, over = tuple(shape), tuple(over)
         outs = [self.empty(shape, s.dtype) for s in inits]
@@ -230,7 +232,7 @@ class Reductions(Builder):
         out = Arr(x.aval, storage=self.temporary(x.aval))
         if x.size == 0:
             return out
-        outer = shape[:axis] + (1,) + shape[axis + 1:]
+        outer = (*shape[:axis], 1, *shape[axis + 1:])
         last = prod(shape[axis + 1:]) == 1
 
         def at(index: tuple[Any, ...], step: Any) -> tuple[Any, ...]:

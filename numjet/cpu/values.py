@@ -1,7 +1,7 @@
 """What lowering rules hold: scalars, and arrays that are definitions, registers or memory."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ class Arr:
     storage: memory.
     """
 
-    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable", "pointwise", "depth", "view")
+    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable",
+                 "pointwise", "depth", "view")
 
     def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),

@@ -326,7 +326,7 @@ from numjet.lax.special import zeta_p as zeta_p
 from numjet.lax import linalg as linalg
 
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
-from numjet.control import associative_scan as associative_scan  # noqa: E402
+from numjet.control import associative_scan as associative_scan
 from numjet.control import cond as cond
 from numjet.control import custom_linear_solve as custom_linear_solve
 from numjet.control import custom_root as custom_root

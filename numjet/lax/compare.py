@@ -272,8 +272,9 @@ def _select_abstract(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def _select_eager(which: np.ndarray, *cases: np.ndarray) -> np.ndarray:
-    shape = np.broadcast_shapes(which.shape, *[c.shape for c in cases])
-    out = np.broadcast_to(cases[0], shape)
+    if len(cases) == 1:
+        return np.broadcast_to(cases[0], np.broadcast_shapes(which.shape, cases[0].shape))
+    out = cases[0]
     for i, case in enumerate(cases[1:], 1):
         out = np.where(which if which.dtype == _BOOL else which >= i, case, out)
     return out

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,20 @@ _VALUES: tuple[Any, ...] = (np.ndarray, np.generic, bool, int, float, complex)  
 
 def saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats to integers: rounded towards zero, limited to the range of `dtype`, NaN to 0."""
-    low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
-    wide = np.trunc(x.astype(np.float64))
+    low, high = _limits(dtype)
+    wide = x.astype(np.float64)
+    if wide.size and dtype.isbuiltin == 1 and wide.min() >= low and wide.max() < high:  # never true with a NaN
+        return wide.astype(dtype)
+    wide = np.trunc(wide)
     inside = (wide >= low) & (wide < high + 1)
     whole = np.where(inside, wide, 0.0).astype(np.uint64 if low == 0 else np.int64).astype(dtype)
     whole = np.where(wide < low, np.asarray(low).astype(dtype), whole)
     return np.where(wide >= float(high + 1), np.asarray(high).astype(dtype), whole)
+
+
+@cache
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    return int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
 
 
 def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

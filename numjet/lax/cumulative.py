@@ -45,9 +45,8 @@ def _abstract(name: str, accepts: str) -> Callable[..., ShapedArray]:
 def _eager(run: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
         values = x.astype(accumulator(x.dtype), copy=False)
-        with np.errstate(all="ignore"):
-            out = np.flip(run(np.flip(values, axis), axis), axis) if reverse else run(values, axis)
-            return out.astype(x.dtype, copy=False)
+        out = np.flip(run(np.flip(values, axis), axis), axis) if reverse else run(values, axis)
+        return out.astype(x.dtype, copy=False)
     return eager
 
 

@@ -35,7 +35,7 @@ def _abstract(x: ShapedArray, y: ShapedArray, *, dimension_numbers: Numbers, pre
             raise TypeError(f"dot_general requires {what} dimensions to have the same shape, "
                             f"got {sizes[0]} and {sizes[1]}.")
     return ShapedArray(_result_shape(x.shape, y.shape, dimension_numbers),
-                       _result_dtype(x.dtype, y.dtype, preferred_element_type), x.weak_type and y.weak_type)
+                       result_dtype(x.dtype, y.dtype, preferred_element_type), x.weak_type and y.weak_type)
 
 
 def _check_side(side: str, x: ShapedArray, contract: Ints, batch: Ints) -> None:
@@ -58,7 +58,7 @@ def _result_shape(left: Ints, right: Ints, numbers: Numbers) -> Ints:
     return (*(left[d] for d in lb), *without(left, (*lc, *lb)), *without(right, (*rc, *rb)))
 
 
-def _result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
+def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
     natural = x if x == y else dtypes.promote_types(x, y)
     if preferred is None:
         return natural
@@ -68,7 +68,7 @@ def _result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dt
     return preferred
 
 
-def _computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision: CanonicalPrecision) -> np.dtype:
+def computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision: CanonicalPrecision) -> np.dtype:
     """The dtype in which products are formed and added: float32 at least for floats."""
     wide = x if x == y else dtypes.promote_types(x, y)
     if preferred is not None and preferred != wide:
@@ -86,17 +86,16 @@ def _computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision
 def _eager(x: np.ndarray, y: np.ndarray, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
            preferred_element_type: np.dtype | None = None) -> np.ndarray:
     (lc, rc), (lb, rb) = dimension_numbers
-    wide = _computed_in(x.dtype, y.dtype, preferred_element_type, precision)
-    out_dtype = _result_dtype(x.dtype, y.dtype, preferred_element_type)
+    wide = computed_in(x.dtype, y.dtype, preferred_element_type, precision)
+    out_dtype = result_dtype(x.dtype, y.dtype, preferred_element_type)
     shape = _result_shape(x.shape, y.shape, dimension_numbers)
     lfree, rfree = without(range(x.ndim), (*lc, *lb)), without(range(y.ndim), (*rc, *rb))
     batch, k = [x.shape[d] for d in lb], prod(x.shape[d] for d in lc)
     left = x.transpose(*lb, *lfree, *lc).reshape(*batch, prod(x.shape[d] for d in lfree), k)
     right = y.transpose(*rb, *rc, *rfree).reshape(*batch, k, prod(y.shape[d] for d in rfree))
-    with np.errstate(all="ignore"):
-        out = _matmul(left, right, wide).reshape(shape)
-        return out if out.dtype == out_dtype else lookup("convert_element_type").eager(
-            out, new_dtype=out_dtype, weak_type=False)
+    out = _matmul(left, right, wide).reshape(shape)
+    return out if out.dtype == out_dtype else lookup("convert_element_type").eager(
+        out, new_dtype=out_dtype, weak_type=False)
 
 
 def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
@@ -112,14 +111,14 @@ def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
 def _cpu(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
          preferred_element_type: np.dtype | None = None) -> Any:
     contract, batch = dimension_numbers
-    wide = _computed_in(x.dtype, y.dtype, preferred_element_type, precision)
-    out_dtype = _result_dtype(x.dtype, y.dtype, preferred_element_type)
+    wide = computed_in(x.dtype, y.dtype, preferred_element_type, precision)
+    out_dtype = result_dtype(x.dtype, y.dtype, preferred_element_type)
     if wide.kind == "b":
-        counts = b.dot(_converted(b, x, np.int32), _converted(b, y, np.int32), contract, batch, np.dtype(np.int32))
+        counts = b.dot(converted(b, x, np.int32), converted(b, y, np.int32), contract, batch, np.dtype(np.int32))
         return b.elementwise(lambda v: b.compare("ne", v, b.const(0, np.int32)), counts, dtype=np.bool_)
     if x.dtype != y.dtype or not _widens(x.dtype, wide):
-        x, y = _converted(b, x, wide), _converted(b, y, wide)
-    return _converted(b, b.dot(x, y, contract, batch, wide), out_dtype)
+        x, y = converted(b, x, wide), converted(b, y, wide)
+    return converted(b, b.dot(x, y, contract, batch, wide), out_dtype)
 
 
 def _widens(narrow: np.dtype, wide: np.dtype) -> bool:
@@ -127,7 +126,7 @@ def _widens(narrow: np.dtype, wide: np.dtype) -> bool:
     return narrow == wide or (kind_of(narrow), kind_of(wide)) in (("f", "f"), ("i", "i"), ("u", "u"))
 
 
-def _converted(b: Any, x: Any, dtype: Any) -> Any:
+def converted(b: Any, x: Any, dtype: Any) -> Any:
     return x if x.dtype == dtype else b.elementwise(lambda v: b.convert(v, dtype), x, dtype=np.dtype(dtype))
 
 

@@ -92,9 +92,8 @@ def _bind(op: Op, operand: Any, axes: Any) -> Any:
 def _arithmetic_eager(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
-        with np.errstate(all="ignore"):
-            out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
-            return np.asarray(out).astype(x.dtype, copy=False)
+        out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
+        return np.asarray(out).astype(x.dtype, copy=False)
     return eager
 
 
@@ -209,10 +208,9 @@ def _extreme(dtype: np.dtype, infinity: float, bound: str, boolean: bool) -> Any
 def _extreme_eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
-        with np.errstate(all="ignore"):
-            initial = np.asarray(identity(x.dtype)).astype(wide)[()]
-            out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)
-            return np.asarray(out).astype(x.dtype, copy=False)
+        initial = np.asarray(identity(x.dtype)).astype(wide)[()]
+        out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)
+        return np.asarray(out).astype(x.dtype, copy=False)
     return eager
 
 

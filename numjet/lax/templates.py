@@ -131,7 +131,8 @@ def promote_scalars(op: Op, args: Sequence[Any], params: dict[str, Any]) -> tupl
 
 def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
     kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
-    if ("biufc".index(kind)) > "biufc".index("f" if kind_of(dtype) == "f" else kind_of(dtype)) and not (kind == "i" and kind_of(dtype) == "u"):
+    fits = "biufc".index(kind) <= "biufc".index(kind_of(dtype)) or (kind == "i" and kind_of(dtype) == "u")
+    if not fits:
         raise TypeError(f"lax.{name} requires arguments to have equal dtypes, got {dtype.name} and the Python "
                         f"{type(value).__name__} {value!r}. (Tip: the numjet.numpy function promotes its arguments.)")
     if type(value) is int:

@@ -160,7 +160,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     if sample.ndim != 2:
         raise ValueError(f"sample must have shape (N, D), got {sample.shape}")
     n, rank = sample.shape
-    several = list(bins) if isinstance(bins, (tuple, list)) or getattr(bins, "ndim", 0) else [bins] * rank
+    several = list(bins) if isinstance(bins, (tuple, list)) or getattr(bins, "ndim", 0) > 0 else [bins] * rank
     if len(several) != rank:
         raise ValueError(f"should be a bin for each dimension: got {len(several)} for {rank} dimensions")
     ranges = [None] * rank if range is None else list(range)

@@ -19,7 +19,7 @@ Axes = Any
 def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     """A shape that the user gave, with -1 inferred."""
     try:
-        given = (operator.index(shape),)
+        given: tuple[int, ...] = (operator.index(shape),)
     except TypeError:
         if isinstance(shape, Tracer):
             raise
@@ -96,7 +96,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """
     array = array_arg("broadcast_to", array)
     try:
-        target = (operator.index(shape),)
+        target: tuple[int, ...] = (operator.index(shape),)
     except TypeError:
         target = as_shape(shape)
     old = array.aval.shape
@@ -195,7 +195,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 def axis_tuple(axis: Axes) -> tuple[Any, ...]:
     """An axis or several as a tuple."""
-    return tuple(axis) if isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) else (axis,)
+    return tuple(axis) if isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) > 0 else (axis,)
 
 
 def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:

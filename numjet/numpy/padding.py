@@ -45,7 +45,7 @@ def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
         pairs = pairs * ndim
     if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
         raise ValueError(f"jnp.pad: {name} with {ndim} axes: expected a number, a pair or a pair for each axis, got {value}")
-    return pairs  # type: ignore[return-value]
+    return pairs
 
 
 def _widths(pad_width: Any, ndim: int) -> Widths:
@@ -185,7 +185,7 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
         return array
     if reflect_type == "odd" and mode in ("reflect", "symmetric"):
         return _odd(array, axis, width, mode)
-    places = np.pad(np.arange(array.shape[axis]), width, mode=mode)
+    places = np.pad(np.arange(array.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
     return _picked(array, axis, places)
 
 

@@ -25,12 +25,12 @@ _PLAIN = frozenset((Array, Literal))
 
 def floor_divide(x: Any, y: Any) -> Any:
     """x // y of operands of one dtype, of one shape or rank 0; or None."""
-    return _divide(x, y, np.floor_divide, lambda x, y: _float_divmod(x, y)[0])
+    return _divide(x, y, np.floor_divide, _float_quotient)
 
 
 def remainder(x: Any, y: Any) -> Any:
     """x % y of operands of one dtype, of one shape or rank 0; or None."""
-    return _divide(x, y, np.remainder, lambda x, y: _float_divmod(x, y)[1])
+    return _divide(x, y, np.remainder, _float_remainder)
 
 
 def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable[..., Any]) -> Any:
@@ -58,12 +58,27 @@ def _value(x: Any) -> np.ndarray:
     return x._value if type(x) is Array else np.asarray(x.val, x.aval.dtype)
 
 
-def _float_divmod(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Quotient and remainder with the sign of y: the exact remainder first, so that the quotient is whole."""
+def _other_sign(rest: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Whether a remainder is not 0 and has not the sign of the divisor."""
+    if not y.ndim and y > 0:
+        return rest < 0
+    return (rest != 0) & ((y < 0) != (rest < 0))
+
+
+def _float_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     rest = np.fmod(x, y)
-    quotient = np.where(y == 0, x, x - rest) / y
-    other_sign = (rest != 0) & ((y < 0) != (rest < 0))
-    quotient = np.where(other_sign, quotient - 1, quotient)
+    return np.where(_other_sign(rest, y), rest + y, rest)
+
+
+def _float_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The exact remainder first, so that the quotient is whole but for rounding, which is half away from zero."""
+    rest = np.fmod(x, y)
+    dividend = x - rest
+    if y.ndim or y == 0:
+        dividend = np.where(y == 0, x, dividend)
+    quotient = dividend / y - _other_sign(rest, y)
     whole = np.trunc(quotient)
-    away = np.abs(quotient - whole) >= 0.5
-    return np.where(away, whole + np.copysign(np.ones((), x.dtype), quotient), whole), np.where(other_sign, rest + y, rest)
+    part = quotient - whole
+    if not np.count_nonzero(part):
+        return whole
+    return np.where(np.abs(part) >= 0.5, whole + np.copysign(np.ones((), x.dtype), quotient), whole)

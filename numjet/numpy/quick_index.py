@@ -1,7 +1,7 @@
 """x[idx] and x.at[idx].set(y) of arrays that are there, at places that are known: by one NumPy call.
 
-These give None for everything that the plans of `index_plan` have to decide: places out of bounds, arrays as indices,
-traced values, values of another dtype or shape. What they do answer is what the plans would give.
+These give None for everything that the plans of `index_plan` have to decide: places out of bounds, arrays next to other
+indices, traced values, values of another dtype or shape. What they do answer is what the plans would give.
 """
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from numjet.runtime.device import CPU
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
+_BOOL = np.dtype(np.bool_)
+_INDICES = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
 _BOUND = frozenset((int, type(None)))
 _SETS = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64")))
 _KINDS: dict[str, frozenset[type]] = {
@@ -52,6 +54,21 @@ def _basic(idx: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
     return entries if gap else (*entries, Ellipsis)
 
 
+def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    """An index that is one array of integers in bounds (of rank > 0), or one mask, as a NumPy array; else None."""
+    if type(idx) is Array:
+        where = idx._value
+    elif type(idx) is np.ndarray:
+        where = idx
+    else:
+        return None
+    if not where.ndim or not shape or 0 in shape or not where.size:
+        return None
+    if where.dtype in _INDICES:
+        return where if -shape[0] <= where.min() and where.max() < shape[0] else None
+    return where if where.dtype == _BOOL and where.shape == shape[:where.ndim] and where.any() else None
+
+
 def _known(s: slice) -> bool:
     return type(s.start) in _BOUND and type(s.stop) in _BOUND and type(s.step) in _BOUND
 
@@ -63,12 +80,17 @@ def read(x: Any, idx: Any) -> Any:
     aval = x.aval
     basic = _basic(idx, aval.shape)
     if basic is None:
-        return None
+        where = _advanced(idx, aval.shape)
+        return None if where is None else _array(x._value[where], aval)
     value = x._value
     part = value[basic]
     if part.shape == value.shape and part.strides == value.strides:
         return x
-    return _native.from_numpy(part.copy(), ShapedArray(part.shape, aval.dtype, aval.weak_type), CPU)
+    return _array(part.copy(), aval)
+
+
+def _array(part: np.ndarray, aval: ShapedArray) -> Any:
+    return _native.from_numpy(part, ShapedArray(part.shape, aval.dtype, aval.weak_type), CPU)
 
 
 def update(x: Any, idx: Any, values: Any, op: str) -> Any:
@@ -78,23 +100,42 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     aval = x.aval
     if aval.dtype not in _SETS or (op != "set" and (op not in _UPDATES or aval.dtype.kind == "b")):
         return None
-    basic = _basic(idx, aval.shape)
-    new = None if basic is None else _value(values, aval.dtype)
+    places = _basic(idx, aval.shape)
+    change: Callable[..., bool] = _change
+    if places is None:
+        places, change = _advanced(idx, aval.shape), _change_each
+    new = None if places is None else _value(values, aval.dtype)
     if new is None:
         return None
     out = np.array(x._value)
-    part = out[basic]
-    if not part.size or new.shape not in ((), part.shape):
-        return None
     token = STATE.set(IGNORED)
     try:
-        if op == "set":
-            part[...] = new
-        else:
-            _UPDATES[op](part, new, out=part)
+        return _native.from_numpy(out, aval, CPU) if change(out, places, new, op) else None
     finally:
         STATE.reset(token)
-    return _native.from_numpy(out, aval, CPU)
+
+
+def _change(out: np.ndarray, places: tuple[Any, ...], new: np.ndarray, op: str) -> bool:
+    """Changes `out` at ints and slices; False when the shapes have to be looked at."""
+    part = out[places]
+    if not part.size or new.shape not in ((), part.shape):
+        return False
+    if op == "set":
+        part[...] = new
+    else:
+        _UPDATES[op](part, new, out=part)
+    return True
+
+
+def _change_each(out: np.ndarray, places: np.ndarray, new: np.ndarray, op: str) -> bool:
+    """Changes `out` at an array of places, as often as each is named; False when the shapes have to be looked at."""
+    if new.shape and (places.dtype == _BOOL or new.shape != places.shape + out.shape[1:]):
+        return False
+    if op == "set":
+        out[places] = new
+    else:
+        _UPDATES[op].at(out, places, new)
+    return True
 
 
 def _value(values: Any, dtype: np.dtype) -> np.ndarray | None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import convert, create, shape, sort as lax_sort
+from numjet.lax import convert, create, shape
 from numjet.lax.axes import as_axis
+from numjet.lax.sort import sort as lax_sort
 from numjet.numpy.manipulation import ravel
 from numjet.numpy.promote import array_arg, check_arraylike, to_array
 

@@ -15,7 +15,9 @@ from numjet.numpy.creation import arange
 from numjet.numpy.indexing import getitem
 from numjet.numpy.linear import matmul
 from numjet.numpy.promote import promote_args_inexact
-from numjet.numpy.ufuncs import absolute, ceil, log2, maximum, sqrt
+from numjet.numpy.ufuncs import absolute, ceil, sqrt
+from numjet.numpy.ufuncs_logic import maximum
+from numjet.numpy.ufuncs_math import log2
 from numjet.transforms.jvp import jvp_flat
 
 # Higham 2005, "The scaling and squaring method for the matrix exponential revisited": coefficients of the Pade numerators of
@@ -127,7 +129,7 @@ def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: Any = None,
     [[1.0, 0.0], [0.0, 2.0]]
     """
     if side not in ("right", "left"):
-        raise ValueError(f"The argument `side` must be one of 'right', 'left', got {side!r}")
+        raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}.")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method}.")
     (a,) = promote_args_inexact("scipy.linalg.polar", a)

@@ -11,7 +11,7 @@ from numjet.lax import join, matrix as mx, shape
 from numjet.numpy.creation import arange
 from numjet.numpy.indexing import getitem
 from numjet.numpy.promote import check_arraylike, promote_args, promote_args_inexact
-from numjet.numpy.ufuncs import exp
+from numjet.numpy.ufuncs_math import exp
 
 
 def block_diag(*arrs: Any) -> Any:

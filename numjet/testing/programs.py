@@ -17,9 +17,11 @@ from numjet.runtime.dispatch import as_array
 
 Shape = tuple[int, ...]
 
-UNARY = ("jnp.sin({0})", "jnp.tanh({0})", "-{0}", "jnp.abs({0})", "jnp.exp(-jnp.abs({0}))", "{0} * {0}", "jnp.sqrt(jnp.abs({0}) + 0.1)",
+UNARY = ("jnp.sin({0})", "jnp.tanh({0})", "-{0}", "jnp.abs({0})", "jnp.exp(-jnp.abs({0}))", "{0} * {0}",
+         "jnp.sqrt(jnp.abs({0}) + 0.1)",
          "jnp.log1p(jnp.abs({0}))", "lax.logistic({0})", "jnp.floor({0} * 3) * 0.25", "jnp.cumsum({0}, axis={axis}) * 0.2",
-         "jnp.sort({0}, axis={axis})", "jnp.flip({0}, axis={axis})", "jnp.roll({0}, {shift}, axis={axis})", "jnp.clip({0}, -0.5, 0.75)",
+         "jnp.sort({0}, axis={axis})", "jnp.flip({0}, axis={axis})", "jnp.roll({0}, {shift}, axis={axis})",
+         "jnp.clip({0}, -0.5, 0.75)",
          "{0}.at[{index}].set(0.5)", "{0}.at[{index}].add(0.25)", "{0}.astype(jnp.int32).astype(jnp.float32)")
 BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "jnp.maximum({0}, {1})", "jnp.minimum({0}, {1})", "{0} / (1.5 + jnp.abs({1}))",
           "jnp.where({0} > {1}, {0}, 0.5 * {1})", "jnp.arctan2({0}, {1} + 2.0)", "jnp.hypot({0}, {1} + 0.5)")
@@ -63,7 +65,8 @@ class Generator:
 
     def _fill(self, p: Program, length: int, depth: int) -> Program:
         for _ in range(length):
-            makers: list[Callable[[Program, int], Instruction | None]] = [self._unary, self._binary, self._binary, self._move, self._reduce]
+            makers: list[Callable[[Program, int], Instruction | None]] = [self._unary, self._binary, self._binary,
+                    self._move, self._reduce]
             if depth > 0:
                 makers += [self._scan, self._while, self._cond, self._jit, self._vmap, self._grad]
             made = None
@@ -109,7 +112,8 @@ class Generator:
         start = self.rng.randrange(n)
         choices = [("jnp.ravel({0})", (size,)), ("{0}.T", shape[::-1]), (f"{{0}}[{start}]", shape[1:]),
                    (f"{{0}}[{start}:]", (n - start, *shape[1:])), ("{0}[::-2]", ((n + 1) // 2, *shape[1:])),
-                   ("jnp.concatenate([{0}, {0}[:1]])", (n + 1, *shape[1:])), ("jnp.pad({0}[1:], [(1, 0)] + [(0, 0)] * ({0}.ndim - 1))", shape),
+                   ("jnp.concatenate([{0}, {0}[:1]])", (n + 1, *shape[1:])),
+                   ("jnp.pad({0}[1:], [(1, 0)] + [(0, 0)] * ({0}.ndim - 1))", shape),
                    ("jnp.broadcast_to({0}, (2, *{0}.shape))", (2, *shape)), ("{0}[jnp.array([0, -1, 0])]", (3, *shape[1:])),
                    ("lax.dynamic_index_in_dim({0}, jnp.argmax(jnp.ravel({0})), keepdims=False)", shape[1:]),
                    ("lax.dynamic_update_slice({0}, 0.5 * {0}[:1], (1,) + (0,) * ({0}.ndim - 1))", shape),
@@ -155,7 +159,8 @@ class Generator:
         inner = self._inner((c, x[1:]), (c, x[1:]), depth)
         reverse = self.rng.random() < 0.3
         if self.rng.random() < 0.5:
-            return Instruction(f"lax.scan(lambda c, x: {{p0}}(c, x), {{0}}, {{1}}, reverse={reverse})[0]", (carry, xs), c, (inner,))
+            return Instruction(f"lax.scan(lambda c, x: {{p0}}(c, x), {{0}}, {{1}}, reverse={reverse})[0]", (carry, xs), c,
+                               (inner,))
         return Instruction(f"lax.scan(lambda c, x: {{p0}}(c, x), {{0}}, {{1}}, reverse={reverse})[1]", (carry, xs), x, (inner,))
 
     def _while(self, p: Program, depth: int) -> Instruction | None:
@@ -166,9 +171,11 @@ class Generator:
         inner = self._inner((shape, ()), (shape,), depth)
         count = self.rng.randint(1, 4)
         if bound is None or self.rng.random() < 0.6:
-            return Instruction(f"lax.fori_loop(0, {count}, lambda i, v: {{p0}}(v, 0.1 * i.astype(jnp.float32))[0], {{0}})", (k,), shape, (inner,))
+            return Instruction(f"lax.fori_loop(0, {count}, lambda i, v: {{p0}}(v, 0.1 * i.astype(jnp.float32))[0], {{0}})",
+                               (k,), shape, (inner,))
         return Instruction("lax.while_loop(lambda c: (c[0] < 3) & (c[0] < 1 + jnp.abs({1})), "
-                           "lambda c: (c[0] + 1, {p0}(c[1], 0.1 * c[0])[0]), (jnp.float32(0), {0}))[1]", (k, bound), shape, (inner,))
+                           "lambda c: (c[0] + 1, {p0}(c[1], 0.1 * c[0])[0]), (jnp.float32(0), {0}))[1]", (k, bound), shape,
+                           (inner,))
 
     def _cond(self, p: Program, depth: int) -> Instruction | None:
         flag, k = self._pick(p, lambda s: s == ()), self._pick(p)
@@ -178,7 +185,8 @@ class Generator:
         one, two = self._inner((shape,), (shape,), depth), self._inner((shape,), (shape,), depth)
         if self.rng.random() < 0.5:
             return Instruction("lax.cond({0} > 0.2, {p0}, {p1}, {1})[0]", (flag, k), shape, (one, two))
-        return Instruction("lax.switch(({0} * 2).astype(jnp.int32), [{p0}, {p1}, lambda v: (v,)], {1})[0]", (flag, k), shape, (one, two))
+        return Instruction("lax.switch(({0} * 2).astype(jnp.int32), [{p0}, {p1}, lambda v: (v,)], {1})[0]", (flag, k),
+                           shape, (one, two))
 
     def _jit(self, p: Program, depth: int) -> Instruction | None:
         k, other = self._pick(p), self._pick(p)
@@ -194,7 +202,8 @@ class Generator:
         axis = self.rng.randrange(len(shape))
         element = shape[:axis] + shape[axis + 1:]
         inner = self._inner((element, p.shape(other)), (element,), depth)
-        return Instruction(f"nj.vmap({{p0}}, in_axes=({axis}, None), out_axes={axis})({{0}}, {{1}})[0]", (k, other), shape, (inner,))
+        return Instruction(f"nj.vmap({{p0}}, in_axes=({axis}, None), out_axes={axis})({{0}}, {{1}})[0]", (k, other), shape,
+                           (inner,))
 
     def _grad(self, p: Program, depth: int) -> Instruction | None:
         k = self._pick(p)
@@ -246,7 +255,7 @@ from numjet import lax
 def load(p: Program) -> Callable[..., Any]:
     """The program as a function."""
     space: dict[str, Any] = {}
-    exec(HEADER + source(p), space)  # noqa: S102: the text is made by this file
+    exec(HEADER + source(p), space)
     return space["program"]
 
 

@@ -43,7 +43,8 @@ def cases(op: Op, limit: int = 24, seed: int = 0) -> Iterator[Case]:
         return
     s = op.samples
     rng = np.random.default_rng(seed)
-    pairs = list(zip(s.shapes, s.params, strict=True)) if len(s.params) == len(s.shapes) > 1 else list(product(s.shapes, s.params))
+    pairs = list(zip(s.shapes, s.params, strict=True)) if len(s.params) == len(s.shapes) > 1 else list(product(s.shapes,
+            s.params))
     grid = list(product(pairs, s.dtypes))
     step = max(1, -(-len(grid) // limit))
     for k in range(seed % step, len(grid), step):
@@ -172,11 +173,12 @@ def check_function(fun: Any, xs: list[np.ndarray], order: int, note: str, seed: 
     run = lambda vs: [np.asarray(o) for o in fun(*vs)]
     plus = run([x + STEP * t for x, t in zip(xs, direction, strict=True)])
     minus = run([x - STEP * t for x, t in zip(xs, direction, strict=True)])
-    outs, tangents = jvp_flat(fun, xs, direction)
+    _, tangents = jvp_flat(fun, xs, direction)
     tangents = [np.asarray(instantiate(t)) for t in tangents]
     for p, m, t in zip(plus, minus, tangents, strict=True):
         with np.errstate(all="ignore"):
-            assert_close(t, ((p - m) / (2 * STEP)).astype(t.dtype), rtol=2e-4, atol=2e-5 * (1 + _largest(p)), note=f"jvp of {note}")
+            assert_close(t, ((p - m) / (2 * STEP)).astype(t.dtype), rtol=2e-4, atol=2e-5 * (1 + _largest(p)),
+                         note=f"jvp of {note}")
     check_transpose(fun, xs, direction, tangents, note, rng)
     if order > 1:
         derivative = lambda *vs: [instantiate(t) for t in jvp_flat(fun, vs, direction)[1]]
@@ -190,7 +192,7 @@ def _largest(x: np.ndarray) -> float:
 def check_transpose(fun: Any, xs: list[np.ndarray], direction: list[np.ndarray], tangents: list[np.ndarray], note: str,
                     rng: Any) -> None:
     """<ct, J t> == <J^T ct, t>, by linearizing and transposing."""
-    outs, linear = linearize_flat(fun, xs)
+    _, linear = linearize_flat(fun, xs)
     cts = [random_array(rng, np.shape(t), t.dtype, -1, 1) for t in tangents]
     chosen = [c for c, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     grads = backward_pass(linear.jaxpr, linear.consts, [Undefined(v.aval) for v in linear.jaxpr.invars], chosen)

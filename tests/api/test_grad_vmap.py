@@ -19,7 +19,7 @@ def test_orders_and_arguments():
 
 
 def test_python_control_flow_on_values_under_grad():
-    f = lambda x: x ** 2 if x > 0 else -x  # noqa: E731
+    f = lambda x: x ** 2 if x > 0 else -x
     assert float(nj.grad(f)(2.0)) == 4 and float(nj.grad(f)(-2.0)) == -1
 
 
@@ -50,12 +50,12 @@ def test_complex():
 
 
 def test_jvp_vjp_linearize():
-    f = lambda x, y: (jnp.sin(x) * y, x + y)  # noqa: E731
-    (a, b), (da, db) = nj.jvp(f, (1.0, 2.0), (0.5, 0.25))
+    f = lambda x, y: (jnp.sin(x) * y, x + y)
+    _, (da, db) = nj.jvp(f, (1.0, 2.0), (0.5, 0.25))
     np.testing.assert_allclose([da, db], [np.cos(1) * 2 * 0.5 + np.sin(1) * 0.25, 0.75], rtol=1e-6)
-    out, pull = nj.vjp(f, 1.0, 2.0)
+    _, pull = nj.vjp(f, 1.0, 2.0)
     np.testing.assert_allclose(pull((1.0, 0.0)), [np.cos(1) * 2, np.sin(1)], rtol=1e-6)
-    out, push = nj.linearize(f, 1.0, 2.0)
+    _, push = nj.linearize(f, 1.0, 2.0)
     np.testing.assert_allclose(push(0.5, 0.25)[0], da, rtol=1e-6)
     np.testing.assert_allclose(nj.jit(lambda x: nj.vjp(jnp.sin, x)[1](1.0)[0])(0.3), np.cos(0.3), rtol=1e-6)
     _, pull = nj.jit(lambda x: nj.vjp(jnp.sin, x))(0.3)
@@ -81,7 +81,7 @@ def test_errors_of_jvp_and_vjp():
 
 
 def test_jacobians_of_trees():
-    f = lambda p, x: {"y": p["w"] @ x, "s": x.sum()}  # noqa: E731
+    f = lambda p, x: {"y": p["w"] @ x, "s": x.sum()}
     p, x = {"w": jnp.arange(6.0).reshape(2, 3)}, jnp.arange(3.0)
     for jac in (nj.jacfwd, nj.jacrev):
         j = nj.jit(jac(f, argnums=(0, 1)))(p, x)
@@ -108,7 +108,7 @@ def test_compositions_agree_with_differences(jit):
 
 
 def test_hessian_of_while_in_forward_mode():
-    f = lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.sin(c[1]) * x), (0, x))[1]  # noqa: E731
+    f = lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.sin(c[1]) * x), (0, x))[1]
     second = nj.jacfwd(nj.jacfwd(f))(0.7)
     step = 1e-2
     slope = nj.jacfwd(f)

@@ -137,7 +137,7 @@ def test_methods_partials_and_pytrees():
         scale = 3.0
 
         @nj.jit
-        def apply(x):  # noqa: N805
+        def apply(x):
             return x + 1
 
         @partial(nj.jit, static_argnums=0)

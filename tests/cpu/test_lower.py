@@ -6,8 +6,8 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
-from numjet.cpu.lower import lower
 from numjet.cpu.loop_ir import Copy, For, Store, walk
+from numjet.cpu.lower import lower
 from numjet.foundation.tree import tree_leaves
 
 LARGE, SMALL = 40, 3
@@ -37,7 +37,7 @@ def test_swapped_carries(n, length):
 
 @pytest.mark.parametrize("n", [SMALL, LARGE])
 def test_carries_that_shift(n):
-    roll = lambda x: lax.concatenate([x[1:], x[:1]], 0)  # noqa: E731
+    roll = lambda x: lax.concatenate([x[1:], x[:1]], 0)
     agree(lambda a: lax.fori_loop(0, 7, lambda i, x: roll(x) + 0.5 * x, a), values(n))
     agree(lambda a: lax.scan(lambda x, _: (roll(x), x[0]), a, None, length=9), values(n))
 
@@ -93,7 +93,8 @@ def test_branches(n, flag):
         return lax.cond(p, lambda a, b: (a.at[0].set(5.0), b), lambda a, b: (b * 2, jnp.sin(a)), x, y)
     agree(fun, flag, values(n), values(n, seed=1))
     agree(lambda p, x: (lax.cond(p, lambda v: v + x, lambda v: v, x), x * 2), flag, values(n))
-    agree(lambda p, x: lax.scan(lambda c, r: lax.cond(r.sum() > 0, lambda: (c + r, r), lambda: (r, c)), x[0], x), flag, values(5, n))
+    agree(lambda p, x: lax.scan(lambda c, r: lax.cond(r.sum() > 0, lambda: (c + r, r), lambda: (r, c)), x[0], x), flag,
+          values(5, n))
 
 
 def test_switch_clamps():

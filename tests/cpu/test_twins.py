@@ -44,7 +44,7 @@ def test_contraction_of_rank_8_arrays_with_size_9():
 
 
 def test_reductions_with_a_term_that_is_zero_under_grad():
-    f = lambda x: jnp.sum(jnp.sin(x) + 0.0 * x + (x - x)) + jnp.sum(jnp.zeros(5) * x)  # noqa: E731
+    f = lambda x: jnp.sum(jnp.sin(x) + 0.0 * x + (x - x)) + jnp.sum(jnp.zeros(5) * x)
     x = np.linspace(-1, 1, 5, dtype=np.float32)
     np.testing.assert_allclose(nj.jit(nj.grad(f))(x), np.cos(x), rtol=1e-6)
 

@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from numjet.foundation.pretty import bracket, brk, concat, group, join, line, nest, nothing, render, text
 

@@ -93,7 +93,7 @@ def test_all_differences_are_reported():
 
 
 def test_equality_errors_is_leaf():
-    is_leaf = lambda x: isinstance(x, tuple)  # noqa: E731
+    is_leaf = lambda x: isinstance(x, tuple)
     assert list(tree.equality_errors([(1, 2)], [(3,)], is_leaf)) == []
     [difference] = tree.equality_errors([(1, 2)], [[3]], is_leaf)
     assert difference.thing1 == "leaf of type tuple"

@@ -226,7 +226,7 @@ def test_partial():
 @pytest.mark.parametrize("inner", [functools.partial, tu.Partial])
 def test_partial_of_a_partial_keeps_it_whole(inner):
     big = object()
-    make = lambda x: tu.Partial(inner(divmod, x), 4)  # noqa: E731
+    make = lambda x: tu.Partial(inner(divmod, x), 4)
     assert tu.tree_leaves(make(9)) == [4]
     assert make(9)() == (2, 1)
     assert tu.tree_structure(make(big)) == tu.tree_structure(make(big))

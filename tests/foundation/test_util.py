@@ -3,8 +3,7 @@ import gc
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from numjet.foundation import util
 from numjet.foundation.config import enable_x64

@@ -49,5 +49,5 @@ def vmap(fun: Callable[..., Any], args: list[Any], dims: list[int | None]) -> np
 def by_loop(fun: Callable[..., Any], args: list[Any], dims: list[int | None]) -> np.ndarray:
     """What vmap must give."""
     size = next(np.shape(a)[d] for a, d in zip(args, dims, strict=True) if d is not None)
-    pick = lambda a, d, i: a if d is None else np.take(a, i, d)  # noqa: E731
+    pick = lambda a, d, i: a if d is None else np.take(a, i, d)
     return np.stack([np.asarray(fun(*[pick(a, d, i) for a, d in zip(args, dims, strict=True)])) for i in range(size)])

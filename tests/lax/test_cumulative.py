@@ -67,7 +67,7 @@ def test_the_tangent_of_cumlogsumexp_where_nothing_has_been_added():
 def test_tangents_of_every_length(name, n, x64):
     rng = np.random.default_rng(n)
     x, t = rng.standard_normal((2, n, 2))
-    fun = lambda v: getattr(lax, name)(v, 0)  # noqa: E731
+    fun = lambda v: getattr(lax, name)(v, 0)
     difference = (np.asarray(fun(x + 1e-6 * t)) - np.asarray(fun(x - 1e-6 * t))) / 2e-6
     np.testing.assert_allclose(jvp(fun, [x], [t]), difference, atol=1e-7)
     np.testing.assert_allclose(np.sum(grad(fun, x) * t), np.sum(difference), rtol=1e-6, atol=1e-7)
@@ -77,7 +77,7 @@ def test_tangents_of_every_length(name, n, x64):
 @pytest.mark.parametrize("name", REFERENCES)
 def test_batches(name, dim):
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
-    fun = lambda v: getattr(lax, name)(v, 1, True)  # noqa: E731
+    fun = lambda v: getattr(lax, name)(v, 1, True)
     np.testing.assert_allclose(vmap(fun, [x], [dim]), by_loop(fun, [x], [dim]), rtol=1e-6)
 
 
@@ -100,7 +100,7 @@ def test_errors(fun, error, message):
 def test_linear_recurrence_and_its_derivatives(reverse, x64):
     rng = np.random.default_rng(0)
     a, b, ta, tb, ct = rng.standard_normal((5, 2, 4))
-    fun = lambda u, v: lax.linear_recurrence_p.bind(u, v, axis=1, reverse=reverse)  # noqa: E731
+    fun = lambda u, v: lax.linear_recurrence_p.bind(u, v, axis=1, reverse=reverse)
     y, expected = np.zeros(2), np.zeros((2, 4))
     for k in reversed(range(4)) if reverse else range(4):
         expected[:, k] = y = a[:, k] * y + b[:, k]

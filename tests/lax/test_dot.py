@@ -40,7 +40,7 @@ def test_values(left, right, numbers, formula):
 @case
 def test_cotangents(left, right, numbers, formula):
     x, y = operands(left, right)
-    fun = lambda a, b: lax.dot_general(a, b, numbers)  # noqa: E731
+    fun = lambda a, b: lax.dot_general(a, b, numbers)
     ct = RNG.standard_normal(np.asarray(fun(x, y)).shape).astype(np.float32)
     for which, (operand, found) in enumerate(zip((x, y), vjp(fun, [x, y], ct), strict=True)):
         t = RNG.standard_normal(operand.shape).astype(np.float32)
@@ -51,7 +51,7 @@ def test_cotangents(left, right, numbers, formula):
 @case
 def test_batches_along_every_axis(left, right, numbers, formula):
     x, y = operands(left, right)
-    fun = lambda a, b: lax.dot_general(a, b, numbers)  # noqa: E731
+    fun = lambda a, b: lax.dot_general(a, b, numbers)
     for dx in (None, *range(len(left) + 1)):
         for dy in (None, *range(len(right) + 1)):
             if dx is None and dy is None:

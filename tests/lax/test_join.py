@@ -62,7 +62,7 @@ def test_the_cotangent_of_a_padding_value_is_finite_beside_infinite_ones():
 def test_batched_pad(dims):
     args = [np.stack([X, -X], axis=dims[0]) if dims[0] is not None else X,
             np.array([5, 6], np.float32) if dims[1] is not None else np.float32(5)]
-    fun = lambda x, v: lax.pad(x, v, ((1, 0, 1), (-1, 2, 0)))  # noqa: E731
+    fun = lambda x, v: lax.pad(x, v, ((1, 0, 1), (-1, 2, 0)))
     np.testing.assert_array_equal(vmap(fun, args, list(dims)), by_loop(fun, args, list(dims)))
 
 
@@ -90,7 +90,7 @@ def test_a_part_that_nobody_reads_has_a_zero_cotangent():
 @pytest.mark.parametrize("dims", [(0, None), (None, 1), (2, 0)], ids=str)
 def test_batched_concatenate(dims):
     args = [np.stack([X, -X], axis=d) if d is not None else X for d in dims]
-    fun = lambda x, y: lax.concatenate([x, y], 1)  # noqa: E731
+    fun = lambda x, y: lax.concatenate([x, y], 1)
     np.testing.assert_array_equal(vmap(fun, args, list(dims)), by_loop(fun, args, list(dims)))
 
 

@@ -72,7 +72,7 @@ def test_ties_share_the_gradient_of_a_maximum(x, expected):
 def test_the_derivatives_of_a_product_are_right_at_zeros(x):
     x = np.array(x, np.float32)
     others = np.array([np.prod(np.delete(x, i)) for i in range(5)])
-    product = lambda v: lax.reduce_prod(v, (0,))  # noqa: E731
+    product = lambda v: lax.reduce_prod(v, (0,))
     np.testing.assert_allclose(grad(product, x), others)
     e = np.eye(5, dtype=np.float32)
     for i in range(5):
@@ -88,7 +88,7 @@ def test_reductions_of_several_axes_of_a_batch():
     x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
     for dim in range(4):
         for name in ("reduce_sum", "reduce_prod", "reduce_max"):
-            fun = lambda v, name=name: getattr(lax, name)(v, (0, 2))  # noqa: E731
+            fun = lambda v, name=name: getattr(lax, name)(v, (0, 2))
             np.testing.assert_allclose(vmap(fun, [x], [dim]), by_loop(fun, [x], [dim]), rtol=1e-6)
 
 
@@ -125,7 +125,7 @@ def test_positions_have_the_asked_dtype_and_no_derivative():
     assert lax.argmax(X, 1, np.uint8).dtype == np.uint8
     assert lax.argmax(X[:, :0], 0, "int32").shape == (0,)
     assert lax.argmax(X > 0, 0, np.int32).tolist() == [0, 1, 0, 0]
-    to_float = lambda v: lax.convert_element_type(lax.argmax(v, 0, np.int32), np.float32)  # noqa: E731
+    to_float = lambda v: lax.convert_element_type(lax.argmax(v, 0, np.int32), np.float32)
     np.testing.assert_array_equal(grad(to_float, X), np.zeros_like(X))
 
 
@@ -173,7 +173,7 @@ def test_a_general_function_of_several_operands():
 def test_derivatives_and_batches_of_a_general_reduction():
     rng = np.random.default_rng(0)
     a, b, t = (rng.standard_normal((3, 5)).astype(np.float32) for _ in range(3))
-    fun = lambda v: reduce_affine(v, b)[1]  # noqa: E731
+    fun = lambda v: reduce_affine(v, b)[1]
     eps = np.float32(1e-2)
     difference = (np.asarray(fun(a + eps * t)) - np.asarray(fun(a - eps * t))) / (2 * eps)
     np.testing.assert_allclose(jvp(fun, [a], [t]), difference, rtol=2e-2, atol=2e-2)

@@ -71,7 +71,7 @@ def test_cotangents_are_permuted_back():
 @pytest.mark.parametrize("dims", [(0, None), (None, 1), (2, 0), (1, 1)], ids=str)
 def test_batches(dims):
     args = [X if d is None else np.stack([X, -X, X[::-1]], d) for d in dims]
-    fun = lambda k, v: lax.sort_key_val(k, v, 1)[1]  # noqa: E731
+    fun = lambda k, v: lax.sort_key_val(k, v, 1)[1]
     np.testing.assert_array_equal(vmap(fun, args, list(dims)), by_loop(fun, args, list(dims)))
 
 
@@ -95,7 +95,7 @@ def test_top_k_along_an_axis_and_its_derivative():
     np.put_along_axis(expected, np.asarray(where), ct, 0)
     np.testing.assert_array_equal(vjp(lambda x: lax.top_k(x, 2, axis=0)[0], [X], ct)[0], expected)
     stack = np.stack([X, -X], 1)
-    fun = lambda x: lax.top_k(x, 2)[1]  # noqa: E731
+    fun = lambda x: lax.top_k(x, 2)[1]
     np.testing.assert_array_equal(vmap(fun, [stack], [1]), by_loop(fun, [stack], [1]))
 
 

@@ -3,10 +3,10 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.lax.lax_gradients import grad, jvp, vmap
 
 import numjet
 from numjet import lax
+from tests.lax.lax_gradients import grad, jvp, vmap
 
 
 def reference(x, init, combine, sizes, strides, padding, base=None, dilation=None):
@@ -28,7 +28,7 @@ CASES = [((2, 3), (1, 1), ((0, 0), (0, 0))), ((2, 2), (2, 1), ((1, 0), (0, 2))),
 DILATIONS = [(None, None), ((2, 1), None), (None, (1, 2)), ((3, 2), (2, 1))]
 
 
-@pytest.mark.parametrize("case, dilations", itertools.product(CASES, DILATIONS))
+@pytest.mark.parametrize("case, dilations", list(itertools.product(CASES, DILATIONS)))
 def test_sum_max_min_and_product_match_loops(case, dilations, rng):
     x = rng.standard_normal((6, 7)).astype(np.float32)
     for fun, init, combine in ((lax.add, 0.0, np.add), (lax.max, -np.inf, np.maximum), (lax.min, np.inf, np.minimum),

@@ -103,7 +103,9 @@ def test_divisions_agree_on_special_values(op: Callable[[Any, Any], Any], dtype:
 INDICES = (0, -1, 2, 5, -9, slice(None), slice(1, 3), slice(None, None, -1), slice(9, None), slice(-2, None, 2), slice(3, 1),
            None, Ellipsis, (), (0, 0), (-1, slice(None, None, 2)), (Ellipsis, 0), (0, Ellipsis, None), (None, 1, Ellipsis, None),
            (Ellipsis, Ellipsis), (0, 0, 0), (slice(0, 2), None, -1), True, (False, 0), np.int32(1), np.array([0, 1]), "a", 1.5,
-           slice(None, None, 0), slice(np.int64(1), None), [0, 1], (slice(None), slice(None)), 1 << 70, slice(1 << 70))
+           slice(None, None, 0), slice(np.int64(1), None), [0, 1], np.array([[0, -1, 0]]), np.array([2, 0, 2], np.int8),
+           np.array([0, 9]), np.array([-5, 0]), np.array([], int), np.array(1), np.array([0, 1], np.uint8), np.array([0.5]),
+           np.array([True, False, True]), np.zeros(4, bool), np.ones((3, 4), bool), np.array(True), (np.array([0, 1]), 0), (slice(None), slice(None)), 1 << 70, slice(1 << 70))
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
@@ -113,6 +115,8 @@ def test_reads_agree(index: Any, shape: tuple[int, ...]) -> None:
     for dtype in ("bool", "int32", "bfloat16", "complex64"):
         agree(lambda x: x[index], values(shape, dtype))
     agree(lambda x: x[index], jnp.full(shape, 2.0))
+    if isinstance(index, np.ndarray):
+        agree(lambda x, i: x[i], values(shape, "int32"), jnp.asarray(index))
     agree(lambda x: nj.random.key_data(x[index]), nj.random.split(nj.random.key(0), shape))
 
 
@@ -184,9 +188,9 @@ def test_tracing_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, _refuse)
     x = np.arange(4, dtype=np.float32)
     names = {str(e.primitive) for e in nj.make_jaxpr(_everything)(x).eqns}
-    assert {"slice", "scatter", "rem", "broadcast_in_dim"} <= names | {"pjit", "jit"}
-    assert nj.vmap(_everything)(np.stack([x, x])).shape == (2, 4)
-    assert nj.grad(lambda v: _everything(v).sum())(x).shape == (4,)
+    assert {"slice", "scatter", "rem", "broadcast_in_dim"} <= names
+    assert nj.vmap(_everything)(np.stack([x, x])).shape == (2,)
+    assert nj.grad(_everything)(x).shape == (4,)
 
 
 def test_constants_under_a_trace_are_part_of_the_program() -> None:

@@ -11,7 +11,6 @@ import importlib.util
 import os
 from pathlib import Path
 
-
 _NAMES = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv")
 
 

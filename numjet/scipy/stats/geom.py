@@ -24,7 +24,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
     """The probability of k.
 
-    >>> round(float(pmf(2, 0.25)), 3)
-    0.187
+    >>> round(float(pmf(2, 0.5)), 3)
+    0.25
     """
     return jnp.exp(logpmf(k, p, loc))

@@ -28,7 +28,7 @@ class gaussian_kde:
     >>> import numjet.numpy as jnp
     >>> kde = gaussian_kde(jnp.array([1.0, 2.0, 4.0]), bw_method=0.5)
     >>> round(float(kde.pdf(2.0)[0]), 3)
-    0.285
+    0.254
     """
     dataset: Any
     weights: Any

@@ -20,8 +20,8 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     -2.838
     """
     if allow_singular is not None:
-        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: only positive definite covariances are "
-                                  "supported; leave it out")
+        raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: only positive definite covariances "
+                                  "are supported; leave it out")
     x, mean, cov = promote_args_inexact("multivariate_normal.logpdf", x, mean, cov)
     if not mean.ndim:
         return -0.5 * (jnp.square(x - mean) / cov + LOG_2PI + jnp.log(cov))

@@ -6,12 +6,14 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.control.while_loop import fori_loop
+from numjet.foundation import dtypes
 from numjet.numpy.promote import promote_args_inexact
 from numjet.scipy.special_gamma import gammaincc, gammaln
 from numjet.scipy.special_probability import xlogy
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside
 
-_LARGE = 100.0
+# Where the asymptotic series is exact to the last places of 64 and 32 bits.
+_LARGE, _LARGE_32 = 100.0, 12.0
 _TERMS = 320        # counts beyond are more than twenty standard deviations above the mean
 # Coefficients of 1 / mu, 1 / mu**2, ... in the asymptotic series of the entropy less log(2 pi e mu) / 2 (Evans, Boersma 1988).
 _ENTROPY = (-1 / 12, -1 / 24, -19 / 360, -9 / 80)
@@ -74,8 +76,9 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     1.931
     """
     mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
-    large, positive = mu > _LARGE, mu > 0
+    start = _LARGE if mu.dtype == dtypes.float64 else _LARGE_32
+    large, positive = mu > start, mu > 0
     small = _summed_entropy(jnp.where(positive & ~large, mu, 1.0))
-    out = jnp.where(large, _asymptotic_entropy(jnp.where(large, mu, _LARGE)), small)
+    out = jnp.where(large, _asymptotic_entropy(jnp.where(large, mu, start)), small)
     out = jnp.where(positive, out, jnp.where(mu == 0, 0.0, jnp.nan))
     return jnp.broadcast_to(out, jnp.broadcast_shapes(mu.shape, loc.shape))
