@@ -222,6 +222,22 @@ from numjet.lax.window_select import select_and_gather_add_p as select_and_gathe
 from numjet.lax.window_select import select_and_scatter_add_p as select_and_scatter_add_p
 from numjet.lax.window_shapes import padtype_to_pads as padtype_to_pads
 
+# conv.py, conv_functions.py, conv_local.py, conv_shapes.py
+from numjet.lax.conv import conv_general_dilated_p as conv_general_dilated_p
+from numjet.lax.conv_functions import conv as conv
+from numjet.lax.conv_functions import conv_general_dilated as conv_general_dilated
+from numjet.lax.conv_functions import conv_transpose as conv_transpose
+from numjet.lax.conv_functions import conv_with_general_padding as conv_with_general_padding
+from numjet.lax.conv_local import conv_general_dilated_local as conv_general_dilated_local
+from numjet.lax.conv_local import conv_general_dilated_patches as conv_general_dilated_patches
+from numjet.lax.conv_shapes import ConvDimensionNumbers as ConvDimensionNumbers
+from numjet.lax.conv_shapes import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from numjet.lax.conv_shapes import conv_dimension_numbers as conv_dimension_numbers
+from numjet.lax.conv_shapes import conv_general_permutations as conv_general_permutations
+from numjet.lax.conv_shapes import conv_general_shape_tuple as conv_general_shape_tuple
+from numjet.lax.conv_shapes import conv_shape_tuple as conv_shape_tuple
+from numjet.lax.conv_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+
 # cumulative.py
 from numjet.lax.cumulative import cumlogsumexp as cumlogsumexp
 from numjet.lax.cumulative import cumlogsumexp_p as cumlogsumexp_p

@@ -82,6 +82,11 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Ints, I
     return lhs, rhs, out
 
 
+def arranged(shape: Sequence[Any], spec: Ints) -> tuple[Any, ...]:
+    """What belongs to (batch, feature, *spatial), in the order of a layout."""
+    return tuple(shape[spec.index(d)] for d in range(len(spec)))
+
+
 def spatial_count(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pads: Sequence[Sequence[int]],
                   lhs_dilation: Sequence[int], rhs_dilation: Sequence[int]) -> Ints:
     """The spatial sizes of a convolution's result."""
@@ -120,7 +125,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     """
     lhs, rhs, out = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     shape = conv_shape_tuple([lhs_shape[d] for d in lhs], [rhs_shape[d] for d in rhs], window_strides, padding)
-    return tuple(shape[out.index(d)] for d in range(len(out)))
+    return arranged(shape, out)
 
 
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], window_strides: Sequence[int],
@@ -138,7 +143,7 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     ones = (1,) * len(kernel)
     spatial = spatial_count([lhs_shape[d] for d in lhs[2:]], kernel, ones, pads, window_strides, ones)
     shape = (lhs_shape[lhs[0]], rhs_shape[rhs[0]], *spatial)
-    return tuple(shape[out.index(d)] for d in range(len(out)))
+    return arranged(shape, out)
 
 
 def transpose_padding(kernel: int, stride: int, padding: str) -> tuple[int, int]:

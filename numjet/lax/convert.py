@@ -117,6 +117,8 @@ def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) 
     """
     if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, _VALUES):
         dtype = dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype
+        if type(operand) is int:
+            dtypes.check_int_fits(operand, dtype)
         return constant(operand, dtype, weak_type)
     aval = aval_of(operand)
     dtype = aval.dtype if new_dtype is None else np.dtype(new_dtype)

@@ -147,7 +147,7 @@ def _svd_eager(x: np.ndarray, *, full_matrices: bool, compute_uv: bool, **params
 
     def values(a: np.ndarray) -> list[np.ndarray]:
         if not a.size:
-            return [np.eye(*o.shape[-2:]) if k else np.zeros(o.shape[-1]) for k, o in enumerate(outs)]
+            return [np.eye(o.shape[-2], o.shape[-1]) if k else np.zeros(o.shape[-1]) for k, o in enumerate(outs)]
         if np.isfinite(a).all():
             u, s, vt, info = routine("gesdd", a.dtype)(a, compute_uv=int(compute_uv), full_matrices=int(full_matrices))
             if info == 0:

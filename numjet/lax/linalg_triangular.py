@@ -165,7 +165,7 @@ def _solve_transpose(ct: Any, a: Any, b: Any, **params: Any) -> list[Any]:
 def _solve_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
     """Many right-hand sides for one matrix become more columns (or rows) of one."""
     a, b = args
-    if dims[0] is not None or aval_of(a).ndim != 2:
+    if dims[0] is not None or dims[1] is None or aval_of(a).ndim != 2:
         return _leading(size, args, dims, **params)
     left = params["left_side"]
     place = 1 if left else 0
@@ -281,8 +281,8 @@ def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
     out = tridiagonal_solve_p.bind(*primals, **params)
     total = tangents[3]
     if not all(isinstance(t, Zero) for t in tangents[:3]):
-        change = [instantiate(t) for t in tangents[:3]]
-        total = add_any(call("neg", _tridiagonal_product(*change, out)), total)
+        dl, d, du = (instantiate(t) for t in tangents[:3])
+        total = add_any(call("neg", _tridiagonal_product(dl, d, du, out)), total)
     if isinstance(total, Zero):
         return out, total
     return out, tridiagonal_solve_p.bind(*diagonals, total, **params)

@@ -55,10 +55,14 @@ def _broadcast_abstract(x: ShapedArray, *, shape: Ints, broadcast_dimensions: In
 
 
 def _broadcast_eager(x: np.ndarray, *, shape: Ints, broadcast_dimensions: Ints) -> np.ndarray:
+    if x.size == prod(shape):
+        return x.reshape(shape)
     aligned = [1] * len(shape)
     for d, n in zip(broadcast_dimensions, x.shape, strict=True):
         aligned[d] = n
-    return np.broadcast_to(x.reshape(aligned), shape)
+    out = np.empty(shape, x.dtype)  # np.broadcast_to takes longer than the copy of a small array, which comes anyway
+    out[...] = x.reshape(aligned)
+    return out
 
 
 def _broadcast_transpose(ct: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> list[Any]:

@@ -127,7 +127,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
         raise TypeError("clip: expected an array as first argument, got none")
     given = [v for v in (arr, min, max) if v is not None]
     promote.check_arraylike("clip", *given)
-    if any(aval_of(v).dtype in dtypes.COMPLEX for v in given):
+    if any(type(v) is not float and aval_of(v).dtype in dtypes.COMPLEX for v in given):
         raise ValueError("clip: complex numbers have no order. Clip jnp.real(x) and jnp.imag(x) instead.")
     out = promote.operand("clip", arr)
     if min is not None:

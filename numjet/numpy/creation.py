@@ -25,6 +25,8 @@ from numjet.runtime.settings import plain
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _NUMBERS = frozenset(dtypes.ALL)
+_RANGES = frozenset(map(np.dtype, ("int32", "int64")))
+_INT32_END = 1 << 31
 
 
 # -------------------------------------------------------------------------------------------- constants
@@ -97,6 +99,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     """
     promote.check_arraylike("full", fill_value)
     target = _shape_of("full", shape)
+    if type(fill_value) is int and dtype is not None:
+        dtypes.check_int_fits(fill_value, dtypes.check_user_dtype(dtype, "full"))
     if dtype is None:
         value = promote.operand("full", fill_value)
     else:
@@ -209,6 +213,9 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
         return create.full((0,), np.zeros((), dtype)[()])
     if dtype in _INTEGRAL and not all(float(v).is_integer() for v in (first, by)):
         return asarray(np.arange(first, last, by).astype(dtype))
+    given = (first, last, by)
+    if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _now():
+        return _native.from_numpy(np.arange(first, last, by, dtype), ShapedArray((size,), dtype, False), CPU)
     steps = create.iota(dtype, size)
     number = int if dtype in _INTEGRAL else float
     scaled = steps if by == 1 else arithmetic.mul(steps, literal(number(by), dtype))

@@ -237,6 +237,8 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     >>> scatter_update(np.zeros(3, np.float32), np.array([1, 1, 7]), 2, "add").tolist()
     [0.0, 4.0, 0.0]
     """
+    if type(values) is int:
+        dtypes.check_int_fits(values, aval_of(x).dtype)
     if mode is None and wrap_negative_indices:
         found = quick_index.update(x, idx, values, op)
         if found is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def array_arg(name: str, x: Any, position: int = 0) -> Any:
 # -------------------------------------------------------------------------------------------- dtypes
 
 def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
-    """A typed constant of rank 0. Integers that the default integer dtype holds wrap; larger ones must fit.
+    """A typed constant of rank 0. OverflowError for integers that the dtype does not hold: nothing wraps silently.
 
     >>> literal(2, np.dtype("float32"))
     2.0:f32[]
@@ -104,24 +105,15 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
 
 _literals: dict[tuple[type, Any, np.dtype, bool], Literal] = {}
 _KEPT = 4096
+_SMALL = 256
 
 
 def _new_literal(value: Any, dtype: np.dtype, weak: bool) -> Literal:
     if type(value) is int and dtype not in _INEXACT and dtype != dtypes.bool_:
-        value = _wrapped(value, dtype)
+        dtypes.check_int_fits(value, dtype)
     with np.errstate(all="ignore"):
         return Literal(np.asarray(value).astype(dtype)[()] if isinstance(value, np.generic) else np.asarray(value, dtype)[()],
                        ShapedArray((), dtype, weak))
-
-
-def _wrapped(value: int, dtype: np.dtype) -> Any:
-    limits = dtypes.iinfo(dtype)
-    if limits.min <= value <= limits.max:
-        return value
-    default = dtypes.iinfo(dtypes.python_scalar_dtype(int))
-    if not default.min <= value <= default.max:
-        dtypes.check_int_fits(value, dtype)
-    return np.asarray(value, np.int64).astype(dtype)[()]
 
 
 def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
@@ -132,7 +124,11 @@ def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
     if kind in _PYTHON_SCALARS:
         return literal(x, dtype, weak)
     if kind is Literal:
-        return x if x.aval.dtype == dtype and x.aval.weak_type == weak else literal(x.val, dtype, weak)
+        if x.aval.dtype == dtype and x.aval.weak_type == weak:
+            return x
+        # Integers that every float holds exactly are kept under Python's number.
+        small = isinstance(x.val, np.integer) and dtype in _INEXACT and -_SMALL <= x.val <= _SMALL
+        return literal(int(x.val) if small else x.val, dtype, weak)
     return _foreign(x, dtype, weak)
 
 
@@ -207,10 +203,22 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
 def common_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that operands broadcast to. TypeError (equal ranks) or ValueError (others) when they don't."""
     check_rank_promotion(name, shapes)
+    found = _fitting(tuple(shapes))
+    if found is not None:
+        return found
     full = [s for s in shapes if s]
     if len({len(s) for s in full}) == 1 and any(len({n for n in column if n != 1}) > 1 for column in zip(*full, strict=True)):
         raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
     return shape.broadcast_shapes(*shapes)
+
+
+@lru_cache(4096)
+def _fitting(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+    """The shape that shapes broadcast to, or None."""
+    try:
+        return shape.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
 
 
 def _broadcast(name: str, args: Sequence[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ _SETS = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64")
 _KINDS: dict[str, frozenset[type]] = {
     "b": frozenset((bool,)), "i": frozenset((bool, int)), "f": frozenset((bool, int, float))}
 _SAFE_INT = 1 << 24  # exact in every dtype of _SETS but bool
-_UPDATES: dict[str, Callable[..., Any]] = {"add": np.add, "subtract": np.subtract, "mul": np.multiply}
+_UPDATES: dict[str, np.ufunc] = {"add": np.add, "subtract": np.subtract, "mul": np.multiply}
 
 
 def _basic(idx: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
@@ -100,7 +100,7 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     aval = x.aval
     if aval.dtype not in _SETS or (op != "set" and (op not in _UPDATES or aval.dtype.kind == "b")):
         return None
-    places = _basic(idx, aval.shape)
+    places: Any = _basic(idx, aval.shape)
     change: Callable[..., bool] = _change
     if places is None:
         places, change = _advanced(idx, aval.shape), _change_each

@@ -15,7 +15,7 @@ from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.invalid import check_value
-from numjet.core.ir import Literal
+from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal
 from numjet.core.op import Missing, Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
@@ -35,7 +35,11 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The result of one operation: an Array, or a list of them. Raises what the record's abstract slot raises."""
     try:
         if params:
-            key = (op.abstract, config.token, *[x.aval for x in args], *params.items(), *map(type, params.values()))
+            key = (op.abstract, config.token, *[x.aval for x in args], *_parts(params))
+        elif len(args) == 1:
+            key = (op.abstract, config.token, args[0].aval)
+        elif len(args) == 2:
+            key = (op.abstract, config.token, args[0].aval, args[1].aval)
         else:
             key = (op.abstract, config.token, *[x.aval for x in args])
         out = _known[key]
@@ -57,6 +61,12 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if type(out) is tuple:
         return [_array(op, r, aval) for r, aval in zip(result, out, strict=True)]
     return _array(op, result, out)
+
+
+def _parts(params: dict[str, Any]) -> tuple[Any, ...]:
+    """Names, values and types of parameters, as True == 1 == 1.0."""
+    values = params.values()
+    return (*params, *values, *map(type, values))
 
 
 def _array(op: Op, result: Any, aval: ShapedArray) -> Any:
@@ -84,7 +94,9 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
         return
     if not plain() or not all(type(x) in _PLAIN for x in args):
         return
-    key = (op.abstract, config.token, *avals, *params.items(), *map(type, params.values()))
+    if any(isinstance(v, (Jaxpr, ClosedJaxpr)) or (callable(v) and not isinstance(v, type)) for v in params.values()):
+        return  # what a function or program holds on to is not to be kept
+    key = (op.abstract, config.token, *avals, *_parts(params))
     try:
         hash(key)
     except TypeError:

@@ -115,8 +115,8 @@ def hilbert(n: int) -> Any:
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     """The matrix of the discrete Fourier transform; scale: None, "sqrtn" or "n", by which it is divided.
 
-    >>> dft(1).tolist()
-    [[(1+0j)]]
+    >>> dft(2).real.round(3).tolist()
+    [[1.0, 1.0], [1.0, -1.0]]
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}")

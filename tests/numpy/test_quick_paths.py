@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def seen(f: Callable[..., Any], *args: Any) -> Any:
     """The leaves of the result: type, aval and bits (NaN: that it is one); or the class and text of the error."""
     try:
         leaves = nj.tree.leaves(f(*args))
-    except (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, AttributeError) as error:
+    except (TypeError, ValueError, IndexError, ArithmeticError, NotImplementedError, AttributeError) as error:
         return type(error), str(error)
     return [(type(x), x.aval, [str(v) for v in np.ravel(np.asarray(x))]) for x in leaves]
 
@@ -101,11 +102,13 @@ def test_divisions_agree_on_special_values(op: Callable[[Any, Any], Any], dtype:
 
 
 INDICES = (0, -1, 2, 5, -9, slice(None), slice(1, 3), slice(None, None, -1), slice(9, None), slice(-2, None, 2), slice(3, 1),
-           None, Ellipsis, (), (0, 0), (-1, slice(None, None, 2)), (Ellipsis, 0), (0, Ellipsis, None), (None, 1, Ellipsis, None),
+           None, Ellipsis, (), (0, 0), (-1, slice(None, None, 2)), (Ellipsis, 0), (0, Ellipsis, None),
+           (None, 1, Ellipsis, None),
            (Ellipsis, Ellipsis), (0, 0, 0), (slice(0, 2), None, -1), True, (False, 0), np.int32(1), np.array([0, 1]), "a", 1.5,
            slice(None, None, 0), slice(np.int64(1), None), [0, 1], np.array([[0, -1, 0]]), np.array([2, 0, 2], np.int8),
            np.array([0, 9]), np.array([-5, 0]), np.array([], int), np.array(1), np.array([0, 1], np.uint8), np.array([0.5]),
-           np.array([True, False, True]), np.zeros(4, bool), np.ones((3, 4), bool), np.array(True), (np.array([0, 1]), 0), (slice(None), slice(None)), 1 << 70, slice(1 << 70))
+           np.array([True, False, True]), np.zeros(4, bool), np.ones((3, 4), bool), np.array(True), (np.array([0, 1]), 0),
+           (slice(None), slice(None)), 1 << 70, slice(1 << 70))
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
@@ -132,11 +135,12 @@ def test_updates_agree(index: Any, method: str) -> None:
         agree(lambda x: getattr(x.at[index], method)(3), jnp.full(shape, 2))
 
 
-@pytest.mark.parametrize("options", [{"mode": "clip"}, {"mode": "fill"}, {"mode": "nonsense"}, {"wrap_negative_indices": False}])
+@pytest.mark.parametrize("options", [
+    {"mode": "clip"}, {"mode": "fill"}, {"mode": "nonsense"}, {"wrap_negative_indices": False}])
 def test_updates_with_options_agree(options: dict[str, Any]) -> None:
     for index in (0, -1, 7, slice(1, 3)):
-        agree(lambda x: x.at[index].set(9, **options), values((4,), "float32"))
-        agree(lambda x: x.at[index].get(**options), values((4,), "float32"))
+        agree(lambda x, i: x.at[i].set(9, **options), values((4,), "float32"), index)
+        agree(lambda x, i: x.at[i].get(**options), values((4,), "float32"), index)
 
 
 @pytest.mark.parametrize("shape", [(), 3, (2, 0), (2, 3), [2], -1, (1.5,), "a", None, np.array([2, 2])], ids=repr)
@@ -144,9 +148,19 @@ def test_updates_with_options_agree(options: dict[str, Any]) -> None:
 def test_constants_agree(shape: Any) -> None:
     for dtype in (None, int, bool, "bfloat16", "float8_e4m3fn", "int4", "complex64", "float64", "U1"):
         for make in (jnp.zeros, jnp.ones, jnp.empty):
-            agree(lambda: make(shape, dtype))
+            agree(make, shape, dtype)
         for value in (0, -0.0, 2.5, True, 300, -1, 1j, np.float16(2), jnp.ones(()), "x"):
-            agree(lambda: jnp.full(shape, value, dtype))
+            agree(jnp.full, shape, value, dtype)
+
+
+@pytest.mark.parametrize("limits", [(5,), (-3,), (2, 9, 3), (9, 2, -2), (0,), (5, 5), (2.5,), (True,), (np.int64(4),), (3, 1),
+                                    (-(1 << 31), 5 - (1 << 31)), ((1 << 31) - 3, (1 << 31) - 1), (1 << 31, (1 << 31) + 2),
+                                    (0, 5, 1 << 40), (0, 5, 0), (0, 4, 0.5), ("a",)], ids=repr)
+def test_ranges_agree(limits: tuple[Any, ...]) -> None:
+    for dtype in (None, int, "int8", "uint32", float, "float16"):
+        agree(lambda d: jnp.arange(*limits, dtype=d), dtype)
+        with enable_x64(True):
+            agree(lambda d: jnp.arange(*limits, dtype=d), dtype)
 
 
 def test_updated_and_read_arrays_own_their_memory() -> None:
@@ -242,3 +256,26 @@ def test_what_is_kept_depends_on_the_width_of_numbers() -> None:
     with enable_x64(True):
         assert jnp.argmax(x).dtype == np.int64 and jnp.zeros(2).dtype == np.float64
     assert not config.x64 and jnp.argmax(x).dtype == np.int32
+
+
+def test_functions_and_programs_among_parameters_are_not_kept() -> None:
+    op: Any = SimpleNamespace(abstract=object(), compiled=False, programs=False, effects=None, collective=None, multiple=False)
+    kept = lambda: any(key[0] is op.abstract for key in eager._known)
+    for value in (lambda: 0, nj.make_jaxpr(jnp.sin)(1.0), [1], np.zeros(2)):
+        eager._remember(op, [], {"value": value}, [], None)
+        assert not kept()
+    eager._remember(op, [], {"value": np.float32}, [], None)
+    assert kept()
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_full_caches_start_again(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "_KEPT", limit)
+    for n in range(6):
+        assert (jnp.sin(jnp.zeros(n)) + n).shape == (n,) and jnp.add(jnp.zeros(n), 0.5 + n).tolist() == [0.5 + n] * n
+    assert len(eager._known) <= limit and len(eager._scalars) <= limit
+
+
+def test_equal_parameters_of_other_types_are_told_apart() -> None:
+    assert len({eager._parts({"y": y}) for y in (1, True, 1.0, np.int32(1))}) == 4
+    assert eager._parts({"x": 1, "y": 2}) != eager._parts({"y": 1, "x": 2})

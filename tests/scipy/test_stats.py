@@ -33,9 +33,7 @@ DISCRETE = {
     "binom": (COUNTS, [(9, 0.25), (30, 0.875)]), "nbinom": (COUNTS, [(2.5, 0.25), (9, 0.875)]),
     "geom": (COUNTS, [(0.25,), (0.875,)]), "betabinom": (COUNTS, [(9, 0.5, 2.0), (30, 3.0, 1.5)]),
 }
-DENSITIES = ("logpdf", "pdf", "logpmf", "pmf")
-# Functions of the special functions are as accurate as those.
-TOLERANCE_64 = {"log_ndtr": 5e-8}
+COMPILED = ("logpdf", "cdf", "ppf")
 
 
 def _functions(name):
@@ -48,14 +46,14 @@ def _continuous_cases():
     return [(name, fn) for name in CONTINUOUS for fn in _functions(name)]
 
 
-def _compare(name, fn, x, params, kwargs, rtol):
-    # 32-bit arguments round; SciPy gets the rounded ones
+def _compare(name, fn, x, params, kwargs, rtol, compiled=False):
     with np.errstate(all="ignore"):
         want = getattr(getattr(oracle, name), fn)(x, *params, **kwargs)
     got = getattr(getattr(stats, name), fn)(x, *params, **kwargs)
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * 1e-3)
-    compiled = nj.jit(lambda v: getattr(getattr(stats, name), fn)(v, *params, **kwargs))(x)
-    np.testing.assert_allclose(compiled, want, rtol=rtol, atol=rtol * 1e-3)
+    if compiled:
+        again = nj.jit(lambda v: getattr(getattr(stats, name), fn)(v, *params, **kwargs))(x)
+        np.testing.assert_allclose(again, want, rtol=rtol, atol=rtol * 1e-3)
     return got
 
 
@@ -68,7 +66,8 @@ def test_continuous(name, fn):
             x = x.astype(np.float32).astype(np.float64)
             with nj.enable_x64(True):
                 loose = name in ("norm", "truncnorm") and "log" in fn
-                assert _compare(name, fn, x, params, kwargs, 5e-8 if loose else 1e-10).dtype == np.float64
+                assert _compare(name, fn, x, params, kwargs, 5e-8 if loose else 1e-10,
+                                compiled=fn in COMPILED and params == all_params[-1] and kwargs).dtype == np.float64
 
 
 @pytest.mark.parametrize(("name", "fn"), _continuous_cases())
@@ -101,6 +100,8 @@ def test_discrete(name):
     got = stats.binom.logpmf(3, 9, 0.25)
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, oracle.binom.logpmf(3, 9, 0.25), rtol=1e-5)
+    # between 0 and 1 the logarithm is interpolated
+    np.testing.assert_allclose(stats.bernoulli.logpmf(0.5, 0.25), 0.5 * np.log(0.25 * 0.75), rtol=1e-5)
 
 
 def test_poisson_entropy():
@@ -117,7 +118,8 @@ def test_poisson_entropy():
 # (distribution, function, x, parameters, value by arbitrary precision arithmetic or by the leading terms, exact to 1e-6)
 TAILS = [
     ("norm", "logsf", 15.0, (), oracle.norm.logsf(15)), ("norm", "logcdf", 9.0, (), oracle.norm.logcdf(9)),
-    ("expon", "logcdf", 1e-6, (), np.log(1e-6)), ("expon", "logcdf", 50.0, (), -np.exp(-50)), ("expon", "logsf", 500.0, (), -500.0),
+    ("expon", "logcdf", 1e-6, (), np.log(1e-6)), ("expon", "logcdf", 50.0, (), -np.exp(-50)),
+    ("expon", "logsf", 500.0, (), -500.0),
     ("cauchy", "logcdf", -1e9, (), -np.log(np.pi * 1e9)), ("cauchy", "logsf", 1e9, (), -np.log(np.pi * 1e9)),
     ("cauchy", "sf", 1e9, (), 1e-9 / np.pi), ("cauchy", "logcdf", 1e9, (), -1e-9 / np.pi),
     ("pareto", "logcdf", 1 + 2.0 ** -10, (2.0,), np.log(-np.expm1(-2 * np.log1p(2.0 ** -10)))),
@@ -148,8 +150,7 @@ def test_logarithms_of_gamma_tails_join(a):
     with nj.enable_x64(True), np.errstate(all="ignore"):
         for fn in ("logcdf", "logsf"):
             want = getattr(oracle.gamma, fn)(x, a)
-            usable = want < -1e-8 if fn == "logsf" else np.isfinite(want)
-            np.testing.assert_allclose(np.asarray(getattr(stats.gamma, fn)(x, a))[usable], want[usable], rtol=1e-8)
+            np.testing.assert_allclose(getattr(stats.gamma, fn)(x, a), want, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.3, 0.4), (5.0, 0.5), (0.5, 6.0), (20.0, 30.0)])
@@ -157,7 +158,8 @@ def test_logarithms_of_beta_tails_join(a, b):
     x = np.linspace(0.001, 0.999, 61)
     with nj.enable_x64(True):
         for fn in ("logcdf", "logsf"):
-            np.testing.assert_allclose(getattr(stats.beta, fn)(x, a, b), getattr(oracle.beta, fn)(x, a, b), rtol=1e-8, atol=1e-12)
+            want = getattr(oracle.beta, fn)(x, a, b)
+            np.testing.assert_allclose(getattr(stats.beta, fn)(x, a, b), want, rtol=1e-8, atol=1e-12)
 
 
 # -------------------------------------------------------------------------------------------- edges
@@ -188,7 +190,8 @@ def test_outside_the_support(name):
 
 
 def test_ends_of_the_support():
-    assert stats.expon.logpdf(0.0) == 0 and stats.gamma.logpdf(0.0, 1.0) == 0 and stats.beta.logpdf(1.0, 2.0, 1.0) == np.float32(np.log(2))
+    assert stats.expon.logpdf(0.0) == 0 and stats.gamma.logpdf(0.0, 1.0) == 0
+    assert stats.beta.logpdf(1.0, 2.0, 1.0) == pytest.approx(np.log(2))
     assert stats.uniform.pdf(jnp.array([0.0, 1.0])).tolist() == [1, 1]
     assert stats.binom.pmf(jnp.array([0, 5]), 5, jnp.array([0.0, 1.0])).tolist() == pytest.approx([1, 1])
     assert stats.gumbel_r.logpdf(jnp.array([-INF, INF])).tolist() == [-INF, -INF]

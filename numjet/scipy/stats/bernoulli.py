@@ -11,14 +11,14 @@ from numjet.scipy.stats.arguments import where_inside
 
 
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of k; -inf for k - loc other than 0 and 1.
+    """The logarithm of the probability of k; -inf for k - loc outside [0, 1], linear in it between.
 
     >>> round(float(logpmf(1, 0.25)), 3)
     -1.386
     """
     k, p, loc = promote_args_inexact("bernoulli.logpmf", k, p, loc)
     x = k - loc
-    x, set_outside = where_inside((x != 0) & (x != 1) & ~jnp.isnan(x), 0.0, x, -math.inf)
+    x, set_outside = where_inside((x < 0) | (x > 1), 0.0, x, -math.inf)
     return set_outside(xlogy(x, p) + xlog1py(1 - x, -p))
 
 

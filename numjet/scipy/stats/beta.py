@@ -54,7 +54,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.34
     """
     a, b, z = _clipped("beta.logcdf", x, a, b, loc, scale)
-    return log_betainc(a, b, z)
+    return log_betainc(a, b, z, 1 - z)
 
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -74,4 +74,4 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -0.303
     """
     a, b, z = _clipped("beta.logsf", x, a, b, loc, scale)
-    return log_betainc(b, a, 1 - z)
+    return log_betainc(b, a, 1 - z, z)

@@ -167,8 +167,8 @@ class gaussian_kde:
         which, around = random.split(key)
         index = random.choice(which, self.n, shape, p=self.weights)
         root = cholesky(self.covariance)
-        noise = random.normal(around, (self.d, math.prod(shape)), self.dataset.dtype)
-        return self.dataset[:, index] + (root @ noise).reshape((self.d, *shape))
+        noise = random.normal(around, (math.prod(shape), self.d), self.dataset.dtype)
+        return self.dataset[:, index] + (root @ noise.T).reshape((self.d, *shape))
 
 
 def _log_mixture(data: Any, weights: Any, points: Any, cov: Any) -> Any:

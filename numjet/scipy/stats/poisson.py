@@ -27,7 +27,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """
     k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
     x = k - loc
-    x, set_outside = where_inside((x < 0) | (x != jnp.floor(x)), 0.0, x, -math.inf)
+    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)), 0.0, x, -math.inf)
     return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
 
 

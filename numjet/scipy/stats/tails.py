@@ -24,6 +24,12 @@ def _series(ratio: Callable[[Any], Any], like: Any) -> Any:
     return fori_loop(0, _SERIES_STEPS, step, jnp.ones_like(like))
 
 
+def _log_share(part: Any, rest: Any) -> Any:
+    """log(part), where part + rest = 1."""
+    large = rest < 0.5
+    return jnp.where(large, jnp.log1p(-jnp.where(large, rest, 0.0)), jnp.log(jnp.where(large, 1.0, part)))
+
+
 def log_gammainc(a: Any, x: Any) -> Any:
     """log(gammainc(a, x)) for x >= 0.
 
@@ -35,7 +41,8 @@ def log_gammainc(a: Any, x: Any) -> Any:
     fx, fa = jnp.where(far, x, 0.5), jnp.where(far, a, 1.0)
     series = _series(lambda k: fx / (fa + 1 + k), fx)
     tail = fa * jnp.log(fx) - fx - gammaln(fa + 1) + jnp.log(series)
-    near = jnp.log(gammainc(jnp.where(far | zero, 1.0, a), jnp.where(far | zero, 1.0, x)))
+    na, nx = jnp.where(far | zero, 1.0, a), jnp.where(far | zero, 1.0, x)
+    near = _log_share(gammainc(na, nx), gammaincc(na, nx))
     return jnp.where(zero, -jnp.inf, jnp.where(far, tail, near))
 
 
@@ -56,21 +63,23 @@ def log_gammaincc(a: Any, x: Any) -> Any:
 
     rest = fori_loop(0, _FRACTION_STEPS, step, jnp.zeros_like(fx))
     tail = fa * jnp.log(fx) - fx - gammaln(fa) - jnp.log(fx + 1 - fa - rest)
-    near = jnp.log(gammaincc(jnp.where(far, 1.0, a), jnp.where(far, 1.0, x)))
+    na, nx = jnp.where(far, 1.0, a), jnp.where(far, 1.0, x)
+    near = _log_share(gammaincc(na, nx), gammainc(na, nx))
     return jnp.where(end, -jnp.inf, jnp.where(far, tail, near))
 
 
-def log_betainc(a: Any, b: Any, x: Any) -> Any:
-    """log(betainc(a, b, x)) for 0 <= x <= 1.
+def log_betainc(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """log(betainc(a, b, x)) for 0 <= x <= 1 and y = 1 - x.
 
-    >>> round(float(log_betainc(50.0, 2.0, 0.01)), 3)
+    >>> round(float(log_betainc(50.0, 2.0, 0.01, 0.99)), 3)
     -226.337
     """
-    a, b, x = floats("log_betainc", a, b, x)
+    a, b, x, y = floats("log_betainc", a, b, x, y)
     far, zero = (x < 0.5 * jnp.minimum((a + 1) / (a + b), 1.0)) & (x > 0), x == 0
     fx, fa, fb = jnp.where(far, x, 0.25), jnp.where(far, a, 1.0), jnp.where(far, b, 1.0)
     series = _series(lambda k: fx * (fa + fb + k) / (fa + 1 + k), fx)
     tail = fa * jnp.log(fx) + fb * jnp.log1p(-fx) - jnp.log(fa) - betaln(fa, fb) + jnp.log(series)
     off = far | zero
-    near = jnp.log(betainc(jnp.where(off, 1.0, a), jnp.where(off, 1.0, b), jnp.where(off, 0.5, x)))
+    na, nb, nx, ny = (jnp.where(off, v, w) for v, w in ((1.0, a), (1.0, b), (0.5, x), (0.5, y)))
+    near = _log_share(betainc(na, nb, nx), betainc(nb, na, ny))
     return jnp.where(zero, -jnp.inf, jnp.where(far, tail, near))

@@ -1,0 +1,82 @@
+"""custom_linear_solve and custom_root: values, implicit derivatives, batches, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numjet.numpy as jnp
+from numjet import grad, jit, lax, vmap
+from numjet.foundation.config import enable_x64
+from numjet.testing.records import check_function
+
+A = np.array([[4.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, 0.0, 2.0]])
+B = np.array([1.0, 2.0, 3.0])
+
+
+def solve(a, b):
+    fixed = lax.stop_gradient(a)
+    return lax.custom_linear_solve(lambda x: a @ x, b, lambda _, y: jnp.linalg.solve(fixed, y),
+                                   lambda _, y: jnp.linalg.solve(fixed.T, y))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_linear_solve(transform):
+    with enable_x64():
+        np.testing.assert_allclose(transform(solve)(A, B), np.linalg.solve(A, B))
+        check_function(lambda a, b: [transform(solve)(a, b)], [A, B], 2, "custom_linear_solve")
+
+
+def test_linear_solve_batched():
+    with enable_x64():
+        many = np.stack([A, A + 1])
+        rows = np.arange(6.0).reshape(2, 3)
+        expected = np.stack([np.linalg.solve(a, b) for a, b in zip(many, rows, strict=True)])
+        np.testing.assert_allclose(vmap(solve)(many, rows), expected)
+        np.testing.assert_allclose(vmap(solve, (None, 0))(A, rows), np.linalg.solve(A, rows.T).T)
+        np.testing.assert_allclose(vmap(solve, (0, None))(many, B), [np.linalg.solve(a, B) for a in many])
+        one = grad(lambda a, b: solve(a, b).sum())
+        np.testing.assert_allclose(vmap(one)(many, rows)[1], one(many[1], rows[1]))
+
+
+def test_symmetric_solver_of_pytrees_with_aux():
+    with enable_x64():
+        b = {"x": np.array([2.0]), "y": np.array([4.0, 6.0])}
+
+        def by_hand(matvec, right):
+            return {k: v / 2 for k, v in right.items()}, 7
+
+        def total(b):
+            x, aux = lax.custom_linear_solve(lambda t: {k: 2 * v for k, v in t.items()}, b, by_hand, symmetric=True,
+                                             has_aux=True)
+            return x["x"].sum() + x["y"].sum(), aux
+        (value, aux) = total(b)
+        assert (float(value), int(aux)) == (6.0, 7)
+        assert {k: v.tolist() for k, v in grad(lambda b: total(b)[0])(b).items()} == {"x": [0.5], "y": [0.5, 0.5]}
+
+
+def square_root(a):
+    newton = lambda f, x: lax.fori_loop(0, 30, lambda i, x: x - f(x) / (2 * x), x)
+    return lax.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_root(transform):
+    with enable_x64():
+        assert abs(float(transform(square_root)(2.0)) - 2**0.5) < 1e-12
+        check_function(lambda a: [transform(square_root)(a)], [np.array(2.0)], 2, "custom_root")
+        np.testing.assert_allclose(vmap(grad(square_root))(np.array([1.0, 4.0])), [0.5, 0.25])
+
+
+ERRORS = [
+    (lambda: lax.custom_linear_solve(lambda x: (x, x), B, lambda m, b: b), ValueError, r"matvec\(\) output shapes"),
+    (lambda: lax.custom_linear_solve(lambda x: x, B, lambda m, b: (b, b)), ValueError, r"solve\(\) output shapes"),
+    (lambda: lax.custom_linear_solve(lambda x: (x,), B, lambda m, b: b), TypeError, "structure must match b"),
+    (lambda: grad(lambda b: lax.custom_linear_solve(lambda x: x, b, lambda m, y: y).sum())(B), TypeError, "transpose_solve"),
+    (lambda: lax.custom_root(lambda x: (x, x), 1.0, lambda f, x: x, lambda g, y: y), TypeError, "must match initial_guess"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), ERRORS)
+def test_errors(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()

@@ -1,0 +1,195 @@
+"""numjet.numpy.linalg against NumPy: values, compiled values, derivatives, singular matrices, errors."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numjet.numpy as jnp
+from numjet import grad, hessian, jit, vmap
+from numjet.foundation.config import enable_x64
+from numjet.testing.records import check_function
+
+LA = jnp.linalg
+
+
+def matrix(*shape, complex=False, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape) + 2 * np.eye(*shape[-2:])
+    return x + 1j * rng.standard_normal(shape) if complex else x
+
+
+def definite(*shape, complex=False):
+    x = matrix(*shape, complex=complex)
+    return x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(shape[-1])
+
+
+def same(got, want, tol=1e-9):
+    np.testing.assert_allclose(np.asarray(got), want, rtol=tol, atol=tol)
+
+
+SQUARE = {
+    "inv": (LA.inv, np.linalg.inv), "det": (LA.det, np.linalg.det), "eigvalsh": (LA.eigvalsh, None),
+    "slogdet": (LA.slogdet, np.linalg.slogdet), "matrix_rank": (LA.matrix_rank, np.linalg.matrix_rank),
+    "cube": (lambda x: LA.matrix_power(x, -3), lambda x: np.linalg.matrix_power(x, -3)),
+    "cond": (LA.cond, np.linalg.cond), "cond1": (lambda x: LA.cond(x, 1), lambda x: np.linalg.cond(x, 1)),
+    "norm2": (lambda x: LA.norm(x, 2, (-2, -1)), lambda x: np.linalg.norm(x, 2, (-2, -1))),
+    "norm-2": (lambda x: LA.norm(x, -2, (-2, -1)), lambda x: np.linalg.norm(x, -2, (-2, -1))),
+    "nuc": (lambda x: LA.norm(x, "nuc", (-2, -1), True), lambda x: np.linalg.norm(x, "nuc", (-2, -1), True)),
+    "svdvals": (LA.svdvals, lambda x: np.linalg.svd(x, compute_uv=False)), "pinv": (LA.pinv, np.linalg.pinv),
+}
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (3, 3), (2, 4, 4), (9, 9)])
+@pytest.mark.parametrize("name", list(SQUARE))
+def test_square(name, shape, complex, transform):
+    ours, theirs = SQUARE[name]
+    with enable_x64():
+        x = matrix(*shape, complex=complex) if theirs else definite(*shape, complex=complex)
+        got, want = transform(ours)(x), (theirs or np.linalg.eigvalsh)(x)
+        for g, w in zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]:
+            same(g, w)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+@pytest.mark.parametrize(("a", "b"), [((3, 3), (3,)), ((3, 3), (3, 2)), ((9, 9), (9, 1)), ((2, 3, 3), (3, 2)),
+                                      ((3, 3), (4, 3, 2)), ((2, 1, 3, 3), (4, 3, 2)), ((2, 3, 3), (3,))])
+def test_solve(a, b, transform):
+    with enable_x64():
+        x, y = matrix(*a), np.random.default_rng(1).standard_normal(b)
+        want = np.linalg.solve(x, y[:, None])[..., 0] if y.ndim == 1 else np.linalg.solve(x, y)
+        same(transform(LA.solve)(x, y), want)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 2)])
+@pytest.mark.parametrize("complex", [False, True])
+def test_factors(shape, complex):
+    with enable_x64():
+        x = matrix(*shape, complex=complex)
+        for run in (lambda f: f, jit):
+            q, r = run(LA.qr)(x)
+            same(q @ r, x)
+            same(run(lambda x: LA.qr(x, mode="r"))(x), np.asarray(r))
+            u, s, vh = run(lambda x: LA.svd(x, full_matrices=False))(x)
+            same((u * s[..., None, :]) @ vh, x)
+            same(run(LA.pinv)(x), np.linalg.pinv(x))
+
+
+@pytest.mark.parametrize("complex", [False, True])
+def test_hermitian_factors(complex):
+    with enable_x64():
+        x = definite(2, 4, 4, complex=complex)
+        same(LA.cholesky(x), np.linalg.cholesky(x))
+        same(LA.cholesky(x, upper=True), np.conj(np.swapaxes(np.linalg.cholesky(x), -1, -2)))
+        w, v = LA.eigh(x)
+        same((v * w[..., None, :]) @ v.conj().mT, x)
+        indefinite = x - 3 * np.eye(4)
+        u, s, vh = LA.svd(indefinite, hermitian=True)
+        same((u * s[..., None, :]) @ vh, indefinite)
+        same(s, np.linalg.svd(indefinite, compute_uv=False))
+
+
+def test_eig():
+    with enable_x64():
+        x = matrix(4, 4)
+        w, v = LA.eig(x)
+        same(x @ np.asarray(v), np.asarray(v * w))
+        same(np.sort_complex(LA.eigvals(x)), np.sort_complex(np.linalg.eigvals(x)))
+
+
+def test_lstsq():
+    with enable_x64():
+        a, b = matrix(5, 3), np.arange(5.0)
+        for got, want in zip(LA.lstsq(a, b), np.linalg.lstsq(a, b, rcond=None), strict=True):
+            same(got, want)
+        a[:, 2] = a[:, 1]
+        x, residuals, rank, _ = LA.lstsq(a, b, numpy_resid=True)
+        same(x, np.linalg.lstsq(a, b, rcond=None)[0])
+        assert (residuals.shape, int(rank)) == ((0,), 2)
+
+
+def test_tensors():
+    with enable_x64():
+        a = matrix(6, 6).reshape(2, 3, 6)
+        same(LA.tensorinv(a), np.linalg.tensorinv(a))
+        b = np.ones((2, 3))
+        same(LA.tensorsolve(a, b), np.linalg.tensorsolve(a, b))
+
+
+DERIVATIVES = {
+    "solve": lambda x: [LA.solve(x, x[..., :1] + 1)], "inv": lambda x: [LA.inv(x)], "det": lambda x: [LA.det(x)],
+    "slogdet": lambda x: list(LA.slogdet(x)), "qr": lambda x: list(LA.qr(x)), "svdvals": lambda x: [LA.svdvals(x)],
+    "cholesky": lambda x: [LA.cholesky(x @ x.conj().mT + np.eye(x.shape[-1]))], "pinv": lambda x: [LA.pinv(x[..., :-1])],
+    "eigvals": lambda x: [LA.eigvals(x).sum(-1), (LA.eigvals(x) ** 3).sum(-1)],
+}
+
+
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4)])
+@pytest.mark.parametrize("name", list(DERIVATIVES))
+def test_derivatives(name, shape, complex):
+    with enable_x64():
+        check_function(DERIVATIVES[name], [matrix(*shape, complex=complex)], 2, name)
+
+
+def test_derivatives_of_determinants_of_singular_matrices():
+    with enable_x64():
+        low = np.arange(16.0).reshape(4, 4)              # rank 2: the adjugate is zero
+        same(grad(LA.det)(low), np.zeros((4, 4)), 1e-6)
+        three = np.diag([1.0, 2.0, 3.0, 0.0]) + np.triu(np.ones((4, 4)), 1)
+        adjugate = np.array([[np.linalg.det(np.delete(np.delete(three, i, 0), j, 1)) * (-1) ** (i + j) for j in range(4)]
+                             for i in range(4)])
+        same(grad(LA.det)(three), adjugate)
+        same(hessian(LA.det)(np.ones((2, 2)))[0, 0], [[0, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_singular_matrices(transform):
+    zeros = np.zeros((4, 4), np.float32)
+    assert not np.isfinite(np.asarray(transform(LA.inv)(zeros))).any()
+    phase, size = transform(LA.slogdet)(zeros)
+    assert (float(phase), float(size)) == (0.0, -np.inf)
+    assert float(transform(LA.det)(zeros)) == 0
+    assert np.isnan(np.asarray(transform(LA.cholesky)(-np.ones((2, 2), np.float32)))[0, 0])
+
+
+def test_vmap_of_solve():
+    with enable_x64():
+        a, b = matrix(3, 3), matrix(5, 3, 3)[..., 0]
+        same(vmap(LA.solve, (None, 0))(a, b), np.linalg.solve(a, b.T).T)
+        gradients = vmap(grad(lambda a, b: LA.solve(a, b).sum()), (None, 0))(a, b)
+        assert gradients.shape == (5, 3, 3)
+
+
+def test_dtypes():
+    assert LA.inv(jnp.array([[2, 0], [0, 1]])).dtype == jnp.float32
+    assert LA.slogdet(jnp.eye(2) * 1j).logabsdet.dtype == jnp.float32
+    assert LA.eigvals(jnp.eye(2)).dtype == jnp.complex64
+    assert LA.matrix_rank(jnp.eye(2)).dtype == jnp.int32
+
+
+ERRORS = [
+    (lambda: LA.inv(jnp.ones((2, 3))), ValueError, r"shape \[..., n, n\], got \(2, 3\)"),
+    (lambda: LA.det(jnp.ones((2, 3))), ValueError, r"shape \[..., n, n\]"),
+    (lambda: LA.slogdet(jnp.eye(2), method="x"), ValueError, "Unknown slogdet method"),
+    (lambda: LA.solve(jnp.ones((2, 3)), jnp.ones(2)), ValueError, "solve"),
+    (lambda: LA.solve(jnp.ones((3, 2, 2)), jnp.ones((3, 2))), ValueError, "Invalid shapes for solve"),
+    (lambda: LA.solve(jnp.eye(2), jnp.ones(3)), ValueError, "inconsistent"),
+    (lambda: LA.cholesky([[1.0]]), TypeError, "list"),
+    (lambda: LA.cholesky(jnp.ones((2, 3))), ValueError, "square"),
+    (lambda: LA.qr(jnp.eye(2), mode="foo"), ValueError, "Unsupported QR decomposition mode"),
+    (lambda: LA.eigh(jnp.eye(2), UPLO="X"), ValueError, "UPLO must be"),
+    (lambda: LA.pinv(jnp.eye(2), rtol=0.1, rcond=0.1), ValueError, "only one of rtol and rcond"),
+    (lambda: LA.lstsq(jnp.ones((3, 2)), jnp.ones((2, 2))), ValueError, "Leading dimensions"),
+    (lambda: LA.lstsq(jnp.ones((2, 3, 2)), jnp.ones((2, 2))), TypeError, "two-dimensional"),
+    (lambda: LA.tensorinv(jnp.eye(4).reshape(2, 2, 2, 2), ind=0), ValueError, "positive integer"),
+    (lambda: LA.cond(jnp.ones((2, 3)), p=1), ValueError, "square"),
+    (lambda: LA.svd(jnp.ones(2)), TypeError, "rank at least 2"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), ERRORS)
+def test_errors(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
