@@ -63,6 +63,7 @@ LOADS_BY_NAME = {
     "numjet/lax/lapack.py": "scipy.linalg is imported when first needed: it is slow to import",
     "numjet/numpy/einsum.py": "opt_einsum is imported when first needed: it is slow to import",
     "numjet/tools/show.py": "imports the module that the user names",
+    "numjet/tools/peer.py": "runs in two Pythons, one without numjet, one without JAX",
 }
 
 # Functions over the limit, and why they are not cut.

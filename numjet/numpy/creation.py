@@ -215,7 +215,7 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
         return asarray(np.arange(first, last, by).astype(dtype))
     given = (first, last, by)
     if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _now():
-        return _native.from_numpy(np.arange(first, last, by, dtype), ShapedArray((size,), dtype, False), CPU)
+        return _native.from_numpy(np.arange(first, last, by, dtype=dtype), ShapedArray((size,), dtype, False), CPU)
     steps = create.iota(dtype, size)
     number = int if dtype in _INTEGRAL else float
     scaled = steps if by == 1 else arithmetic.mul(steps, literal(number(by), dtype))

@@ -1,0 +1,195 @@
+"""Discrete Fourier transforms over the last axes of arrays: the record fft, of four kinds."""
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import LINEAR, Op, Samples
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import Ints, as_shape
+from numjet.lax.operands import complex_dtype, real_dtype
+from numjet.lax.shape import NO_XLA, broadcast_in_dim
+from numjet.lax.templates import call, kind_of, moveaxis
+
+
+class FftType(enum.IntEnum):
+    """Kinds of transforms.
+
+    FFT: sum of x[n] exp(-2 pi i k n / N). IFFT: its inverse. RFFT: of real values, the first N // 2 + 1 coefficients of
+    the last axis, which determine the others. IRFFT: the inverse of that.
+    """
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+# -------------------------------------------------------------------------------------------- meaning
+
+def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> ShapedArray:
+    k = len(fft_lengths)
+    if k > x.ndim:
+        raise ValueError(f"{fft_type.name} input shape {x.shape} must have at least as many input dimensions as "
+                         f"fft_lengths {fft_lengths}.")
+    wanted = "f" if fft_type is FftType.RFFT else "c"
+    if x.dtype.kind != wanted or x.dtype.itemsize < (4 if wanted == "f" else 8):
+        raise TypeError(f"{fft_type.name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
+                        f"got {dtypes.long_name(x.dtype)}.")
+    lead = x.shape[:x.ndim - k]
+    expected = fft_lengths
+    if fft_type is FftType.IRFFT and k:
+        expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
+    if x.shape[x.ndim - k:] != expected:
+        needs = "equal to" if fft_type is not FftType.IRFFT else f"{expected} for"
+        raise ValueError(f"{fft_type.name} input shape {x.shape} minor dimensions must be {needs} "
+                         f"fft_lengths {fft_lengths}")
+    if fft_type is FftType.RFFT:
+        last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0) if k else ()
+        return ShapedArray((*lead, *last), complex_dtype(x.dtype))
+    if fft_type is FftType.IRFFT:
+        return ShapedArray((*lead, *fft_lengths), real_dtype(x.dtype))
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _eager(x: np.ndarray, *, fft_type: FftType, fft_lengths: Ints) -> np.ndarray:
+    out = _abstract(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+    if not fft_lengths:
+        return np.asarray(x.real if fft_type is FftType.IRFFT else x).astype(out.dtype)
+    if 0 in x.shape or 0 in out.shape:
+        return np.zeros(out.shape, out.dtype)
+    axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
+    transform = (np.fft.fftn, np.fft.ifftn, np.fft.rfftn, np.fft.irfftn)[fft_type]
+    with np.errstate(all="ignore"):
+        return np.asarray(transform(x, s=fft_lengths, axes=axes)).astype(out.dtype, copy=False)
+
+
+def _cpu(b: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> Any:
+    aval = _abstract(x.aval, fft_type=fft_type, fft_lengths=fft_lengths)
+    if not fft_lengths:
+        return b.elementwise(lambda v: b.convert(v, aval.dtype), x, dtype=aval.dtype)
+    if 0 in x.shape or 0 in aval.shape:
+        return b.compute(aval.shape, aval.dtype, lambda *i: b.const(0, aval.dtype))
+    wide = int(real_dtype(x.dtype).itemsize == 8)
+    first = x.ndim - len(fft_lengths)
+    lead = range(first, x.ndim - 1)
+    if fft_type is FftType.RFFT:
+        rows = prod(x.shape[:-1])
+        (x,) = b.kernel("nj_fft_real", [wide, rows, x.shape[-1], x], [aval], checked=True)
+        return _along(b, x, lead, False, wide)
+    if fft_type is FftType.IRFFT:
+        x = _along(b, x, lead, True, wide)
+        rows = prod(aval.shape[:-1])
+        return b.kernel("nj_fft_hermitian", [wide, rows, aval.shape[-1], x], [aval], checked=True)[0]
+    return _along(b, x, range(first, x.ndim), fft_type is FftType.IFFT, wide)
+
+
+def _along(b: Any, x: Any, axes: Sequence[int], inverse: bool, wide: int) -> Any:
+    """Complex transforms along one axis after the other."""
+    for axis in axes:
+        sizes = [prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1:])]
+        (x,) = b.kernel("nj_fft_complex", [wide, int(inverse), *sizes, x], [x.aval], checked=True)
+    return x
+
+
+# -------------------------------------------------------------------------------------------- transformations
+
+def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> list[Any]:
+    if fft_type in (FftType.FFT, FftType.IFFT):  # symmetric matrices
+        return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
+    if not fft_lengths:
+        part = "real" if fft_type is FftType.RFFT else None
+        return [call(part, ct) if part else call("convert_element_type", ct, new_dtype=x.dtype, weak_type=False)]
+    total = prod(fft_lengths)
+    if fft_type is FftType.RFFT:
+        # Re(sum over k of ct[k] w^(k n)): an inverse transform in which coefficients with a mirror image count twice.
+        weights = _weights(ct, fft_lengths[-1], lambda m: total / m)
+        halved = call("mul", call("conj", ct, input_dtype=aval_of(ct).dtype), weights)
+        return [fft_p.bind(halved, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)]
+    out = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
+    weights = _weights(out, fft_lengths[-1], lambda m: m / total)
+    return [call("mul", call("conj", out, input_dtype=aval_of(out).dtype), weights)]
+
+
+def _weights(like: Any, n: int, weight: Any) -> Any:
+    """weight(1) for the coefficients at 0 and n / 2 of the last axis, weight(2) for those that have a mirror image."""
+    aval = aval_of(like)
+    counts = np.full(aval.shape[-1], 2.0)
+    counts[:1] = 1
+    if n % 2 == 0:
+        counts[-1:] = 1
+    return broadcast_in_dim(weight(counts).astype(aval.dtype), aval.shape, (aval.ndim - 1,))
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
+    return fft_p.bind(moveaxis(args[0], dims[0], 0), **params), 0
+
+
+def _samples() -> Samples:
+    complex_cases = [((4,), 1), ((3, 5), 1), ((2, 3, 4), 2), ((2, 3, 2, 5), 3), ((7,), 1), ((37,), 1), ((0, 3), 1), ((3,), 0),
+                     ((60,), 1), ((2, 1), 2), ((41, 4), 2)]
+    cases: list[tuple[Ints, str, dict[str, Any]]] = []
+    for shape, k in complex_cases:
+        lengths = shape[len(shape) - k:]
+        for kind, dtype in ((FftType.FFT, "complex64"), (FftType.IFFT, "complex128"), (FftType.RFFT, "float32")):
+            cases.append((shape, dtype, {"fft_type": kind, "fft_lengths": lengths}))
+        halved = (*shape[:-1], shape[-1] // 2 + 1) if k else shape
+        cases.append((halved, "complex64", {"fft_type": FftType.IRFFT, "fft_lengths": lengths}))
+    return Samples(shapes=[s for s, _, _ in cases], params=[p for _, _, p in cases], dtypes=("float32", "float64"),
+                   make=_make, rtol=2e-5, ulps=64)
+
+
+def _make(rng: Any, shape: Any, dtype: str, params: dict[str, Any]) -> list[np.ndarray]:
+    x = rng.uniform(1, 2, shape)
+    if params["fft_type"] is FftType.RFFT:
+        return [x.astype(dtype)]
+    return [(x + 1j * rng.uniform(1, 2, shape)).astype("complex64" if dtype == "float32" else "complex128")]
+
+
+fft_p = Op(
+    name="fft", params=("fft_type", "fft_lengths"), abstract=_abstract, eager=_eager, jvp=LINEAR, transpose=_transpose,
+    batch=_batch, cpu=_cpu, hlo=NO_XLA, linear_in=(0,), samples=_samples())
+
+
+# -------------------------------------------------------------------------------------------- public function
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """Discrete Fourier transform over the last len(fft_lengths) axes.
+
+    Args:
+      x: any number of axes before. Integers and half precision become float32; FFT, IFFT and IRFFT make reals complex.
+      fft_type: an FftType or its name.
+      fft_lengths: the sizes of the transformed axes (for IRFFT those of the result).
+
+    Raises:
+      ValueError: sizes that are not fft_lengths, complex values for RFFT, unknown names. TypeError: other kinds.
+
+    >>> fft(np.array([1, 0, 0], np.float32), FftType.RFFT, (3,)).tolist()
+    [(1+0j), (1+0j)]
+    """
+    kind = _kind(fft_type)
+    dtype = aval_of(x).dtype
+    if kind is FftType.RFFT:
+        if dtype.kind == "c":
+            raise ValueError("only real valued inputs supported for rfft")
+        wanted = dtype if dtype in (dtypes.float32, dtypes.float64) else np.dtype(np.float32)
+    else:
+        wanted = complex_dtype(dtype) if kind_of(dtype) in "fc" else dtypes.complex64
+    if dtype != wanted:
+        x = call("convert_element_type", x, new_dtype=np.dtype(wanted), weak_type=False)
+    return fft_p.bind(x, fft_type=kind, fft_lengths=as_shape(fft_lengths, "fft_lengths"))
+
+
+def _kind(fft_type: Any) -> FftType:
+    if isinstance(fft_type, FftType):
+        return fft_type
+    if isinstance(fft_type, str):
+        if fft_type.upper() not in FftType.__members__:
+            raise ValueError(f"Unknown FFT type '{fft_type}'")
+        return FftType[fft_type.upper()]
+    raise TypeError(f"Unknown FFT type value '{fft_type}'")
