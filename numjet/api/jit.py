@@ -93,8 +93,8 @@ class Jitted:
             hash(value)
         except TypeError:
             raise ValueError("Non-hashable static arguments are used in a jit function: static arguments should be "
-                             f"hashable, as they are part of the cache key. Argument with {which} of {self.name} is {value!r} of type "
-                             f"{type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
+                             f"hashable, as they are part of the cache key. Argument with {which} of {self.name} is {value!r} "
+                             f"of type {type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
         return value
 
     def donated(self, call: Call) -> list[bool]:

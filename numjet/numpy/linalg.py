@@ -109,7 +109,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
         out = (largest if ord > 0 else smallest)(sums, other, keepdims=True)
         return out if keepdims else shape.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
-        return by_singular_values(x, ord, axes, keepdims)
+        return by_singular_values(x, ord, (axes[0], axes[1]), keepdims)
     raise ValueError(f"Invalid order {ord!r} for matrix norm.")
 
 

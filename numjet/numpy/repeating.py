@@ -69,6 +69,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
             short = total_repeat_length - where.size
             where = np.pad(where, (0, short), mode="edge") if short > 0 and where.size else where[:total_repeat_length]
         return getitem(a, (slice(None),) * dim + (where,))
+    assert total_repeat_length is not None  # else the conversion above raised
     return getitem(a, (slice(None),) * dim + (_traced_positions(repeats, a.shape[dim], total_repeat_length),))
 
 

@@ -22,7 +22,8 @@ def shape_of(name: str, shape: Any) -> Shape:
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         return shape
     if hasattr(shape, "ndim") and shape.ndim == 1:
-        shape = tuple(shape) if isinstance(shape, Tracer) else tuple(np.asarray(shape).tolist())
+        items: Any = shape if isinstance(shape, Tracer) else np.asarray(shape).tolist()
+        shape = tuple(items)
     found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
     if any(n < 0 for n in found):
         raise ValueError(f"{name}: expected a shape of nonnegative sizes, got {found}")

@@ -28,7 +28,7 @@ POSITIONAL = {  # parameters that are operands of JAX's functions, in order
     "reshape": ("new_sizes", "dimensions"), "transpose": ("permutation",), "squeeze": ("dimensions",), "rev": ("dimensions",),
     "slice": ("start_indices", "limit_indices", "strides"), "pad": ("padding_config",), "tile": ("reps",),
     **{f"reduce_{k}": ("axes",) for k in ("sum", "prod", "max", "min", "and", "or", "xor")},
-    **{k: ("axis", "reverse") for k in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")},
+    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"), ("axis", "reverse")),
 }
 LOOSE = {"float32": 2e-5, "float64": 1e-11, "float16": 4e-3, "bfloat16": 4e-2, "complex64": 4e-5, "complex128": 1e-11}
 
@@ -158,7 +158,8 @@ def differs(got: np.ndarray, want: np.ndarray) -> str | None:
     if want.dtype.name not in LOOSE:
         return None if np.array_equal(got, want) else f"{got} in JAX, {want} here"
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
-    if np.allclose(got.astype(wide), want.astype(wide), rtol=LOOSE[want.dtype.name], atol=LOOSE[want.dtype.name], equal_nan=True):
+    tolerance = LOOSE[want.dtype.name]
+    if np.allclose(got.astype(wide), want.astype(wide), rtol=tolerance, atol=tolerance, equal_nan=True):
         return None
     return f"largest difference {np.nanmax(np.abs(got.astype(wide) - want.astype(wide)))}"
 

@@ -201,7 +201,8 @@ def test_python_numbers_take_the_dtype_of_arrays():
         "b:f32[3] = add a 1.0:f32[] in (b,) }"
     with pytest.raises(OverflowError, match="-1 out of bounds for uint32"):
         jnp.uint32(5) * -1
-    for wrong in (lambda: jnp.full(2, 300, "int8"), lambda: jnp.ones(2, "int8").at[0].set(300), lambda: jnp.ones(2, "int8") + 300):
+    for wrong in (lambda: jnp.full(2, 300, "int8"), lambda: jnp.ones(2, "int8").at[0].set(300),
+                  lambda: jnp.ones(2, "int8") + 300):
         with pytest.raises(OverflowError, match="300 out of bounds for int8"):
             wrong()
     assert (jnp.arange(3, dtype="int8") + 1).dtype == "int8"
