@@ -107,9 +107,11 @@ template <class T> struct Smooth {
         const C* from = x + q * s;
         C* to = y + (p * q + k) * s;
         const C w = roots[q * k * step];
+        C weights[max_radix];
+        for (int64_t r = 1; r < p; ++r) weights[r] = roots[(r * k % p) * (n / p)];
         for (int64_t j = 0; j < s; ++j) {
           C total = from[j];
-          for (int64_t r = 1; r < p; ++r) total = total + from[r * m * s + j] * roots[(r * k % p) * (n / p)];
+          for (int64_t r = 1; r < p; ++r) total = total + from[r * m * s + j] * weights[r];
           to[j] = total * w;
         }
       }

@@ -238,6 +238,11 @@ from numjet.lax.conv_shapes import conv_general_shape_tuple as conv_general_shap
 from numjet.lax.conv_shapes import conv_shape_tuple as conv_shape_tuple
 from numjet.lax.conv_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 
+# fft.py
+from numjet.lax.fft import FftType as FftType
+from numjet.lax.fft import fft as fft
+from numjet.lax.fft import fft_p as fft_p
+
 # cumulative.py
 from numjet.lax.cumulative import cumlogsumexp as cumlogsumexp
 from numjet.lax.cumulative import cumlogsumexp_p as cumlogsumexp_p
@@ -340,6 +345,18 @@ from numjet.lax.special import zeta_p as zeta_p
 
 # linalg.py
 from numjet.lax import linalg as linalg
+
+# collective.py
+from numjet.lax.collective import axis_index as axis_index
+from numjet.lax.collective import axis_index_p as axis_index_p
+from numjet.lax.collective import axis_size as axis_size
+from numjet.lax.collective import pmax as pmax
+from numjet.lax.collective import pmax_p as pmax_p
+from numjet.lax.collective import pmean as pmean
+from numjet.lax.collective import pmin as pmin
+from numjet.lax.collective import pmin_p as pmin_p
+from numjet.lax.collective import psum as psum
+from numjet.lax.collective import psum_p as psum_p
 
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan

@@ -325,6 +325,9 @@ from numjet.numpy.files import load as load
 from numjet.numpy.files import save as save
 from numjet.numpy.files import savez as savez
 
+# fft.py
+from numjet.numpy import fft as fft
+
 # ---- helper B block: manipulation.py, joining.py, linear.py, ... (keep) ----
 from numjet.numpy import linalg as linalg
 from numjet.numpy.manipulation import (
