@@ -218,7 +218,7 @@ class Builder(Scalars):
 
     def constant(self, value: Any) -> Arr:
         """An array whose elements are part of the program."""
-        value = np.ascontiguousarray(value)
+        value = np.asarray(value, order="C")  # which keeps rank 0
         aval = ShapedArray(np.shape(value), value.dtype)
         if value.size <= self.small:
             elems = [self.const(v, value.dtype) for v in value.reshape(-1)]

@@ -221,6 +221,7 @@ from numjet.lax.window import reduce_window_sum_p as reduce_window_sum_p
 from numjet.lax.window_select import select_and_gather_add_p as select_and_gather_add_p
 from numjet.lax.window_select import select_and_scatter_add_p as select_and_scatter_add_p
 from numjet.lax.window_shapes import padtype_to_pads as padtype_to_pads
+from numjet.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
 
 # conv.py, conv_functions.py, conv_local.py, conv_shapes.py
 from numjet.lax.conv import conv_general_dilated_p as conv_general_dilated_p

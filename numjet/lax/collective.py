@@ -45,14 +45,15 @@ def _times(x: Any, size: int) -> Any:
     return call("mul", x, np.asarray(size, aval_of(x).dtype)[()])
 
 
-psum_p = _reduction("psum", "reduce_sum", _times, jvp=LINEAR, transpose=lambda ct, x, *, axes: psum_p.bind(ct, axes=axes))
-pmax_p = _reduction("pmax", "reduce_max", lambda x, size: x, jvp=Missing("pmax has no derivative, as in JAX"),
+psum_p: Op = _reduction("psum", "reduce_sum", _times, jvp=LINEAR, transpose=lambda ct, x, *, axes: psum_p.bind(ct, axes=axes))
+pmax_p: Op = _reduction("pmax", "reduce_max", lambda x, size: x, jvp=Missing("pmax has no derivative, as in JAX"),
                     transpose=Missing("not linear"))
-pmin_p = _reduction("pmin", "reduce_min", lambda x, size: x, jvp=Missing("pmin has no derivative, as in JAX"),
+pmin_p: Op = _reduction("pmin", "reduce_min", lambda x, size: x, jvp=Missing("pmin has no derivative, as in JAX"),
                     transpose=Missing("not linear"))
 
 
-def _index_collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Names, ...]) -> tuple[Any, int]:
+def _index_collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *,
+                      axes: tuple[Names, ...]) -> tuple[Any, int]:
     return call("iota", dtype=_INT32, shape=(trace.size,), dimension=0), 0
 
 

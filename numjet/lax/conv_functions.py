@@ -35,6 +35,7 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
       ValueError: features and groups don't fit, or the number of strides and dilations. TypeError: dtypes or ranks
       differ, or the dimension numbers are malformed. RuntimeError: an unknown name of a padding.
 
+    >>> import numpy as np
     >>> x, k = np.arange(5, dtype=np.float32).reshape(1, 1, 5), np.ones((1, 1, 2), np.float32)
     >>> conv_general_dilated(x, k, (1,), "VALID").tolist()
     [[[1.0, 3.0, 5.0, 7.0]]]
@@ -78,6 +79,7 @@ def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precis
          preferred_element_type: Any = None) -> Any:
     """conv_general_dilated of (batch, feature, ...) with (output feature, input feature, ...), without dilations.
 
+    >>> import numpy as np
     >>> conv(np.ones((1, 3, 4), np.float32), np.ones((2, 3, 2), np.float32), (1,), "SAME").shape
     (1, 2, 4)
     """
@@ -89,6 +91,7 @@ def conv_with_general_padding(lhs: Any, rhs: Any, window_strides: Sequence[int],
                               rhs_dilation: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """conv_general_dilated of (batch, feature, ...) with (output feature, input feature, ...).
 
+    >>> import numpy as np
     >>> x, k = np.ones((1, 1, 3), np.float32), np.ones((1, 1, 2), np.float32)
     >>> conv_with_general_padding(x, k, (1,), [(1, 0)], (2,), None).tolist()
     [[[1.0, 1.0, 1.0, 1.0, 1.0]]]
@@ -118,6 +121,7 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs
     Raises:
       ValueError: default layouts for other ranks, unknown names of paddings; otherwise as conv_general_dilated.
 
+    >>> import numpy as np
     >>> conv_transpose(np.ones((1, 2, 1), np.float32), np.ones((2, 1, 1), np.float32), (2,), "SAME").shape
     (1, 4, 1)
     """

@@ -36,11 +36,11 @@ class FftType(enum.IntEnum):
 def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> ShapedArray:
     k = len(fft_lengths)
     if k > x.ndim:
-        raise ValueError(f"{fft_type.name} input shape {x.shape} must have at least as many input dimensions as "
+        raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} must have at least as many input dimensions as "
                          f"fft_lengths {fft_lengths}.")
     wanted = "f" if fft_type is FftType.RFFT else "c"
     if x.dtype.kind != wanted or x.dtype.itemsize < (4 if wanted == "f" else 8):
-        raise ValueError(f"{fft_type.name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
+        raise ValueError(f"{FftType(fft_type).name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
                          f"got {dtypes.long_name(x.dtype)}")
     lead = x.shape[:x.ndim - k]
     expected = fft_lengths
@@ -48,7 +48,7 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
         expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
     if x.shape[x.ndim - k:] != expected:
         needs = "equal to" if fft_type is not FftType.IRFFT else f"{expected} for"
-        raise ValueError(f"{fft_type.name} input shape {x.shape} minor dimensions must be {needs} "
+        raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be {needs} "
                          f"fft_lengths {fft_lengths}")
     if fft_type is FftType.RFFT:
         last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0) if k else ()

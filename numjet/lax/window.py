@@ -61,7 +61,7 @@ def _abstract(name: str, accepts: str) -> Callable[..., ShapedArray]:
             raise TypeError(f"operand to {name} must have a number dtype, got {dtypes.long_name(x.dtype)}")
         windows = windows_of(x.shape, params)
         check_windows(name, windows)
-        return x.update(shape=windows.count)
+        return x.update(shape=windows.counts)
     return abstract
 
 
@@ -77,9 +77,9 @@ def _eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[...
     return eager
 
 
-def _batch(op: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
+def _batch(name: str) -> Callable[..., tuple[Any, int]]:
     def rule(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
-        return op().bind(args[0], **batched_params(params, dims[0])), dims[0]
+        return call(name, args[0], **batched_params(params, dims[0])), dims[0]
     return rule
 
 
@@ -90,7 +90,7 @@ def _cpu(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
         wide = np.dtype(np.float32) if half else x.dtype
         start = b.const(identity(wide), wide)
         if 0 in x.shape:
-            return b.compute(windows.count, x.dtype, lambda *i: b.const(identity(x.dtype), x.dtype))
+            return b.compute(windows.counts, x.dtype, lambda *i: b.const(identity(x.dtype), x.dtype))
         if prod(windows.sizes) > prod(windows.strides):
             x = b.materialize(x)
         logical = {"max": "or", "min": "and"}.get(kind, kind) if x.dtype.kind == "b" else kind
@@ -98,7 +98,7 @@ def _cpu(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
         def step(i: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
             inside, place = windows.place(b, i, r)
             return [b.prim(logical, total, choose(b, inside, lambda: b.convert(b.read(x, *place), wide), lambda: start))]
-        (out,) = b.fold(windows.count, windows.sizes, [start], step)
+        (out,) = b.fold(windows.counts, windows.sizes, [start], step)
         return b.elementwise(lambda v: b.convert(v, x.dtype), out, dtype=x.dtype) if half else out
     return cpu
 
@@ -131,8 +131,7 @@ def _extreme_jvp(name: str, better: str, identity: Callable[[np.dtype], Any]) ->
             select = {"gt": "ge", "lt": "le"}[better]
             return out, call("select_and_gather_add", t, x, select_prim=select, **params)
         windows = windows_of(aval_of(x).shape, params)
-        best, tangent, *rest = (*pair_slices(windows, x, t, identity),)
-        value, tangent = best, tangent
+        value, tangent, *rest = pair_slices(windows, x, t, identity)
         for new, new_tangent in zip(rest[::2], rest[1::2], strict=True):
             wins = call(better, new, value)
             value = call("select_n", wins, value, new)
@@ -152,7 +151,7 @@ def _record(name: str, accepts: str, ufunc: np.ufunc, kind: str, identity: Calla
             transpose: Any, names: Sequence[str]) -> Op:
     return Op(
         name=name, params=PARAMS, abstract=_abstract(name, accepts), eager=_eager(ufunc, identity), jvp=jvp,
-        transpose=transpose, batch=_batch(lambda: made[name]), cpu=_cpu(kind, identity), hlo=NO_XLA,
+        transpose=transpose, batch=_batch(name), cpu=_cpu(kind, identity), hlo=NO_XLA,
         linear_in=(0,) if jvp is LINEAR else None,
         samples=Samples(shapes=[s for s, _ in _CASES], params=[samples_params(*p) for _, p in _CASES], dtypes=names,
                         ulps=8 if kind == "add" else 0))
@@ -162,15 +161,14 @@ def _zero(dtype: np.dtype) -> Any:
     return np.zeros((), dtype)[()]
 
 
-made: dict[str, Op] = {}
 _NOT_LINEAR = "a maximum of windows is not linear: its derivative is select_and_gather_add"
-reduce_window_sum_p = made["reduce_window_sum"] = _record(
+reduce_window_sum_p = _record(
     "reduce_window_sum", "iufc", np.add, "add", _zero, LINEAR, _sum_transpose,
     ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64"))
-reduce_window_max_p = made["reduce_window_max"] = _record(
+reduce_window_max_p = _record(
     "reduce_window_max", "biuf", np.maximum, "max", lowest, _extreme_jvp("reduce_window_max", "gt", lowest),
     Missing(_NOT_LINEAR), ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"))
-reduce_window_min_p = made["reduce_window_min"] = _record(
+reduce_window_min_p = _record(
     "reduce_window_min", "biuf", np.minimum, "min", highest, _extreme_jvp("reduce_window_min", "lt", highest),
     Missing(_NOT_LINEAR), ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"))
 
@@ -191,13 +189,13 @@ def _general_abstract(*avals: ShapedArray, jaxpr: Jaxpr, consts: tuple[Any, ...]
                             f"{x.dtype.name} and {i.dtype.name}")
     windows = windows_of(xs[0].shape, params)
     check_windows("reduce_window", windows)
-    return [x.update(shape=windows.count) for x in xs]
+    return [x.update(shape=windows.counts) for x in xs]
 
 
 def _general_eager(*args: np.ndarray, jaxpr: Jaxpr, consts: tuple[Any, ...], **params: Any) -> list[np.ndarray]:
     half = len(args) // 2
     windows = windows_of(args[0].shape, params)
-    carry = [np.broadcast_to(i, windows.count) for i in args[half:]]
+    carry = [np.broadcast_to(i, windows.counts) for i in args[half:]]
     views = [windows.view(x, i) for x, i in zip(args[:half], args[half:], strict=True)]
     with np.errstate(all="ignore"):
         for r in np.ndindex(*windows.sizes):
@@ -209,7 +207,7 @@ def _general_traced(*args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **params:
     """The same with whole arrays, one element of all windows after the other: what is differentiated and batched."""
     half = len(args) // 2
     windows = windows_of(aval_of(args[0]).shape, params)
-    carry = [broadcast_in_dim(i, windows.count, ()) for i in args[half:]]
+    carry = [broadcast_in_dim(i, windows.counts, ()) for i in args[half:]]
     for terms in zip(*[windows.slices(x, i) for x, i in zip(args[:half], args[half:], strict=True)], strict=True):
         carry = eval_jaxpr(jaxpr, (), *carry, *terms)
     return carry
@@ -228,7 +226,7 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
         inside, place = windows.place(b, i, r)
         return emit_scalars(b, jaxpr, [*carry, *[term(x, init, inside, place)
                                                  for x, init in zip(xs, inits, strict=True)]])
-    return b.fold(windows.count, windows.sizes, inits, step)
+    return b.fold(windows.counts, windows.sizes, inits, step)
 
 
 def _affine_samples() -> Samples:

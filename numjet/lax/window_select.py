@@ -42,7 +42,7 @@ def _selected(x: np.ndarray, windows: Windows, select_prim: str) -> tuple[np.nda
     """Per window the flat position in x of the selected element, and whether there is one."""
     fill = lowest(x.dtype) if select_prim == "ge" else highest(x.dtype)
     rank = 2 * x.ndim
-    flat = lambda v: v.reshape(*windows.count, prod(windows.sizes)) if rank else v.reshape(1)
+    flat = lambda v: v.reshape(*windows.counts, prod(windows.sizes)) if rank else v.reshape(1)
     seen = flat(windows.view(x, fill))
     places = flat(windows.view(np.arange(x.size).reshape(x.shape), -1))
     reducer = np.maximum if select_prim == "ge" else np.minimum
@@ -57,7 +57,7 @@ def _selected(x: np.ndarray, windows: Windows, select_prim: str) -> tuple[np.nda
 def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
     """Per window the flat position of the selected element, -1 where all is padding."""
     if 0 in x.shape:
-        return b.compute(windows.count, _INT64, lambda *i: b.const(-1, _INT64))
+        return b.compute(windows.counts, _INT64, lambda *i: b.const(-1, _INT64))
     x = b.materialize(x)
     better = "gt" if select_prim == "ge" else "lt"
     start = b.const(lowest(x.dtype) if better == "gt" else highest(x.dtype), x.dtype)
@@ -77,7 +77,7 @@ def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
         if inside is not True:
             wins = b.prim("and", wins, b.const(bool(inside), np.bool_) if isinstance(inside, bool) else inside)
         return [b.select(wins, value, best), b.select(wins, flat, at)]
-    return b.fold(windows.count, windows.sizes, [start, nowhere], step)[1]
+    return b.fold(windows.counts, windows.sizes, [start, nowhere], step)[1]
 
 
 # -------------------------------------------------------------------------------------------- gather
@@ -88,27 +88,27 @@ def _gather_abstract(values: ShapedArray, x: ShapedArray, *, select_prim: str, *
     if values.shape != x.shape:
         raise TypeError("select_and_gather_add tangents and operand shapes must match, "
                         f"got {values.shape} and {x.shape}.")
-    return values.update(shape=windows.count)
+    return values.update(shape=windows.counts)
 
 
 def _gather_eager(values: np.ndarray, x: np.ndarray, *, select_prim: str, **params: Any) -> np.ndarray:
     at, found = _selected(x, windows_of(x.shape, params), select_prim)
     if not x.size:
         return np.zeros(at.shape, x.dtype)
-    return np.where(found, values.reshape(-1)[at], np.zeros((), x.dtype)).reshape(windows_of(x.shape, params).count)
+    return np.where(found, values.reshape(-1)[at], np.zeros((), x.dtype)).reshape(windows_of(x.shape, params).counts)
 
 
 def _gather_cpu(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
     windows = windows_of(x.shape, params)
     zero = b.const(0, x.dtype)
     if 0 in x.shape:
-        return b.compute(windows.count, x.dtype, lambda *i: zero)
+        return b.compute(windows.counts, x.dtype, lambda *i: zero)
     at, flat = _selected_cpu(b, x, windows, select_prim), b.reshape(b.materialize(values), (prod(x.shape),))
 
     def element(*i: Any) -> Any:
         place = b.read(at, *i)
         return b.if_(b.compare("ge", place, b.const(0, _INT64)), lambda: b.read(flat, place), lambda: zero)
-    return b.compute(windows.count, x.dtype, element)
+    return b.compute(windows.counts, x.dtype, element)
 
 
 def _linear_jvp(name: str) -> Any:
@@ -171,9 +171,9 @@ def _undilated(shape: Ints, window_dimensions: Ints, window_strides: Ints, paddi
 def _scatter_abstract(source: ShapedArray, x: ShapedArray, *, select_prim: str, **params: Any) -> ShapedArray:
     windows = _undilated(x.shape, **params)
     _check("select_and_scatter_add", x, source, select_prim, windows)
-    if source.shape != windows.count:
+    if source.shape != windows.counts:
         raise TypeError("select_and_scatter_add source shape must be the shape of the windows, "
-                        f"got {source.shape} and {windows.count}.")
+                        f"got {source.shape} and {windows.counts}.")
     return x
 
 
@@ -218,7 +218,7 @@ def _scatter_transpose(ct: Any, source: Any, x: Any, **params: Any) -> list[Any]
 
 def _scatter_samples() -> Samples:
     params = [dict(zip(("window_dimensions", "window_strides", "padding"), p, strict=True)) for _, _, p in _CASES]
-    return Samples(shapes=[[_undilated(s, **q).count, s] for (s, _, _), q in zip(_CASES, params, strict=True)], wrt=(0,),
+    return Samples(shapes=[[_undilated(s, **q).counts, s] for (s, _, _), q in zip(_CASES, params, strict=True)], wrt=(0,),
                    params=[{"select_prim": prim, **q} for (_, prim, _), q in zip(_CASES, params, strict=True)],
                    dtypes=("float32", "float64", "float16", "bfloat16", "int32"))
 

@@ -33,7 +33,7 @@ class Windows(NamedTuple):
     window_dilation: Ints
 
     @property
-    def count(self) -> Ints:
+    def counts(self) -> Ints:
         """How many windows there are per axis: the shape of the result."""
         out = []
         for n, w, s, (low, high), base, dilation in zip(*self, strict=True):
@@ -59,8 +59,8 @@ class Windows(NamedTuple):
         return out
 
     def view(self, x: np.ndarray, fill: Any) -> np.ndarray:
-        """The windows of x: an array of shape (*count, *sizes), a view of the padded array."""
-        count = self.count
+        """The windows of x: an array of shape (*counts, *sizes), a view of the padded array."""
+        count = self.counts
         full = self.padded(x, fill)
         if 0 in count:
             return np.empty((*count, *self.sizes), x.dtype)
@@ -72,7 +72,7 @@ class Windows(NamedTuple):
     def place(self, b: Any, i: Sequence[Any], r: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Where element r of window i stands in the array: (whether it is no padding, its index)."""
         conds, index = [], []
-        for k, q, n, w, s, (low, _), base, d, count in zip(i, r, *self, self.count, strict=True):
+        for k, q, n, w, s, (low, _), base, d, count in zip(i, r, *self, self.counts, strict=True):
             position = k * s + q * d - low
             if low > 0:
                 conds.append(position >= 0)
@@ -89,7 +89,7 @@ class Windows(NamedTuple):
         r counts over `reach`, backwards from the last window that begins before the element. Undilated arrays only.
         """
         conds, index = [], []
-        for p, q, w, s, (low, _), count in zip(place, r, self.sizes, self.strides, self.padding, self.count, strict=True):
+        for p, q, w, s, (low, _), count in zip(place, r, self.sizes, self.strides, self.padding, self.counts, strict=True):
             position = p + low
             k = position // s - q if s > 1 else position - q
             conds += [k >= 0, k < count, position - k * s < w]
@@ -103,13 +103,13 @@ class Windows(NamedTuple):
 
     # -- tracing
     def slices(self, x: Any, fill: Any) -> list[Any]:
-        """For each element of a window, in row-major order, the array (of shape `count`) of it over all windows."""
+        """For each element of a window, in row-major order, the array (of shape `counts`) of it over all windows."""
         config = tuple((low, high, d - 1) for (low, high), d in zip(self.padding, self.base_dilation, strict=True))
         full = call("pad", x, fill, padding_config=config)
         out = []
         for r in np.ndindex(*self.sizes):
             start = tuple(int(k) * d for k, d in zip(r, self.window_dilation, strict=True))
-            limit = tuple(a + dilated(c, s) for a, c, s in zip(start, self.count, self.strides, strict=True))
+            limit = tuple(a + dilated(c, s) for a, c, s in zip(start, self.counts, self.strides, strict=True))
             out.append(call("slice", full, start_indices=start, limit_indices=limit, strides=self.strides))
         return out
 
@@ -161,3 +161,19 @@ def as_pads(name: str, padding: Any, sizes: Callable[[], list[tuple[int, int]]])
     except TypeError:
         raise ValueError(f"padding argument to {name} should be a string or a sequence of (low, high) pairs, "
                          f"got {padding}") from None
+
+
+def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int], window_strides: Sequence[int],
+                              padding: Any, base_dilation: Sequence[int] | None = None,
+                              window_dilation: Sequence[int] | None = None) -> Ints:
+    """The shape of the result of reduce_window.
+
+    >>> reduce_window_shape_tuple((8, 8), (2, 2), (2, 1), ((0, 0), (1, 0)))
+    (4, 8)
+    """
+    ones = (1,) * len(operand_shape)
+    base, dilation = tuple(base_dilation or ones), tuple(window_dilation or ones)
+    spread = [dilated(n, d) for n, d in zip(operand_shape, base, strict=True)]
+    spans = [dilated(n, d) for n, d in zip(window_dimensions, dilation, strict=True)]
+    pads = as_pads("reduce_window_shape_tuple", padding, lambda: padtype_to_pads(spread, spans, window_strides, padding))
+    return Windows(tuple(operand_shape), tuple(window_dimensions), tuple(window_strides), pads, base, dilation).counts

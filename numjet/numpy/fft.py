@@ -137,7 +137,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return _1d("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
-def _mirrored(norm: str | None) -> str:
+def _mirrored(norm: str | None) -> str | None:
     """The norm with the directions exchanged."""
     return {None: "forward", "backward": "forward", "forward": "backward"}.get(norm, norm)
 
@@ -182,37 +182,72 @@ def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = No
 
 
 def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Any:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    >>> import numjet.numpy as jnp
+    >>> ifftn(fftn(jnp.ones((2, 2)))).real.tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return _nd("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
 def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Any:
-    """As `fftn`, of real values: half of the coefficients along the last of `axes`."""
+    """As `fftn`, of real values: half of the coefficients along the last of `axes`.
+
+    >>> import numjet.numpy as jnp
+    >>> rfftn(jnp.ones((2, 3))).shape
+    (2, 2)
+    """
     return _nd("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
 def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Any:
-    """The inverse of `rfftn`; s: sizes of the result."""
+    """The inverse of `rfftn`; s: sizes of the result.
+
+    >>> import numjet.numpy as jnp
+    >>> irfftn(jnp.ones((2, 2)), s=(2, 3)).shape
+    (2, 3)
+    """
     return _nd("irfftn", FftType.IRFFT, a, s, axes, norm)
 
 
 def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """`fftn` along two axes."""
+    """`fftn` along two axes.
+
+    >>> import numjet.numpy as jnp
+    >>> fft2(jnp.ones((5, 2, 3))).shape
+    (5, 2, 3)
+    """
     return _2d("fft2", FftType.FFT, a, s, axes, norm)
 
 
 def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """`ifftn` along two axes."""
+    """`ifftn` along two axes.
+
+    >>> import numjet.numpy as jnp
+    >>> ifft2(jnp.ones((2, 3))).dtype.name
+    'complex64'
+    """
     return _2d("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
 def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """`rfftn` along two axes."""
+    """`rfftn` along two axes.
+
+    >>> import numjet.numpy as jnp
+    >>> rfft2(jnp.ones((2, 3))).shape
+    (2, 2)
+    """
     return _2d("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
 def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """`irfftn` along two axes."""
+    """`irfftn` along two axes.
+
+    >>> import numjet.numpy as jnp
+    >>> irfft2(jnp.ones((2, 3))).shape
+    (2, 4)
+    """
     return _2d("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 

@@ -47,6 +47,11 @@ def test_values_known_from_jax():
     assert np.asarray(lax.reduce_window(ones > 0, False, lax.bitwise_or, (2,))).tolist() == [True, True]
 
 
+def test_shapes():
+    assert lax.reduce_window_shape_tuple((8, 8), (2, 2), (2, 1), ((0, 0), (1, 0))) == (4, 8)
+    assert lax.reduce_window_shape_tuple((6,), (2,), (1,), "SAME", (2,), (3,)) == (11,)
+
+
 def test_names_of_padding():
     assert lax.padtype_to_pads((5, 6), (2, 3), (2, 2), "SAME_LOWER") == [(1, 0), (1, 0)]
     assert lax.padtype_to_pads((5, 6), (2, 3), (2, 2), "same") == [(0, 1), (0, 1)]
