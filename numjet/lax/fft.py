@@ -38,22 +38,22 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
     if k > x.ndim:
         raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} must have at least as many input dimensions as "
                          f"fft_lengths {fft_lengths}.")
-    wanted = "f" if fft_type is FftType.RFFT else "c"
+    wanted = "f" if fft_type == FftType.RFFT else "c"
     if x.dtype.kind != wanted or x.dtype.itemsize < (4 if wanted == "f" else 8):
         raise ValueError(f"{FftType(fft_type).name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
                          f"got {dtypes.long_name(x.dtype)}")
     lead = x.shape[:x.ndim - k]
     expected = fft_lengths
-    if fft_type is FftType.IRFFT and k:
+    if fft_type == FftType.IRFFT and k:
         expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
     if x.shape[x.ndim - k:] != expected:
-        needs = "equal to" if fft_type is not FftType.IRFFT else f"{expected} for"
+        needs = "equal to" if fft_type != FftType.IRFFT else f"{expected} for"
         raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be {needs} "
                          f"fft_lengths {fft_lengths}")
-    if fft_type is FftType.RFFT:
+    if fft_type == FftType.RFFT:
         last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0) if k else ()
         return ShapedArray((*lead, *last), complex_dtype(x.dtype))
-    if fft_type is FftType.IRFFT:
+    if fft_type == FftType.IRFFT:
         return ShapedArray((*lead, *fft_lengths), real_dtype(x.dtype))
     return ShapedArray(x.shape, x.dtype)
 
@@ -61,7 +61,7 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
 def _eager(x: np.ndarray, *, fft_type: FftType, fft_lengths: Ints) -> np.ndarray:
     out = _abstract(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths:
-        return np.asarray(x.real if fft_type is FftType.IRFFT else x).astype(out.dtype)
+        return np.asarray(x.real if fft_type == FftType.IRFFT else x).astype(out.dtype)
     if 0 in x.shape or 0 in out.shape:
         return np.zeros(out.shape, out.dtype)
     axes = tuple(range(x.ndim - len(fft_lengths), x.ndim))
@@ -79,15 +79,15 @@ def _cpu(b: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> Any:
     wide = int(real_dtype(x.dtype).itemsize == 8)
     first = x.ndim - len(fft_lengths)
     lead = range(first, x.ndim - 1)
-    if fft_type is FftType.RFFT:
+    if fft_type == FftType.RFFT:
         rows = prod(x.shape[:-1])
         (x,) = b.kernel("nj_fft_real", [wide, rows, x.shape[-1], x], [aval], checked=True)
         return _along(b, x, lead, False, wide)
-    if fft_type is FftType.IRFFT:
+    if fft_type == FftType.IRFFT:
         x = _along(b, x, lead, True, wide)
         rows = prod(aval.shape[:-1])
         return b.kernel("nj_fft_hermitian", [wide, rows, aval.shape[-1], x], [aval], checked=True)[0]
-    return _along(b, x, range(first, x.ndim), fft_type is FftType.IFFT, wide)
+    return _along(b, x, range(first, x.ndim), fft_type == FftType.IFFT, wide)
 
 
 def _along(b: Any, x: Any, axes: Sequence[int], inverse: bool, wide: int) -> Any:
@@ -104,10 +104,10 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> list
     if fft_type in (FftType.FFT, FftType.IFFT):  # symmetric matrices
         return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
     if not fft_lengths:
-        part = "real" if fft_type is FftType.RFFT else None
+        part = "real" if fft_type == FftType.RFFT else None
         return [call(part, ct) if part else call("convert_element_type", ct, new_dtype=x.dtype, weak_type=False)]
     total = prod(fft_lengths)
-    if fft_type is FftType.RFFT:
+    if fft_type == FftType.RFFT:
         # Re(sum over k of ct[k] w^(k n)): an inverse transform in which coefficients with a mirror image count twice.
         weights = _weights(ct, fft_lengths[-1], lambda m: total / m)
         halved = call("mul", call("conj", ct, input_dtype=aval_of(ct).dtype), weights)
@@ -149,7 +149,7 @@ def _make(rng: Any, shape: Any, dtype: str, params: dict[str, Any]) -> list[np.n
     """Nearly the transform of a constant, so that no element of the result is the difference of much larger ones."""
     x = rng.uniform(-0.02, 0.02, shape) + 1j * rng.uniform(-0.02, 0.02, shape)
     x[(..., *[0] * len(params["fft_lengths"]))] += 3 + 3j
-    if params["fft_type"] is FftType.RFFT:
+    if params["fft_type"] == FftType.RFFT:
         return [x.real.astype(dtype)]
     return [x.astype("complex64" if dtype == "float32" else "complex128")]
 
