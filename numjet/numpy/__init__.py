@@ -328,7 +328,7 @@ from numjet.numpy.files import savez as savez
 # fft.py
 from numjet.numpy import fft as fft
 
-# ---- helper B block: manipulation.py, joining.py, linear.py, ... (keep) ----
+# shapes, joining, products, sorting, selection
 from numjet.numpy import linalg as linalg
 from numjet.numpy.manipulation import (
     atleast_1d as atleast_1d,
