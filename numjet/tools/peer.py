@@ -132,10 +132,12 @@ def call(jax: Any, name: str, xs: list[np.ndarray], params: dict[str, Any]) -> l
         params = {}
     if name == "iota":
         return [lax.broadcasted_iota(params["dtype"], params["shape"], params["dimension"])]
-    function = getattr(lax, RENAMED.get(name, name))
+    function = getattr(lax, RENAMED.get(name, name), None) or getattr(lax.linalg, name)
     order = POSITIONAL.get(name, ())
     extra = {k: v for k, v in params.items() if k not in order and v is not None}
     out = function(*xs, *[params[k] for k in order if k in params], **extra)
+    if name == "svd" and isinstance(out, tuple):
+        out = (out[1], out[0], out[2])  # the record gives the singular values first
     return list(out) if isinstance(out, (tuple, list)) else [out]
 
 
@@ -143,11 +145,12 @@ def revive(jax: Any, key: str, value: Any) -> Any:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "dtype":
         return np.dtype(getattr(jax.numpy, value[1]))
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "enum":
-        kinds = {"mode": jax.lax.GatherScatterMode, "rounding_method": jax.lax.RoundingMethod}
+        kinds = {"mode": jax.lax.GatherScatterMode, "rounding_method": jax.lax.RoundingMethod, "fft_type": jax.lax.FftType}
         return getattr(kinds[key], value[1])
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "fields":
-        made = jax.lax.GatherDimensionNumbers if "offset_dims" in value[1] else jax.lax.ScatterDimensionNumbers
-        return made(**value[1])
+        made = {"offset_dims": jax.lax.GatherDimensionNumbers, "lhs_spec": jax.lax.ConvDimensionNumbers}
+        known = next((cls for field, cls in made.items() if field in value[1]), jax.lax.ScatterDimensionNumbers)
+        return known(**value[1])
     return value
 
 
