@@ -42,6 +42,8 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
     if x.dtype.kind != wanted or x.dtype.itemsize < (4 if wanted == "f" else 8):
         raise ValueError(f"{FftType(fft_type).name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
                          f"got {dtypes.long_name(x.dtype)}")
+    if not k and fft_type == FftType.RFFT:
+        return x  # over no axes there is nothing to transform, as in JAX
     lead = x.shape[:x.ndim - k]
     expected = fft_lengths
     if fft_type == FftType.IRFFT and k:
@@ -51,7 +53,7 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
         raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be {needs} "
                          f"fft_lengths {fft_lengths}")
     if fft_type == FftType.RFFT:
-        last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0) if k else ()
+        last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
         return ShapedArray((*lead, *last), complex_dtype(x.dtype))
     if fft_type == FftType.IRFFT:
         return ShapedArray((*lead, *fft_lengths), real_dtype(x.dtype))
@@ -104,8 +106,7 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> list
     if fft_type in (FftType.FFT, FftType.IFFT):  # symmetric matrices
         return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
     if not fft_lengths:
-        part = "real" if fft_type == FftType.RFFT else None
-        return [call(part, ct) if part else call("convert_element_type", ct, new_dtype=x.dtype, weak_type=False)]
+        return [ct if ct.dtype == x.dtype else call("convert_element_type", ct, new_dtype=x.dtype, weak_type=False)]
     total = prod(fft_lengths)
     if fft_type == FftType.RFFT:
         # Re(sum over k of ct[k] w^(k n)): an inverse transform in which coefficients with a mirror image count twice.
