@@ -156,9 +156,6 @@ def _known(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:
     return np.asarray(value)
 
 
-_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
-
-
 def _scalar_aval(x: Any) -> ShapedArray:
     dtype = dtypes.python_scalar_dtype(type(x))
     if type(x) is int:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
@@ -33,11 +33,6 @@ def use_counts(jaxpr: Jaxpr) -> Counter[Var]:
     counts: Counter[Var] = Counter(a for e in jaxpr.eqns for a in e.invars if isinstance(a, Var))
     counts.update(a for a in jaxpr.outvars if isinstance(a, Var))
     return counts
-
-
-def rename(eqn: JaxprEqn, env: dict[Var, Atom]) -> JaxprEqn:
-    """The equation with its operands substituted and its results the same."""
-    return eqn.replace(invars=[a if isinstance(a, Literal) else env.get(a, a) for a in eqn.invars])
 
 
 def all_eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
-from .emit_types import scalar_type, splat_literal, value_type, wide
+from .emit_types import scalar_type, splat_literal, wide
 from .loop_ir import Buffer, Expr, Function, Stmt, written
 from .ranges import Ranges
 from .target import Target
@@ -140,7 +140,3 @@ class State:
         text = self.put(f"shufflevector {ty} {single}, {ty} poison, <{lanes} x i32> zeroinitializer")
         self.memory.define(key, Value(text, lanes, self.out.depth), self.out)
         return text
-
-    def type_of(self, expr: Expr, value: Value) -> str:
-        """The type of a value of `expr`."""
-        return value_type(expr.dtype, value.lanes)
