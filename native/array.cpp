@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "array_slots.h"
+#include "hooks.h"
 #include "queue.h"
 
 namespace nj {
@@ -31,6 +32,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(array->device);
   Py_VISIT(array->pending);
+  Py_VISIT(array->remote);
   Py_VISIT(array->sharding);
   return 0;
 }
@@ -66,6 +68,7 @@ Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committe
   array->device = Py_NewRef(device);
   array->buffer = buffer;
   array->pending = nullptr;
+  array->remote = nullptr;
   array->sharding = nullptr;
   array->weakrefs = nullptr;
   array->committed = committed;
@@ -93,13 +96,23 @@ Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committe
   }
   Array* shared = array_new(info, device, buffer_retain(array->buffer), committed, array->pending);
   if (shared && array->sharding) shared->sharding = Py_NewRef(array->sharding);
+  if (shared && array->remote) shared->remote = Py_NewRef(array->remote);
   return shared;
+}
+
+Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed) {
+  Buffer* buffer = buffer_wrap(remote, nullptr, info->nbytes);
+  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
+  Array* array = array_new(info, device, buffer, committed);
+  if (array) array->remote = Py_NewRef(remote);
+  return array;
 }
 
 void array_delete(Array* array) {
   Buffer* buffer = array->buffer;
   array->buffer = nullptr;
   Py_CLEAR(array->pending);
+  Py_CLEAR(array->remote);
   if (buffer) buffer_release(buffer);
 }
 
@@ -108,13 +121,43 @@ int raise_deleted(const Array* array) {
   return -1;
 }
 
+namespace {
+
+int check_same(PyArrayObject* ndarray, const AvalInfo* info);
+
+// Brings the value of a remote array into the host's memory, where it stays as long as the array.
+int fetch(Array* array) {
+  Ref remote = Ref::borrow(array->remote);
+  PyObject* argument = remote.get();
+  Ref value(call_hook(hook_fetch, &argument, 1));
+  if (!value) return -1;
+  auto* ndarray = reinterpret_cast<PyArrayObject*>(value.get());
+  if (!PyArray_Check(value.get()) || !PyArray_IS_C_CONTIGUOUS(ndarray) || !PyArray_ISALIGNED(ndarray)) {
+    PyErr_Format(PyExc_TypeError, "hook fetch: expected a contiguous ndarray, got %R", Py_TYPE(value.get()));
+    return -1;
+  }
+  if (check_same(ndarray, array->info) < 0) return -1;
+  if (!array->buffer) return raise_deleted(array);  // the hook may run anything
+  if (array->buffer->data) return 0;
+  Buffer* buffer = buffer_wrap(value.get(), PyArray_BYTES(ndarray), array->info->nbytes);
+  if (!buffer) {
+    out_of_memory(sizeof(Buffer));
+    return -1;
+  }
+  buffer_release(array->buffer);
+  array->buffer = buffer;
+  return 0;
+}
+
+}  // namespace
+
 int array_wait(Array* array) {
   if (!array->buffer) return raise_deleted(array);
   if (array->pending && execution_wait(array->pending) < 0) return -1;
   // Others ran while this thread waited.
   if (!array->buffer) return raise_deleted(array);
   Py_CLEAR(array->pending);
-  return 0;
+  return array->remote && !array->buffer->data ? fetch(array) : 0;
 }
 
 namespace {
@@ -161,6 +204,22 @@ PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   AvalInfo* info = aval_info(aval);
   if (!info) return nullptr;
   Array* array = array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info, device, committed);
+  aval_release(info);
+  return reinterpret_cast<PyObject*>(array);
+}
+
+PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"remote", "aval", "device", "committed", nullptr};
+  PyObject *remote, *aval, *device;
+  int committed = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|p:from_remote", const_cast<char**>(names), &remote, &aval, &device,
+                                   &committed)) {
+    return nullptr;
+  }
+  drain_retired();
+  AvalInfo* info = aval_info(aval);
+  if (!info) return nullptr;
+  Array* array = array_remote(remote, info, device, committed);
   aval_release(info);
   return reinterpret_cast<PyObject*>(array);
 }
@@ -227,6 +286,9 @@ PyMethodDef functions[] = {
     {"from_numpy", as_function(from_numpy), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("from_numpy(ndarray, aval, device, committed=False): an Array on the ndarray's memory, which nobody "
                "may write any more. Copies what is not C-contiguous and aligned.")},
+    {"from_remote", as_function(from_remote), METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("from_remote(remote, aval, device, committed=False): an Array whose value the object `remote` holds on a "
+               "device. The first look at the value fetches it by the hook named fetch.")},
     {"empty", as_function(empty), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("empty(aval, device, committed=False): an Array of uninitialised memory from the pool.")},
     {"rewrap", as_function(rewrap), METH_VARARGS | METH_KEYWORDS,

@@ -10,7 +10,8 @@ struct Array {
   PyObject_HEAD
   AvalInfo* info;
   PyObject* device;
-  Buffer* buffer;      // null once deleted
+  Buffer* buffer;      // null once deleted; without data while the value is on another device only
+  PyObject* remote;    // what holds the value on a device whose memory is not the host's; null for host arrays
   Execution* pending;  // null when the value is there
   PyObject* sharding;
   PyObject* weakrefs;
@@ -28,18 +29,20 @@ Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committe
 Array* array_empty(AvalInfo* info, PyObject* device, bool committed);
 // Another handle on the same memory, under another aval with as many bytes.
 Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
+// An array whose value `remote` holds; the first look at the value fetches it. Takes a reference.
+Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed);
 // Forgets the memory; later looks raise.
 void array_delete(Array* array);
 
-// Ready means: not deleted and not waiting. Failed computations are not ready.
+// Ready means: not deleted, not waiting, and in the host's memory. Failed computations are not ready.
 inline bool array_ready(Array* array) {
   if (!array->buffer) return false;
-  if (!array->pending) return true;
+  if (!array->pending) return !array->remote || array->buffer->data;
   if (execution_state(array->pending) != State::Done) return false;
   Py_CLEAR(array->pending);
   return true;
 }
-// Waits for the value: 0, or -1 with the error set (also when deleted).
+// Waits for the value, and fetches it from another device: 0, or -1 with the error set (also when deleted).
 int array_wait(Array* array);
 // Sets RuntimeError "Array has been deleted ..."; returns -1.
 int raise_deleted(const Array* array);

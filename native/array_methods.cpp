@@ -39,7 +39,17 @@ int set_sharding(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+PyObject* get_remote(PyObject* self, void*) {
+  PyObject* remote = as_array(self)->remote;
+  return Py_NewRef(remote ? remote : Py_None);
+}
+
 PyObject* block_until_ready(PyObject* self, PyObject*) {
+  if (PyObject* remote = as_array(self)->remote) {
+    Ref alive = Ref::borrow(remote);
+    Ref waited(PyObject_CallMethod(remote, "block_until_ready", nullptr));
+    return waited ? Py_NewRef(self) : nullptr;
+  }
   return array_wait(as_array(self)) < 0 ? nullptr : Py_NewRef(self);
 }
 
@@ -49,6 +59,7 @@ PyObject* is_ready(PyObject* self, PyObject*) {
     raise_deleted(array);
     return nullptr;
   }
+  if (array->remote) return PyObject_CallMethod(array->remote, "is_ready", nullptr);
   // Also a failed computation keeps nobody waiting.
   return PyBool_FromLong(!array->pending || execution_state(array->pending) != State::Pending);
 }
@@ -61,6 +72,7 @@ PyObject* delete_method(PyObject* self, PyObject*) {
 }
 
 PyObject* unsafe_buffer_pointer(PyObject* self, PyObject*) {
+  if (PyObject* remote = as_array(self)->remote) return PyObject_CallMethod(remote, "unsafe_buffer_pointer", nullptr);
   const char* data = array_data(as_array(self));
   return data ? PyLong_FromVoidPtr(const_cast<char*>(data)) : nullptr;
 }
@@ -151,6 +163,7 @@ PyGetSetDef properties[] = {
     {"device", get_device, nullptr, PyDoc_STR("The device that holds the array."), nullptr},
     {"committed", get_committed, nullptr, PyDoc_STR("Whether the array was put on its device on purpose."), nullptr},
     {"_value", get_value, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
+    {"_remote", get_remote, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."), nullptr},
     {"_sharding", get_sharding, set_sharding, PyDoc_STR("The sharding given to the array, or None."), nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 

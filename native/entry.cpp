@@ -88,11 +88,43 @@ int collect_forwarded(const EntryPlan* plan, LeafArrays& leaves, Objects& result
   return 0;
 }
 
+template <class Item>
+PyObject* list_of(size_t count, Item item) {
+  PyObject* list = PyList_New(Py_ssize_t(count));
+  for (size_t k = 0; list && k < count; ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef(item(k)));
+  return list;
+}
+
+// Calls an executable of another machine: foreign(arrays, donated, committed) -> list of arrays.
+int run_foreign(Entry* entry, const Signature& signature, const SmallVector<Array*, 16>& ins, Objects& outputs) {
+  Ref arrays(list_of(ins.size(), [&ins](size_t k) { return reinterpret_cast<PyObject*>(ins[k]); }));
+  const std::vector<char>& flags = entry->plan->donated;
+  Ref donated(list_of(ins.size(), [&flags](size_t k) { return flags[k] ? Py_True : Py_False; }));
+  if (!arrays || !donated) return -1;
+  PyObject* arguments[] = {arrays.get(), donated.get(), signature.committed ? Py_True : Py_False};
+  Ref results(PyObject_Vectorcall(entry->foreign, arguments, 3, nullptr));
+  if (!results) return -1;
+  if (!PyList_Check(results.get()) || size_t(PyList_GET_SIZE(results.get())) != entry->plan->num_outputs) {
+    PyErr_Format(PyExc_TypeError, "an executable gave %R for %zu outputs", results.get(), entry->plan->num_outputs);
+    return -1;
+  }
+  for (size_t k = 0; k < entry->plan->num_outputs; ++k) {
+    PyObject* result = PyList_GET_ITEM(results.get(), Py_ssize_t(k));
+    if (!is_array(result)) {
+      PyErr_Format(PyExc_TypeError, "an executable gave %R for output %zu, which is no array", result, k);
+      return -1;
+    }
+    outputs[k] = Py_NewRef(result);
+  }
+  return 0;
+}
+
 int run_executable(Entry* entry, const Signature& signature, LeafArrays& leaves, Objects& outputs) {
   for (size_t k = 0; k < entry->plan->num_outputs; ++k) outputs.push_back(nullptr);
-  if (!entry->executable) return 0;
+  if (!entry->executable && !entry->foreign) return 0;
   SmallVector<Array*, 16> ins;
   if (collect_inputs(entry->plan, leaves, ins) < 0) return -1;
+  if (entry->foreign) return run_foreign(entry, signature, ins, outputs);
   const char* donated = entry->plan->any_donated ? entry->plan->donated.data() : nullptr;
   return execute(entry->executable, ins.begin(), donated, signature.committed, outputs.begin());
 }

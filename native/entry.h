@@ -29,7 +29,8 @@ struct EntryPlan {
 struct Entry {
   PyObject_HEAD
   EntryPlan* plan;
-  Executable* executable;  // null when nothing has to be computed
+  Executable* executable;  // null when nothing has to be computed, or by `foreign`
+  PyObject* foreign;       // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
   PyObject* treedef;       // null for a single leaf
   PyObject* device;
 };

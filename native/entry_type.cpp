@@ -51,8 +51,22 @@ bool read_kept(PyObject* kept, PyObject* donated, EntryPlan* plan) {
   return true;
 }
 
+// The length of a tuple attribute; -1 with an error set.
+Py_ssize_t count_of(PyObject* object, const char* attribute) {
+  Ref tuple(PyObject_GetAttrString(object, attribute));
+  return tuple ? PySequence_Size(tuple.get()) : -1;
+}
+
 // The executable's inputs have to be the kept leaves.
-bool check_executable(const Executable* executable, const EntryPlan* plan) {
+bool check_executable(const Entry* entry) {
+  const Executable* executable = entry->executable;
+  const EntryPlan* plan = entry->plan;
+  if (entry->foreign) {
+    Py_ssize_t ins = count_of(entry->foreign, "in_avals");
+    if (ins < 0 || size_t(ins) == plan->kept.size()) return ins >= 0;
+    PyErr_Format(PyExc_ValueError, "Entry: %zu leaves are kept for an executable of %zd inputs", plan->kept.size(), ins);
+    return false;
+  }
   size_t wanted = executable ? executable->plan->ins.size() : 0;
   if (plan->kept.size() != wanted) {
     PyErr_Format(PyExc_ValueError, "Entry: %zu leaves are kept for an executable of %zu inputs", plan->kept.size(), wanted);
@@ -142,15 +156,32 @@ bool read_structure(PyObject* treedef, EntryPlan* plan) {
   return true;
 }
 
-bool read_executable(PyObject* executable, Entry* entry) {
-  if (executable == Py_None) return true;
-  if (Py_TYPE(executable) != executable_type) {
-    PyErr_Format(PyExc_TypeError, "Entry: expected an Executable or None, got %R", executable);
+// An executable of another machine is any callable that tells its in_avals, out_avals and device.
+bool read_foreign(PyObject* executable, Entry* entry) {
+  if (!PyCallable_Check(executable)) {
+    PyErr_Format(PyExc_TypeError, "Entry: expected an Executable, a callable or None, got %R", executable);
     return false;
   }
+  Py_ssize_t outs = count_of(executable, "out_avals");
+  if (outs < 0) return false;
+  entry->foreign = Py_NewRef(executable);
+  entry->plan->num_outputs = size_t(outs);
+  return true;
+}
+
+bool read_executable(PyObject* executable, Entry* entry) {
+  if (executable == Py_None) return true;
+  if (Py_TYPE(executable) != executable_type) return read_foreign(executable, entry);
   entry->executable = reinterpret_cast<Executable*>(Py_NewRef(executable));
   entry->plan->num_outputs = entry->executable->plan->outs.size();
   return true;
+}
+
+// The device of converted leaves: a new reference.
+PyObject* device_of(const Entry* entry, PyObject* given) {
+  if (given != Py_None) return Py_NewRef(given);
+  if (entry->foreign) return PyObject_GetAttrString(entry->foreign, "device");
+  return Py_NewRef(entry->executable ? entry->executable->device : given);
 }
 
 PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -166,11 +197,11 @@ PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Entry* entry = as_entry(self.get());
   entry->plan = new EntryPlan;
   if (!read_executable(executable, entry)) return nullptr;
-  PyObject* own_device = device == Py_None && entry->executable ? entry->executable->device : device;
-  entry->device = Py_NewRef(own_device);
+  entry->device = device_of(entry, device);
+  if (!entry->device) return nullptr;
   entry->treedef = treedef == Py_None ? nullptr : Py_NewRef(treedef);
   EntryPlan* plan = entry->plan;
-  bool good = read_infos(avals, plan) && read_kept(kept, donated, plan) && check_executable(entry->executable, plan) &&
+  bool good = read_infos(avals, plan) && read_kept(kept, donated, plan) && check_executable(entry) &&
               read_out_plan(out_plan, plan) && read_structure(treedef, plan);
   return good ? self.release() : nullptr;
 }
@@ -179,6 +210,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Entry* entry = as_entry(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<PyObject*>(entry->executable));
+  Py_VISIT(entry->foreign);
   Py_VISIT(entry->treedef);
   Py_VISIT(entry->device);
   if (!entry->plan) return 0;
@@ -200,13 +232,22 @@ void dealloc(PyObject* self) {
     delete entry->plan;
   }
   Py_XDECREF(reinterpret_cast<PyObject*>(entry->executable));
+  Py_XDECREF(entry->foreign);
   Py_XDECREF(entry->treedef);
   Py_XDECREF(entry->device);
   free_instance(self);
 }
 
+PyObject* get_executable(PyObject* self, void*) {
+  Entry* entry = as_entry(self);
+  PyObject* found = entry->foreign ? entry->foreign : reinterpret_cast<PyObject*>(entry->executable);
+  return Py_NewRef(found ? found : Py_None);
+}
+
+PyGetSetDef properties[] = {{"executable", get_executable, nullptr, PyDoc_STR("The executable, or None."), nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
 PyMemberDef members[] = {
-    {"executable", T_OBJECT, offsetof(Entry, executable), READONLY, PyDoc_STR("The Executable, or None.")},
     {"out_treedef", T_OBJECT, offsetof(Entry, treedef), READONLY, PyDoc_STR("The treedef of the result, or None.")},
     {nullptr, 0, 0, 0, nullptr}};
 
@@ -215,6 +256,7 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_entry)},
                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
                        {Py_tp_members, members},
+                       {Py_tp_getset, properties},
                        {Py_tp_doc, const_cast<char*>("How a jit cache hit runs a program and builds the result.")},
                        {0, nullptr}};
 PyType_Spec spec = {"numjet._native.Entry", sizeof(Entry), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};

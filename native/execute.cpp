@@ -194,6 +194,14 @@ bool any_pending(const Call& call) {
                      [](Array* array) { return array->buffer && !array_ready(array); });
 }
 
+// Brings inputs whose values are on another device only.
+int fetch_inputs(const Executable* executable, Array* const* ins) {
+  for (size_t k = 0; k < executable->plan->ins.size(); ++k) {
+    if (ins[k]->remote && array_wait(ins[k]) < 0) return -1;
+  }
+  return 0;
+}
+
 // Without a queue (in its own thread, at exit) the inputs are waited for here.
 int wait_for_inputs(const Call& call) {
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
@@ -207,6 +215,7 @@ int wait_for_inputs(const Call& call) {
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
   Call call{executable, executable->plan, ins, donated, committed, {}};
   drain_retired();
+  if (fetch_inputs(executable, ins) < 0) return -1;
   bool can_queue = queue_open() && !on_queue_thread();
   bool pending = any_pending(call);
   bool queued = can_queue && (pending || call.plan->cost_ns >= inline_limit_ns);

@@ -16,7 +16,7 @@ const char* const names[hook_count] = {
     NJ_BINARY_HOOKS(NJ_NAME) NJ_OTHER_HOOKS(NJ_NAME)
 #undef NJ_NAME
         "reduce",
-    "aval"};
+    "aval", "fetch"};
 
 PyObject* set_hook(PyObject*, PyObject* args) {
   const char* name;
