@@ -88,6 +88,9 @@ class Array:
     # A read-only ndarray on the same memory. Waits; raises the computation's error, or RuntimeError when deleted.
     @property
     def _value(self) -> np.ndarray: ...
+    # What holds the value on another device; None for arrays of the host.
+    @property
+    def _remote(self) -> Any: ...
     # Set by the layers above; None when there is none.
     _sharding: Any
     __array_priority__: int
@@ -168,6 +171,10 @@ def from_numpy(ndarray: np.ndarray, aval: Any, device: Any, committed: bool = Fa
 
 # An uninitialised Array from the pool. MemoryError.
 def empty(aval: Any, device: Any, committed: bool = False) -> Array: ...
+
+# An Array whose value `remote` holds on another device: an object with block_until_ready(), is_ready() and
+# unsafe_buffer_pointer(). The first look at the value fetches it by the hook "fetch": remote -> contiguous ndarray.
+def from_remote(remote: Any, aval: Any, device: Any, committed: bool = False) -> Array: ...
 
 # A fresh Array from a Python number, NumPy scalar or ndarray (copied, converted to the aval's dtype).
 # OverflowError for an int that does not fit, TypeError for anything else.
@@ -260,6 +267,9 @@ def close_queue() -> None: ...
 class Entry:
     """How a jit cache hit runs a program and builds its result.
 
+    The executable may be of another machine: any callable (arrays, donated, committed) -> list of arrays with tuples
+    in_avals and out_avals and a device.
+
     Leaves are those of tree_flatten((args, kwargs)) without static arguments. kept: leaf index of each input of the
     executable; donated: a flag per leaf; in_avals: an aval per leaf, kept or not (numbers and ndarrays are converted to
     it); out_plan: per leaf of the result ("out", k), ("in", k) or ("const", object). out_treedef None: the result is
@@ -268,7 +278,7 @@ class Entry:
 
     def __new__(
         cls,
-        executable: Executable | None,
+        executable: Executable | Callable[..., list[Array]] | None,
         kept: tuple[int, ...],
         donated: tuple[bool, ...],
         in_avals: tuple[Any, ...],
@@ -277,7 +287,7 @@ class Entry:
         device: Any = None,
     ) -> Self: ...
     @property
-    def executable(self) -> Executable | None: ...
+    def executable(self) -> Any: ...
     @property
     def out_treedef(self) -> PyTreeDef | None: ...
 

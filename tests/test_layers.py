@@ -55,9 +55,11 @@ PACKAGES: dict[str, set[str]] = {
 ENVIRONMENT = {
     "numjet/foundation/config.py": "reads the flags",
     "numjet/cpu/kernels/blas.py": "sets the variable that OpenBLAS reads while it loads",
+    "numjet/xla/plugin.py": "sets the variable that jaxlib reads while it loads",
 }
 LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
+    "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/lax/scipy_functions.py": "scipy.special is imported when first needed: it is slow to import",
     "numjet/lax/lapack.py": "scipy.linalg is imported when first needed: it is slow to import",

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numjet import _native
@@ -20,6 +20,7 @@ from numjet.foundation.config import config
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
+from numjet.runtime.device import CPU, Device, choose, devices, elsewhere
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
@@ -33,7 +34,7 @@ class Traced:
     consts: list[Any]
     out_tree: PyTreeDef
     debug: DebugInfo
-    _executable: Any = None
+    _executables: dict[Device, Any] = field(default_factory=dict)
     _closed: ClosedJaxpr | None = None
 
     def closed_over_nothing(self) -> ClosedJaxpr:
@@ -64,7 +65,7 @@ class Jitted:
         self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"],
                                                              "donate")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
-        self.device = options["device"]
+        self.device = _pinned(options["device"], options["backend"])
         self.traces: OrderedDict[Any, Traced] = OrderedDict()
 
     # -- arguments
@@ -154,8 +155,9 @@ class Jitted:
         traced = self.trace(call)
         if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
             return self._bind(traced, call), None
-        executable, kept, donated = self.executable(traced, call)
-        leaves = [dispatch.as_array(x, a) for x, a in zip(call.leaves, call.avals, strict=True)]
+        device = self.where(traced, call)
+        executable, kept, donated = self.executable(traced, call, device)
+        leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
         outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
         for k, leaf in enumerate(leaves):
             if donated[k] and not leaf.is_deleted():
@@ -170,14 +172,22 @@ class Jitted:
                           donated=self.donated(call), keep_unused=self.keep_unused)
         return tree_unflatten(traced.out_tree, outs)
 
-    def executable(self, traced: Traced, call: Call) -> tuple[Any, list[int], list[bool]]:
+    def where(self, traced: Traced, call: Call) -> Device:
+        """The device that runs a call."""
+        if not elsewhere():
+            return CPU
+        names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        return choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", self.device, names)
+
+    def executable(self, traced: Traced, call: Call, device: Device) -> tuple[Any, list[int], list[bool]]:
         """The compiled program, which leaves it reads, and which are donated."""
         donated = self.donated(call)
-        if traced._executable is None:
+        if device not in traced._executables:
             closed, kept = self.thinned(traced)
             closed = simplify(closed)
-            traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
-        compiled, kept = traced._executable
+            compiled = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept], device)
+            traced._executables[device] = compiled, kept
+        compiled, kept = traced._executables[device]
         return compiled, kept, donated
 
     def thinned(self, traced: Traced) -> tuple[ClosedJaxpr, list[int]]:
@@ -198,6 +208,27 @@ class Jitted:
         return stages.Traced(closed, self.name, found.out_tree, in_tree, kept, self.donated(call))
 
 
+def _pinned(device: Any, backend: str | None) -> Device | None:
+    """The device that `device` and `backend` of jit name."""
+    if device is not None and backend is not None:
+        raise ValueError("can't specify both a device and a backend for jit, "
+                         f"got device={device!r} and backend={backend!r}.")
+    if device is not None and not isinstance(device, Device):
+        raise TypeError(f"jit: device must be a Device such as devices()[0], got {device!r} of type {type(device).__name__}")
+    return device if backend is None else devices(backend)[0]
+
+
+def _check_unsupported(in_shardings: Any, out_shardings: Any, compiler_options: Any) -> None:
+    """What is not there yet raises instead of being left out."""
+    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if value is not None:
+            raise NotImplementedError(f"jit({name}=) is not supported: programs run on one device. Place the arguments "
+                                      "with device_put, or name the device with jit(device=).")
+    if compiler_options:
+        raise ValueError(f"jit: unknown compiler_options {sorted(compiler_options)}: expected none. "
+                         "numjet's compiler is set by flags of numjet.config.")
+
+
 def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
@@ -210,6 +241,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
       static_argnums, static_argnames: arguments that are Python values, hashable; each value is compiled for.
       donate_argnums, donate_argnames: arguments whose memory the result may take over; they are deleted by the call.
       keep_unused: keep arguments that the function does not read as inputs of the program.
+      device, backend: where to run, a Device or a platform's name; default: where the arguments were put with
+        device_put(x, device), else the default device.
       inline: write the function's equations into the program that calls it, instead of a call.
     Returns:
       A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
@@ -222,13 +255,12 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     6
     """
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
-               "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device, "inline": inline}
+               "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device, "inline": inline,
+               "backend": backend}
+    _check_unsupported(in_shardings, out_shardings, compiler_options)
     if fun is None:
-        return functools.partial(jit, in_shardings=in_shardings, out_shardings=out_shardings, backend=backend,
-                                 compiler_options=compiler_options, **options)
+        return functools.partial(jit, **options)
     check_callable(fun)
-    if backend not in (None, "cpu"):
-        raise RuntimeError(f"Unknown backend {backend!r}: this installation has 'cpu' only.")
     state = Jitted(fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)

@@ -14,13 +14,16 @@ from numjet.core.trace import Tracer
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, Device, devices as runtime_devices
+from numjet.runtime.backends import canonical
+from numjet.runtime.device import Device, default_backend as runtime_backend, default_device, devices as runtime_devices
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Copies a pytree of arrays and scalars to a device (default: the first CPU device).
+    """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
-    The result never shares memory that the caller can still write. Raises ValueError for a device that is not there.
+    Without a device arrays stay where they are, and everything else goes to the default device, uncommitted.
+    The result never shares memory that the caller can still write. Raises ValueError for what is no device. Inside of
+    traced functions values have no place of their own, and are returned as they are.
 
     >>> import numpy as np, numjet as nj
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
@@ -39,9 +42,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _put(x: Any, device: Any) -> Any:
-    if device is not None and device != CPU:
-        raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}")
-    return x if isinstance(x, (_native.Array, Tracer)) else dispatch.as_array(x)
+    if device is not None and not isinstance(device, Device):
+        raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}, or of devices(platform) "
+                         "for another platform")
+    if isinstance(x, Tracer) or (device is None and isinstance(x, _native.Array)):
+        return x
+    array = dispatch.as_array(x, None, default_device() if device is None else device)
+    return array if device is None else dispatch.move(array, device)
 
 
 def device_get(x: Any) -> Any:
@@ -85,13 +92,19 @@ def _tell_unseen_failures() -> None:
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """All arrays that are alive and not deleted."""
-    del platform
-    return _native.live_arrays()
+    """All arrays that are alive and not deleted; with a platform, those on its devices."""
+    return [x for x in _native.live_arrays() if platform is None or x.device.platform == canonical(platform)]
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The devices of a platform (default: cpu). Raises RuntimeError for a platform that is not there."""
+    """The devices of a platform: cpu (numjet's own), xla_cpu, gpu or tpu; default: the default backend's.
+
+    Raises RuntimeError for a platform that is unknown or not installed.
+
+    >>> import numjet as nj
+    >>> nj.devices()
+    [CpuDevice(id=0)]
+    """
     return runtime_devices(backend)
 
 
@@ -112,8 +125,8 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform that runs what no device was named for."""
-    return "cpu"
+    """The platform that runs what no device was named for: the first of jax_platforms, else cpu."""
+    return runtime_backend()
 
 
 def process_index(backend: str | None = None) -> int:

@@ -8,7 +8,8 @@ Slots (a function, or one of the markers below):
   transpose(ct, *args, **params) -> cotangent per operand; linear operands come as Undefined, known ones give None
   batch(size, args, dims, **params) -> (out, dim)      dims: int or None per operand; lists when `multiple`
   cpu(b, *handles, **params) -> handle          b: core.emit.LoopBuilder (ScalarBuilder for elementwise records)
-  hlo                                            name of a StableHLO operation, or function of the HLO builder
+  hlo(b, *values, **params) -> value             b: core.emit.HloBuilder; or the name of a StableHLO operation; Expand(fn);
+      SCALARS: the cpu rule of an elementwise record, on whole tensors
   samples                                        inputs on which the generic record test runs
 Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or None to drop it; see transforms.
 """
@@ -34,6 +35,7 @@ class _Marker:
 
 LINEAR = _Marker("LINEAR")
 ZERO = _Marker("ZERO")
+SCALARS = _Marker("SCALARS")
 _UNFILLED = _Marker("UNFILLED")
 
 

@@ -163,8 +163,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
-    Flag("jax_platforms", parse_str, None, "Comma-separated machines to use, the first is the default.", optional=True),
-    Flag("jax_platform_name", parse_str, None, "One machine to use by default; jax_platforms is newer.", optional=True),
+    _traced("jax_platforms", parse_str, None, "Comma-separated machines to use, the first is the default.", optional=True),
+    _traced("jax_platform_name", parse_str, None, "One machine to use by default; jax_platforms is newer.", optional=True),
     Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU shows itself as."),
     Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run behind the caller's back."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),

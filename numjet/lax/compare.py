@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Op, Samples, Undefined, Zero
+from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import complex_rules as cx
@@ -46,7 +46,7 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
         return fn(x, y)
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
-                       cpu=lambda b, x, y: b.compare(name, x, y), hlo=Missing("XLA machine"),
+                       cpu=lambda b, x, y: b.compare(name, x, y), hlo=SCALARS,
                        transpose=_no_transpose(name),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=samples, order=0, ulps=0))
 
@@ -313,7 +313,7 @@ def _select_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.
 
 select_n_p: Op = elementwise(
     "select_n", accepts="biufcV", eager=_select_eager, jvp=_select_jvp, transpose=_select_transpose, cpu=_select_cpu,
-    hlo=Missing("XLA machine"),
+    hlo=SCALARS,
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=("bool", *FLOATS, "int32", *COMPLEXES), make=_select_operands, ulps=0))
 select_n_p.abstract, select_n_p.jvp = _select_abstract, _select_jvp

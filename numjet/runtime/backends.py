@@ -4,11 +4,20 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-_MACHINES = {"cpu": "numjet.cpu.compiler"}
+_XLA = "numjet.xla.machine"
+_MACHINES = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
+_ALIASES = {"cuda": "gpu"}
+
+
+def canonical(platform: str) -> str:
+    """The name of a platform: cpu, xla_cpu, gpu or tpu. Raises RuntimeError for any other."""
+    found = _ALIASES.get(platform, platform)
+    if found not in _MACHINES:
+        raise RuntimeError(f"Unknown backend {platform!r}: expected one of {sorted(_MACHINES)}. 'cpu' is numjet's own machine, "
+                           "the others need jaxlib: pip install 'numjet[xla]', 'numjet[cuda]' or 'numjet[tpu]'.")
+    return found
 
 
 def machine(platform: str) -> ModuleType:
-    """The module that compiles for a platform; it offers compile_program(closed, name, donated) -> Program."""
-    if platform not in _MACHINES:
-        raise RuntimeError(f"Unknown platform {platform!r}: expected one of {sorted(_MACHINES)}")
-    return importlib.import_module(_MACHINES[platform])
+    """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.machine."""
+    return importlib.import_module(_MACHINES[canonical(platform)])

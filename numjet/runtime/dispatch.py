@@ -1,4 +1,4 @@
-"""Running programs: jaxpr -> executable, cached, and the call."""
+"""Running programs: jaxpr -> executable for a device, cached, and the call."""
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -23,15 +23,17 @@ _operations: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 
 class Executable:
-    """A compiled program: takes Arrays for all inputs of its jaxpr, returns Arrays."""
+    """A compiled program: takes Arrays for all inputs of its jaxpr, returns Arrays.
+
+    `program` is what the machine's compiler gave; `native` is what runs: an executable of the native core, or of
+    another machine.
+    """
 
     __slots__ = ("program", "native", "in_avals", "out_avals", "__weakref__")
 
-    def __init__(self, program: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-                 device: Device, name: str):
-        self.program, self.in_avals, self.out_avals = program, list(in_avals), list(out_avals)
-        self.native = _native.Executable(program.address, tuple(in_avals), tuple(out_avals), program.scratch_bytes,
-                                         tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+    def __init__(self, program: Any, native: Any, closed: ClosedJaxpr):
+        self.program, self.native = program, native
+        self.in_avals, self.out_avals = list(closed.in_avals), list(closed.out_avals)
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
         return self.native(list(args), donated)
@@ -44,12 +46,17 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
         check_jaxpr(closed)
     events.count("compile")
     with events.span("compile", name=name):
-        program = backends.machine(device.platform).compile_program(closed, name, tuple(donated))
-    return Executable(program, closed.in_avals, closed.out_avals, device, name)
+        if device != CPU:
+            loaded = backends.machine(device.platform).compile_program(closed, name, tuple(donated), device)
+            return Executable(loaded, loaded, closed)
+        program = backends.machine("cpu").compile_program(closed, name, tuple(donated))
+    native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
+                                tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+    return Executable(program, native, closed)
 
 
 def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> Any:
-    """An Array of anything that aval_of accepts; NumPy memory is copied."""
+    """An Array of anything that aval_of accepts; NumPy memory is copied. Arrays stay where they are."""
     if type(x) is _native.Array:
         return x
     if isinstance(x, Tracer):
@@ -57,20 +64,31 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> A
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), aval, device)
     aval = aval_of(x) if aval is None else aval
-    value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True)
-    return _native.from_numpy(value.reshape(aval.shape), aval, device)
+    value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True).reshape(aval.shape)
+    if device != CPU:
+        return backends.machine(device.platform).put(value, aval, device, False)
+    return _native.from_numpy(value, aval, device)
 
 
-def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Compiles an operation (once for its avals and parameters) and runs it."""
+def move(array: Any, device: Device) -> Any:
+    """The array on a device, committed to it."""
+    if array.device == device:
+        return array if array.committed else _native.rewrap(array, committed=True)
+    if device == CPU:
+        return _native.from_numpy(array._value, array.aval, CPU, True)
+    return backends.machine(device.platform).put(array._value, array.aval, device, True)
+
+
+def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: Device = CPU) -> Any:
+    """Compiles an operation (once for its avals, parameters and device) and runs it."""
     avals = tuple(aval_of(a) for a in args)
-    key = (op, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
+    key = (op, device, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
-        found = _operations[key] = (compile_closed(one_equation(op, avals, params), op.name), params)
+        found = _operations[key] = (compile_closed(one_equation(op, avals, params), op.name, device=device), params)
         if len(_operations) > _CACHE_SIZE:
             _operations.popitem(last=False)
-    out = found[0]([as_array(a, aval) for a, aval in zip(args, avals, strict=True)])
+    out = found[0]([as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)])
     return out if op.multiple else out[0]
 
 

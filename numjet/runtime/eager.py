@@ -20,7 +20,7 @@ from numjet.core.op import Missing, Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU
+from numjet.runtime.device import CPU, choose, elsewhere, other_platforms
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
@@ -33,6 +33,8 @@ _scalars: dict[Literal, np.ndarray] = {}
 
 def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The result of one operation: an Array, or a list of them. Raises what the record's abstract slot raises."""
+    if other_platforms:
+        return _evaluate_new(op, args, params)
     try:
         if params:
             key = (op.abstract, config.token, *[x.aval for x in args], *_parts(params))
@@ -83,6 +85,10 @@ def _unlike(op: Op, result: np.ndarray, aval: ShapedArray) -> AssertionError:
 
 
 def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    if elsewhere():
+        device = choose(args, op.name)
+        if device != CPU:
+            return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:
         return dispatch.run_operation(op, args, params)
     return interpret(op, args, params)

@@ -15,6 +15,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
 from numjet.lax.tangent import instantiate
 from numjet.runtime import dispatch, eager
+from numjet.runtime.device import Device
 from numjet.testing.close import RTOL, assert_close
 from numjet.transforms.jvp import jvp_flat
 from numjet.transforms.linearize import linearize_flat
@@ -97,6 +98,18 @@ def check_compiled(case: Case) -> None:
     got = executable([dispatch.as_array(x, a) for x, a in zip(case.operands, avals, strict=True)])
     for g, w in zip(got, want, strict=True):
         assert_close(g._value, w, ulps=case.samples.ulps, rtol=case.samples.rtol, note=f"cpu {case}")
+
+
+def check_hlo(case: Case, device: Device) -> None:
+    """The XLA machine agrees with the eager meaning."""
+    want = apply_eager(case)
+    avals = [aval_of(x) for x in case.operands]
+    executable = dispatch.compile_closed(dispatch.one_equation(case.op, avals, case.params), case.op.name, device=device)
+    got = executable([dispatch.as_array(x, a, device) for x, a in zip(case.operands, avals, strict=True)])
+    for g, w in zip(got, want, strict=True):
+        rtol = case.samples.rtol or RTOL.get(w.dtype.name)
+        assert_close(np.asarray(g), w, ulps=case.samples.ulps, rtol=rtol, atol=1e-6 if dtypes.kind(w.dtype) in "fc" else 0,
+                     note=f"hlo on {device}: {case}")
 
 
 def check_batch(case: Case) -> None:

@@ -1,0 +1,100 @@
+"""Arrays on devices of PJRT clients: putting values there and fetching them."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.foundation import dtypes
+from numjet.foundation.errors import JaxRuntimeError
+from numjet.xla import plugin
+
+_WORD = np.dtype(np.uint64)
+
+
+class Remote:
+    """A buffer on a device, as the native Array keeps it."""
+
+    __slots__ = ("aval", "buffer")
+
+    def __init__(self, buffer: Any, aval: ShapedArray):
+        self.buffer, self.aval = buffer, aval
+
+    def block_until_ready(self) -> None:
+        """Waits; raises the error of the computation, if any."""
+        with failures():
+            self.buffer.block_until_ready()
+
+    def is_ready(self) -> bool:
+        return self.buffer.is_ready()
+
+    def unsafe_buffer_pointer(self) -> int:
+        return self.buffer.unsafe_buffer_pointer()
+
+    def fetch(self) -> np.ndarray:
+        """The value in the host's memory."""
+        with failures():
+            value = np.ascontiguousarray(self.buffer._single_device_array_to_np_array_did_copy()[0])
+        if value.dtype != self.aval.dtype:
+            value = np.zeros(self.aval.shape, self.aval.dtype) if self.aval.dtype == dtypes.float0 else value.view(
+                self.aval.dtype)
+        return value.reshape(self.aval.shape)
+
+
+class failures:
+    """Turns errors of XLA's runtime into ours, which have the same base class."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if error is not None and type(error).__name__ in ("XlaRuntimeError", "JaxRuntimeError") \
+                and not isinstance(error, JaxRuntimeError):
+            raise JaxRuntimeError(str(error)) from error
+
+
+@functools.cache
+def _sharding_class() -> type:
+    xla: Any = plugin.library()
+
+    class OneDevice(xla.SingleDeviceSharding):
+        """All of an array on one device, in the terms of jaxlib."""
+
+        memory_kind = property(lambda self: self._memory_kind)
+
+        def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+            return xla.HloSharding.replicate()
+    return OneDevice
+
+
+@functools.cache
+def place(platform: str, number: int) -> tuple[Any, Any]:
+    """jaxlib's device and sharding for a device of ours."""
+    device = next(d for d in plugin.client(platform).devices() if d.id == number)
+    return device, _sharding_class()(device)
+
+
+def stored(aval: ShapedArray) -> ShapedArray:
+    """The aval of the device's buffer: keys are 64-bit words, float0 booleans."""
+    if dtypes.is_extended(aval.dtype):
+        return ShapedArray(aval.shape, _WORD)
+    return ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == dtypes.float0 else aval
+
+
+def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
+    """Copies a host array to a device."""
+    xla = plugin.library()
+    theirs, sharding = place(device.platform, device.id)
+    held = stored(aval)
+    if held.dtype != aval.dtype:
+        value = (np.ascontiguousarray(value).view(_WORD) if held.dtype == _WORD else np.zeros(aval.shape, bool))
+    with failures():
+        buffer = xla.batched_device_put(held, sharding, [value.reshape(aval.shape)], [theirs], True, enable_x64=True,
+                                        host_buffer_semantics=xla.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES)
+    return Remote(buffer, aval)
+
+
+_native.set_hook("fetch", Remote.fetch)

@@ -1,0 +1,296 @@
+"""Writes StableHLO, operation by operation: implements core.emit.HloBuilder."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.stage import trace_to_closed
+from numjet.foundation import dtypes
+from numjet.xla import text
+
+_BOOL = np.dtype(np.bool_)
+_BYTES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+_TYPE = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED", "f": "FLOAT", "c": "FLOAT"}
+_DIRECTION = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
+_REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
+             "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor"}
+
+
+class Value:
+    """A tensor of the program: its name in the text, and its aval."""
+
+    __slots__ = ("aval", "name")
+
+    def __init__(self, name: str, aval: ShapedArray):
+        self.name, self.aval = name, aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {text.tensor(self.aval)}"
+
+
+class Builder:
+    """One function being written. `platform`: cpu, cuda, rocm or tpu, for rules that choose library calls.
+
+    `equation(builder, eqn, args)` lowers one equation; `location` is the text of the source line being lowered.
+    """
+
+    def __init__(self, platform: str, equation: Callable[[Builder, Any, Sequence[Value]], list[Value]]):
+        self.platform, self._equation = platform, equation
+        self.lines: list[str] = []
+        self.location = ""
+        self._depth, self._count = 2, 0
+        self._constants: list[dict[Any, Value]] = [{}]
+
+    # -- text
+    def fresh(self, aval: ShapedArray) -> Value:
+        """A name for a new value."""
+        self._count += 1
+        return Value(f"%{self._count}", aval)
+
+    def line(self, words: str) -> None:
+        """Adds a line of text."""
+        self.lines.append("  " * self._depth + words)
+
+    def op(self, name: str, operands: Sequence[Value], out: Any, *, attrs: Mapping[str, Any] | None = None,
+           regions: Sequence[Region] = ()) -> Any:
+        """Adds an operation of the stablehlo or chlo dialect.
+
+        out: the aval of its result, or a list of avals for several (then a list of values is returned).
+        attrs: attributes by name, see text.attribute. regions: made by `region`.
+        """
+        several = isinstance(out, (list, tuple))
+        outs = [self.fresh(a) for a in (out if several else [out])]
+        head = ", ".join(v.name for v in outs) + " = " if outs else ""
+        types = ", ".join(text.tensor(v.aval) for v in operands)
+        results = ", ".join(text.tensor(v.aval) for v in outs)
+        tail = f"{text.attributes(attrs or {})} : ({types}) -> ({results}){self.location}"
+        arguments = f"({', '.join(v.name for v in operands)})"
+        if not regions:
+            self.line(f'{head}"{name}"{arguments}{tail}')
+            return outs if several else outs[0]
+        self.line(f'{head}"{name}"{arguments} ({{')
+        for k, r in enumerate(regions):
+            self.lines += r.lines
+            self.line("}, {" if k + 1 < len(regions) else "})" + tail)
+        return outs if several else outs[0]
+
+    @contextlib.contextmanager
+    def _block(self, isolated: bool) -> Iterator[list[str]]:
+        """Collects the lines written meanwhile."""
+        outer, self.lines = self.lines, []
+        known, self._constants = self._constants, [{}] if isolated else [*self._constants, {}]
+        self._depth += 1
+        try:
+            yield self.lines
+        finally:
+            self.lines, self._constants = outer, known
+            self._depth -= 1
+
+    def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False) -> Region:
+        """A region whose block takes values of these avals and ends with what fn(*values) returns.
+
+        isolated: the region may not use values from around it (regions of reductions).
+        """
+        arguments = [self.fresh(a) for a in avals]
+        with self._block(isolated) as lines:
+            outs = fn(*arguments)
+            outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
+            types = ", ".join(text.tensor(v.aval) for v in outs)
+            self.line(f'"stablehlo.return"({", ".join(v.name for v in outs)}) : ({types}) -> (){self.location}')
+        head = ", ".join(f"{a.name}: {text.tensor(a.aval)}" for a in arguments)
+        if arguments:
+            lines.insert(0, "  " * self._depth + f"^bb0({head}):")
+        return Region(lines, [v.aval for v in outs])
+
+    # -- constants
+    def constant(self, value: Any, dtype: Any = None) -> Value:
+        """A constant array."""
+        array = np.asarray(value, dtype=dtype)
+        key = (array.shape, array.dtype, array.tobytes()) if array.size <= 16 else None
+        for known in self._constants:
+            if key in known:
+                return known[key]
+        out = self._constant(array)
+        if key is not None:
+            self._constants[-1][key] = out
+        return out
+
+    def _constant(self, array: np.ndarray) -> Value:
+        dtype = array.dtype
+        if dtype == dtypes.float0:
+            return self._constant(np.zeros(array.shape, bool))
+        if text.plain(dtype):
+            aval = ShapedArray(array.shape, dtype)
+            return self.op("stablehlo.constant", [], aval, attrs={"value": f"{text.dense(array)} : {text.tensor(aval)}"})
+        if dtypes.is_extended(dtype):
+            words = np.ascontiguousarray(array).view(np.uint64).reshape(array.shape)
+            return Value(self._constant(words).name, ShapedArray(array.shape, dtype))
+        if dtype == _BOOL:
+            return self.compare("ne", self.constant(array.astype(np.uint8)), self.full(array.shape, 0, np.uint8))
+        if dtypes.kind(dtype) in "iu":
+            return self.convert(self.constant(array.astype(np.int8 if dtypes.kind(dtype) == "i" else np.uint8)), dtype)
+        if dtypes.itemsize_bits(dtype) == 8:
+            return self.bitcast(self.constant(array.view(np.uint8)), dtype)
+        return self.convert(self.constant(array.astype(np.float32)), dtype)
+
+    def full(self, shape: Sequence[int], value: Any, dtype: Any) -> Value:
+        """An array of one number."""
+        return self.broadcast(self.constant(np.asarray(value).astype(dtype)), shape)
+
+    # -- shorthands
+    def unary(self, name: str, x: Value) -> Value:
+        """stablehlo.<name> of one operand, which gives its shape and dtype."""
+        return self.op(name if "." in name else f"stablehlo.{name}", [x], x.aval)
+
+    def binary(self, name: str, x: Value, y: Value) -> Value:
+        """stablehlo.<name> of two operands of one shape and dtype."""
+        return self.op(name if "." in name else f"stablehlo.{name}", [x, y], x.aval)
+
+    def convert(self, x: Value, dtype: Any) -> Value:
+        """Value conversion as in ScalarBuilder.convert: to bool: != 0; from complex: the real part."""
+        dtype = np.dtype(dtype)
+        if x.dtype == dtype:
+            return x
+        if dtype == _BOOL:
+            return self.compare("ne", x, self.full(x.shape, 0, x.dtype))
+        if dtypes.kind(x.dtype) == "c" and dtypes.kind(dtype) != "c":
+            return self.convert(self.real(x), dtype)
+        return self.op("stablehlo.convert", [x], ShapedArray(x.shape, dtype))
+
+    def bitcast(self, x: Value, dtype: Any, shape: Sequence[int] | None = None) -> Value:
+        """The same bits; a narrower dtype adds a last axis, a wider one takes it away (given by `shape`)."""
+        return self.op("stablehlo.bitcast_convert", [x], ShapedArray(tuple(x.shape if shape is None else shape), dtype))
+
+    def broadcast(self, x: Value, shape: Sequence[int], dims: Sequence[int] | None = None) -> Value:
+        """dims: the axis of the result for each axis of x; default: the last ones."""
+        shape = tuple(shape)
+        dims = tuple(range(len(shape) - x.ndim, len(shape))) if dims is None else tuple(dims)
+        if shape == x.shape and dims == tuple(range(x.ndim)):
+            return x
+        return self.op("stablehlo.broadcast_in_dim", [x], ShapedArray(shape, x.dtype), attrs={"broadcast_dimensions": dims})
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        return x if tuple(shape) == x.shape else self.op("stablehlo.reshape", [x], ShapedArray(tuple(shape), x.dtype))
+
+    def transpose(self, x: Value, permutation: Sequence[int]) -> Value:
+        """Axis d of the result is axis permutation[d] of x."""
+        out = ShapedArray(tuple(x.shape[p] for p in permutation), x.dtype)
+        return self.op("stablehlo.transpose", [x], out, attrs={"permutation": tuple(permutation)})
+
+    def slice(self, x: Value, start: Sequence[int], limit: Sequence[int], strides: Sequence[int] | None = None) -> Value:
+        steps = tuple(strides or (1,) * x.ndim)
+        shape = tuple(-(-max(0, e - s) // k) for s, e, k in zip(start, limit, steps, strict=True))
+        return self.op("stablehlo.slice", [x], ShapedArray(shape, x.dtype),
+                       attrs={"start_indices": tuple(start), "limit_indices": tuple(limit), "strides": steps})
+
+    def concatenate(self, xs: Sequence[Value], axis: int) -> Value:
+        shape = list(xs[0].shape)
+        shape[axis] = sum(x.shape[axis] for x in xs)
+        return self.op("stablehlo.concatenate", xs, ShapedArray(tuple(shape), xs[0].dtype), attrs={"dimension": axis})
+
+    def iota(self, shape: Sequence[int], axis: int, dtype: Any) -> Value:
+        return self.op("stablehlo.iota", [], ShapedArray(tuple(shape), dtype), attrs={"iota_dimension": axis})
+
+    def pad(self, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
+        """config: (before, after, between) per axis; negative numbers cut off."""
+        low, high, inner = zip(*config, strict=True) if config else ((), (), ())
+        shape = tuple(max(0, lo + hi + n + max(0, n - 1) * between)
+                      for n, (lo, hi, between) in zip(x.shape, config, strict=True))
+        return self.op("stablehlo.pad", [x, value], ShapedArray(shape, x.dtype),
+                       attrs={"edge_padding_low": low, "edge_padding_high": high, "interior_padding": inner})
+
+    def compare(self, direction: str, x: Value, y: Value, *, total: bool = False) -> Value:
+        """direction: eq ne lt le gt ge. total: floats in total order (-NaN < -inf < ... < -0 < 0 < ... < NaN)."""
+        kind = "TOTALORDER" if total else _TYPE[dtypes.kind(x.dtype)]
+        return self.op("stablehlo.compare", [x, y], ShapedArray(x.shape, _BOOL), attrs={
+            "comparison_direction": f"#stablehlo<comparison_direction {_DIRECTION[direction]}>",
+            "compare_type": f"#stablehlo<comparison_type {kind}>"})
+
+    def select(self, cond: Value, on_true: Value, on_false: Value) -> Value:
+        return self.op("stablehlo.select", [cond, on_true, on_false], on_true.aval)
+
+    def real(self, x: Value) -> Value:
+        return self.op("stablehlo.real", [x], ShapedArray(x.shape, dtypes.finfo(x.dtype).dtype))
+
+    def imag(self, x: Value) -> Value:
+        return self.op("stablehlo.imag", [x], ShapedArray(x.shape, dtypes.finfo(x.dtype).dtype))
+
+    def complex(self, re: Value, im: Value) -> Value:
+        return self.op("stablehlo.complex", [re, im], ShapedArray(re.shape, dtypes.to_complex_dtype(re.dtype)))
+
+    def reduce(self, kind: str, x: Value, axes: Sequence[int], init: Any) -> Value:
+        """kind: add mul max min and or xor; init: the neutral number."""
+        scalar = ShapedArray((), x.dtype)
+        body = self.region([scalar, scalar], lambda a, b: self.binary(_REDUCERS[kind], a, b), isolated=True)
+        shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
+        return self.op("stablehlo.reduce", [x, self.constant(init, x.dtype)], ShapedArray(shape, x.dtype),
+                       attrs={"dimensions": tuple(axes)}, regions=[body])
+
+    def reducer(self, kind: str, dtype: Any) -> Region:
+        """The region of a reduction, scatter or window by add, mul, max, min, and, or, xor."""
+        scalar = ShapedArray((), np.dtype(dtype))
+        return self.region([scalar, scalar], lambda a, b: self.binary(_REDUCERS[kind], a, b), isolated=True)
+
+    def while_loop(self, cond: Callable[..., Value], body: Callable[..., Sequence[Value]],
+                   init: Sequence[Value]) -> list[Value]:
+        """cond and body take the state's values; cond gives a bool of rank 0."""
+        avals = [v.aval for v in init]
+        regions = [self.region(avals, cond), self.region(avals, body)]
+        return self.op("stablehlo.while", init, avals, regions=regions)
+
+    def case(self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]], outs: Sequence[ShapedArray]) -> list[Value]:
+        """The branch numbered `index` (int32; out of range: the last one), run alone. Branches use values from around."""
+        return self.op("stablehlo.case", [index], list(outs), regions=[self.region([], b) for b in branches])
+
+    def custom_call(self, target: str, operands: Sequence[Value], out: Any, *, config: Mapping[str, Any] | None = None,
+                    attrs: Mapping[str, Any] | None = None) -> Any:
+        """A call of a function that the machine knows by name (typed FFI); config: its attributes."""
+        given = {"call_target_name": text.quoted(target), "api_version": "4 : i32", **(attrs or {})}
+        if config is not None:
+            given["mhlo.backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
+        return self.op("stablehlo.custom_call", operands, out, attrs=given)
+
+    # -- programs
+    def inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
+        """The equations of a program, written out here."""
+        jaxpr = closed.jaxpr
+        env: dict[Any, Value] = dict(zip(jaxpr.invars, args, strict=True))
+        env.update(zip(jaxpr.constvars, [self.literal(c) for c in closed.consts], strict=True))
+        read = lambda a: env[a] if a in env else self.literal(a)
+        for eqn in jaxpr.eqns:
+            outs = self._equation(self, eqn, [read(a) for a in eqn.invars])
+            env.update(zip(eqn.outvars, outs, strict=True))
+        return [read(a) for a in jaxpr.outvars]
+
+    def trace(self, fn: Callable[..., Any], args: Sequence[Value], **params: Any) -> list[Value]:
+        """What fn(*args, **params), written with operations on arrays, computes."""
+        def flat(*xs: Any) -> list[Any]:
+            out = fn(*xs, **params)
+            return list(out) if isinstance(out, (list, tuple)) else [out]
+        return self.inline(trace_to_closed(flat, [a.aval for a in args]), args)
+
+    def literal(self, x: Any) -> Value:
+        """A constant made of anything that holds a value."""
+        if isinstance(x, Value):
+            return x
+        aval = getattr(x, "aval", None)
+        value = np.asarray(getattr(x, "val", x))
+        return self.constant(value if aval is None else value.astype(aval.dtype, copy=False))
+
+
+class Region:
+    """Text of a region, and what its block returns."""
+
+    __slots__ = ("lines", "out_avals")
+
+    def __init__(self, lines: list[str], out_avals: list[ShapedArray]):
+        self.lines, self.out_avals = lines, out_avals

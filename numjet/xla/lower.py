@@ -1,0 +1,104 @@
+"""A closed jaxpr as a StableHLO module, by the records' `hlo` slots."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.op import SCALARS, Expand, Missing
+from numjet.xla import scalars, text
+from numjet.xla.builder import Builder, Value
+
+LARGE = 1 << 16  # constants of more bytes become inputs of the program
+
+
+@dataclass
+class Module:
+    """A program as text. `constants` are values that it takes before its own inputs."""
+    text: str
+    constants: list[np.ndarray]
+
+
+def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False) -> Module:
+    """The module whose function `main` computes a program.
+
+    platform: cpu, cuda, rocm or tpu. donated: inputs whose memory a result of the same type may take over.
+    Raises NotImplementedError for an operation without a lowering, with its name and the user's line.
+    """
+    b = Builder(platform, _Equations(locations))
+    constants = [np.asarray(c) for c in closed.consts]
+    large = [k for k, c in enumerate(constants) if c.nbytes > LARGE]
+    avals = [closed.jaxpr.constvars[k].aval for k in large] + list(closed.in_avals)
+    inputs = [Value(f"%arg{k}", a) for k, a in enumerate(avals)]
+    consts: list[Any] = list(constants)
+    for k, value in zip(large, inputs, strict=False):
+        consts[k] = value
+    outs = b.inline(ClosedJaxpr(closed.jaxpr, consts), inputs[len(large):])
+    types = ", ".join(text.tensor(v.aval) for v in outs)
+    b.line(f'"func.return"({", ".join(v.name for v in outs)}) : ({types}) -> ()')
+    given = [False] * len(large) + (list(donated) or [False] * len(closed.in_avals))
+    head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}} {{",
+            f"  func.func public @main({', '.join(_inputs(inputs, given, outs))}) -> ({types}) {{"]
+    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large])
+
+
+def _symbol(name: str) -> str:
+    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+
+
+def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Value]) -> list[str]:
+    """The parameters; a donated one says which result takes over its memory, if one fits."""
+    free = list(range(len(outs)))
+    found = []
+    for v, gives in zip(inputs, donated, strict=True):
+        words = f"{v.name}: {text.tensor(v.aval)}"
+        taker = next((o for o in free if text.tensor(outs[o].aval) == text.tensor(v.aval)), None) if gives else None
+        if taker is not None:
+            free.remove(taker)
+            words += f" {{tf.aliasing_output = {taker} : i32}}"
+        found.append(words)
+    return found
+
+
+class _Equations:
+    """Lowers single equations."""
+
+    def __init__(self, locations: bool):
+        self.locations = locations
+
+    def __call__(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
+        outer = b.location
+        if self.locations and eqn.source is not None:
+            b.location = _location(eqn.source)
+        try:
+            outs = self._rule(b, eqn, args)
+        finally:
+            b.location = outer
+        for out, var in zip(outs, eqn.outvars, strict=True):
+            if out.shape != var.aval.shape or text.element(out.dtype) != text.element(var.aval.dtype):
+                raise AssertionError(f"{eqn.primitive.name}: its hlo rule gave {out}, abstract says {var.aval}")
+        return outs
+
+    def _rule(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
+        op, params, rule = eqn.primitive, eqn.params, eqn.primitive.hlo
+        if isinstance(rule, Missing):
+            where = f" ({eqn.source})" if eqn.source is not None else ""
+            raise NotImplementedError(f"'{op.name}' has no lowering for the XLA machine: {rule.why}{where}. "
+                                      "Run this part on numjet's own CPU machine.")
+        if isinstance(rule, Expand):
+            return b.trace(rule.fn, args, **params)
+        if op.elementwise:
+            args = [b.broadcast(a, eqn.outvars[0].aval.shape) for a in args]
+        if rule is SCALARS:
+            return [scalars.elementwise(op.cpu, b, args, params)]
+        if isinstance(rule, str):
+            return [b.op(rule, args, eqn.outvars[0].aval)]
+        out = rule(b, *args, **params)
+        return list(out) if op.multiple else [out]
+
+
+def _location(source: Any) -> str:
+    return f" loc({text.quoted(source.file)}:{max(1, source.line)}:1)"

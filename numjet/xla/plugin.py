@@ -1,0 +1,86 @@
+"""jaxlib's clients: one per platform, started when first asked for. jax itself is never imported."""
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from numjet.foundation.config import config
+
+# jaxlib gives no promise of stability; these are the versions whose interface this folder is written for.
+OLDEST, BELOW = (0, 10), (0, 11)
+EXTRAS = {"xla_cpu": "xla", "gpu": "cuda", "tpu": "tpu"}
+_CUDA_PLUGINS = ("jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
+
+
+@functools.cache
+def library() -> ModuleType:
+    """The module jaxlib.xla_client. Raises RuntimeError when jaxlib is missing or of a version not known here."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read while it loads: warnings and errors only
+    try:
+        xla_client = importlib.import_module("jaxlib.xla_client")
+    except ModuleNotFoundError:
+        raise RuntimeError("The XLA machine needs jaxlib, which is not installed: pip install 'numjet[xla]' for XLA's CPU "
+                           "client, 'numjet[cuda]' for NVIDIA GPUs, 'numjet[tpu]' for TPUs.") from None
+    version = importlib.metadata.version("jaxlib")
+    found = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+    if not OLDEST <= found < BELOW:
+        wanted = f"jaxlib >= {'.'.join(map(str, OLDEST))}, < {'.'.join(map(str, BELOW))}"
+        raise RuntimeError(f"The XLA machine needs {wanted}, found jaxlib {version}: pip install '{wanted.replace(' ', '')}'.")
+    return xla_client
+
+
+@functools.cache
+def client(platform: str) -> Any:
+    """The PJRT client of a platform: xla_cpu, gpu or tpu. Raises RuntimeError, with the remedy, where there is none."""
+    if platform not in EXTRAS:
+        raise RuntimeError(f"Unknown backend {platform!r}: expected 'cpu' (numjet's own machine) or one of {sorted(EXTRAS)}.")
+    xla = library()
+    if platform == "xla_cpu":
+        return xla.make_cpu_client(num_devices=config.num_cpu_devices)
+    found = _cuda_library() if platform == "gpu" else _tpu_library()
+    if found is None:
+        raise RuntimeError(f"Backend {platform!r} is not installed: pip install 'numjet[{EXTRAS[platform]}]'.")
+    name = "cuda" if platform == "gpu" else "tpu"
+    try:
+        if not xla.pjrt_plugin_loaded(name):
+            xla.load_pjrt_plugin_dynamically(name, str(found))
+        if not xla.pjrt_plugin_initialized(name):
+            xla.initialize_pjrt_plugin(name)
+        return xla.make_c_api_client(name, xla.generate_pjrt_gpu_plugin_options() if name == "cuda" else None)
+    except Exception as error:
+        raise RuntimeError(f"Backend {platform!r} could not be started: {error}") from error
+
+
+def program_platform(platform: str) -> str:
+    """The name by which lowering rules know a platform: cpu, cuda or tpu."""
+    return {"xla_cpu": "cpu", "gpu": "cuda"}.get(platform, platform)
+
+
+def _cuda_library() -> Path | None:
+    for name in _CUDA_PLUGINS:
+        with_suffix = _folder(name)
+        if with_suffix is not None and (with_suffix / "xla_cuda_plugin.so").exists():
+            return with_suffix / "xla_cuda_plugin.so"
+    return None
+
+
+def _tpu_library() -> Path | None:
+    folder = _folder("libtpu")
+    return folder / "libtpu.so" if folder is not None else None
+
+
+def _folder(package: str) -> Path | None:
+    """Where a package lies, without importing it (plugins would import jax)."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except ModuleNotFoundError:
+        return None
+    places = list(spec.submodule_search_locations or []) if spec is not None else []
+    return Path(places[0]) if places else None

@@ -1,0 +1,105 @@
+"""MLIR text: types, attributes and constants."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.foundation import dtypes
+
+_ELEMENTS: dict[np.dtype, str] = {
+    np.dtype(np.bool_): "i1", np.dtype(np.float16): "f16", np.dtype(np.float32): "f32", np.dtype(np.float64): "f64",
+    np.dtype(dtypes.bfloat16): "bf16", np.dtype(np.complex64): "complex<f32>", np.dtype(np.complex128): "complex<f64>",
+    np.dtype(dtypes.key_dtype): "ui64", dtypes.float0: "i1",
+}
+_FLOAT8 = {"float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+           "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3",
+           "float8_e8m0fnu": "f8E8M0FNU", "float4_e2m1fn": "f4E2M1FN"}
+
+
+def element(dtype: np.dtype) -> str:
+    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean.
+
+    >>> element(np.dtype(np.uint32))
+    'ui32'
+    """
+    found = _ELEMENTS.get(dtype)
+    if found is not None:
+        return found
+    kind = dtypes.kind(dtype)
+    if kind in "iu":
+        return f"{'ui' if kind == 'u' else 'i'}{dtypes.itemsize_bits(dtype)}"
+    if dtype.name in _FLOAT8:
+        return _FLOAT8[dtype.name]
+    raise NotImplementedError(f"the XLA machine has no element type for dtype {dtype.name}")
+
+
+def tensor(aval: ShapedArray) -> str:
+    """The MLIR type of an array.
+
+    >>> tensor(ShapedArray((2, 3), np.dtype(np.float32)))
+    'tensor<2x3xf32>'
+    """
+    return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element(aval.dtype)}>"
+
+
+def attribute(value: Any) -> str:
+    """MLIR text of an attribute: str as it stands, bool, int (64 bits), sequences of ints or bools (dense arrays)."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return f"{int(value)} : i64"
+    items = [*value]
+    if items and all(isinstance(v, (bool, np.bool_)) for v in items):
+        return f"array<i1: {', '.join(map(attribute, items))}>"
+    return f"array<i64: {', '.join(str(int(v)) for v in items)}>" if items else "array<i64>"
+
+
+def attributes(values: Mapping[str, Any]) -> str:
+    """A dictionary of attributes, or nothing."""
+    return f" {{{', '.join(f'{k} = {attribute(v)}' for k, v in values.items())}}}" if values else ""
+
+
+def matrix(rows: Sequence[Sequence[int]], columns: int) -> str:
+    """A dense attribute of i64 pairs, triples, ...: padding, replica groups."""
+    if not rows:
+        return f"dense<> : tensor<0x{columns}xi64>"
+    body = ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
+    return f"dense<[{body}]> : tensor<{len(rows)}x{columns}xi64>"
+
+
+def quoted(text: str) -> str:
+    """A string attribute."""
+    escaped = "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else "".join(f"\\{b:02X}" for b in c.encode()) for c in text)
+    return f'"{escaped}"'
+
+
+def dense(value: np.ndarray) -> str:
+    """The text of a constant's elements, exact bit by bit; for dtypes that `plain` accepts."""
+    if value.size == 0:
+        return "dense<>"
+    first = value.reshape(-1)[0]
+    flat = value.reshape(-1).view(np.uint8).reshape(value.size, -1)
+    if (flat == flat[0]).all():
+        return f"dense<{_number(first)}>"
+    return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
+
+
+def plain(dtype: np.dtype) -> bool:
+    """Whether constants of a dtype are written as they are: others travel as bytes and are converted."""
+    return dtypes.kind(dtype) in "iufc" and dtypes.itemsize_bits(dtype) >= 8 and dtype.name not in _FLOAT8
+
+
+def _number(x: Any) -> str:
+    if dtypes.kind(x.dtype) == "c":
+        return f"({_number(x.real)}, {_number(x.imag)})"
+    if dtypes.kind(x.dtype) in "iu":
+        return str(int(x))
+    if not np.isfinite(np.float64(x)):
+        return f"0x{np.asarray(x).view(f'u{x.dtype.itemsize}')[()]:0{2 * x.dtype.itemsize}X}"
+    mantissa, _, exponent = repr(float(x)).partition("e")
+    return (mantissa if "." in mantissa else mantissa + ".0") + (f"e{exponent}" if exponent else "")

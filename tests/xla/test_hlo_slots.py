@@ -1,0 +1,15 @@
+"""The hlo slot of every record, on XLA's CPU client, against the eager meaning."""
+import pytest
+
+from numjet.core.op import Missing, registry
+from numjet.runtime.device import devices
+from numjet.testing import records
+
+NAMES = sorted(n for n, op in registry.items() if not isinstance(op.samples, Missing) and not isinstance(op.hlo, Missing))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hlo_agrees_with_eager(name):
+    device = devices("xla_cpu")[0]
+    for case in records.cases(registry[name], 10):
+        records.check_hlo(case, device)
