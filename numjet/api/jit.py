@@ -174,7 +174,7 @@ class Jitted:
 
     def where(self, traced: Traced, call: Call) -> Device:
         """The device that runs a call."""
-        if not elsewhere():
+        if self.device is None and not elsewhere():
             return CPU
         names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
         return choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", self.device, names)
@@ -205,7 +205,7 @@ class Jitted:
         found = self.trace(call)
         closed, kept = self.thinned(found)
         in_tree = tree_flatten((args, kwargs))[1] if not call.static else call.in_tree
-        return stages.Traced(closed, self.name, found.out_tree, in_tree, kept, self.donated(call))
+        return stages.Traced(closed, self.name, found.out_tree, in_tree, kept, self.donated(call), self.where(found, call))
 
 
 def _pinned(device: Any, backend: str | None) -> Device | None:

@@ -16,6 +16,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import backends, dispatch
+from numjet.runtime.device import CPU, Device
 from numjet.transforms.simplify import simplify
 
 
@@ -135,6 +136,7 @@ class Traced:
     in_tree: PyTreeDef
     kept: list[int]
     donated: list[bool]
+    device: Device
 
     @property
     def out_info(self) -> Any:
@@ -165,16 +167,23 @@ class Lowered:
         return self.traced.out_tree
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: dialect "loops" (default; the compiler's loop IR), or "jaxpr".
+        """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device)
+        or "jaxpr". Default: what its device's compiler takes. debug_info: StableHLO with the user's lines.
 
-        Raises ValueError for other dialects; "stablehlo" belongs to the XLA machine.
+        Raises ValueError for other dialects.
         """
-        del debug_info
         if dialect == "jaxpr":
             return str(self.jaxpr)
-        if dialect not in (None, "loops"):
-            raise ValueError(f"unknown dialect {dialect!r}: expected 'loops' or 'jaxpr'")
-        return backends.machine("cpu").as_text(self.jaxpr, self.traced.fun_name)
+        device = self.traced.device
+        if dialect is None:
+            dialect = "loops" if device == CPU else "stablehlo"
+        if dialect == "loops":
+            return backends.machine("cpu").as_text(self.jaxpr, self.traced.fun_name)
+        if dialect != "stablehlo":
+            raise ValueError(f"unknown dialect {dialect!r}: expected 'loops', 'stablehlo' or 'jaxpr'")
+        platform = "xla_cpu" if device == CPU else device.platform
+        donated = [self.traced.donated[k] for k in self.traced.kept]
+        return backends.machine(platform).as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost; "nanoseconds" is within an order of magnitude."""
@@ -183,9 +192,9 @@ class Lowered:
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Machine code. Raises ValueError for compiler options: there are none."""
         if compiler_options:
-            raise ValueError(f"unknown compiler options {sorted(compiler_options)}: the CPU machine has none")
+            raise ValueError(f"unknown compiler options {sorted(compiler_options)}: expected none")
         executable = dispatch.compile_closed(self.jaxpr, self.traced.fun_name,
-                                             [self.traced.donated[k] for k in self.traced.kept])
+                                             [self.traced.donated[k] for k in self.traced.kept], self.traced.device)
         return Compiled(self.traced, executable)
 
 
@@ -221,7 +230,7 @@ class Compiled:
             if got.shape != aval.shape or got.dtype != aval.dtype:
                 raise TypeError(f"argument {k} of {self.traced.fun_name}: compiled for {aval.str_short()}, called with "
                                 f"{got.str_short()}. Lower and compile the function for these arguments.")
-            arrays.append(dispatch.as_array(leaves[k], aval))
+            arrays.append(dispatch.as_array(leaves[k], aval, self.traced.device))
         outs = self.executable(arrays, [self.traced.donated[k] for k in self.traced.kept])
         return tree_unflatten(self.traced.out_tree, outs)
 
@@ -234,7 +243,7 @@ class Compiled:
         return self.traced.in_tree
 
     def as_text(self) -> str:
-        """The LLVM IR of the program."""
+        """The LLVM IR of the program; on XLA's devices, its optimised HLO."""
         return self.executable.program.text
 
     def cost_analysis(self) -> dict[str, float]:

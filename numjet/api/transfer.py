@@ -14,8 +14,14 @@ from numjet.core.trace import Tracer
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
 from numjet.runtime import dispatch
-from numjet.runtime.backends import canonical
-from numjet.runtime.device import Device, default_backend as runtime_backend, default_device, devices as runtime_devices
+from numjet.runtime.backends import canonical, machine
+from numjet.runtime.device import (
+    Device,
+    default_backend as runtime_backend,
+    default_device,
+    devices as runtime_devices,
+    other_platforms,
+)
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -75,6 +81,8 @@ def effects_barrier() -> None:
     Raises JaxRuntimeError when a callback failed and nobody has seen its error yet.
     """
     _native.synchronize()
+    for platform in other_platforms:
+        machine(platform).wait_for_effects()
     unseen = failures.unseen()
     if unseen:
         raise unseen[0]

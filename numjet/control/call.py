@@ -160,7 +160,7 @@ jit_p = Op(
     dce=call_dce,
     effects=holds_effects,
     cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=Missing("XLA machine"),
+    hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
     samples=Missing("holds a program"),
 )
 

@@ -9,6 +9,7 @@ from numjet.control.host import (
     HostFunction,
     arguments_of,
     call_each,
+    called,
     check_callable,
     lowered,
     results_of,
@@ -123,7 +124,7 @@ pure_callback_p = Op(
     transpose=_NOT_LINEAR,
     batch=_pure_batch,
     cpu=lowered,
-    hlo=Missing("XLA machine"),
+    hlo=called(),
     samples=Missing("calls Python"),
 )
 extend(pure_callback_p, "keep_apart", True)
@@ -138,7 +139,7 @@ io_callback_p = Op(
     transpose=_NOT_LINEAR,
     batch=_io_batch,
     cpu=lowered,
-    hlo=Missing("XLA machine"),
+    hlo=called(ordered=lambda params: params["ordered"]),
     samples=Missing("calls Python"),
     effects=lambda *, ordered, **_: frozenset({effects.ORDERED_IO if ordered else effects.IO}),
 )

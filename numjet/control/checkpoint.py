@@ -137,7 +137,7 @@ checkpoint_p: Op = Op(
     dce=call_dce,
     effects=holds_effects,
     cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=Missing("XLA machine"),
+    hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
     samples=Missing("holds a program"),
 )
 

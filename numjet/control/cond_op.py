@@ -23,6 +23,7 @@ from numjet.control.programs import (
     with_zeros,
 )
 from numjet.control.residuals import share_residuals
+from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined
@@ -219,6 +220,14 @@ def _reads(jaxpr: Any) -> set[Var]:
     return {a for a in atoms if not isinstance(a, Literal)}
 
 
+def _hlo(b: Any, index: Any, *args: Any, branches: Branches) -> list[Any]:
+    last = b.constant(len(branches) - 1, np.int32)
+    number = b.op("stablehlo.clamp", [b.constant(0, np.int32), b.convert(index, np.int32), last], last.aval)
+    each = [lambda branch=branch: b.inline(branch, args) for branch in branches]
+    ordered = any(effects.ordered(branch.effects) for branch in branches)
+    return b.case(number, each, branches[0].out_avals, ordered=ordered)
+
+
 cond_p = Op(
     name="cond",
     params=("branches",),
@@ -234,6 +243,6 @@ cond_p = Op(
     dce=_dce,
     effects=holds_effects,
     cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
-    hlo=Missing("XLA machine"),
+    hlo=_hlo,
     samples=Missing("holds programs"),
 )

@@ -221,7 +221,7 @@ custom_jvp_call_p = Op(
     batch=_call_batch,
     effects=holds_effects,
     cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    hlo=Missing("XLA machine"),
+    hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
     samples=Missing("holds a program"),
 )
 

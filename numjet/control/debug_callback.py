@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.host import HostFunction, arguments_of, call_each, check_callable, lowered, run, weak_flags
+from numjet.control.host import HostFunction, arguments_of, call_each, called, check_callable, lowered, run, weak_flags
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op
@@ -43,7 +43,7 @@ def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, An
         transpose=lambda cts, *args, **_: [None] * len(args),
         batch=batch,
         cpu=lowered,
-        hlo=Missing("XLA machine"),
+        hlo=called(ordered=ordered),
         samples=Missing("calls Python"),
         effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}),
     )

@@ -165,6 +165,14 @@ def lowered(b: Any, *operands: Any, callback: HostFunction, **_: Any) -> list[An
     return list(b.callback(callback, operands, callback.outs))
 
 
+def called(*, ordered: bool | Callable[[dict[str, Any]], bool] = False) -> Callable[..., list[Any]]:
+    """The hlo slot; ordered: whether the record's calls keep their order, or a function of its parameters."""
+    def rule(b: Any, *operands: Any, callback: HostFunction, **params: Any) -> list[Any]:
+        keeps = ordered(params) if callable(ordered) else ordered
+        return b.callback(callback, operands, callback.outs, ordered=keeps)
+    return rule
+
+
 def check_callable(kind: str, fun: Any) -> None:
     """TypeError when a callback is no function."""
     if not callable(fun):

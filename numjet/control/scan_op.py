@@ -26,6 +26,7 @@ from numjet.control.programs import (
 )
 from numjet.control.scan_partial import run_known_scan, scan_partial_eval
 from numjet.control.scan_transpose import transposed
+from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Undefined
@@ -176,6 +177,38 @@ def _cpu(
     return b.scan(jaxpr, consts, init, xs, length, reverse)
 
 
+def _hlo(
+    b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> list[Any]:
+    """A while loop over (counter, carry, stacked results); everything else is used from around it."""
+    consts, init, xs = split_list(args, [num_consts, num_carry])
+    stacks = [b.full((length, *a.shape), np.zeros((), a.dtype), a.dtype) for a in jaxpr.out_avals[num_carry:]]
+    if length == 0:
+        return [*init, *stacks]
+    one, last = b.constant(1, np.int32), b.constant(length - 1, np.int32)
+
+    def row(x: Any, i: Any) -> Any:
+        start = [i, *[b.constant(0, np.int32)] * (x.ndim - 1)]
+        part = b.op("stablehlo.dynamic_slice", [x, *start], x.aval.update(shape=(1, *x.shape[1:])),
+                    attrs={"slice_sizes": (1, *x.shape[1:])})
+        return b.reshape(part, x.shape[1:])
+
+    def put(stack: Any, y: Any, i: Any) -> Any:
+        start = [i, *[b.constant(0, np.int32)] * y.ndim]
+        return b.op("stablehlo.dynamic_update_slice", [stack, b.reshape(y, (1, *y.shape)), *start], stack.aval)
+
+    def body(count: Any, *state: Any) -> list[Any]:
+        carry, filled = split_list(state, [num_carry])
+        i = b.binary("subtract", last, count) if reverse else count
+        outs = b.inline(jaxpr, [*consts, *carry, *[row(x, i) for x in xs]])
+        after = [put(stack, y, i) for stack, y in zip(filled, outs[num_carry:], strict=True)]
+        return [b.binary("add", count, one), *outs[:num_carry], *after]
+
+    start = [b.constant(0, np.int32), *init, *stacks]
+    more = lambda count, *_: b.compare("le", count, last)
+    return b.while_loop(more, body, start, ordered=effects.ordered(jaxpr.effects))[1:]
+
+
 scan_p: Op = Op(
     name="scan",
     params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
@@ -191,6 +224,6 @@ scan_p: Op = Op(
     dce=_dce,
     effects=holds_effects,
     cpu=_cpu,
-    hlo=Missing("XLA machine"),
+    hlo=_hlo,
     samples=Missing("holds a program"),
 )

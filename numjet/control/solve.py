@@ -57,7 +57,7 @@ def _eager(*args: Any, jaxprs: Programs, const_lengths: Programs) -> list[Any]:
     return evaluated(jaxprs.solve, *consts.solve, *right)
 
 
-def _cpu(b: Any, *args: Any, jaxprs: Programs, const_lengths: Programs) -> list[Any]:
+def _solve(b: Any, *args: Any, jaxprs: Programs, const_lengths: Programs) -> list[Any]:
     consts, right = _parts(args, const_lengths)
     return b.inline(jaxprs.solve, [*consts.solve, *right])
 
@@ -142,8 +142,8 @@ linear_solve_p = Op(
     transpose=_transpose,
     batch=_batch,
     effects=holds_effects,
-    cpu=_cpu,
-    hlo=Missing("XLA machine"),
+    cpu=_solve,
+    hlo=_solve,
     samples=Missing("holds programs"),
 )
 
@@ -265,14 +265,13 @@ def custom_root(
     if body.out_tree != structure:
         raise TypeError(f"f() output pytree structure must match initial_guess, got {body.out_tree} and {structure}.")
     count = len(guess)
-    out_tree = None
+    solver = trace_body(lambda start: solve(_function(body, structure), start), in_tree, [aval_of(x) for x in guess], "custom_root")
+    expected = solver.out_tree.children()[0] if has_aux else solver.out_tree
+    if expected != structure:
+        raise TypeError(f"solve() output pytree structure must match initial_guess, got {expected} and {structure}.")
 
     def root(*args: Any) -> list[Any]:
-        nonlocal out_tree
-        consts, start = args[:-count] if count else args, args[len(args) - count :]
-        fixed = _function(Body(body.jaxpr, list(consts), structure), structure)
-        found, out_tree = tree.tree_flatten(solve(fixed, tree.tree_unflatten(structure, start)))
-        return found
+        return eval_closed(solver.jaxpr, *args[len(body.consts) :])
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         consts = primals[: len(body.consts)]
@@ -281,12 +280,8 @@ def custom_root(
         implied = _implied(body.jaxpr, consts, tangents[: len(consts)], x, structure, tangent_solve)
         return outs, [*implied, *[Zero(aval_of(a).to_tangent_aval()) for a in outs[count:]]]
 
-    outs = apply_custom_jvp(JVPCall(root, rule, "custom_root", True), [*body.consts, *guess])
-    assert out_tree is not None
-    expected = out_tree.children()[0] if has_aux else out_tree
-    if expected != structure:
-        raise TypeError(f"solve() output pytree structure must match initial_guess, got {expected} and {structure}.")
-    return tree.tree_unflatten(out_tree, outs)
+    outs = apply_custom_jvp(JVPCall(root, rule, "custom_root", True), [*body.consts, *solver.consts, *guess])
+    return tree.tree_unflatten(solver.out_tree, outs)
 
 
 def _implied(

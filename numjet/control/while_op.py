@@ -25,6 +25,7 @@ from numjet.control.programs import (
     split_program,
     with_zeros,
 )
+from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Var
 from numjet.core.op import Missing, Op
@@ -315,6 +316,19 @@ def _cpu(
     return b.while_loop(cond_jaxpr, cond_consts, body_jaxpr, body_consts, init)
 
 
+def _hlo(
+    b: Any, *args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int
+) -> list[Any]:
+    cond_consts, body_consts, init = split_list(args, [cond_nconsts, body_nconsts])
+    ordered = effects.ordered(cond_jaxpr.effects | body_jaxpr.effects)
+    return b.while_loop(
+        lambda *state: b.inline(cond_jaxpr, [*cond_consts, *state])[0],
+        lambda *state: b.inline(body_jaxpr, [*body_consts, *state]),
+        init,
+        ordered=ordered,
+    )
+
+
 while_p = Op(
     name="while",
     params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"),
@@ -330,6 +344,6 @@ while_p = Op(
     dce=_dce,
     effects=holds_effects,
     cpu=_cpu,
-    hlo=Missing("XLA machine"),
+    hlo=_hlo,
     samples=Missing("holds programs"),
 )

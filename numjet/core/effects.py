@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 FIRST_FAILURE = 1 << 16   # smaller numbers are what kernels return
@@ -28,6 +29,11 @@ IO = Effect("IO")
 ORDERED_IO = Effect("OrderedIO", True)
 DEBUG = Effect("Debug")
 ORDERED_DEBUG = Effect("OrderedDebug", True)
+
+
+def ordered(effects: Iterable[Effect]) -> bool:
+    """Whether some of the effects have to happen in the program's order."""
+    return any(e.ordered for e in effects)
 
 
 class Failures:

@@ -202,15 +202,22 @@ class HloBuilder(Protocol):
     def imag(self, x: Any) -> Any: ...
     def complex(self, re: Any, im: Any) -> Any: ...
     def reduce(self, kind: str, x: Any, axes: Sequence[int], init: Any) -> Any: ...
-    def while_loop(self, cond: Callable[..., Any], body: Callable[..., Sequence[Any]], init: Sequence[Any]) -> list[Any]:
-        """cond and body get the state's values and may use values from around; cond gives a bool of rank 0."""
+    def while_loop(self, cond: Callable[..., Any], body: Callable[..., Sequence[Any]], init: Sequence[Any], *,
+                   ordered: bool = False) -> list[Any]:
+        """cond and body get the state's values and may use values from around; cond gives a bool of rank 0.
+        ordered: they hold ordered callbacks."""
         ...
-    def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], outs: Sequence[ShapedArray]) -> list[Any]:
+    def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]], outs: Sequence[ShapedArray], *,
+             ordered: bool = False) -> list[Any]:
         """The branch of that number (int32; out of range: the last one), and no other."""
         ...
     def custom_call(self, target: str, operands: Sequence[Any], out: Any, *, config: Mapping[str, Any] | None = None,
                     attrs: Mapping[str, Any] | None = None) -> Any:
         """A call of a function that the machine knows by name (typed FFI); config: the attributes it takes."""
+        ...
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any], outs: Sequence[ShapedArray], *,
+                 ordered: bool = False) -> list[Any]:
+        """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`."""
         ...
     def inline(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         """The equations of a program, written out here."""

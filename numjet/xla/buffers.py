@@ -38,10 +38,7 @@ class Remote:
         """The value in the host's memory."""
         with failures():
             value = np.ascontiguousarray(self.buffer._single_device_array_to_np_array_did_copy()[0])
-        if value.dtype != self.aval.dtype:
-            value = np.zeros(self.aval.shape, self.aval.dtype) if self.aval.dtype == dtypes.float0 else value.view(
-                self.aval.dtype)
-        return value.reshape(self.aval.shape)
+        return from_stored(value, self.aval)
 
 
 class failures:
@@ -84,15 +81,27 @@ def stored(aval: ShapedArray) -> ShapedArray:
     return ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == dtypes.float0 else aval
 
 
+def to_stored(value: np.ndarray, aval: ShapedArray) -> np.ndarray:
+    """A host value of an aval in the dtype of the device's buffer."""
+    held = stored(aval).dtype
+    if held != aval.dtype:
+        value = np.ascontiguousarray(value).view(held) if held == _WORD else np.zeros(aval.shape, held)
+    return value.reshape(aval.shape)
+
+
+def from_stored(value: np.ndarray, aval: ShapedArray) -> np.ndarray:
+    """The inverse of to_stored."""
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, aval.dtype)
+    return (value if value.dtype == aval.dtype else np.ascontiguousarray(value).view(aval.dtype)).reshape(aval.shape)
+
+
 def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
     """Copies a host array to a device."""
     xla = plugin.library()
     theirs, sharding = place(device.platform, device.id)
-    held = stored(aval)
-    if held.dtype != aval.dtype:
-        value = (np.ascontiguousarray(value).view(_WORD) if held.dtype == _WORD else np.zeros(aval.shape, bool))
     with failures():
-        buffer = xla.batched_device_put(held, sharding, [value.reshape(aval.shape)], [theirs], True, enable_x64=True,
+        buffer = xla.batched_device_put(stored(aval), sharding, [to_stored(value, aval)], [theirs], True, enable_x64=True,
                                         host_buffer_semantics=xla.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES)
     return Remote(buffer, aval)
 

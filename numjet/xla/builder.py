@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class Builder:
     def __init__(self, platform: str, equation: Callable[[Builder, Any, Sequence[Value]], list[Value]]):
         self.platform, self._equation = platform, equation
         self.lines: list[str] = []
+        self.callbacks: list[HostCall] = []
+        self.turn: Value | None = None
         self.location = ""
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
@@ -240,24 +243,70 @@ class Builder:
         scalar = ShapedArray((), np.dtype(dtype))
         return self.region([scalar, scalar], lambda a, b: self.binary(_REDUCERS[kind], a, b), isolated=True)
 
-    def while_loop(self, cond: Callable[..., Value], body: Callable[..., Sequence[Value]],
-                   init: Sequence[Value]) -> list[Value]:
-        """cond and body take the state's values; cond gives a bool of rank 0."""
-        avals = [v.aval for v in init]
-        regions = [self.region(avals, cond), self.region(avals, body)]
-        return self.op("stablehlo.while", init, avals, regions=regions)
+    def while_loop(self, cond: Callable[..., Value], body: Callable[..., Sequence[Value]], init: Sequence[Value], *,
+                   ordered: bool = False) -> list[Value]:
+        """cond and body take the state's values; cond gives a bool of rank 0. ordered: they make ordered calls."""
+        if not ordered:
+            avals = [v.aval for v in init]
+            regions = [self.region(avals, cond), self.region(avals, body)]
+            return self.op("stablehlo.while", init, avals, regions=regions)
+        before = [self._turn(), *init]
+        avals = [v.aval for v in before]
+        # What the condition calls is called in order among its own calls; its last turn cannot leave it.
+        regions = [self.region(avals, self._taking_turns(cond, gives=False)), self.region(avals, self._taking_turns(body))]
+        self.turn, *out = self.op("stablehlo.while", before, avals, regions=regions)
+        return out
 
-    def case(self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]], outs: Sequence[ShapedArray]) -> list[Value]:
+    def case(self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]], outs: Sequence[ShapedArray], *,
+             ordered: bool = False) -> list[Value]:
         """The branch numbered `index` (int32; out of range: the last one), run alone. Branches use values from around."""
-        return self.op("stablehlo.case", [index], list(outs), regions=[self.region([], b) for b in branches])
+        if not ordered:
+            return self.op("stablehlo.case", [index], list(outs), regions=[self.region([], b) for b in branches])
+        turn = self._turn()
+        regions = [self.region([], lambda b=b: self._taking_turns(b)(turn)) for b in branches]
+        self.turn, *found = self.op("stablehlo.case", [index], [turn.aval, *outs], regions=regions)
+        return found
+
+    def _taking_turns(self, fn: Callable[..., Any], gives: bool = True) -> Callable[..., Any]:
+        """fn with the turn as its first argument and, if it gives, as its first result."""
+        def with_turn(turn: Value, *args: Value) -> Any:
+            outer, self.turn = self.turn, turn
+            try:
+                outs = fn(*args)
+                return [self.turn, *outs] if gives else outs
+            finally:
+                self.turn = outer
+        return with_turn
 
     def custom_call(self, target: str, operands: Sequence[Value], out: Any, *, config: Mapping[str, Any] | None = None,
                     attrs: Mapping[str, Any] | None = None) -> Any:
         """A call of a function that the machine knows by name (typed FFI); config: its attributes."""
         given = {"call_target_name": text.quoted(target), "api_version": "4 : i32", **(attrs or {})}
         if config is not None:
-            given["mhlo.backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
+            given["backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
         return self.op("stablehlo.custom_call", operands, out, attrs=given)
+
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Value], outs: Sequence[ShapedArray], *,
+                 ordered: bool = False) -> list[Value]:
+        """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered ones one after another, as they stand here."""
+        order = [self._turn()] if ordered else []
+        results = [ShapedArray(v.shape, v.dtype) for v in order] + list(outs)
+        target = "xla_ffi_python_cpu_callback" if self.platform == "cpu" else "xla_ffi_python_gpu_callback"
+        operands = [*order, *args]
+        attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
+                 "result_layouts": _layouts(results)}
+        config = {"index": f"{len(self.callbacks)} : ui64"}
+        self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered))
+        found = self.custom_call(target, operands, results, config=config, attrs=attrs)
+        if ordered:
+            self.turn, *found = found
+        return found
+
+    def _turn(self) -> Value:
+        """The value by which ordered calls depend on one another."""
+        if self.turn is None:
+            self.turn = self.constant(0, np.int32)
+        return self.turn
 
     # -- programs
     def inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
@@ -285,6 +334,22 @@ class Builder:
         aval = getattr(x, "aval", None)
         value = np.asarray(getattr(x, "val", x))
         return self.constant(value if aval is None else value.astype(aval.dtype, copy=False))
+
+
+def _layouts(avals: Sequence[ShapedArray]) -> str:
+    """Row-major layouts, as host functions get and give arrays."""
+    order = lambda n: ", ".join(str(d) for d in reversed(range(n)))
+    each = [f"dense<[{order(a.ndim)}]> : tensor<{a.ndim}xindex>" if a.ndim else "dense<> : tensor<0xindex>" for a in avals]
+    return f"[{', '.join(each)}]"
+
+
+@dataclass
+class HostCall:
+    """A Python function that the program calls. An ordered one takes and gives a counter before all else."""
+    fun: Callable[..., Sequence[np.ndarray]]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    ordered: bool
 
 
 class Region:

@@ -10,16 +10,17 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import SCALARS, Expand, Missing
 from numjet.xla import scalars, text
-from numjet.xla.builder import Builder, Value
+from numjet.xla.builder import Builder, HostCall, Value
 
 LARGE = 1 << 16  # constants of more bytes become inputs of the program
 
 
 @dataclass
 class Module:
-    """A program as text. `constants` are values that it takes before its own inputs."""
+    """A program as text. `constants` are values that it takes before its own inputs; `callbacks` it calls by number."""
     text: str
     constants: list[np.ndarray]
+    callbacks: list[HostCall]
 
 
 def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False) -> Module:
@@ -42,7 +43,7 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     given = [False] * len(large) + (list(donated) or [False] * len(closed.in_avals))
     head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}} {{",
             f"  func.func public @main({', '.join(_inputs(inputs, given, outs))}) -> ({types}) {{"]
-    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large])
+    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large], b.callbacks)
 
 
 def _symbol(name: str) -> str:

@@ -1,7 +1,8 @@
 """The XLA machine as runtime sees it: devices, putting arrays on them, and compiling programs for them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.xla import buffers, plugin
+from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
+
+_running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones are done with the newer
 
 
 def device_records(platform: str) -> list[tuple[int, str, int]]:
@@ -23,10 +27,16 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any, committed: bool) -> A
     return _native.from_remote(buffers.put(value, aval, device), aval, device, committed)
 
 
-def as_text(closed: ClosedJaxpr, name: str, platform: str = "cpu", donated: Sequence[bool] = (), *,
-            locations: bool = False) -> str:
-    """A program as StableHLO, for which no device is needed."""
-    return lower(closed, name, platform, donated, locations=locations).text
+def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False) -> str:
+    """A program as StableHLO, for which no device and no jaxlib is needed."""
+    return lower(closed, name, plugin.program_platform(platform), donated, locations=locations).text
+
+
+def wait_for_effects() -> None:
+    """Waits until the Python functions that started programs call have returned."""
+    while _running:
+        with buffers.failures():
+            _running.popleft().block_until_ready()
 
 
 class Executable:
@@ -49,13 +59,20 @@ class Executable:
         given = [*self._constants, *[self._buffer(a, v) for a, v in zip(arrays, self.in_avals, strict=True)]]
         stays = any(a.committed for a in arrays) if committed is None else committed
         with buffers.failures():
-            results = self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
+            results = self._execute(given)
         self.call_count += 1
         for array, gives in zip(arrays, donated or (), strict=False):
             if gives:
                 array.delete()
         return [_native.from_remote(buffers.Remote(r, a), a, self.device, stays)
                 for r, a in zip(results, self.out_avals, strict=True)]
+
+    def _execute(self, given: list[Any]) -> list[Any]:
+        if not self.module.callbacks:
+            return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
+        started = self.loaded.execute_sharded(given, with_tokens=True)
+        _running.append(started.consume_token())
+        return started.consume_with_handlers(self._handlers)
 
     def _buffer(self, array: Any, aval: ShapedArray) -> Any:
         remote = array._remote
@@ -69,6 +86,15 @@ class Executable:
         return self.loaded.get_hlo_text()
 
 
+def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A callback as XLA calls it: with the arrays of the device's buffers."""
+    def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
+        turn, args = (given[:1], given[1:]) if call.ordered else ((), given)
+        outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+        return (*turn, *[buffers.to_stored(np.asarray(x), a) for x, a in zip(outs, call.out_avals, strict=True)])
+    return run
+
+
 def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Any) -> Executable:
     """Compiles a program for a device. Raises NotImplementedError for an operation that has no lowering."""
     xla = plugin.library()
@@ -77,6 +103,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], dev
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = xla.DeviceAssignment.create(np.array([[device.id]]))
     theirs = buffers.place(device.platform, device.id)[0]
+    there = xla.DeviceList((theirs,))
     with buffers.failures():
-        loaded = plugin.client(device.platform).compile_and_load(module.text, xla.DeviceList((theirs,)), options)
+        if module.callbacks:
+            loaded = plugin.client(device.platform).compile_and_load(plugin.parsed(module.text), there, options,
+                                                                     [host_function(c) for c in module.callbacks])
+        else:
+            loaded = plugin.client(device.platform).compile_and_load(module.text, there, options)
     return Executable(module, loaded, closed, device, name)

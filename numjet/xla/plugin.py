@@ -58,6 +58,27 @@ def client(platform: str) -> Any:
         raise RuntimeError(f"Backend {platform!r} could not be started: {error}") from error
 
 
+@functools.cache
+def _context() -> tuple[Any, ModuleType]:
+    """jaxlib's MLIR with the dialects that programs use."""
+    library()
+    ir = importlib.import_module("jaxlib.mlir.ir")
+    registry, context = ir.DialectRegistry(), ir.Context()
+    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    context.append_dialect_registry(registry)
+    for dialect in ("stablehlo", "chlo"):
+        importlib.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
+    context.load_all_available_dialects()
+    return context, ir
+
+
+def parsed(text: str) -> Any:
+    """A module as jaxlib's MLIR object, which is what programs with callbacks are compiled from."""
+    context, ir = _context()
+    with context:
+        return ir.Module.parse(text)
+
+
 def program_platform(platform: str) -> str:
     """The name by which lowering rules know a platform: cpu, cuda or tpu."""
     return {"xla_cpu": "cpu", "gpu": "cuda"}.get(platform, platform)

@@ -80,3 +80,11 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+@pytest.mark.parametrize("transform", [nj.grad, lambda f: nj.jit(nj.grad(f)), lambda f: nj.grad(nj.jit(f))])
+def test_a_solver_may_close_over_what_is_differentiated(transform):
+    def root(x):
+        newton = lambda f, guess: lax.fori_loop(0, 30, lambda _, r: 0.5 * (r + x / r), guess)
+        return lax.custom_root(lambda r: r * r - x, x, newton, lambda g, y: y / g(1.0))
+    np.testing.assert_allclose(transform(root)(4.0), 0.25, rtol=1e-6)
