@@ -82,7 +82,7 @@ def test_errors(call, kind, message):
         call()
 
 
-@pytest.mark.parametrize("transform", [nj.grad, lambda f: nj.jit(nj.grad(f)), lambda f: nj.grad(nj.jit(f))])
+@pytest.mark.parametrize("transform", [grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))])
 def test_a_solver_may_close_over_what_is_differentiated(transform):
     def root(x):
         newton = lambda f, guess: lax.fori_loop(0, 30, lambda _, r: 0.5 * (r + x / r), guess)
