@@ -8,9 +8,11 @@ from types import FunctionType
 from typing import Any
 
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
 from numjet.core.op import Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes, errors, tree
+from numjet.lax.convert import constant
 from numjet.lax.tangent import zeros_like_aval
 
 
@@ -35,10 +37,15 @@ def is_symbolic_zero(x: Any) -> bool:
     return type(x) is SymbolicZero
 
 
+def for_user(x: Any) -> Any:
+    """A value as a user's function gets it: a number that a program holds in place becomes an array."""
+    return constant(x.val, x.aval.dtype, x.aval.weak_type) if type(x) is Literal else x
+
+
 def for_rule(t: Any, symbolic: bool) -> Any:
     """A tangent or cotangent as the user's rule gets it."""
     if type(t) is not Zero:
-        return t
+        return for_user(t)
     return SymbolicZero(t.aval) if symbolic else zeros_like_aval(t.aval)
 
 

@@ -15,6 +15,7 @@ from numjet.control.call import call_transpose
 from numjet.control.custom_calls import (
     closed_over_error,
     for_rule,
+    for_user,
     from_rule,
     is_symbolic_zero,
     nondiff_positions,
@@ -304,7 +305,7 @@ class FlatFunction:
         self.out_tree: Any = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, leaves)))
+        outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, map(for_user, leaves))))
         return outs
 
 
@@ -328,7 +329,8 @@ class _FlatRule:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         ts = [for_rule(t, self.symbolic) for t in tangents]
         in_tree = self.flat.in_tree
-        pair = self.rule(*self.fixed, tree.tree_unflatten(in_tree, primals), tree.tree_unflatten(in_tree, ts))
+        given = tree.tree_unflatten(in_tree, map(for_user, primals))
+        pair = self.rule(*self.fixed, given, tree.tree_unflatten(in_tree, ts))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(

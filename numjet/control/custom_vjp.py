@@ -10,6 +10,7 @@ from typing import Any
 from numjet.control.bodies import debug_info
 from numjet.control.custom_calls import (
     for_rule,
+    for_user,
     from_rule,
     is_symbolic_zero,
     nondiff_positions,
@@ -120,7 +121,8 @@ class _FlatForward:
         return self.__name__
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-        given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic else primals
+        values = list(map(for_user, primals))
+        given = list(map(CustomVJPPrimal, values, perturbed)) if self.symbolic else values
         pair = self.rule(*tree.tree_unflatten(self.flat.in_tree, given))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -162,7 +164,7 @@ class _FlatBackward:
         given = [for_rule(c, self.symbolic) for c in cts]
         out = self.rule(
             *self.fixed,
-            tree.tree_unflatten(self.fwd.res_tree, residuals),
+            tree.tree_unflatten(self.fwd.res_tree, map(for_user, residuals)),
             tree.tree_unflatten(self.fwd.out_tree, given),
         )
         in_tree = self.fwd.flat.in_tree

@@ -265,7 +265,8 @@ def custom_root(
     if body.out_tree != structure:
         raise TypeError(f"f() output pytree structure must match initial_guess, got {body.out_tree} and {structure}.")
     count = len(guess)
-    solver = trace_body(lambda start: solve(_function(body, structure), start), in_tree, [aval_of(x) for x in guess], "custom_root")
+    solve_it = lambda start: solve(_function(body, structure), start)
+    solver = trace_body(solve_it, in_tree, [aval_of(x) for x in guess], "custom_root")
     expected = solver.out_tree.children()[0] if has_aux else solver.out_tree
     if expected != structure:
         raise TypeError(f"solve() output pytree structure must match initial_guess, got {expected} and {structure}.")

@@ -7,6 +7,8 @@ import functools
 import numpy as np
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.control import (
     CustomVJPPrimal,
@@ -262,3 +264,13 @@ def test_true_derivatives_of_a_function_with_rules_are_those_without(x64):
     got = grad(lambda x: grad(g)(x)[0])(np.float64(0.4))[0]
     check_derivatives(lambda x: lax.tanh(x), [0.4])
     np.testing.assert_allclose(float(got), float(grad(lambda x: grad(lax.tanh)(x)[0])(np.float64(0.4))[0]), rtol=1e-12)
+
+
+def test_python_numbers_reach_the_rules_as_arrays():
+    @nj.custom_vjp
+    def gently(x, limit):
+        return x
+    gently.defvjp(lambda x, limit: (x, -limit), lambda negative, ct: (jnp.clip(ct, negative, -negative), None))
+    slope = nj.grad(lambda v: jnp.sum(gently(v, 2.0) ** 3))
+    for f in (slope, nj.jit(slope), nj.vmap(slope)):
+        np.testing.assert_allclose(f(jnp.array([0.1, 1.0, 10.0])), [0.03, 2.0, 2.0], rtol=1e-6)
