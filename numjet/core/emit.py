@@ -212,6 +212,9 @@ class HloBuilder(Protocol):
                     attrs: Mapping[str, Any] | None = None) -> Any:
         """A call of a function that the machine knows by name (typed FFI); config: the attributes it takes."""
         ...
+    def scalars(self, shape: Sequence[int]) -> Any:
+        """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""
+        ...
     def inline(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         """The equations of a program, written out here."""
         ...

@@ -12,6 +12,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
 from numjet.xla import text
+from numjet.xla.scalars import Scalars
 
 _BOOL = np.dtype(np.bool_)
 _BYTES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
@@ -258,6 +259,11 @@ class Builder:
         if config is not None:
             given["mhlo.backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
         return self.op("stablehlo.custom_call", operands, out, attrs=given)
+
+    # -- scalar rules
+    def scalars(self, shape: Sequence[int]) -> Scalars:
+        """The arithmetic of scalar rules, element by element on tensors of one shape."""
+        return Scalars(self, shape)
 
     # -- programs
     def inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
