@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from numjet.core.op import Op, Samples, Undefined
+from numjet.core.op import SCALARS, Op, Samples, Undefined
 from numjet.foundation import tree
 from numjet.lax.templates import ANY, elementwise
 
@@ -24,7 +24,7 @@ name_p = elementwise(
     jvp=lambda t, out, x, name: t,
     transpose=lambda ct, x, name: ct if isinstance(x, Undefined) else None,
     cpu=lambda b, x, name: x,
-    hlo="identity",
+    hlo=SCALARS,
     samples=Samples(params=({"name": "a"},), dtypes=("float32", "int32", "bool"), ulps=0),
 )
 

@@ -219,6 +219,9 @@ class HloBuilder(Protocol):
                  ordered: bool = False) -> list[Any]:
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`."""
         ...
+    def scalars(self, shape: Sequence[int]) -> Any:
+        """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""
+        ...
     def inline(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         """The equations of a program, written out here."""
         ...

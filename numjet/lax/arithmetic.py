@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Undefined
+from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import complex_rules as cx
@@ -210,7 +210,7 @@ def _mulhi_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 mulhi_p: Op = elementwise(
     "mulhi", nargs=2, accepts=INTEGER, eager=_mulhi_eager, jvp=ZERO, cpu=lambda b, x, y: b.prim("mulhi", x, y),
-    hlo=Missing("XLA machine"), transpose=Missing("integers have no derivative"),
+    hlo=SCALARS, transpose=Missing("integers have no derivative"),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=INTS, order=0, ulps=0, low=-100, high=100))
 
 
@@ -238,7 +238,7 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
 abs_p: Op = elementwise(
     "abs", accepts="ifc", result=real_dtype,
     eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False), jvp=_abs_jvp,
-    cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo="stablehlo.abs",
+    cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo=SCALARS,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "int64", *COMPLEXES), ulps=2))
 
 
@@ -260,7 +260,7 @@ def _sign_eager(x: np.ndarray) -> np.ndarray:
 
 sign_p: Op = elementwise(
     "sign", accepts=NUMBER, eager=_sign_eager, jvp=ZERO, cpu=by_kind(lambda b, x: b.prim("sign", x), cx.sign),
-    hlo="stablehlo.sign", samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=2, order=0))
+    hlo=SCALARS, samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=2, order=0))
 
 
 def sign(x: Any) -> Any:
@@ -325,7 +325,7 @@ def _halves(rng: Any, shape: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 
 round_p: Op = elementwise(
     "round", accepts=FLOAT, eager=_round_eager, jvp=ZERO, params=("rounding_method",), cpu=_round_cpu,
-    hlo=Missing("XLA machine"),
+    hlo=SCALARS,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, params=tuple({"rounding_method": m} for m in RoundingMethod),
                     ulps=0, order=0, make=_halves))
 
@@ -343,7 +343,7 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
 
 square_p: Op = elementwise(
     "square", accepts=NUMBER, eager=same_dtype(np.square), jvp=lambda t, out, x: mul_p(t, mul_p(x, 2)),
-    cpu=lambda b, x: b.mul(x, x), hlo="chlo.square",
+    cpu=lambda b, x: b.mul(x, x), hlo=SCALARS,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=1))
 
 
@@ -382,6 +382,11 @@ def _integer_pow_cpu(b: Any, x: Any, *, y: int) -> Any:
     return b.div(one, power)
 
 
+def _integer_pow_hlo(b: Any, x: Any, *, y: int) -> Any:
+    wide = b.convert(x, np.float32) if x.dtype.itemsize < 4 and kind_of(x.dtype) == "f" else x
+    return b.convert(_integer_pow_cpu(b.scalars(x.shape), wide, y=y), x.dtype)
+
+
 def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
     if y == 0:
         return mul_p(t, 0)
@@ -390,7 +395,7 @@ def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
 
 integer_pow_p: Op = elementwise(
     "integer_pow", accepts=NUMBER, eager=_integer_pow_eager, jvp=_integer_pow_jvp, params=("y",), cpu=_integer_pow_cpu,
-    hlo=Missing("XLA machine"),
+    hlo=_integer_pow_hlo,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.5, high=2,
                     params=tuple({"y": y} for y in (-3, -1, 0, 1, 2, 3, 7)), ulps=8))
 _integer_pow_abstract = integer_pow_p.abstract
@@ -472,7 +477,7 @@ def _pow_cpu(b: Any, x: Any, y: Any) -> Any:
 
 pow_p: Op = elementwise(
     "pow", nargs=2, accepts=INEXACT, eager=_pow_eager, jvp=(_pow_jvp_x, _pow_jvp_y), cpu=_pow_cpu,
-    hlo="stablehlo.power", samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES, ("float32", "int32")),
+    hlo=SCALARS, samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES, ("float32", "int32")),
                                            low=0.5, high=3, ulps=16))
 pow_p.abstract = _pow_abstract
 pow_p.prepare = _pow_prepare
@@ -491,7 +496,7 @@ def pow(x: Any, y: Any) -> Any:
 
 sqrt_p: Op = elementwise(
     "sqrt", accepts=INEXACT, eager=np.sqrt, jvp=lambda t, out, x: div_p.bind(t, mul_p(out, 2.0)),
-    cpu=by_kind(lambda b, x: b.prim("sqrt", x), cx.sqrt), hlo="stablehlo.sqrt",
+    cpu=by_kind(lambda b, x: b.prim("sqrt", x), cx.sqrt), hlo=SCALARS,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=4))
 
 
@@ -509,7 +514,7 @@ rsqrt_p: Op = elementwise(
     "rsqrt", accepts=INEXACT, eager=lambda x: np.divide(np.asarray(1, x.dtype), np.sqrt(x)),
     jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), -0.5)),
     cpu=by_kind(lambda b, x: b.math("rsqrt", x), lambda b, x: b.div(b.const(1, x.dtype), cx.sqrt(b, x))),
-    hlo="stablehlo.rsqrt", samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=8))
+    hlo=SCALARS, samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=8))
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.op import ZERO, Missing, Op, Samples
+from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.foundation import dtypes
 from numjet.lax.operands import BINARY_SHAPES, UNARY_SHAPES, UNSIGNED_OF, binary, same_dtype
 from numjet.lax.templates import INTEGER, elementwise
@@ -95,18 +95,16 @@ def _logical_right(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (_unsigned(x) >> _unsigned(y)).view(x.dtype)
 
 
-def _shift_op(name: str, prim: str, fn: Any, beyond: Any, hlo: str) -> Op:
+def _shift_op(name: str, prim: str, fn: Any, beyond: Any) -> Op:
     return elementwise(name, nargs=2, accepts=INTEGER, eager=lambda x, y: _shift(x, y, fn, beyond), jvp=ZERO,
-                       transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=hlo,
+                       transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=SCALARS,
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=_INTS, low=-3, high=40, order=0, ulps=0))
 
 
-shift_left_p = _shift_op("shift_left", "shl", np.left_shift, np.zeros_like, "stablehlo.shift_left")
-shift_right_logical_p = _shift_op("shift_right_logical", "shrl", _logical_right, np.zeros_like,
-                                  "stablehlo.shift_right_logical")
+shift_left_p = _shift_op("shift_left", "shl", np.left_shift, np.zeros_like)
+shift_right_logical_p = _shift_op("shift_right_logical", "shrl", _logical_right, np.zeros_like)
 shift_right_arithmetic_p = _shift_op("shift_right_arithmetic", "shra", np.right_shift,
-                                     lambda x: np.where(x < 0, ~np.zeros_like(x), np.zeros_like(x)),
-                                     "stablehlo.shift_right_arithmetic")
+                                     lambda x: np.where(x < 0, ~np.zeros_like(x), np.zeros_like(x)))
 
 
 def shift_left(x: Any, y: Any) -> Any:

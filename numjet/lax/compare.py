@@ -128,7 +128,7 @@ def _total_order(name: str, fn: Any, comparison: str) -> Any:
     def cpu(b: Any, x: Any, y: Any) -> Any:
         return b.compare(comparison, _key(b, x), _key(b, y))
 
-    return elementwise(name, nargs=2, accepts="biuf", result=_BOOL, jvp=ZERO, cpu=cpu, hlo=Missing("XLA machine"),
+    return elementwise(name, nargs=2, accepts="biuf", result=_BOOL, jvp=ZERO, cpu=cpu, hlo=SCALARS,
                        eager=lambda x, y: fn(total_order_key(x), total_order_key(y)), transpose=_no_transpose(name),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=_COMPARED, order=0, ulps=0))
 
@@ -181,7 +181,7 @@ def _extremum(name: str, fn: Any, boolean: str, complex_rule: Any) -> Any:
         return b.prim(boolean if x.dtype == _BOOL else name, x, y)
 
     return elementwise(name, nargs=2, accepts="biufc", eager=same_dtype(fn), jvp=_EXTREMUM_RULES, cpu=cpu,
-                       hlo=f"stablehlo.{name}imum",
+                       hlo=SCALARS,
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *NUMBERS), ulps=0))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, Missing, Op, Samples, Undefined, Zero
+from numjet.core.op import LINEAR, SCALARS, Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes, source
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
@@ -94,7 +94,7 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 
 convert_element_type_p: Op = elementwise(
     "convert_element_type", accepts=ANY, eager=_convert_eager, jvp=LINEAR, transpose=_convert_transpose,
-    params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo="stablehlo.convert", linear_in=(0,),
+    params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
                     high=99, params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
@@ -223,7 +223,7 @@ def _conj_cpu(b: Any, x: Any, *, input_dtype: np.dtype) -> Any:
 conj_p: Op = elementwise(
     "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
     eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
-    jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=Missing("XLA machine"), linear_in=(0,),
+    jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=SCALARS, linear_in=(0,),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), ulps=0,
                     params=({"input_dtype": np.dtype("complex64")},)))
 

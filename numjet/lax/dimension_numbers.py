@@ -256,6 +256,13 @@ def as_index(b: Any, x: Any) -> Any:
     return b.convert(x, _INT64)
 
 
+def wide_indices(b: Any, x: Any) -> Any:
+    """Indices of an HloBuilder as int64; those too large for it stay out of bounds."""
+    if x.dtype == np.uint64:
+        x = b.binary("minimum", x, b.full(x.shape, _INT64_MAX, np.uint64))
+    return b.convert(x, _INT64)
+
+
 def clip_index(b: Any, x: Any, limit: int) -> Any:
     """An index moved into 0 ... limit."""
     return b.prim("max", b.prim("min", x, b.const(limit, _INT64)), b.const(0, _INT64))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, Op, Samples, Undefined, Zero
+from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis, as_shape
@@ -18,6 +18,7 @@ from numjet.lax.dimension_numbers import (
     ScatterDimensionNumbers,
     as_index,
     clip_index,
+    wide_indices,
 )
 from numjet.lax.gather import gather_p, random_values
 from numjet.lax.scatter import scatter_p
@@ -117,6 +118,11 @@ def _dynamic_slice_cpu(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...
     return b.compute(slice_sizes, x.dtype, element, moves=True)
 
 
+def _dynamic_slice_hlo(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:
+    places = [wide_indices(b, s) for s in starts]
+    return b.op("stablehlo.dynamic_slice", [x, *places], x.aval.update(shape=slice_sizes), attrs={"slice_sizes": slice_sizes})
+
+
 def _starts_sample(rng: np.random.Generator, rank: int) -> list[np.ndarray]:
     return [np.asarray(rng.integers(-3, 7), np.int32) for _ in range(rank)]
 
@@ -127,7 +133,7 @@ _DYNAMIC_SIZES = ((), (2,), (1, 4), (2, 0, 1), (2, 1, 3, 0), (0,))
 dynamic_slice_p = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
     jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, cpu=_dynamic_slice_cpu,
-    hlo=Missing("XLA machine"), linear_in=(0,),
+    hlo=_dynamic_slice_hlo, linear_in=(0,),
     samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
                     ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
                         random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
@@ -196,6 +202,10 @@ def _update_cpu(b: Any, x: Any, update: Any, *starts: Any) -> Any:
     return out
 
 
+def _update_hlo(b: Any, x: Any, update: Any, *starts: Any) -> Any:
+    return b.op("stablehlo.dynamic_update_slice", [x, update, *[wide_indices(b, s) for s in starts]], x.aval)
+
+
 def _update_sample(rng: np.random.Generator, shapes: Any, dtype: Any, params: dict[str, Any]) -> list[np.ndarray]:
     shape, sizes = shapes
     return [random_values(rng, shape, dtype), random_values(rng, sizes, dtype), *_starts_sample(rng, len(shape))]
@@ -203,7 +213,7 @@ def _update_sample(rng: np.random.Generator, shapes: Any, dtype: Any, params: di
 
 dynamic_update_slice_p = Op(
     name="dynamic_update_slice", abstract=_update_abstract, eager=_update_eager, jvp=_update_jvp,
-    transpose=_update_transpose, batch=_update_batch, cpu=_update_cpu, hlo=Missing("XLA machine"), linear_in=(0, 1),
+    transpose=_update_transpose, batch=_update_batch, cpu=_update_cpu, hlo=_update_hlo, linear_in=(0, 1),
     samples=Samples(shapes=[list(pair) for pair in zip(_DYNAMIC_SHAPES, _DYNAMIC_SIZES, strict=True)],
                     dtypes=SAMPLE_DTYPES, ulps=0, wrt=(0, 1), make=_update_sample))
 

@@ -15,7 +15,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_axis, as_shape, insert
-from numjet.lax.shape import MOVED_DTYPES, NO_XLA, broadcast_in_dim_p, reshape_p, settled
+from numjet.lax.shape import MOVED_DTYPES, broadcast_in_dim_p, reshape_p, settled
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, promote_scalars
 
@@ -96,7 +96,8 @@ def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]
 concatenate_p = Op(
     name="concatenate", params=("dimension",),
     abstract=_concatenate_abstract, eager=_concatenate_eager, jvp=LINEAR, transpose=_concatenate_transpose,
-    batch=_concatenate_batch, cpu=_concatenate_cpu, hlo=NO_XLA, linear_in=(0, 1),
+    batch=_concatenate_batch, cpu=_concatenate_cpu,
+    hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension), linear_in=(0, 1),
     samples=Samples(
         shapes=([(3,), (2,)], [(2, 3), (2, 1)], [(2, 3), (0, 3)], [(2, 3, 4), (2, 5, 4)], [(4,)],
                 [(1, 2), (2, 2), (3, 2)], [(0, 2), (0, 2)], [(1,)] * 9, [(3, 20), (3, 0), (3, 15)], [(8, 3), (2, 3)]),
@@ -153,10 +154,16 @@ def _split_cpu(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
     return [part(start, n) for start, n in zip([0, *accumulate(sizes)], sizes, strict=False)]
 
 
+def _split_hlo(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
+    place = lambda at, full: (*full[:axis], at, *full[axis + 1:])
+    return [b.slice(x, place(start, (0,) * x.ndim), place(start + n, x.shape))
+            for start, n in zip([0, *accumulate(sizes)], sizes, strict=False)]
+
+
 split_p = Op(
     name="split", params=("sizes", "axis"), multiple=True,
     abstract=_split_abstract, eager=_split_eager, jvp=LINEAR, transpose=_split_transpose,
-    batch=_split_batch, cpu=_split_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_split_batch, cpu=_split_cpu, hlo=_split_hlo, linear_in=(0,),
     samples=Samples(
         shapes=((5,), (2, 5), (2, 5, 3), (3,), (0, 2), (3, 50)),
         params=tuple({"sizes": s, "axis": a} for s, a in (
@@ -300,7 +307,7 @@ def _pad_samples() -> Samples:
 pad_p = Op(
     name="pad", params=("padding_config",),
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
-    cpu=_pad_cpu, hlo=NO_XLA, linear_in=(0, 1), prepare=promote_scalars, samples=_pad_samples())
+    cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config), linear_in=(0, 1), prepare=promote_scalars, samples=_pad_samples())
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
@@ -345,10 +352,16 @@ def _tile_cpu(b: Any, x: Any, *, reps: Ints) -> Any:
         x, *[k if n is None else k % n if n > 1 else 0 for k, n in zip(i, wraps, strict=True)]), moves=True)
 
 
+def _tile_hlo(b: Any, x: Any, *, reps: Ints) -> Any:
+    blocks = tuple(k for r, n in zip(reps, x.shape, strict=True) for k in (r, n))
+    shape = tuple(n * r for n, r in zip(x.shape, reps, strict=True))
+    return b.reshape(b.broadcast(x, blocks, range(1, 2 * x.ndim, 2)), shape)
+
+
 tile_p = Op(
     name="tile", params=("reps",),
     abstract=_tile_abstract, eager=lambda x, *, reps: np.tile(x, reps), jvp=LINEAR, transpose=_tile_transpose,
-    batch=_tile_batch, cpu=_tile_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_tile_batch, cpu=_tile_cpu, hlo=_tile_hlo, linear_in=(0,),
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3), (0, 2), (4, 9)),
         params=tuple({"reps": r} for r in ((), (2,), (1, 3), (2, 0), (2, 2), (3, 5))), dtypes=MOVED_DTYPES, ulps=0))

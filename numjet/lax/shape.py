@@ -90,10 +90,14 @@ def _broadcast_cpu(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -
     return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in places]), moves=True)
 
 
+def _broadcast_hlo(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> Any:
+    return b.broadcast(x, shape, broadcast_dimensions)
+
+
 broadcast_in_dim_p = Op(
     name="broadcast_in_dim", params=("shape", "broadcast_dimensions"),
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
-    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,),
     samples=Samples(
         shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
         params=tuple({"shape": s, "broadcast_dimensions": d} for s, d in (
@@ -218,10 +222,14 @@ def _reshape_cpu(b: Any, x: Any, *, new_sizes: Ints, dimensions: Ints | None = N
     return b.reshape(x if dimensions is None else _transpose_cpu(b, x, permutation=dimensions), new_sizes)
 
 
+def _reshape_hlo(b: Any, x: Any, *, new_sizes: Ints, dimensions: Ints | None = None) -> Any:
+    return b.reshape(x if dimensions is None else b.transpose(x, dimensions), new_sizes)
+
+
 reshape_p = Op(
     name="reshape", params=("new_sizes", "dimensions"),
     abstract=_reshape_abstract, eager=_reshape_eager, jvp=LINEAR, transpose=_reshape_transpose,
-    batch=_reshape_batch, cpu=_reshape_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,),
     samples=Samples(
         shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4), (6, 35)),
         params=tuple({"new_sizes": s, "dimensions": d} for s, d in (
@@ -293,7 +301,8 @@ transpose_p: Op = Op(
     name="transpose", params=("permutation",),
     abstract=_transpose_abstract, eager=lambda x, *, permutation: x.transpose(permutation), jvp=LINEAR,
     transpose=lambda ct, x, *, permutation: [transpose_p.bind(ct, permutation=inverse(permutation))],
-    batch=_transpose_batch, cpu=_transpose_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_transpose_batch, cpu=_transpose_cpu,
+    hlo=lambda b, x, *, permutation: b.transpose(x, permutation), linear_in=(0,),
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5), (9, 33)),
         params=tuple({"permutation": p} for p in (
@@ -339,7 +348,8 @@ squeeze_p = Op(
     name="squeeze", params=("dimensions",),
     abstract=_squeeze_abstract, eager=lambda x, *, dimensions: x.reshape(without(x.shape, as_axes(dimensions, x.ndim))),
     jvp=LINEAR, transpose=lambda ct, x, *, dimensions: [reshape_p.bind(ct, new_sizes=x.shape, dimensions=None)],
-    batch=_squeeze_batch, cpu=_squeeze_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_squeeze_batch, cpu=_squeeze_cpu,
+    hlo=lambda b, x, *, dimensions: b.reshape(x, without(x.shape, dimensions)), linear_in=(0,),
     samples=Samples(
         shapes=((1,), (1, 3), (2, 1, 3, 1), (1, 0), (2, 3)),
         params=tuple({"dimensions": d} for d in ((0,), (0,), (1, 3), (0,), ())),
@@ -387,7 +397,8 @@ rev_p: Op = Op(
     name="rev", params=("dimensions",),
     abstract=_rev_abstract, eager=lambda x, *, dimensions: np.flip(x, dimensions), jvp=LINEAR,
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
-    batch=_rev_batch, cpu=_rev_cpu, hlo=NO_XLA, linear_in=(0,),
+    batch=_rev_batch, cpu=_rev_cpu,
+    hlo=lambda b, x, *, dimensions: b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": dimensions}), linear_in=(0,),
     samples=Samples(
         shapes=((4,), (2, 3, 4), (2, 3), (0, 2), (), (3, 37)),
         params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), (), (1,))),

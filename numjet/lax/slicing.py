@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, Missing, Op, Samples
+from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.lax.axes import as_axis, as_shape
 from numjet.lax.gather import random_values
@@ -74,9 +74,14 @@ def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
     return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True)
 
 
+def _slice_hlo(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices: tuple[int, ...],
+               strides: tuple[int, ...] | None) -> Any:
+    return b.slice(x, start_indices, limit_indices, strides)
+
+
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
-    jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=Missing("XLA machine"),
+    jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=_slice_hlo,
     linear_in=(0,), samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],

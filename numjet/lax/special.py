@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.op import Missing, Op, Samples
+from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.lax import special_rules as rules
 from numjet.lax.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
 from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, apply, binary, where
@@ -19,7 +19,7 @@ from numjet.lax.transcendental import exp_p, log1p_p, log_p
 def _builder_function(name: str, scipy_name: str, jvp: Any, low: float, high: float) -> Op:
     """A record of a function of one operand that the scalar builder knows under the same name."""
     return elementwise(name, accepts=FLOAT, eager=by_scipy(scipy_name), jvp=jvp, cpu=lambda b, x: b.math(name, x),
-                       hlo=f"chlo.{name}",
+                       hlo=SCALARS,
                        samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
 
 
@@ -28,7 +28,7 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
     """A record whose cpu slot is a rule of special_rules with loops, so not one on scalars."""
     shapes = BINARY_SHAPES if nargs == 2 else tuple([s] * nargs for s in ((), (3,), (0, 2), (2, 3, 4)))
     op = elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=rules.looped(rule),
-                     hlo=Missing("XLA machine"),
+                     hlo=rules.looped_hlo(rule),
                      samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt))
     op.elementwise = False
     return op
@@ -258,7 +258,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ Bessel functions
 
 bessel_i0e_p: Op = elementwise(
-    "bessel_i0e", accepts=FLOAT, eager=by_scipy("i0e"), cpu=rules.bessel_i0e, hlo=Missing("XLA machine"),
+    "bessel_i0e", accepts=FLOAT, eager=by_scipy("i0e"), cpu=rules.bessel_i0e, hlo=SCALARS,
     jvp=lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
@@ -281,7 +281,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 bessel_i1e_p: Op = elementwise(
-    "bessel_i1e", accepts=FLOAT, eager=by_scipy("i1e"), cpu=rules.bessel_i1e, hlo="chlo.bessel_i1e", jvp=_i1e_jvp,
+    "bessel_i1e", accepts=FLOAT, eager=by_scipy("i1e"), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
 

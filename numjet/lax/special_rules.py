@@ -84,9 +84,36 @@ class NumpyLoops:
         return np.asarray(fn(self.b, *self.arrays, *loops)).astype(self.dtype)
 
 
+class HloLoops:
+    """The same over tensors of an HloBuilder."""
+
+    def __init__(self, b: Any, arrays: Sequence[Any]):
+        self.b, self.dtype = b, arrays[0].dtype
+        self.precise = self.dtype == _F64
+        self.shape = max((a.shape for a in arrays), key=len)
+        self.arrays = [b.convert(b.broadcast(a, self.shape), _F64) for a in arrays]
+
+    def iterate(self, steps: int, inits: Sequence[float], step: Step) -> list[Any]:
+        b, scalars = self.b, self.b.scalars(self.shape)
+        count = lambda n: b.constant(float(n), _F64)
+
+        def body(n: Any, *carry: Any) -> list[Any]:
+            return [b.binary("add", n, count(1)), *step(scalars, b.broadcast(n, self.shape), carry, *self.arrays)]
+        init = [b.full(self.shape, v, _F64) for v in inits]
+        return b.while_loop(lambda n, *_: b.compare("lt", n, count(steps)), body, [count(0), *init])[1:]
+
+    def combine(self, fn: Callable[..., S], *loops: Any) -> Any:
+        return self.b.convert(fn(self.b.scalars(self.shape), *self.arrays, *loops), self.dtype)
+
+
 def looped(rule: Callable[[Any], Any]) -> Callable[..., Any]:
     """The cpu slot of a rule."""
     return lambda b, *arrays: rule(Loops(b, arrays))
+
+
+def looped_hlo(rule: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The hlo slot of a rule."""
+    return lambda b, *arrays: rule(HloLoops(b, arrays))
 
 
 def by_numpy(rule: Callable[[Any], Any]) -> Callable[..., np.ndarray]:

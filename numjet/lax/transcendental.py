@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.op import Op, Samples
+from numjet.core.op import SCALARS, Op, Samples
 from numjet.lax import complex_rules as cx
 from numjet.lax.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
 from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, check_accuracy
 from numjet.lax.templates import INEXACT, elementwise
 
 
-def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, hlo: str, low: float = -2, high: float = 2,
+def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, low: float = -2, high: float = 2,
               ulps: float = 8) -> Op:
     """A record of a function that the scalar builder knows under the same name."""
-    return elementwise(name, accepts=INEXACT, eager=eager, jvp=jvp, hlo=hlo,
+    return elementwise(name, accepts=INEXACT, eager=eager, jvp=jvp, hlo=SCALARS,
                        cpu=by_kind(lambda b, x: b.math(name, x), complex_rule),
                        samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=low, high=high,
                                        ulps=ulps))
@@ -24,7 +24,7 @@ def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, hlo: str, low:
 
 # ------------------------------------------------------------------------------------------------ exponentials
 
-exp_p: Op = _function("exp", np.exp, lambda t, out, x: mul_p.bind(t, out), cx.exp, "stablehlo.exponential", -5, 5)
+exp_p: Op = _function("exp", np.exp, lambda t, out, x: mul_p.bind(t, out), cx.exp, -5, 5)
 
 
 def exp(x: Any, *, accuracy: Any = None) -> Any:
@@ -37,7 +37,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Any:
     return exp_p(x)
 
 
-exp2_p: Op = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2, "chlo.exp2",
+exp2_p: Op = _function("exp2", np.exp2, lambda t, out, x: mul_p.bind(t, mul_p(out, math.log(2))), cx.exp2,
                        -5, 5)
 
 
@@ -51,7 +51,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     return exp2_p(x)
 
 
-log_p: Op = _function("log", np.log, lambda t, out, x: div_p.bind(t, x), cx.log, "stablehlo.log", 0.1, 5)
+log_p: Op = _function("log", np.log, lambda t, out, x: div_p.bind(t, x), cx.log, 0.1, 5)
 
 
 def log(x: Any, *, accuracy: Any = None) -> Any:
@@ -64,8 +64,7 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p(x)
 
 
-expm1_p: Op = _function("expm1", np.expm1, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1,
-                        "stablehlo.exponential_minus_one")
+expm1_p: Op = _function("expm1", np.expm1, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
@@ -92,8 +91,7 @@ def _log1p_eager(x: np.ndarray) -> np.ndarray:
     return out
 
 
-log1p_p: Op = _function("log1p", _log1p_eager, lambda t, out, x: div_p.bind(t, add_p(x, 1.0)), cx.log1p,
-                        "stablehlo.log_plus_one", -0.5, 2)
+log1p_p: Op = _function("log1p", _log1p_eager, lambda t, out, x: div_p.bind(t, add_p(x, 1.0)), cx.log1p, -0.5, 2)
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
@@ -113,7 +111,7 @@ def _logistic_eager(x: np.ndarray) -> np.ndarray:
 
 logistic_p: Op = _function("logistic", _logistic_eager,
                            lambda t, out, x: mul_p.bind(t, mul_p.bind(out, logistic_p.bind(neg_p.bind(x)))),
-                           cx.logistic, "stablehlo.logistic", -5, 5)
+                           cx.logistic, -5, 5)
 
 
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
@@ -128,7 +126,7 @@ def logistic(x: Any, *, accuracy: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------ circular functions
 
-sin_p: Op = _function("sin", np.sin, lambda t, out, x: mul_p.bind(t, cos_p.bind(x)), cx.sin, "stablehlo.sine", -10, 10)
+sin_p: Op = _function("sin", np.sin, lambda t, out, x: mul_p.bind(t, cos_p.bind(x)), cx.sin, -10, 10)
 
 
 def sin(x: Any, *, accuracy: Any = None) -> Any:
@@ -141,8 +139,7 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
     return sin_p(x)
 
 
-cos_p: Op = _function("cos", np.cos, lambda t, out, x: neg_p.bind(mul_p.bind(t, sin_p.bind(x))), cx.cos,
-                      "stablehlo.cosine", -10, 10)
+cos_p: Op = _function("cos", np.cos, lambda t, out, x: neg_p.bind(mul_p.bind(t, sin_p.bind(x))), cx.cos, -10, 10)
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Any:
@@ -155,8 +152,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
     return cos_p(x)
 
 
-tan_p: Op = _function("tan", np.tan, lambda t, out, x: mul_p.bind(t, add_p(square_p.bind(out), 1.0)), cx.tan,
-                      "stablehlo.tan", -1.5, 1.5)
+tan_p: Op = _function("tan", np.tan, lambda t, out, x: mul_p.bind(t, add_p(square_p.bind(out), 1.0)), cx.tan, -1.5, 1.5)
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Any:
@@ -174,8 +170,7 @@ def _one_minus_square(x: Any) -> Any:
     return mul_p.bind(sub_p(1.0, x), add_p(1.0, x))
 
 
-asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin,
-                       "chlo.asin", -0.9, 0.9)
+asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin, -0.9, 0.9)
 
 
 def asin(x: Any) -> Any:
@@ -188,8 +183,7 @@ def asin(x: Any) -> Any:
 
 
 acos_p: Op = _function("acos", np.arccos,
-                       lambda t, out, x: neg_p.bind(mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))), cx.acos,
-                       "chlo.acos", -0.9, 0.9)
+                       lambda t, out, x: neg_p.bind(mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))), cx.acos, -0.9, 0.9)
 
 
 def acos(x: Any) -> Any:
@@ -201,8 +195,7 @@ def acos(x: Any) -> Any:
     return acos_p(x)
 
 
-atan_p: Op = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan,
-                       "chlo.atan")
+atan_p: Op = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan)
 
 
 def atan(x: Any) -> Any:
@@ -229,7 +222,7 @@ atan2_p: Op = elementwise(
     "atan2", nargs=2, accepts=INEXACT, eager=_atan2_eager,
     jvp=(lambda t, out, x, y: _over_square_length(t, x, y, y),
          lambda t, out, x, y: neg_p.bind(_over_square_length(t, x, y, x))),
-    cpu=by_kind(lambda b, x, y: b.math("atan2", x, y), cx.atan2), hlo="stablehlo.atan2",
+    cpu=by_kind(lambda b, x, y: b.math("atan2", x, y), cx.atan2), hlo=SCALARS,
     samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, "complex64"), low=0.3, ulps=16))
 
 
@@ -244,7 +237,7 @@ def atan2(x: Any, y: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ hyperbolic functions
 
-sinh_p: Op = _function("sinh", np.sinh, lambda t, out, x: mul_p.bind(t, cosh_p.bind(x)), cx.sinh, "chlo.sinh")
+sinh_p: Op = _function("sinh", np.sinh, lambda t, out, x: mul_p.bind(t, cosh_p.bind(x)), cx.sinh)
 
 
 def sinh(x: Any) -> Any:
@@ -256,7 +249,7 @@ def sinh(x: Any) -> Any:
     return sinh_p(x)
 
 
-cosh_p: Op = _function("cosh", np.cosh, lambda t, out, x: mul_p.bind(t, sinh_p.bind(x)), cx.cosh, "chlo.cosh")
+cosh_p: Op = _function("cosh", np.cosh, lambda t, out, x: mul_p.bind(t, sinh_p.bind(x)), cx.cosh)
 
 
 def cosh(x: Any) -> Any:
@@ -272,7 +265,7 @@ def _tanh_jvp(t: Any, out: Any, x: Any) -> Any:
     return mul_p.bind(add_p.bind(t, mul_p.bind(t, out)), sub_p(1.0, out))
 
 
-tanh_p: Op = _function("tanh", np.tanh, _tanh_jvp, cx.tanh, "stablehlo.tanh", -3, 3)
+tanh_p: Op = _function("tanh", np.tanh, _tanh_jvp, cx.tanh, -3, 3)
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
@@ -286,8 +279,7 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
 
 
 asinh_p: Op = _function("asinh", np.arcsinh,
-                        lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0))), cx.asinh,
-                        "chlo.asinh")
+                        lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0))), cx.asinh)
 
 
 def asinh(x: Any) -> Any:
@@ -304,7 +296,7 @@ def _acosh_jvp(t: Any, out: Any, x: Any) -> Any:
     return mul_p.bind(t, mul_p.bind(rsqrt_p.bind(sub_p(x, 1.0)), rsqrt_p.bind(add_p(x, 1.0))))
 
 
-acosh_p: Op = _function("acosh", np.arccosh, _acosh_jvp, cx.acosh, "chlo.acosh", 1.2, 5)
+acosh_p: Op = _function("acosh", np.arccosh, _acosh_jvp, cx.acosh, 1.2, 5)
 
 
 def acosh(x: Any) -> Any:
@@ -317,7 +309,6 @@ def acosh(x: Any) -> Any:
 
 
 atanh_p: Op = _function("atanh", np.arctanh, lambda t, out, x: div_p.bind(t, _one_minus_square(x)), cx.atanh,
-                        "chlo.atanh",
                         -0.9, 0.9)
 
 

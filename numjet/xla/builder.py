@@ -13,6 +13,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
 from numjet.xla import text
+from numjet.xla.scalars import Scalars
 
 _BOOL = np.dtype(np.bool_)
 _BYTES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
@@ -307,6 +308,11 @@ class Builder:
         if self.turn is None:
             self.turn = self.constant(0, np.int32)
         return self.turn
+
+    # -- scalar rules
+    def scalars(self, shape: Sequence[int]) -> Scalars:
+        """The arithmetic of scalar rules, element by element on tensors of one shape."""
+        return Scalars(self, shape)
 
     # -- programs
     def inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:

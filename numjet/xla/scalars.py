@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.emit import HloBuilder
 from numjet.foundation import dtypes
-from numjet.xla.builder import Builder, Value
+
+Value = Any  # a tensor of the builder
 
 _SAME = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate", "abs": "abs",
-    "sign": "sign", "min": "minimum", "max": "maximum", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
+    "min": "minimum", "max": "maximum", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
     "round_even": "round_nearest_even", "round_away": "round_nearest_afz", "and": "and", "or": "or", "xor": "xor", "not": "not",
-    "shl": "shift_left", "shra": "shift_right_arithmetic", "shrl": "shift_right_logical", "popcount": "popcnt",
+    "shl": "shift_left", "shrl": "shift_right_logical", "popcount": "popcnt",
     "clz": "count_leading_zeros", "exp": "exponential", "expm1": "exponential_minus_one", "log": "log", "log1p": "log_plus_one",
     "sin": "sine", "cos": "cosine", "tan": "tan", "tanh": "tanh", "atan2": "atan2", "pow": "power", "cbrt": "cbrt",
     "rsqrt": "rsqrt", "logistic": "logistic",
     **{name: f"chlo.{name}" for name in ("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "erfc",
-                                         "erf_inv", "lgamma", "digamma")},
+                                         "erf_inv", "lgamma")},
     "nextafter": "chlo.next_after",
 }
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -28,7 +30,7 @@ _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 class Scalars:
     """The arithmetic of scalar rules, element by element on tensors of one shape; constants take that shape."""
 
-    def __init__(self, b: Builder, shape: Sequence[int]):
+    def __init__(self, b: HloBuilder, shape: Sequence[int]):
         self.b, self.shape = b, tuple(shape)
 
     def const(self, value: Any, dtype: Any) -> Value:
@@ -122,13 +124,35 @@ class Scalars:
         return self.select(infinite, infinity, length)
 
     def _mulhi(self, x: Value, y: Value) -> Value:
-        """The upper half of the product of 32-bit words."""
-        if x.dtype != np.uint32:
-            raise NotImplementedError(f"the XLA machine has the upper half of products for uint32 only, not {x.dtype}")
-        wide = self.mul(self.convert(x, np.uint64), self.convert(y, np.uint64))
-        return self.convert(self.prim("shrl", wide, self.const(32, np.uint64)), np.uint32)
+        """The upper half of the product of integers; of 64 bits by 32-bit digits (Knuth, TAOCP 2, 4.3.1)."""
+        dtype, bits = x.dtype, dtypes.itemsize_bits(x.dtype)
+        signed = dtypes.kind(dtype) == "i"
+        if bits < 64:
+            wide = np.dtype(np.int64 if signed else np.uint64)
+            product = self.mul(self.convert(x, wide), self.convert(y, wide))
+            return self.convert(self.prim("shra" if signed else "shrl", product, self.const(bits, wide)), dtype)
+        low, half = self.const(0xFFFFFFFF, dtype), self.const(32, dtype)
+        upper = lambda v: self.prim("shra" if signed else "shrl", v, half)
+        xl, yl, xh, yh = self.prim("and", x, low), self.prim("and", y, low), upper(x), upper(y)
+        middle = self.add(self.mul(xh, yl), self.prim("shrl", self.mul(xl, yl), half))
+        last = self.add(self.mul(xl, yh), self.prim("and", middle, low))
+        return self.add(self.add(self.mul(xh, yh), upper(middle)), upper(last))
+
+    def _shra(self, x: Value, y: Value) -> Value:
+        """Zeros move into unsigned numbers."""
+        return self.b.binary("shift_right_logical" if dtypes.kind(x.dtype) == "u" else "shift_right_arithmetic", x, y)
+
+    def _digamma(self, x: Value) -> Value:
+        """At 0, where chlo has NaN, the infinity of the side that the zero's sign tells."""
+        pole = self._copysign(self.const(np.inf, x.dtype), self.neg(x))
+        return self.select(self.compare("eq", x, self.const(0, x.dtype)), pole, self.b.unary("chlo.digamma", x))
+
+    def _sign(self, x: Value) -> Value:
+        if dtypes.kind(x.dtype) == "u":
+            return self.prim("min", x, self.const(1, x.dtype))
+        return self.b.unary("sign", x)
 
 
-def elementwise(rule: Callable[..., Value], b: Builder, args: Sequence[Value], params: dict[str, Any]) -> Value:
+def elementwise(rule: Callable[..., Value], b: HloBuilder, args: Sequence[Value], params: dict[str, Any]) -> Value:
     """A scalar rule of an elementwise record, on tensors of one shape."""
     return rule(Scalars(b, args[0].shape), *args, **params)

@@ -2,6 +2,7 @@
 import pytest
 
 from numjet.core.op import Missing, registry
+from numjet.foundation.config import enable_x64
 from numjet.runtime.device import devices
 from numjet.testing import records
 
@@ -11,5 +12,6 @@ NAMES = sorted(n for n, op in registry.items() if not isinstance(op.samples, Mis
 @pytest.mark.parametrize("name", NAMES)
 def test_hlo_agrees_with_eager(name):
     device = devices("xla_cpu")[0]
-    for case in records.cases(registry[name], 10):
-        records.check_hlo(case, device)
+    with enable_x64():
+        for case in records.cases(registry[name], 10):
+            records.check_hlo(case, device)
