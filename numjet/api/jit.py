@@ -11,6 +11,7 @@ from numjet import _native
 from numjet.api import stages
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
 from numjet.control.call import named_call
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
@@ -227,6 +228,9 @@ def _check_unsupported(in_shardings: Any, out_shardings: Any, compiler_options: 
     if compiler_options:
         raise ValueError(f"jit: unknown compiler_options {sorted(compiler_options)}: expected none. "
                          "numjet's compiler is set by flags of numjet.config.")
+
+
+hooks.set_simplify(simplify)
 
 
 def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,

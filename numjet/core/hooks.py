@@ -1,4 +1,4 @@
-"""The two late-bound slots between layers: `evaluate` (set by runtime) and `methods` (set by numpy)."""
+"""The late-bound slots between layers: `evaluate` (set by runtime), `simplify` (set by api) and `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,6 +16,15 @@ evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_machine
 def set_evaluate(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
     global evaluate
     evaluate = fn
+
+
+simplify: Callable[[Any], Any] = lambda closed: closed
+"""simplify(closed): the program that is compiled for an operation that holds programs and is evaluated now."""
+
+
+def set_simplify(fn: Callable[[Any], Any]) -> None:
+    global simplify
+    simplify = fn
 
 
 def set_methods(methods: dict[str, Any], *classes: type) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -85,7 +86,9 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
     key = (op, device, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
-        found = _operations[key] = (compile_closed(one_equation(op, avals, params), op.name, device=device), params)
+        program = one_equation(op, avals, params)
+        program = hooks.simplify(program) if op.compiled else program
+        found = _operations[key] = (compile_closed(program, op.name, device=device), params)
         if len(_operations) > _CACHE_SIZE:
             _operations.popitem(last=False)
     out = found[0]([as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)])
