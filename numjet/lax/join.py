@@ -15,7 +15,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_axis, as_shape, insert
-from numjet.lax.shape import MOVED_DTYPES, NO_XLA, broadcast_in_dim_p, reshape_p, settled
+from numjet.lax.shape import MOVED_DTYPES, broadcast_in_dim_p, reshape_p, settled
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, promote_scalars
 
