@@ -257,7 +257,7 @@ class Builder:
         """A call of a function that the machine knows by name (typed FFI); config: its attributes."""
         given = {"call_target_name": text.quoted(target), "api_version": "4 : i32", **(attrs or {})}
         if config is not None:
-            given["mhlo.backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
+            given["backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"
         return self.op("stablehlo.custom_call", operands, out, attrs=given)
 
     # -- scalar rules
