@@ -170,7 +170,7 @@ class HloBuilder(Protocol):
         """An operation of the stablehlo or chlo dialect, in its generic form.
 
         out: the aval of its result, or a list of avals (then a list of values is returned). attrs: MLIR text, or a bool,
-        an int (i64), or a sequence of ints or bools (dense arrays).
+        an int (i64), a sequence of ints or bools (dense arrays), or of pairs of ints.
         """
         ...
     def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False) -> Any:

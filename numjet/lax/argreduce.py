@@ -12,8 +12,7 @@ from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, without
-from numjet.lax.reduce import accumulator, batch
-from numjet.lax.shape import NO_XLA
+from numjet.lax.reduce import accumulator, batch, highest, lowest
 from numjet.lax.templates import kind_of
 
 
@@ -58,14 +57,29 @@ def _cpu(kind: str, on_bool: str) -> Callable[..., Any]:
     return cpu
 
 
+def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    """As _cpu."""
+    def hlo(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
+        axis, size, wide = axes[0], x.shape[axes[0]], accumulator(x.dtype)
+        position = np.dtype(np.int32 if size < 2**31 else np.int64)
+        values = b.convert(x, wide)
+        best = b.reduce(kind, values, axes, identity(x.dtype))
+        attains = b.compare("eq", values, b.broadcast(best, x.shape, without(range(x.ndim), axes)))
+        if kind_of(x.dtype) == "f":
+            attains = b.binary("or", attains, b.compare("ne", values, values))
+        found = b.select(attains, b.iota(x.shape, axis, position), b.full(x.shape, size - 1, position))
+        return b.convert(b.reduce("min", found, axes, size - 1), index_dtype)
+    return hlo
+
+
 def as_scalar(b: Any, index: Any, dtype: Any) -> Any:
     """An index (a Python int or an index scalar) as a value of `dtype`."""
     return b.const(index, dtype) if isinstance(index, int) else b.convert(index, dtype)
 
 
-def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str) -> Op:
+def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str, identity: Callable[[np.dtype], Any]) -> Op:
     op = Op(name=name, params=("axes", "index_dtype"), abstract=_abstract(name), eager=_eager(find), jvp=ZERO,
-            transpose=Missing(f"{name} is not linear"), batch=None, cpu=_cpu(kind, on_bool), hlo=NO_XLA,
+            transpose=Missing(f"{name} is not linear"), batch=None, cpu=_cpu(kind, on_bool), hlo=_hlo(kind, identity),
             samples=Samples(
                 shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1), (5, 35), (5, 35)),
                 params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
@@ -75,8 +89,8 @@ def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str) -> Op:
     return op
 
 
-argmax_p = _record("argmax", np.argmax, "max", "or")
-argmin_p = _record("argmin", np.argmin, "min", "and")
+argmax_p = _record("argmax", np.argmax, "max", "or", lowest)
+argmin_p = _record("argmin", np.argmin, "min", "and", highest)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

@@ -14,7 +14,7 @@ from numjet.lax.templates import call
 
 _INT32 = np.dtype(np.int32)
 _OUTSIDE = Missing("it needs an enclosing vmap with that axis_name")
-_NO_HLO = Missing("XLA machine")
+_NO_HLO = Missing("it needs an enclosing vmap with that axis_name, which takes its place before programs are lowered")
 Names = Any
 
 

@@ -21,8 +21,8 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
 from numjet.lax.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.dot import computed_in, converted, result_dtype
-from numjet.lax.precision import CanonicalPrecision
-from numjet.lax.shape import NO_XLA, reshape_p, transpose_p
+from numjet.lax.precision import CanonicalPrecision, precision_attributes
+from numjet.lax.shape import reshape_p, transpose_p
 from numjet.lax.tangent import add_any, zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
 from numjet.lax.window_shapes import Pads, Windows, dilated
@@ -223,6 +223,35 @@ def _product(b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]) -> 
     return out if flat == sorted(flat) else b.transpose(out, flat)
 
 
+def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,
+         **params: Any) -> Any:
+    z = _Sizes(lhs.shape, rhs.shape, params)
+    out_dtype = result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    wide = computed_in(lhs.dtype, rhs.dtype, preferred_element_type, precision)
+    if 0 in z.out_shape or 0 in lhs.shape or 0 in rhs.shape:
+        return b.full(z.out_shape, 0, out_dtype)
+    if b.platform != "cpu" and out_dtype == lhs.dtype and kind_of(wide) == "f":
+        wide = out_dtype  # accelerators sum halves in float32 themselves
+    elif wide.kind == "b" or wide.isbuiltin != 1:
+        wide = np.dtype(np.int32)
+    attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>", "lhs_dilation": z.lhs_dilation,
+             "rhs_dilation": z.dilation, "dimension_numbers": _numbers(z.numbers), "feature_group_count": params["feature_group_count"], "batch_group_count": z.batch_groups,
+             **precision_attributes(None if not isinstance(precision, tuple) else precision, wide, "cpu")}
+    out = b.op("stablehlo.convolution", [b.convert(lhs, wide), b.convert(rhs, wide)], ShapedArray(z.out_shape, wide), attrs=attrs)
+    return b.convert(out, out_dtype)
+
+
+def _numbers(numbers: ConvDimensionNumbers) -> str:
+    """As StableHLO writes them."""
+    parts = []
+    for side, spec, first, second in (("input", numbers.lhs_spec, "batch", "feature"),
+                                      ("kernel", numbers.rhs_spec, "output_feature", "input_feature"),
+                                      ("output", numbers.out_spec, "batch", "feature")):
+        parts += [f"{side}_{first}_dimension = {spec[0]}", f"{side}_{second}_dimension = {spec[1]}",
+                  f"{side}_spatial_dimensions = {list(spec[2:])}"]
+    return f"#stablehlo.conv<raw {', '.join(parts)}>"
+
+
 # -------------------------------------------------------------------------------------------- derivatives
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -392,4 +421,4 @@ def _samples() -> Samples:
 
 conv_general_dilated_p = Op(
     name="conv_general_dilated", params=PARAMS, nargs=2, abstract=_abstract, eager=_eager, jvp=_jvp,
-    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=NO_XLA, linear_in=((0,), (1,)), samples=_samples())
+    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), samples=_samples())

@@ -15,11 +15,11 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax.axes import insert, shift
-from numjet.lax.operands import scalar, where
+from numjet.lax.axes import shift
+from numjet.lax.operands import apply, scalar, where
+from numjet.lax.prefixes import associative_scan, prefix_hlo
 from numjet.lax.recurrence import before, linear_recurrence_p, serial_scan
 from numjet.lax.reduce import accumulator, complex_better
-from numjet.lax.shape import NO_XLA
 from numjet.lax.templates import call, kind_of
 
 Values = Sequence[Any]
@@ -56,10 +56,10 @@ def _batch(op: Op) -> Callable[..., tuple[Any, int]]:
     return rule
 
 
-def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, low: float = -2.0,
+def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, hlo: Any, low: float = -2.0,
             dtype_names: Sequence[str] = (), transpose: Any = None) -> Op:
     op = Op(name=name, params=("axis", "reverse"), abstract=_abstract(name, accepts), eager=_eager(run), jvp=jvp,
-            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=NO_XLA,
+            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=hlo,
             linear_in=(0,) if transpose else None,
             samples=Samples(
                 shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2), (3, 20), (20, 3)),
@@ -71,41 +71,8 @@ def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any
     return op
 
 
-def associative_scan(combine: Callable[[Values, Values], Values], xs: Values, axis: int) -> list[Any]:
-    """Inclusive scan along `axis` by an associative function of tuples of arrays, of log depth and linear work."""
-    n = aval_of(xs[0]).shape[axis]
-    if n < 2:
-        return list(xs)
-    pairs = combine([_every(x, axis, 0, n - 1, 2) for x in xs], [_every(x, axis, 1, n, 2) for x in xs])
-    odd = associative_scan(combine, pairs, axis)
-    heads = [_every(x, axis, 0, 1, 1) for x in xs]
-    if n == 2:
-        return [call("concatenate", h, o, dimension=axis) for h, o in zip(heads, odd, strict=True)]
-    before = [_every(o, axis, 0, (n - 1) // 2, 1) for o in odd]
-    rest = combine(before, [_every(x, axis, 2, n, 2) for x in xs])
-    even = [call("concatenate", h, r, dimension=axis) for h, r in zip(heads, rest, strict=True)]
-    return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
-
-
-def _every(x: Any, axis: int, start: int, stop: int, step: int) -> Any:
-    shape = aval_of(x).shape
-    others = shape[:axis] + shape[axis + 1:]
-    return call("slice", x, start_indices=insert((0,) * len(others), axis, start),
-                limit_indices=insert(others, axis, stop), strides=insert((1,) * len(others), axis, step))
-
-
 def _flip(x: Any, axis: int, reverse: bool) -> Any:
     return call("rev", x, dimensions=(axis,)) if reverse else x
-
-
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
-    """even[0], odd[0], even[1], ...: each spread by zeros, then added, which stays exact and linear."""
-    m, n = aval_of(even).shape[axis], aval_of(odd).shape[axis]
-    shape = aval_of(even).shape
-    ready = [call("pad", x, scalar(0, aval_of(x).dtype), padding_config=tuple(
-        config if i == axis else (0, 0, 0) for i in range(len(shape))))
-        for x, config in ((even, (0, int(n == m), 1)), (odd, (1, int(m > n), 1)))]
-    return call("add", *ready)
 
 
 def _scanned(name: str, combine: Callable[[Values, Values], Values]) -> Callable[..., tuple[Any, Any]]:
@@ -125,6 +92,10 @@ def _prefix_cpu(kind: str, combine_complex: Callable[..., Any] | None = None) ->
             return _serial_prefix(b, x, axis, reverse, lambda u, v: combine_complex(b, u, v))
         return b.prefix(kind, x, axis, reverse)
     return cpu
+
+
+def _prefix_hlo(name: str) -> Callable[..., Any]:
+    return prefix_hlo(lambda left, right: [call(name, *left, *right)])
 
 
 def _serial_prefix(b: Any, x: Any, axis: int, reverse: bool, combine: Callable[[Any, Any], Any]) -> Any:
@@ -150,9 +121,9 @@ _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "comp
 _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32")
 
 cumsum_p = _record("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=x.dtype), LINEAR, _prefix_cpu("add"),
-                   dtype_names=_NUMBERS, transpose=_cumsum_transpose)
+                   _prefix_hlo("add"), dtype_names=_NUMBERS, transpose=_cumsum_transpose)
 cumprod_p = _record("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
-                    _cumprod_jvp, _prefix_cpu("mul"), dtype_names=_NUMBERS)
+                    _cumprod_jvp, _prefix_cpu("mul"), _prefix_hlo("mul"), dtype_names=_NUMBERS)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -206,10 +177,12 @@ def _full(value: Any, like: Any) -> Any:
 
 cummax_p = _record("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis),
                    _scanned("cummax", _extreme_pairs("max")),
-                   _prefix_cpu("max", lambda b, u, v: complex_better(b, u, v, "gt")), dtype_names=_ORDERED)
+                   _prefix_cpu("max", lambda b, u, v: complex_better(b, u, v, "gt")), _prefix_hlo("max"),
+                   dtype_names=_ORDERED)
 cummin_p = _record("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis),
                    _scanned("cummin", _extreme_pairs("min")),
-                   _prefix_cpu("min", lambda b, u, v: complex_better(b, u, v, "lt")), dtype_names=_ORDERED)
+                   _prefix_cpu("min", lambda b, u, v: complex_better(b, u, v, "lt")), _prefix_hlo("min"),
+                   dtype_names=_ORDERED)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -267,6 +240,19 @@ def _logaddexp_pair(b: Any, x: Any, y: Any) -> Any:
                      b.add(big_im, b.math("atan2", im, b.add(re, one))))
 
 
+def _logaddexp(left: Values, right: Values) -> list[Any]:
+    """log(e**x + e**y) of arrays; of equal infinities that infinity."""
+    (x,), (y,) = left, right
+    if aval_of(x).dtype.kind == "c":
+        first = call("ge", call("real", x), call("real", y))
+        larger, smaller = where(first, x, y), where(first, y, x)
+        gone = apply("eq", call("real", smaller), -np.inf)
+        return [call("add", larger, call("log1p", where(gone, 0, call("exp", call("sub", smaller, larger)))))]
+    larger, gap = call("max", x, y), call("neg", call("abs", call("sub", x, y)))
+    total = call("add", larger, call("log1p", call("exp", gap)))
+    return [where(call("eq", x, y), apply("add", x, np.log(2.0).item()), total)]
+
+
 def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     """The tangent follows y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) x'[k], a linear recurrence.
 
@@ -288,7 +274,7 @@ def _weight(a: Any, total: Any) -> Any:
 
 
 cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,
-                         _prefix_cpu("logaddexp", _logaddexp_pair),
+                         _prefix_cpu("logaddexp", _logaddexp_pair), prefix_hlo(_logaddexp),
                          dtype_names=("float32", "float64", "float16", "bfloat16", "complex64"))
 
 

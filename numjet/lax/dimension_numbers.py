@@ -166,6 +166,21 @@ class Windows:
         """The starts, moved into bounds."""
         return [clip_index(b, s, limit) for s, limit in zip(starts, self.limits, strict=True)]
 
+    def inside_hlo(self, b: Any, indices: Any) -> Any:
+        """Of which of the windows' elements the window is within the operand: bools of `shape`, by an HloBuilder."""
+        top = int(np.iinfo(indices.dtype).max)
+        limits = b.constant([min(n, top) for n in self.limits], indices.dtype)
+        high = b.compare("le", indices, b.broadcast(limits, indices.shape))
+        ok = b.binary("and", b.compare("ge", indices, b.full(indices.shape, 0, indices.dtype)), high)
+        return b.broadcast(b.reduce("and", ok, (indices.ndim - 1,), True), self.shape, self.batch_dims)
+
+    def clipped_hlo(self, b: Any, indices: Any) -> Any:
+        """Index vectors moved into bounds, by an HloBuilder."""
+        top = int(np.iinfo(indices.dtype).max)
+        limits = b.constant([min(n, top) for n in self.limits], indices.dtype)
+        low = b.binary("maximum", indices, b.full(indices.shape, 0, indices.dtype))
+        return b.binary("minimum", low, b.broadcast(limits, indices.shape))
+
     def position(self, starts: Sequence[Any], index: Sequence[Any]) -> list[Any]:
         """Where element `index` of the windows stands in the operand."""
         start_of = dict(zip(self.numbers.start_index_map, starts, strict=True))
@@ -176,6 +191,17 @@ class Windows:
             terms += [] if source is None else [index[source]]
             place.append(0 if not terms else terms[0] if len(terms) == 1 else terms[0] + terms[1])
         return place
+
+
+def windows_attribute(numbers: GatherDimensionNumbers, rank: int, *, gather: bool) -> str:
+    """The dimension numbers as StableHLO writes them, for indices of `rank`."""
+    names = ("offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims")
+    if not gather:
+        names = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
+                 "scatter_indices_batching_dims")
+    order = (0, 1, 3, 4, 2) # as its parser reads them
+    parts = [f"{names[k]} = {list(numbers[k])}" for k in order if numbers[k]]
+    return f"#stablehlo.{'gather' if gather else 'scatter'}<{', '.join([*parts, f'index_vector_dim = {rank - 1}'])}>"
 
 
 class Rows:
@@ -257,7 +283,9 @@ def as_index(b: Any, x: Any) -> Any:
 
 
 def wide_indices(b: Any, x: Any) -> Any:
-    """Indices of an HloBuilder as int64; those too large for it stay out of bounds."""
+    """Indices of an HloBuilder as int32 or int64; those too large for it stay out of bounds."""
+    if x.dtype == np.int32:
+        return x
     if x.dtype == np.uint64:
         x = b.binary("minimum", x, b.full(x.shape, _INT64_MAX, np.uint64))
     return b.convert(x, _INT64)

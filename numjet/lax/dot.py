@@ -13,8 +13,14 @@ from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
-from numjet.lax.precision import CanonicalPrecision, DotAlgorithm, DotAlgorithmPreset, canonicalize_precision
-from numjet.lax.shape import NO_XLA, check_unsharded, transpose
+from numjet.lax.precision import (
+    CanonicalPrecision,
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    canonicalize_precision,
+    precision_attributes,
+)
+from numjet.lax.shape import check_unsharded, transpose
 from numjet.lax.tangent import add_any
 from numjet.lax.templates import call, kind_of
 
@@ -130,6 +136,23 @@ def converted(b: Any, x: Any, dtype: Any) -> Any:
     return x if x.dtype == dtype else b.elementwise(lambda v: b.convert(v, dtype), x, dtype=np.dtype(dtype))
 
 
+def _hlo(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
+         preferred_element_type: np.dtype | None = None) -> Any:
+    """Narrow operands are multiplied as they are, and summed in the wide dtype of the result."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    wide = computed_in(x.dtype, y.dtype, preferred_element_type, precision)
+    out_dtype = result_dtype(x.dtype, y.dtype, preferred_element_type)
+    counted = wide if wide.kind != "b" and wide.isbuiltin == 1 else np.dtype(np.int32)
+    if x.dtype != y.dtype or not _widens(x.dtype, counted) or counted == dtypes.float64 or dtypes.itemsize_bits(x.dtype) < 8:
+        x, y = b.convert(x, counted), b.convert(y, counted)
+    lists = {"lhs_batching_dimensions": lb, "rhs_batching_dimensions": rb, "lhs_contracting_dimensions": lc,
+             "rhs_contracting_dimensions": rc}
+    numbers = f"#stablehlo.dot<{', '.join(f'{k} = {list(v)}' for k, v in lists.items())}>"
+    out = b.op("stablehlo.dot_general", [x, y], ShapedArray(_result_shape(x.shape, y.shape, dimension_numbers), counted),
+               attrs={"dot_dimension_numbers": numbers, **precision_attributes(precision, x.dtype, b.platform)})
+    return b.convert(out, out_dtype)
+
+
 # -------------------------------------------------------------------------------------------- transformations
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -217,7 +240,7 @@ def _samples() -> Samples:
 
 dot_general_p = Op(
     name="dot_general", params=("dimension_numbers", "precision", "preferred_element_type"),
-    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, cpu=_cpu, hlo=NO_XLA,
+    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
     linear_in=((0,), (1,)), samples=_samples())
 
 

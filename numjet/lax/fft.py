@@ -15,7 +15,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.promotion import to_inexact_dtype
 from numjet.lax.axes import Ints, as_shape
 from numjet.lax.operands import complex_dtype, real_dtype
-from numjet.lax.shape import NO_XLA, broadcast_in_dim
+from numjet.lax.shape import broadcast_in_dim
 from numjet.lax.templates import call, moveaxis
 
 
@@ -100,6 +100,32 @@ def _along(b: Any, x: Any, axes: Sequence[int], inverse: bool, wide: int) -> Any
     return x
 
 
+_MOST_AXES = 3  # of one transform of StableHLO
+
+
+def _hlo(b: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> Any:
+    aval = _abstract(x.aval, fft_type=fft_type, fft_lengths=fft_lengths)
+    if not fft_lengths or 0 in x.shape or 0 in aval.shape:
+        return b.full(aval.shape, 0, aval.dtype) if fft_lengths else b.convert(x, aval.dtype)
+    if len(fft_lengths) > _MOST_AXES:
+        return b.trace(_in_parts, [x], fft_type=fft_type, fft_lengths=fft_lengths)[0]
+    return b.op("stablehlo.fft", [x], aval, attrs={
+        "fft_type": f"#stablehlo<fft_type {FftType(fft_type).name}>", "fft_length": fft_lengths})
+
+
+def _in_parts(x: Any, *, fft_type: FftType, fft_lengths: Ints) -> Any:
+    """The first axis by itself, then (RFFT: before) the others."""
+    first, rest = aval_of(x).ndim - len(fft_lengths), fft_lengths[1:]
+    kind = {FftType.RFFT: FftType.FFT, FftType.IRFFT: FftType.IFFT}.get(fft_type, fft_type)
+
+    def alone(v: Any) -> Any:
+        last = aval_of(v).ndim - 1
+        return moveaxis(fft_p.bind(moveaxis(v, first, last), fft_type=kind, fft_lengths=fft_lengths[:1]), last, first)
+    if fft_type == FftType.RFFT:
+        return alone(fft_p.bind(x, fft_type=fft_type, fft_lengths=rest))
+    return fft_p.bind(alone(x), fft_type=fft_type, fft_lengths=rest)
+
+
 # -------------------------------------------------------------------------------------------- transformations
 
 def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> list[Any]:
@@ -157,7 +183,7 @@ def _make(rng: Any, shape: Any, dtype: str, params: dict[str, Any]) -> list[np.n
 
 fft_p = Op(
     name="fft", params=("fft_type", "fft_lengths"), abstract=_abstract, eager=_eager, jvp=LINEAR, transpose=_transpose,
-    batch=_batch, cpu=_cpu, hlo=NO_XLA, linear_in=(0,), samples=_samples())
+    batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=(0,), samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, Op, Samples, Undefined, Zero
+from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Windows, as_scatter, drops, shifted
+from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Windows, as_scatter, drops, shifted, wide_indices, windows_attribute
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
 from numjet.lax.update_program import update_program
@@ -176,6 +176,23 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
     return b.compute(windows.shape, operand.dtype, element, moves=True)
 
 
+def _gather_hlo(b: Any, operand: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
+                slice_sizes: tuple[int, ...], mode: GatherScatterMode, fill_value: Any, indices_are_sorted: bool,
+                **_: Any) -> Any:
+    windows = Windows(operand.shape, indices.shape, slice_sizes, dimension_numbers)
+    aval = operand.aval.update(shape=windows.shape)
+    if 0 in aval.shape or 0 in operand.shape:
+        return b.constant(np.zeros(aval.shape, aval.dtype))
+    indices = wide_indices(b, indices)
+    numbers = windows_attribute(dimension_numbers, indices.ndim, gather=True)
+    found = b.op("stablehlo.gather", [operand, indices], aval, attrs={  # clips
+        "dimension_numbers": numbers, "slice_sizes": slice_sizes, "indices_are_sorted": indices_are_sorted})
+    if not drops(mode):
+        return found
+    fill = b.constant(np.asarray(_fill(operand.dtype, mode, fill_value)))
+    return b.select(windows.inside_hlo(b, indices), found, b.broadcast(fill, aval.shape))
+
+
 _CASES: list[tuple[tuple[int, ...], tuple[int, ...], GatherDimensionNumbers, tuple[int, ...]]] = [
     ((5,), (3, 1), GatherDimensionNumbers((), (0,), (0,)), (1,)),
     ((4, 3), (2, 1), GatherDimensionNumbers((1,), (0,), (0,)), (1, 3)),
@@ -221,7 +238,7 @@ def _gather_samples() -> Samples:
 gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indices_are_sorted", "unique_indices", "mode",
                                      "fill_value"),
               abstract=_gather_abstract, eager=_gather_eager, jvp=_gather_jvp, transpose=_gather_transpose,
-              batch=_gather_batch, cpu=_gather_cpu, hlo=Missing("XLA machine"), samples=_gather_samples(),
+              batch=_gather_batch, cpu=_gather_cpu, hlo=_gather_hlo, samples=_gather_samples(),
               linear_in=(0,))
 
 

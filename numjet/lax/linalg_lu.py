@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Op, Samples, Undefined, Zero
+from numjet.core.op import ZERO, Expand, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
-from numjet.lax import linalg_small as small, matrix
+from numjet.lax import linalg_hlo, linalg_small as small, matrix
 from numjet.lax.lapack import CODES, over_batch, routine
 from numjet.lax.linalg_triangular import random_matrix, solve_triangle, triangle_cpu
 from numjet.lax.matrix import matmul
-from numjet.lax.shape import NO_XLA
 from numjet.lax.tangent import add_any
 from numjet.lax.templates import call
 
@@ -90,7 +89,7 @@ def _matrices(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray
 
 lu_p: Op = Op(
     name="lu", multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("lu is not linear"),
-    batch=matrix.leading_batch(lambda: lu_p), cpu=_cpu, hlo=NO_XLA,
+    batch=matrix.leading_batch(lambda: lu_p), cpu=_cpu, hlo=linalg_hlo.lu,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (3, 5), (5, 3), (2, 10, 9), (9, 12), (0, 0), (2, 0, 3)),
                     dtypes=matrix.DTYPES, make=_matrices, rtol=1e-4, ulps=64))
 
@@ -131,7 +130,7 @@ lu_pivots_to_permutation_p: Op = Op(
     cpu=lambda b, pivots, permutation_size: b.kernel(
         "nj_permutation", [prod(pivots.shape[:-1]), pivots.shape[-1], permutation_size, pivots],
         [ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)], checked=True)[0],
-    hlo=NO_XLA,
+    hlo=linalg_hlo.pivots_to_permutation,
     samples=Samples(shapes=((3,), (2, 3), (2, 0)), params=({"permutation_size": 4},), dtypes=("int32",), ulps=0,
                     make=lambda rng, shapes, dtype, params: [rng.integers(0, 4, shapes).astype(np.int32)]))
 
@@ -199,6 +198,18 @@ def _solve_transpose(ct: Any, a: Any, lu: Any, order: Any, b: Any, *, transposed
     return [None, None, None, lu_solve_p.bind(a, lu, order, ct, transposed=not transposed)]
 
 
+def _solve_traced(a: Any, lu: Any, order: Any, b: Any, *, transposed: bool) -> Any:
+    """By triangular systems; the rows of a transposed system's result are put back by the inverse permutation."""
+    if not transposed:
+        right = matrix.take_rows(b, order)
+        return solve_triangle(lu, solve_triangle(lu, right, unit_diagonal=True), lower=False)
+    found = solve_triangle(lu, solve_triangle(lu, b, lower=False, transpose_a=True), transpose_a=True, unit_diagonal=True)
+    last = aval_of(order).ndim - 1
+    rows = call("iota", dtype=_INDEX, shape=aval_of(order).shape, dimension=last)
+    _, inverse = call("sort", order, rows, dimension=last, is_stable=True, num_keys=1)
+    return matrix.take_rows(found, inverse)
+
+
 def _systems(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     (a,) = _matrices(rng, shapes[0], dtype, params)
     lu, _, order = _eager(a)
@@ -208,7 +219,8 @@ def _systems(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]
 # Derivatives with respect to the matrix come with factors of it (tests/lax/test_linalg.py).
 lu_solve_p: Op = Op(
     name="lu_solve", params=("transposed",), nargs=4, abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=matrix.leading_batch(lambda: lu_solve_p), cpu=_solve_cpu, hlo=NO_XLA, linear_in=(3,),
+    transpose=_solve_transpose, batch=matrix.leading_batch(lambda: lu_solve_p), cpu=_solve_cpu,
+    hlo=Expand(_solve_traced), linear_in=(3,),
     samples=Samples(shapes=[[(3, 3), (3, 2)], [(4, 4), (4, 1)], [(12, 12), (12, 3)], [(10, 10), (10, 2)]],
                     params=tuple({"transposed": t} for t in (False, True, False, True)), dtypes=matrix.DTYPES,
                     make=_systems, rtol=1e-4, ulps=64, wrt=(3,)))

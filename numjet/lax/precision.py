@@ -120,3 +120,47 @@ def _message(precision: Any) -> str:
             "- a tuple of two lax.Precision values or strings,\n"
             "- a lax.DotAlgorithmPreset or the name of one of these presets, or\n- a lax.DotAlgorithm value;\n"
             f"but got {precision}.")
+
+
+# -------------------------------------------------------------------------------------------- the XLA machine
+
+_MLIR = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "float8_e4m3fn": "f8E4M3FN",
+         "float8_e5m2": "f8E5M2", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ", "float8_e4m3fnuz": "f8E4M3FNUZ",
+         "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3"}
+
+
+def precision_attributes(precision: CanonicalPrecision, dtype: np.dtype, platform: str) -> dict[str, str]:
+    """The attributes of StableHLO's products that ask for a precision. dtype: of the operands.
+
+    XLA's CPU client has no algorithms to choose from: it computes in the dtypes of operands and result.
+    """
+    pair = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else (Precision.DEFAULT,) * 2
+    config = ", ".join(f"#stablehlo<precision {p.name}>" for p in pair)
+    found = {"precision_config": f"[{config}]"}
+    algorithm = _algorithm(precision, dtype) if platform != "cpu" else None
+    return found if algorithm is None else {**found, "algorithm": algorithm}
+
+
+def _algorithm(precision: CanonicalPrecision, dtype: np.dtype) -> str | None:
+    if isinstance(precision, DotAlgorithm):
+        types = [_mlir_name(t) for t in precision[:3]]
+        numbers, imprecise = precision[3:6], precision.allow_imprecise_accumulation
+    elif isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT:
+        name = precision.name
+        types = [_mlir_name(dtype)] * 2 + ["f32"] if "F8" in name else [t.lower() for t in name.split("_")[:3]]
+        numbers = (1, 1, int(name[-1]) if "_X" in name else 1)
+        imprecise = name == "ANY_F8_ANY_F8_F32_FAST_ACCUM"
+    else:
+        return None
+    left, right, total = types
+    return (f"#stablehlo.dot_algorithm<lhs_precision_type = {left}, rhs_precision_type = {right}, accumulation_type = {total}, "
+            f"lhs_component_count = {numbers[0]}, rhs_component_count = {numbers[1]}, num_primitive_operations = {numbers[2]}, "
+            f"allow_imprecise_accumulation = {str(imprecise).lower()}>")
+
+
+def _mlir_name(dtype: Any) -> str:
+    name = np.dtype(dtype).name
+    if name not in _MLIR:
+        raise NotImplementedError(f"DotAlgorithm: expected one of the dtypes {', '.join(_MLIR)}, got {name}; choose another "
+                                  "algorithm, or a lax.Precision.")
+    return _MLIR[name]

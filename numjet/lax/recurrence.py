@@ -16,8 +16,8 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import insert, shift
 from numjet.lax.join import choose, pad_p
 from numjet.lax.operands import scalar
+from numjet.lax.prefixes import prefix_hlo
 from numjet.lax.reduce import accumulator
-from numjet.lax.shape import NO_XLA
 from numjet.lax.templates import broadcast_batch, call, kind_of
 
 
@@ -91,6 +91,12 @@ def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bo
     return out
 
 
+def _compose(first: Sequence[Any], then: Sequence[Any]) -> list[Any]:
+    """The map y -> a y + b that does one step after the other."""
+    (a, b), (c, d) = first, then
+    return [call("mul", a, c), call("add", call("mul", c, b), d)]
+
+
 linear_recurrence_p: Op = Op(
     name="linear_recurrence", params=("axis", "reverse"),
     abstract=_abstract, eager=_eager,
@@ -98,7 +104,7 @@ linear_recurrence_p: Op = Op(
         lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(
             a, call("mul", t, before(out, axis, reverse, 0)), axis=axis, reverse=reverse),
         lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(a, t, axis=axis, reverse=reverse)),
-    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=NO_XLA, linear_in=(1,),
+    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=prefix_hlo(_compose, result=1), linear_in=(1,),
     samples=Samples(
         shapes=[[s, s] for s in ((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (1,), (3, 20), (20, 3))],
         params=tuple({"axis": a, "reverse": r} for a, r in (

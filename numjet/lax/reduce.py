@@ -18,7 +18,7 @@ from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
-from numjet.lax.shape import NO_XLA, broadcast_in_dim_p, check_unsharded, reshape_p
+from numjet.lax.shape import broadcast_in_dim_p, check_unsharded, reshape_p
 from numjet.lax.templates import call, kind_of
 
 _CASES: Any = (((), ()), ((4,), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 1)), ((0, 3), (0,)),
@@ -74,13 +74,20 @@ def keep_axes(x: Any, shape: Ints, axes: Ints) -> Any:
     return reshape_p.bind(x, new_sizes=tuple(1 if i in axes else n for i, n in enumerate(shape)), dimensions=None)
 
 
-def _record(name: str, accepts: str, eager: Any, jvp: Any, cpu: Any, samples: Samples, transpose: Any = None,
+def _record(name: str, accepts: str, eager: Any, jvp: Any, cpu: Any, hlo: Any, samples: Samples, transpose: Any = None,
             linear_in: Any = None) -> Op:
     op = Op(name=name, params=("axes",), abstract=_abstract(name, accepts), eager=eager, jvp=jvp,
-            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=NO_XLA,
+            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=hlo,
             samples=samples, linear_in=linear_in)
     op.batch = batch(op)
     return op
+
+
+def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    def hlo(b: Any, x: Any, *, axes: Ints) -> Any:
+        wide = accumulator(x.dtype)
+        return b.convert(b.reduce(kind, b.convert(x, wide), axes, identity(x.dtype)), x.dtype)
+    return hlo
 
 
 def _bind(op: Op, operand: Any, axes: Any) -> Any:
@@ -106,7 +113,7 @@ _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "comp
 
 reduce_sum_p = _record(
     "reduce_sum", "iufc", _arithmetic_eager(np.add), LINEAR,
-    lambda b, x, *, axes: b.reduce("add", x, axes),
+    lambda b, x, *, axes: b.reduce("add", x, axes), _hlo("add", lambda dtype: 0),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=8), _sum_transpose, linear_in=(0,))
 
 
@@ -169,7 +176,7 @@ def _rows(x: Any, start: int, stop: int, step: int) -> Any:
 
 reduce_prod_p = _record(
     "reduce_prod", "iufc", _arithmetic_eager(np.multiply), _prod_jvp,
-    lambda b, x, *, axes: b.reduce("mul", x, axes),
+    lambda b, x, *, axes: b.reduce("mul", x, axes), _hlo("mul", lambda dtype: 1),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=16))
 
 
@@ -260,15 +267,26 @@ def complex_better(b: Any, x: Any, y: Any, better: str) -> Any:
     return b.complex(b.select(takes, yr, xr), b.select(takes, yi, xi))
 
 
+def _extreme_hlo(kind: str, identity: Callable[[np.dtype], Any], better: str) -> Callable[..., Any]:
+    def hlo(b: Any, x: Any, *, axes: Ints) -> Any:
+        if x.dtype.kind != "c":
+            return _hlo(kind, identity)(b, x, axes=axes)
+        scalar = ShapedArray((), x.dtype)
+        body = b.region([scalar, scalar], lambda u, v: complex_better(b.scalars(()), u, v, better), isolated=True)
+        return b.op("stablehlo.reduce", [x, b.constant(identity(x.dtype))], x.aval.update(shape=without(x.shape, axes)),
+                    attrs={"dimensions": axes}, regions=[body])
+    return hlo
+
+
 _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64")
 
 reduce_max_p = _record(
     "reduce_max", "biufc", _extreme_eager(np.maximum, lowest), _extreme_jvp("reduce_max"),
-    _extreme_cpu("max", "or", "gt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
+    _extreme_cpu("max", "or", "gt"), _extreme_hlo("max", lowest, "gt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 reduce_min_p = _record(
     "reduce_min", "biufc", _extreme_eager(np.minimum, highest), _extreme_jvp("reduce_min"),
-    _extreme_cpu("min", "and", "lt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
+    _extreme_cpu("min", "and", "lt"), _extreme_hlo("min", highest, "lt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 
 def reduce_max(operand: Any, axes: Any) -> Any:
@@ -303,9 +321,15 @@ def _bitwise_eager(bitwise: np.ufunc, logical: np.ufunc) -> Callable[..., np.nda
     return eager
 
 
+def all_ones(dtype: np.dtype) -> Any:
+    """The identity of bitwise and: True, -1, or the largest unsigned integer."""
+    return -1 if kind_of(dtype) == "i" else highest(dtype)
+
+
 def _bitwise(name: str, bitwise: np.ufunc, logical: np.ufunc) -> Op:
     kind = name.removeprefix("reduce_")
     return _record(name, "biu", _bitwise_eager(bitwise, logical), ZERO, lambda b, x, *, axes: b.reduce(kind, x, axes),
+                   _hlo(kind, all_ones if kind == "and" else lambda dtype: 0),
                    Samples(shapes=_SHAPES, params=_PARAMS, dtypes=("bool", "int8", "uint32", "int64"), ulps=0))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing, Op, Samples
 from numjet.core.stage import DebugInfo, trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
@@ -20,8 +20,8 @@ from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.lax.arithmetic import add_p, mul_p
 from numjet.lax.axes import Ints, without
-from numjet.lax.reduce import check_axes, highest, lowest, move_front, tree_reduce
-from numjet.lax.shape import NO_XLA, broadcast_in_dim, check_unsharded
+from numjet.lax.reduce import all_ones, check_axes, highest, lowest, move_front, tree_reduce
+from numjet.lax.shape import broadcast_in_dim, check_unsharded
 from numjet.lax.templates import call, kind_of
 
 # Function of two scalars -> the reduction by it, and its identity.
@@ -30,7 +30,7 @@ MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
     "mul": ("reduce_prod", lambda dtype: 1),
     "max": ("reduce_max", lowest),
     "min": ("reduce_min", highest),
-    "and": ("reduce_and", lambda dtype: True if dtype.kind == "b" else -1 if kind_of(dtype) == "i" else highest(dtype)),
+    "and": ("reduce_and", all_ones),
     "or": ("reduce_or", lambda dtype: 0),
     "xor": ("reduce_xor", lambda dtype: 0),
 }
@@ -110,6 +110,17 @@ def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -
                   [b.read(i) for i in args[half:]], step)
 
 
+def _hlo(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[Any]:
+    xs = args[:len(args) // 2]
+    outs = [x.aval.update(shape=without(x.shape, dimensions)) for x in xs]
+    return b.op("stablehlo.reduce", args, outs, attrs={"dimensions": dimensions}, regions=[combining(b, jaxpr)])
+
+
+def combining(b: Any, jaxpr: Jaxpr) -> Any:
+    """The region of an HloBuilder that computes a jaxpr of scalars."""
+    return b.region([v.aval for v in jaxpr.invars], lambda *vs: b.inline(ClosedJaxpr(jaxpr, []), vs), isolated=True)
+
+
 def emit_scalars(b: Any, jaxpr: Jaxpr, scalars: Sequence[Any]) -> list[Any]:
     """Writes a jaxpr of elementwise operations out on scalars."""
     env = dict(zip(jaxpr.invars, scalars, strict=True))
@@ -135,7 +146,7 @@ def _affine_samples() -> Samples:
 reduce_p = Op(
     name="reduce", params=("computation", "jaxpr", "dimensions"), multiple=True,
     abstract=_abstract, eager=_eager, jvp=Expand(_reduced), transpose=Missing("a general reduction is not linear"),
-    batch=Expand(_reduced), cpu=_cpu, hlo=NO_XLA, samples=_affine_samples())
+    batch=Expand(_reduced), cpu=_cpu, hlo=_hlo, samples=_affine_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function

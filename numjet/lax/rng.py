@@ -59,6 +59,15 @@ def _cpu(b: Any, *arrays: Any) -> list[Any]:
     return [b.elementwise(lambda p, n=n: p.parts[n], both, dtype=UINT32) for n in range(2)]
 
 
+def _hlo(b: Any, *arrays: Any) -> list[Any]:
+    shape = max((a.shape for a in arrays), key=len)
+    k1, k2, x1, x2 = (b.broadcast(a, shape) for a in arrays)
+    number = lambda n: b.full(shape, n, UINT32)
+    rotate = lambda v, r: b.binary("or", b.binary("shift_left", v, number(r)), b.binary("shift_right_logical", v, number(32 - r)))
+    add, xor = (lambda x, y: b.binary("add", x, y)), (lambda x, y: b.binary("xor", x, y))
+    return list(_schedule(add, xor, rotate, number, (k1, k2), (x1, x2)))
+
+
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int]]:
     """All operands at full rank with the batch in front."""
     ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
@@ -76,7 +85,7 @@ def _operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray
 
 threefry2x32_p = Op(
     name="threefry2x32", multiple=True, abstract=_abstract, eager=_eager, jvp=ZERO,
-    transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=Missing("XLA machine"),
+    transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo,
     samples=Samples(shapes=([()] * 4, [(5,)] * 4, [(), (), (2, 40), (2, 40)], [(0,)] * 4), dtypes=("uint32",), make=_operands))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Jaxpr
+from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Missing, Op, Samples, lookup
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
@@ -20,7 +20,9 @@ from numjet.lax.dimension_numbers import (
     as_gather,
     drops,
     shifted,
+    wide_indices,
     window_sizes,
+    windows_attribute,
 )
 from numjet.lax.gather import check_ascending, check_batching, check_indices, random_values
 from numjet.lax.scatter_derivatives import (
@@ -199,6 +201,29 @@ def _cpu_apply(b: Any, jaxpr: Jaxpr, consts: Sequence[Any], old: Any, new: Any) 
     return run_elementwise(jaxpr, values, (old, new), constant, lambda op, *xs, **params: op.cpu(b, *xs, **params))[0]
 
 
+def _hlo(combine: str | None) -> Callable[..., Any]:
+    """The lowering for the XLA machine; StableHLO's scatter leaves out windows beyond the bounds."""
+    def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
+             mode: GatherScatterMode, indices_are_sorted: bool, unique_indices: bool, update_jaxpr: Any,
+             update_consts: Any) -> Any:
+        if 0 in updates.shape or 0 in operand.shape:
+            return operand
+
+        def value(old: Any, new: Any) -> Any:
+            if combine is not None:
+                return lookup(combine).cpu(b.scalars(()), old, new)
+            return new if update_jaxpr is None else b.inline(ClosedJaxpr(update_jaxpr, list(update_consts)), [old, new])
+        indices = wide_indices(b, indices)
+        if mode is GatherScatterMode.CLIP:
+            indices = _windows(operand, indices, updates, dimension_numbers).clipped_hlo(b, indices)
+        scalar = ShapedArray((), operand.dtype)
+        return b.op("stablehlo.scatter", [operand, indices, updates], operand.aval, attrs={
+            "scatter_dimension_numbers": windows_attribute(as_gather(dimension_numbers), indices.ndim, gather=False),
+            "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices},
+            regions=[b.region([scalar, scalar], value, isolated=True)])
+    return rule
+
+
 # ------------------------------------------------------------------------------------------------ records
 
 _CASES: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], ScatterDimensionNumbers]] = [
@@ -240,7 +265,7 @@ _ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64",
 def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpose: Any,
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
-              transpose=transpose, batch=_batch(name), cpu=_cpu(program), hlo=Missing("XLA machine"),
+              transpose=transpose, batch=_batch(name), cpu=_cpu(program), hlo=_hlo(program),
               samples=_samples(names, unique, order, program))
 
 

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import LINEAR, Missing, Op, Samples
+from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
 from numjet.lax.templates import call, moveaxis
 
-NO_XLA = Missing("the XLA machine has no lowering of this operation yet")
 MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
 
 

@@ -20,7 +20,7 @@ from numjet.lax.argreduce import as_scalar
 from numjet.lax.axes import as_axis, shift
 from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from numjet.lax.reduce import accumulator
-from numjet.lax.shape import NO_XLA, broadcast_in_dim_p
+from numjet.lax.shape import broadcast_in_dim_p
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, kind_of
 
@@ -159,12 +159,42 @@ def _kernel_code(dtype: np.dtype) -> int:
     return KERNEL_DTYPES.index(dtype.name)
 
 
+# -------------------------------------------------------------------------------------------- sort: the XLA machine
+
+def _hlo(b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    def before(*pairs: Any) -> Any:
+        less = None
+        for x, y in reversed(list(zip(pairs[:2 * num_keys:2], pairs[1:2 * num_keys:2], strict=True))):
+            for u, v in ([(x, y)] if x.dtype.kind != "c" else [(b.imag(x), b.imag(y)), (b.real(x), b.real(y))]):
+                ahead, same = _ordered(b, u, v)
+                less = ahead if less is None else b.binary("or", ahead, b.binary("and", same, less))
+        return less
+    return _sort_op(b, xs, dimension, is_stable, before)
+
+
+def _ordered(b: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """Whether x comes before y, and whether they are equal; NaN is the greatest number, and equal to itself."""
+    ahead, same = b.compare("lt", x, y), b.compare("eq", x, y)
+    if kind_of(x.dtype) != "f":
+        return ahead, same
+    x_nan, y_nan = b.compare("ne", x, x), b.compare("ne", y, y)
+    return (b.binary("or", ahead, b.binary("and", y_nan, b.unary("not", x_nan))),
+            b.binary("or", same, b.binary("and", x_nan, y_nan)))
+
+
+def _sort_op(b: Any, xs: Sequence[Any], axis: int, stable: bool, before: Any) -> list[Any]:
+    """before(x, y, x', y', ...): a pair of elements of each operand."""
+    scalars = [ShapedArray((), x.dtype) for x in xs for _ in range(2)]
+    return b.op("stablehlo.sort", xs, [x.aval for x in xs], attrs={"dimension": axis, "is_stable": stable},
+                regions=[b.region(scalars, before, isolated=True)])
+
+
 # -------------------------------------------------------------------------------------------- sort: the record
 
 sort_p = Op(
     name="sort", params=("dimension", "is_stable", "num_keys"), multiple=True,
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"), batch=_batch,
-    cpu=_cpu, hlo=NO_XLA,
+    cpu=_cpu, hlo=_hlo,
     samples=Samples(
         shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3,
                 [(50,)], [(40, 3), (40, 3)], [(4, 5)] * 6),
@@ -273,10 +303,16 @@ def _descending_cpu(b: Any, x: Any) -> Any:
     return b.elementwise(element, x, dtype=width)
 
 
+def _top_k_hlo(b: Any, x: Any, *, k: int, axis: int) -> list[Any]:
+    total = kind_of(x.dtype) == "f"
+    outs = _sort_op(b, [x, b.iota(x.shape, axis, _POSITION)], axis, True, lambda u, v, *_: b.compare("gt", u, v, total=total))
+    return [b.slice(v, (0,) * x.ndim, (*x.shape[:axis], k, *x.shape[axis + 1:])) for v in outs]
+
+
 top_k_p = Op(
     name="top_k", params=("k", "axis"), multiple=True,
     abstract=_top_k_abstract, eager=_top_k_eager, jvp=_top_k_jvp, transpose=Missing("top_k is not linear"),
-    batch=_top_k_batch, cpu=_top_k_cpu, hlo=NO_XLA,
+    batch=_top_k_batch, cpu=_top_k_cpu, hlo=_top_k_hlo,
     samples=Samples(
         shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0), (60,)),
         params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1), (20, 0))),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import LINEAR, Expand, Missing, Op, Samples, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
@@ -18,8 +18,8 @@ from numjet.lax.axes import Ints, as_shape, insert
 from numjet.lax.join import choose
 from numjet.lax.operands import scalar
 from numjet.lax.reduce import highest, lowest
-from numjet.lax.reduce_general import MONOIDS, emit_scalars, monoid_of, run_arrays, trace_computation, typed_init
-from numjet.lax.shape import NO_XLA, broadcast_in_dim
+from numjet.lax.reduce_general import MONOIDS, combining, emit_scalars, monoid_of, run_arrays, trace_computation, typed_init
+from numjet.lax.shape import broadcast_in_dim
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of
 from numjet.lax.window_shapes import Pads, Windows, as_pads, check_windows, dilated, padtype_to_pads
@@ -103,6 +103,27 @@ def _cpu(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
     return cpu
 
 
+def reduce_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], windows: Windows, body: Any) -> list[Any]:
+    """stablehlo.reduce_window of an HloBuilder. inits: identities, scalars; body: a region."""
+    outs = [x.aval.update(shape=windows.counts) for x in xs]
+    if 0 in xs[0].shape or 0 in windows.counts:
+        return [b.broadcast(i, o.shape) for i, o in zip(inits, outs, strict=True)]
+    if not windows.shape:
+        return list(xs)
+    return b.op("stablehlo.reduce_window", [*xs, *inits], outs, regions=[body], attrs={
+        "window_dimensions": windows.sizes, "window_strides": windows.strides, "base_dilations": windows.base_dilation,
+        "window_dilations": windows.window_dilation, "padding": windows.padding})
+
+
+def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    def hlo(b: Any, x: Any, **params: Any) -> Any:
+        wide = np.dtype(np.float32) if kind == "add" and kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x.dtype
+        init = b.constant(identity(wide), wide)
+        (out,) = reduce_windows(b, [b.convert(x, wide)], [init], windows_of(x.shape, params), b.reducer(kind, wide))
+        return b.convert(out, x.dtype)
+    return hlo
+
+
 def _sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_strides: Ints, padding: Pads,
                    base_dilation: Ints, window_dilation: Ints) -> list[Any]:
     """Each element gets the sum over the windows that hold it: windows over the result, with strides for dilations."""
@@ -151,7 +172,7 @@ def _record(name: str, accepts: str, ufunc: np.ufunc, kind: str, identity: Calla
             transpose: Any, names: Sequence[str]) -> Op:
     return Op(
         name=name, params=PARAMS, abstract=_abstract(name, accepts), eager=_eager(ufunc, identity), jvp=jvp,
-        transpose=transpose, batch=_batch(name), cpu=_cpu(kind, identity), hlo=NO_XLA,
+        transpose=transpose, batch=_batch(name), cpu=_cpu(kind, identity), hlo=_hlo(kind, identity),
         linear_in=(0,) if jvp is LINEAR else None,
         samples=Samples(shapes=[s for s, _ in _CASES], params=[samples_params(*p) for _, p in _CASES], dtypes=names,
                         ulps=8 if kind == "add" else 0))
@@ -229,6 +250,21 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     return b.fold(windows.counts, windows.sizes, inits, step)
 
 
+def _general_hlo(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **params: Any) -> list[Any]:
+    """Padding is made explicit, as XLA leaves it out where it assumes that the initial values are identities."""
+    half = len(args) // 2
+    windows = windows_of(args[0].shape, params)
+    xs, inits = args[:half], args[half:]
+    if not windows.shape:
+        return b.inline(ClosedJaxpr(jaxpr, []), [*inits, *xs])
+    if 0 not in windows.counts:
+        config = [(low, high, d - 1) for (low, high), d in zip(windows.padding, windows.base_dilation, strict=True)]
+        xs = [b.pad(x, init, config) for x, init in zip(xs, inits, strict=True)]
+        ones = (1,) * len(config)
+        windows = windows._replace(shape=xs[0].shape, padding=((0, 0),) * len(config), base_dilation=ones)
+    return reduce_windows(b, xs, inits, windows, combining(b, jaxpr))
+
+
 def _affine_samples() -> Samples:
     """Composition of affine maps, on pairs of arrays."""
     a, c, d, e = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(4))
@@ -243,7 +279,7 @@ def _affine_samples() -> Samples:
 reduce_window_p = Op(
     name="reduce_window", params=("jaxpr", "consts", *PARAMS), multiple=True, abstract=_general_abstract,
     eager=_general_eager, jvp=Expand(_general_traced), transpose=Missing("a general reduction is not linear"),
-    batch=Expand(_general_traced), cpu=_general_cpu, hlo=NO_XLA, samples=_affine_samples())
+    batch=Expand(_general_traced), cpu=_general_cpu, hlo=_general_hlo, samples=_affine_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function

@@ -17,15 +17,16 @@ from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_shape
+from numjet.lax.dimension_numbers import GatherDimensionNumbers, windows_attribute
 from numjet.lax.join import choose
 from numjet.lax.reduce import highest, lowest
-from numjet.lax.shape import NO_XLA
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import broadcast_batch, kind_of
-from numjet.lax.window import PARAMS, batched_params, samples_params, windows_of
+from numjet.lax.window import PARAMS, batched_params, reduce_windows, samples_params, windows_of
 from numjet.lax.window_shapes import Pads, Windows, as_pads, check_windows, padtype_to_pads
 
 _INT64 = np.dtype(np.int64)
+_FLAT = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
 
 
 def _check(name: str, x: ShapedArray, values: ShapedArray, select_prim: str, windows: Windows) -> None:
@@ -80,6 +81,36 @@ def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
     return b.fold(windows.counts, windows.sizes, [start, nowhere], step)[1]
 
 
+def _selected_hlo(b: Any, x: Any, others: Sequence[Any], windows: Windows, select_prim: str) -> list[Any]:
+    """What `others` hold where x is selected, and the flat position of it; zeros and -1 where all is padding.
+
+    Positions decide between equal elements, so that the order in which elements are compared does not matter.
+    """
+    count = prod(x.shape)
+    kind = np.dtype(np.int32 if count < 2**31 else np.int64)
+    places = b.reshape(b.iota((count,), 0, kind), x.shape)
+    xs = [x, places, *others]
+    values = [lowest(x.dtype) if select_prim == "ge" else highest(x.dtype), np.asarray(-1, kind), *[0 for _ in others]]
+    inits = [b.constant(np.asarray(v).astype(a.dtype)) for v, a in zip(values, xs, strict=True)]
+    better = "gt" if select_prim == "ge" else "lt"
+
+    def select(*pair: Any) -> list[Any]:
+        (u, i, *us), (v, j, *vs) = pair[:len(xs)], pair[len(xs):]
+        none = b.constant(-1, kind)
+        either, both = (lambda p, q: b.binary("or", p, q)), (lambda p, q: b.binary("and", p, q))
+        wins, ties = b.compare(better, v, u), b.compare("eq", v, u)
+        if kind_of(x.dtype) == "f":
+            u_nan, v_nan = b.compare("ne", u, u), b.compare("ne", v, v)
+            wins = either(both(wins, b.unary("not", u_nan)), both(v_nan, b.unary("not", u_nan)))
+            ties = either(ties, both(u_nan, v_nan))
+        wins = either(wins, both(ties, b.compare("lt", j, i)))
+        wins = both(b.compare("ne", j, none), either(wins, b.compare("eq", i, none)))
+        return [b.select(wins, new, old) for old, new in zip((u, i, *us), (v, j, *vs), strict=True)]
+    scalars = [ShapedArray((), a.dtype) for a in xs]
+    body = b.region([*scalars, *scalars], select, isolated=True)
+    return reduce_windows(b, xs, inits, windows, body)[1:]
+
+
 # -------------------------------------------------------------------------------------------- gather
 
 def _gather_abstract(values: ShapedArray, x: ShapedArray, *, select_prim: str, **params: Any) -> ShapedArray:
@@ -109,6 +140,10 @@ def _gather_cpu(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any)
         place = b.read(at, *i)
         return b.if_(b.compare("ge", place, b.const(0, _INT64)), lambda: b.read(flat, place), lambda: zero)
     return b.compute(windows.counts, x.dtype, element)
+
+
+def _gather_hlo(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
+    return _selected_hlo(b, x, [values], windows_of(x.shape, params), select_prim)[1]
 
 
 def _linear_jvp(name: str) -> Any:
@@ -158,7 +193,7 @@ _CASES: list[tuple[Ints, str, Any]] = [
 select_and_gather_add_p = Op(
     name="select_and_gather_add", params=("select_prim", *PARAMS), nargs=2, abstract=_gather_abstract,
     eager=_gather_eager, jvp=_linear_jvp("select_and_gather_add"), transpose=_gather_transpose,
-    batch=_batch("select_and_gather_add"), cpu=_gather_cpu, hlo=NO_XLA, linear_in=(0,), samples=_gather_samples())
+    batch=_batch("select_and_gather_add"), cpu=_gather_cpu, hlo=_gather_hlo, linear_in=(0,), samples=_gather_samples())
 
 
 # -------------------------------------------------------------------------------------------- scatter
@@ -209,6 +244,19 @@ def _scatter_cpu(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any
     return b.elementwise(lambda v: b.convert(v, x.dtype), out, dtype=x.dtype) if half else out
 
 
+def _scatter_hlo(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
+    wide = np.dtype(np.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x.dtype
+    flat = b.full((prod(x.shape),), 0, wide)
+    if 0 not in x.shape and 0 not in source.shape:
+        (at,) = _selected_hlo(b, x, [], _undilated(x.shape, **params), select_prim)
+        count = prod(source.shape)  # places of -1 are out of bounds, and left out
+        flat = b.op("stablehlo.scatter", [flat, b.reshape(at, (count, 1)), b.reshape(b.convert(source, wide), (count,))],
+                    flat.aval, attrs={"scatter_dimension_numbers": windows_attribute(_FLAT, 2, gather=False),
+                                      "indices_are_sorted": False, "unique_indices": False},
+                    regions=[b.reducer("add", wide)])
+    return b.reshape(b.convert(flat, x.dtype), x.shape)
+
+
 def _scatter_transpose(ct: Any, source: Any, x: Any, **params: Any) -> list[Any]:
     if isinstance(x, Undefined):
         raise NotImplementedError("select_and_scatter_add is linear in its first operand only")
@@ -226,7 +274,7 @@ def _scatter_samples() -> Samples:
 select_and_scatter_add_p: Op = Op(
     name="select_and_scatter_add", params=("select_prim", *PARAMS[:3]), nargs=2, abstract=_scatter_abstract,
     eager=_scatter_eager, jvp=_linear_jvp("select_and_scatter_add"), transpose=_scatter_transpose,
-    batch=_batch("select_and_scatter_add"), cpu=_scatter_cpu, hlo=NO_XLA, linear_in=(0,), samples=_scatter_samples())
+    batch=_batch("select_and_scatter_add"), cpu=_scatter_cpu, hlo=_scatter_hlo, linear_in=(0,), samples=_scatter_samples())
 
 
 # -------------------------------------------------------------------------------------------- functions

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from numjet.foundation.config import config
+from numjet.xla import libraries
 
 # jaxlib gives no promise of stability; these are the versions whose interface this folder is written for.
 OLDEST, BELOW = (0, 10), (0, 11)
@@ -43,6 +44,7 @@ def client(platform: str) -> Any:
         raise RuntimeError(f"Unknown backend {platform!r}: expected 'cpu' (numjet's own machine) or one of {sorted(EXTRAS)}.")
     xla = library()
     if platform == "xla_cpu":
+        libraries.register_lapack(xla)
         return xla.make_cpu_client(num_devices=config.num_cpu_devices)
     found = _cuda_library() if platform == "gpu" else _tpu_library()
     if found is None:
@@ -50,7 +52,10 @@ def client(platform: str) -> Any:
     name = "cuda" if platform == "gpu" else "tpu"
     try:
         if not xla.pjrt_plugin_loaded(name):
-            xla.load_pjrt_plugin_dynamically(name, str(found))
+            c_api = xla.load_pjrt_plugin_dynamically(name, str(found))
+            functions = f"jax_{found.parent.name.removeprefix('xla_')}_plugin"  # the package beside jax_plugins.xla_cuda13
+            if name == "cuda" and _folder(functions) is not None:
+                libraries.register_cuda(xla, functions, c_api)
         if not xla.pjrt_plugin_initialized(name):
             xla.initialize_pjrt_plugin(name)
         return xla.make_c_api_client(name, xla.generate_pjrt_gpu_plugin_options() if name == "cuda" else None)

@@ -46,7 +46,7 @@ def tensor(aval: ShapedArray) -> str:
 
 
 def attribute(value: Any) -> str:
-    """MLIR text of an attribute: str as it stands, bool, int (64 bits), sequences of ints or bools (dense arrays)."""
+    """MLIR text of an attribute: str as it stands, bool, int (64 bits), sequences of ints or bools (dense arrays), or of pairs."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -54,6 +54,8 @@ def attribute(value: Any) -> str:
     if isinstance(value, (int, np.integer)):
         return f"{int(value)} : i64"
     items = [*value]
+    if items and isinstance(items[0], (tuple, list)):
+        return matrix(items, len(items[0]))
     if items and all(isinstance(v, (bool, np.bool_)) for v in items):
         return f"array<i1: {', '.join(map(attribute, items))}>"
     return f"array<i64: {', '.join(str(int(v)) for v in items)}>" if items else "array<i64>"

@@ -1,0 +1,28 @@
+"""Functions that programs call by name, brought by jaxlib and its plugins: LAPACK on CPUs, cuSOLVER and its kin on GPUs."""
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+# The modules of the CUDA plugin's package that linear algebra comes from; each has registrations().
+_CUDA_MODULES = ("_linalg", "_solver", "_sparse", "_hybrid")
+
+
+@functools.cache
+def register_lapack(xla: Any) -> None:
+    """Makes LAPACK's functions known to XLA's CPU client; they are SciPy's, which is imported here."""
+    importlib.import_module("jaxlib.cpu._lapack").initialize()
+    for platform, functions in importlib.import_module("jaxlib.lapack").registrations().items():
+        for name, function, version in functions:
+            xla.register_custom_call_target(name, function, platform=platform, api_version=version)
+
+
+@functools.cache
+def register_cuda(xla: Any, package: str, c_api: Any) -> None:
+    """Makes the functions of the CUDA plugin's package (jax_cuda13_plugin, say) known to the client of its C API."""
+    extension = importlib.import_module(f"{package}.cuda_plugin_extension")
+    xla.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
+    for module in _CUDA_MODULES:
+        for name, function in importlib.import_module(f"{package}.{module}").registrations().items():
+            xla.register_custom_call_target(name, function, platform="CUDA", api_version=1)
