@@ -359,6 +359,23 @@ from numjet.lax.collective import pmin_p as pmin_p
 from numjet.lax.collective import psum as psum
 from numjet.lax.collective import psum_p as psum_p
 
+# collective_functions.py, collective_moves.py
+from numjet.lax.collective_functions import all_gather as all_gather
+from numjet.lax.collective_functions import all_to_all as all_to_all
+from numjet.lax.collective_functions import pbroadcast as pbroadcast
+from numjet.lax.collective_functions import ppermute as ppermute
+from numjet.lax.collective_functions import precv as precv
+from numjet.lax.collective_functions import psend as psend
+from numjet.lax.collective_functions import pshuffle as pshuffle
+from numjet.lax.collective_functions import psum_scatter as psum_scatter
+from numjet.lax.collective_functions import pswapaxes as pswapaxes
+from numjet.lax.collective_functions import ragged_all_to_all as ragged_all_to_all
+from numjet.lax.collective_moves import all_gather_p as all_gather_p
+from numjet.lax.collective_moves import all_to_all_p as all_to_all_p
+from numjet.lax.collective_moves import pbroadcast_p as pbroadcast_p
+from numjet.lax.collective_moves import ppermute_p as ppermute_p
+from numjet.lax.collective_moves import reduce_scatter_p as reduce_scatter_p
+
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan
 from numjet.control import cond as cond
