@@ -344,6 +344,30 @@ from numjet.lax.special import regularized_incomplete_beta_p as regularized_inco
 from numjet.lax.special import zeta as zeta
 from numjet.lax.special import zeta_p as zeta_p
 
+# accuracy.py, approximate.py, barrier.py, ragged.py, rng_bits.py, sharding.py, stacking.py
+from numjet.lax.accuracy import AccuracyMode as AccuracyMode
+from numjet.lax.accuracy import Tolerance as Tolerance
+from numjet.lax.approximate import approx_max_k as approx_max_k
+from numjet.lax.approximate import approx_min_k as approx_min_k
+from numjet.lax.barrier import after_all as after_all
+from numjet.lax.barrier import after_all_p as after_all_p
+from numjet.lax.barrier import optimization_barrier as optimization_barrier
+from numjet.lax.barrier import optimization_barrier_p as optimization_barrier_p
+from numjet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from numjet.lax.ragged import ragged_dot as ragged_dot
+from numjet.lax.ragged import ragged_dot_general as ragged_dot_general
+from numjet.lax.ragged import scaled_dot as scaled_dot
+from numjet.lax.rng_bits import RandomAlgorithm as RandomAlgorithm
+from numjet.lax.rng_bits import rng_bit_generator as rng_bit_generator
+from numjet.lax.rng_bits import rng_bit_generator_p as rng_bit_generator_p
+from numjet.lax.rng_bits import rng_uniform as rng_uniform
+from numjet.lax.rng_bits import rng_uniform_p as rng_uniform_p
+from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint
+from numjet.lax.stacking import broadcast_like as broadcast_like
+from numjet.lax.stacking import stack as stack
+from numjet.lax.stacking import stage as stage
+from numjet.lax.stacking import unstack as unstack
+
 # linalg.py
 from numjet.lax import linalg as linalg
 
