@@ -402,11 +402,13 @@ from numjet.lax.collective_moves import reduce_scatter_p as reduce_scatter_p
 
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan
+from numjet.control import composite as composite
 from numjet.control import cond as cond
 from numjet.control import custom_linear_solve as custom_linear_solve
 from numjet.control import custom_root as custom_root
 from numjet.control import fori_loop as fori_loop
 from numjet.control import map as map
+from numjet.control import platform_dependent as platform_dependent
 from numjet.control import scan as scan
 from numjet.control import switch as switch
 from numjet.control import while_loop as while_loop

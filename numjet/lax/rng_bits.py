@@ -33,14 +33,11 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 
 
-class RandomAlgorithm(enum.IntEnum):
+class RandomAlgorithm(enum.Enum):
     """The generator of rng_bit_generator. RNG_DEFAULT is Philox."""
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
     RNG_PHILOX = 2
-
-    def __str__(self) -> str:
-        return self.name
 
 
 # ------------------------------------------------------------------------------------------------ the block functions
