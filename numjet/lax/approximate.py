@@ -23,7 +23,7 @@ def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: fl
         raise ValueError(f"{name}: operand must be a floating type, got {dtypes.long_name(aval.dtype)}")
     if not 0 < recall_target <= 1:
         raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall_target}")
-    axis, k = as_axis(dimension, aval.ndim), operator.index(k)
+    axis, k = as_axis(dimension, aval.ndim, name), operator.index(k)
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"{name}: k must be between 0 and the size of reduction_dimension, {aval.shape[axis]}, got {k}")
     # 0 - x and not -x: then zeros of either sign are equal, and come in the order of their positions.

@@ -11,8 +11,8 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax.accuracy import check_accuracy
 from numjet.lax import complex_rules as cx
+from numjet.lax.accuracy import check_accuracy
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,

@@ -26,7 +26,7 @@ def _behind(values: Sequence[Any]) -> list[Any]:
     return [v if isinstance(v, Zero) else next(held) for v in values]
 
 
-optimization_barrier_p = Op(
+optimization_barrier_p: Op = Op(
     name="optimization_barrier", multiple=True, abstract=lambda *xs: list(xs), eager=lambda *xs: list(xs),
     jvp=_barrier_jvp, transpose=lambda cts, *xs: _behind(cts), linear_in=(0,),
     batch=lambda size, args, dims: (optimization_barrier_p.bind(*args), list(dims)),
@@ -64,7 +64,7 @@ def _after_batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> 
     return after_all_p.bind(*plain), None
 
 
-after_all_p = Op(
+after_all_p: Op = Op(
     name="after_all", abstract=_after_abstract, eager=lambda *tokens: np.zeros(TOKEN.shape, TOKEN.dtype), jvp=ZERO,
     transpose=Missing("tokens have no values"), batch=_after_batch,
     cpu=lambda b, *tokens: b.constant(np.zeros(TOKEN.shape, TOKEN.dtype)), hlo=NO_XLA,

@@ -33,11 +33,8 @@ _TARGETS = ("varying", "reduced", "invarying")
 
 
 def _axis(op: str, what: str, axis: int, ndim: int) -> int:
-    """An axis number without sign; ValueError, with the operation's name, when it is out of bounds."""
-    try:
-        return as_axis(axis, ndim)
-    except (ValueError, IndexError):
-        raise ValueError(f"{op}: {what}={axis} is out of bounds for an array of {ndim} dimensions") from None
+    """An axis number without sign; ValueError, with the operation and the argument, when it is out of bounds."""
+    return as_axis(axis, ndim, f"{op}, {what}")
 
 
 def _divided(op: str, what: str, x: Any, axis: int, count: int, tiled: bool) -> None:

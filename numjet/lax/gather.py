@@ -36,7 +36,7 @@ def check_range(op: str, name: str, dims: Sequence[int], rank: int) -> None:
 def check_indices(op: str, indices: ShapedArray, index_map: Sequence[int], name: str, rank: int) -> None:
     """The errors of indices and of the map from their components to operand axes."""
     if kind_of(indices.dtype) not in "iu":
-        raise ValueError(f"indices must have an integer type, got {indices.dtype.name}")
+        raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if indices.ndim < 1:
         raise TypeError(f"{op.capitalize()} op needs indices of rank 1 or more, whose last axis holds the index "
                         f"vectors; got rank {indices.ndim}.")

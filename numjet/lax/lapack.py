@@ -16,7 +16,7 @@ CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as nati
 
 @functools.cache
 def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
-    """A function of scipy.linalg.lapack or scipy.linalg.blas for a dtype; orgqr, syevd and sytrd mean ungqr, heevd and hetrd, too."""
+    """A function of scipy.linalg.lapack or scipy.linalg.blas for a dtype; real names stand for the complex ones, too."""
     letter = "sdcz"[CODES[dtype.name]]
     if dtype.kind == "c":
         name = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}.get(name, name)

@@ -152,7 +152,7 @@ def _eager(key: np.ndarray, *, shape: Ints, dtype: np.dtype, algorithm: RandomAl
     split = lambda c: (c.astype(np.uint32), (c >> np.uint64(32)).astype(np.uint32))
     own = tuple(np.broadcast_to(key[..., k, None], counters.shape) for k in range(2))
     bits = np.stack(function(words, own, split(counters)), -1).reshape(*lead, count * width)
-    place = np.broadcast_to(_place(algorithm, shape, np.indices(shape), dtype), shape).astype(np.int64)
+    place = np.broadcast_to(_place(algorithm, shape, list(np.indices(shape)), dtype), shape).astype(np.int64)
     out = np.take(bits, place, -1) if place.size else np.zeros((*lead, *shape), np.uint32)
     if dtype.itemsize == 8:
         high = np.take(bits, place + 1, -1) if place.size else out
@@ -206,7 +206,7 @@ def _keys(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 
 
 _SHAPES = ((), (5,), (3, 4), (4, 3), (5, 3), (0,), (300,))
-rng_bit_generator_p = Op(
+rng_bit_generator_p: Op = Op(
     name="rng_bit_generator", params=("shape", "dtype", "algorithm"), multiple=True, abstract=_abstract, eager=_eager,
     jvp=ZERO, transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=NO_XLA,
     samples=Samples(shapes=((), (2,)), dtypes=("uint32",), make=_keys, params=tuple(

@@ -30,7 +30,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     if any(a.dtype != first.dtype for a in avals):
         raise TypeError("lax.stack requires arguments to have the same dtypes, got "
                         f"{', '.join(dtypes.long_name(a.dtype) for a in avals)}.")
-    d = as_axis(axis, first.ndim + 1)
+    d = as_axis(axis, first.ndim + 1, "stack")
     return concatenate([call("reshape", x, new_sizes=insert(first.shape, d, 1), dimensions=None) for x in operands], d)
 
 
@@ -42,7 +42,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     [1.0, 2.0]
     """
     aval = aval_of(x)
-    d = as_axis(axis, aval.ndim)
+    d = as_axis(axis, aval.ndim, "unstack")
     return tuple(call("squeeze", slice_in_dim(x, i, i + 1, axis=d), dimensions=(d,)) for i in range(aval.shape[d]))
 
 

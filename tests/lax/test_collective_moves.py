@@ -30,7 +30,7 @@ def gathered(x, axis, tiled, groups=None):
 
 def scattered(x, axis, tiled, groups=None):
     found = []
-    for r, place in zip(*rows(x, groups)):
+    for r, place in zip(*rows(x, groups), strict=True):
         parts = np.split(np.sum(r, 0), len(r), axis)
         found.append(parts[place] if tiled else np.squeeze(parts[place], axis))
     return np.stack(found)
@@ -38,7 +38,7 @@ def scattered(x, axis, tiled, groups=None):
 
 def exchanged(x, split, concat, tiled, groups=None):
     found = []
-    for r, place in zip(*rows(x, groups)):
+    for r, place in zip(*rows(x, groups), strict=True):
         parts = [np.split(v, len(r), split)[place] for v in r]
         found.append(np.concatenate(parts, concat) if tiled else np.stack([np.squeeze(p, split) for p in parts], concat))
     return np.stack(found)
@@ -216,7 +216,7 @@ def test_ragged_all_to_all_with_several_slices_and_derivatives():
 @pytest.mark.parametrize("f, error, message", [
     (lambda x: lax.all_gather(x, "k"), NameError, "unbound axis name: k"),
     (lambda x: lax.axis_size("k"), NameError, "unbound axis name: k"),
-    (lambda x: lax.all_gather(x, "i", axis=3), ValueError, "all_gather: axis=3 is out of bounds"),
+    (lambda x: lax.all_gather(x, "i", axis=3), ValueError, "all_gather, axis: axis 3 is out of bounds"),
     (lambda x: lax.all_gather(x, "i", to="up"), ValueError, "all_gather: `to` must be one of"),
     (lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1], [2]]), ValueError, "must cover all indices exactly once"),
     (lambda x: lax.all_gather(x, "i", axis_index_groups=[[0, 1, 2], [3]]), ValueError, "must all have the same size"),
@@ -224,7 +224,7 @@ def test_ragged_all_to_all_with_several_slices_and_derivatives():
     (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1), ValueError, "psum_scatter requires the size .* 4 and 3"),
     (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True), ValueError, "has to be divisible"),
     (lambda x: lax.all_to_all(x, "i", 1, 0), ValueError, "all_to_all requires the size"),
-    (lambda x: lax.all_to_all(x, "i", 0, 2), ValueError, "all_to_all: concat_axis=2 is out of bounds"),
+    (lambda x: lax.all_to_all(x, "i", 0, 2), ValueError, "all_to_all, concat_axis: axis 2 is out of bounds"),
     (lambda x: lax.ppermute(x, "i", [(0, 1), (1, 4)]), ValueError, "ppermute: perm holds pairs .* from 0 to 3"),
     (lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), ValueError, "sources and destinations should be unique"),
     (lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), ValueError, "does not represent a permutation"),

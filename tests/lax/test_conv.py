@@ -184,7 +184,7 @@ def test_errors_of_dtypes_and_of_transposed_padding():
         lax.conv(x, w, (1,), "SAME")
     with pytest.raises(TypeError, match="must not be narrower"):
         lax.conv(w, w, (1,), "SAME", preferred_element_type=np.int8)
-    with pytest.raises(ValueError, match="'SAME' or 'VALID' in a transposed"):
+    with pytest.raises(ValueError, match="conv_transpose: padding must be 'SAME' or 'VALID'"):
         lax.conv_transpose(x, np.ones((3, 5, 2), np.float32), (2,), "SAME_LOWER")
 
 

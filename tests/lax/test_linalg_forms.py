@@ -58,7 +58,7 @@ def test_tridiagonal_of_order_one_and_batches():
     packed, d, e, taus = lax.linalg.tridiagonal(np.float32([[3]]))
     assert packed.tolist() == [[3]] and d.tolist() == [3] and e.shape == taus.shape == (0,)
     a = random((4, 3, 3), "float32")
-    for one, many in zip(lax.linalg.tridiagonal(a), nj.jit(nj.vmap(lax.linalg.tridiagonal))(a)):
+    for one, many in zip(lax.linalg.tridiagonal(a), nj.jit(nj.vmap(lax.linalg.tridiagonal))(a), strict=True):
         np.testing.assert_allclose(one, many, rtol=1e-5)
 
 

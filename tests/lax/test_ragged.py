@@ -14,7 +14,7 @@ LHS, RHS = RNG.normal(size=(7, 3)).astype(np.float32), RNG.normal(size=(3, 3, 2)
 
 def parts(sizes):
     ends = np.cumsum(sizes)
-    return [slice(e - n, e) for e, n in zip(ends, sizes)]
+    return [slice(e - n, e) for e, n in zip(ends, sizes, strict=True)]
 
 
 def by_loop(x, w, sizes, first=0):
