@@ -291,3 +291,30 @@ extern "C" int64_t nj_gehrd(int64_t code, int64_t batch, int64_t n, const char* 
   });
 }
 NJ_KERNEL(nj_gehrd);
+
+// Tridiagonal form of Hermitian matrices, of which one triangle is read: packed, diagonals, off-diagonals, factors.
+extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* out, char* diagonals,
+                            char* off_diagonals, char* taus) {
+  return dispatch(sytrd, code, [=](auto t, auto i) {
+    using T = decltype(t);
+    using I = decltype(i);
+    if (n == 0) return;
+    auto columns = block<T>(n * n);
+    const auto* from = reinterpret_cast<const T*>(in);
+    auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
+    auto *d = reinterpret_cast<Real<T>*>(diagonals), *e = reinterpret_cast<Real<T>*>(off_diagonals);
+    I order = static_cast<I>(n), info = 0, lwork = -1;
+    const char* triangle = lower ? "L" : "U";
+    T size{};
+    call<T>(sytrd, triangle, &order, columns.get(), &order, d, e, tau, &size, &lwork, &info);
+    lwork = static_cast<I>(answered(size)) + 1;
+    auto work = block<T>(lwork);
+    for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
+      flip(from, columns.get(), n, n);
+      call<T>(sytrd, triangle, &order, columns.get(), &order, d, e, tau, work.get(), &lwork, &info);
+      flip(columns.get(), to, n, n);
+      if (info != 0) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
+    }
+  });
+}
+NJ_KERNEL(nj_sytrd);

@@ -14,6 +14,7 @@ from numjet.control.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
+from numjet.core.named_axes import named_axes
 from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
@@ -114,7 +115,8 @@ class Jitted:
     # -- tracing
     def trace(self, call: Call) -> Traced:
         """The program for these avals, static values and settings: traced, or found."""
-        key = (call.in_tree, call.avals, tuple((k, type(v), v) for k, v in call.static), config.trace_token())
+        key = (call.in_tree, call.avals, tuple((k, type(v), v) for k, v in call.static), config.trace_token(),
+               named_axes())
         found = self.traces.get(key)
         if found is not None:
             return found

@@ -10,6 +10,7 @@ from typing import Any
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
@@ -79,6 +80,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
                return_shape: bool = False, abstracted_axes: Any = None) -> Callable[..., Any]:
     """The function that, given example arguments, returns the jaxpr of `fun` (a ClosedJaxpr, which prints as text).
 
+    axis_env: pairs (name, size) of axes that collectives in `fun` may name, as if vmap mapped over them.
     With return_shape: a pair of it and the pytree of ShapeDtypeStructs of the result.
 
     >>> import numjet as nj
@@ -86,12 +88,13 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
     """
     check_callable(fun)
-    del axis_env, abstracted_axes
+    del abstracted_axes
     static, _ = resolve_static(fun, static_argnums, None)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def make(*args: Any, **kwargs: Any) -> Any:
-        closed, out_tree = trace_call(fun, args, kwargs, static, "make_jaxpr")
+        with with_named_axes(axis_env or ()):
+            closed, out_tree = trace_call(fun, args, kwargs, static, "make_jaxpr")
         if return_shape:
             return closed, tree_unflatten(out_tree, [_struct(a) for a in closed.out_avals])
         return closed

@@ -9,6 +9,7 @@ from numjet.control.checkpoint_policies import (
     checkpoint_policies as checkpoint_policies,
     name_p as name_p,
 )
+from numjet.control.composite import composite as composite, composite_p as composite_p
 from numjet.control.cond import cond as cond, switch as switch
 from numjet.control.cond_op import cond_p as cond_p
 from numjet.control.custom_calls import SymbolicZero as SymbolicZero
@@ -21,6 +22,7 @@ from numjet.control.custom_vjp import (
 )
 from numjet.control.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
 from numjet.control.map import map as map
+from numjet.control.platform import platform_dependent as platform_dependent, platform_index_p as platform_index_p
 from numjet.control.scan import scan as scan
 from numjet.control.scan_op import scan_p as scan_p
 from numjet.control.solve import custom_linear_solve as custom_linear_solve, custom_root as custom_root

@@ -21,6 +21,7 @@ from numjet import _native
 from numjet.control.programs import without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.named_axes import named_axes
 from numjet.core.op import Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
@@ -45,7 +46,7 @@ class Body(NamedTuple):
 
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str) -> Body:
     """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple)."""
-    key = (in_tree, tuple(in_avals), kind, config.token)
+    key = (in_tree, tuple(in_avals), kind, config.token, named_axes())
     known = _recall(fun, key)
     if known is not None:
         return known

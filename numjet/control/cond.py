@@ -62,7 +62,7 @@ def cond(
     if aval_of(pred).dtype != np.bool_:
         pred = ne(pred, np.zeros((), aval_of(pred).dtype))
     index = np.int32(bool(pred)) if not isinstance(pred, Tracer) else _to_int32(pred)
-    return _branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
+    return branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _missing) -> Any:
@@ -103,7 +103,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         index = np.int32(known)
     else:
         index = clamp(np.int32(0), _to_int32(index), np.int32(len(branches) - 1))
-    return _branch("switch", index, branches, [f"branch {i}" for i in range(len(branches))], operands)
+    return branch("switch", index, branches, [f"branch {i}" for i in range(len(branches))], operands)
 
 
 def _to_int32(x: Any) -> Any:
@@ -132,9 +132,10 @@ def _check_index(index: Any) -> None:
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
 
 
-def _branch(
+def branch(
     kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
 ) -> Any:
+    """The function that `index` (in bounds) chooses, applied to the operands. kind, names: for messages."""
     leaves, in_tree = tree.tree_flatten(tuple(operands))
     avals = [aval_of(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, kind) for f in functions]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from numjet.control.call import jit_p
 from numjet.control.checkpoint import checkpoint_p
+from numjet.control.composite import composite_p
 from numjet.control.cond_op import clamped, cond_p
 from numjet.control.custom_jvp import custom_jvp_call_p
 from numjet.control.custom_vjp_call import custom_vjp_call_p
@@ -280,9 +281,7 @@ def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:
     """The branch that a known index chooses."""
     index, *operands = eqn.invars
     branches = eqn.params["branches"]
-    if len(branches) > 1 and not isinstance(index, Literal):
-        return None
-    return branches[clamped(index.val, len(branches)) if isinstance(index, Literal) else 0], operands
+    return (branches[clamped(index.val, len(branches))], operands) if isinstance(index, Literal) else None
 
 
 def _checkpoint(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
@@ -295,6 +294,7 @@ def _called(name: str) -> Callable[[JaxprEqn], tuple[ClosedJaxpr, list[Atom]]]:
 
 
 extend(jit_p, "inline", _called("jaxpr"))
+extend(composite_p, "inline", _called("jaxpr"))
 extend(custom_jvp_call_p, "inline", _called("call_jaxpr"))
 extend(custom_vjp_call_p, "inline", _called("call_jaxpr"))
 extend(checkpoint_p, "inline", lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars))

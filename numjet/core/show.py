@@ -253,9 +253,9 @@ def plain(value: Any) -> str:
         inside = ", ".join(f"{k}={plain(v)}" for k, v in zip(value._fields, value, strict=True))
         return f"{type(value).__name__}({inside})"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(plain, value)) + ("," if len(value) == 1 else "") + ")"
+        return "(" + ", ".join(map(_item, value)) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, list):
-        return "[" + ", ".join(map(plain, value)) + "]"
+        return "[" + ", ".join(map(_item, value)) + "]"
     if isinstance(value, np.generic):
         return plain(value.item()) if dtypes.kind(value.dtype) in "biufc" else str(value)
     if isinstance(value, str):
@@ -263,6 +263,11 @@ def plain(value: Any) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
     return str(value)
+
+
+def _item(value: Any) -> str:
+    """As plain, of an entry of a tuple or list, where strings have quotes."""
+    return repr(value) if isinstance(value, str) else plain(value)
 
 
 _WORDS = frozenset({"", "True", "False", "None", "nan", "inf"})

@@ -163,10 +163,11 @@ class Control(Frames):
 
     # ------------------------------------------------------------------------------------------ branches
     def cond(self, index: Arr, branches: Sequence[ClosedJaxpr], operands: Sequence[Arr]) -> list[Arr]:
-        if len(branches) == 1:
-            return self.inline(branches[0], operands)
+        clamped = self._clamped(self.read(index), len(branches))
+        if clamped.expr.op == "const":
+            return self.inline(branches[int(clamped.expr.attr)], operands)
         operands = self._invariant(operands)
-        choice = self.terms.index(self.let(self._clamped(self.read(index), len(branches))))
+        choice = self.terms.index(self.let(clamped))
         avals = branches[0].out_avals
         targets = [None if a.size <= SMALL else self.temporary(a) for a in avals]
         blocks: list[list[Stmt]] = []

@@ -344,6 +344,30 @@ from numjet.lax.special import regularized_incomplete_beta_p as regularized_inco
 from numjet.lax.special import zeta as zeta
 from numjet.lax.special import zeta_p as zeta_p
 
+# accuracy.py, approximate.py, barrier.py, ragged.py, rng_bits.py, sharding.py, stacking.py
+from numjet.lax.accuracy import AccuracyMode as AccuracyMode
+from numjet.lax.accuracy import Tolerance as Tolerance
+from numjet.lax.approximate import approx_max_k as approx_max_k
+from numjet.lax.approximate import approx_min_k as approx_min_k
+from numjet.lax.barrier import after_all as after_all
+from numjet.lax.barrier import after_all_p as after_all_p
+from numjet.lax.barrier import optimization_barrier as optimization_barrier
+from numjet.lax.barrier import optimization_barrier_p as optimization_barrier_p
+from numjet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
+from numjet.lax.ragged import ragged_dot as ragged_dot
+from numjet.lax.ragged import ragged_dot_general as ragged_dot_general
+from numjet.lax.ragged import scaled_dot as scaled_dot
+from numjet.lax.rng_bits import RandomAlgorithm as RandomAlgorithm
+from numjet.lax.rng_bits import rng_bit_generator as rng_bit_generator
+from numjet.lax.rng_bits import rng_bit_generator_p as rng_bit_generator_p
+from numjet.lax.rng_bits import rng_uniform as rng_uniform
+from numjet.lax.rng_bits import rng_uniform_p as rng_uniform_p
+from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint
+from numjet.lax.stacking import broadcast_like as broadcast_like
+from numjet.lax.stacking import stack as stack
+from numjet.lax.stacking import stage as stage
+from numjet.lax.stacking import unstack as unstack
+
 # linalg.py
 from numjet.lax import linalg as linalg
 
@@ -359,13 +383,32 @@ from numjet.lax.collective import pmin_p as pmin_p
 from numjet.lax.collective import psum as psum
 from numjet.lax.collective import psum_p as psum_p
 
+# collective_functions.py, collective_moves.py
+from numjet.lax.collective_functions import all_gather as all_gather
+from numjet.lax.collective_functions import all_to_all as all_to_all
+from numjet.lax.collective_functions import pbroadcast as pbroadcast
+from numjet.lax.collective_functions import ppermute as ppermute
+from numjet.lax.collective_functions import precv as precv
+from numjet.lax.collective_functions import psend as psend
+from numjet.lax.collective_functions import pshuffle as pshuffle
+from numjet.lax.collective_functions import psum_scatter as psum_scatter
+from numjet.lax.collective_functions import pswapaxes as pswapaxes
+from numjet.lax.collective_functions import ragged_all_to_all as ragged_all_to_all
+from numjet.lax.collective_moves import all_gather_p as all_gather_p
+from numjet.lax.collective_moves import all_to_all_p as all_to_all_p
+from numjet.lax.collective_moves import pbroadcast_p as pbroadcast_p
+from numjet.lax.collective_moves import ppermute_p as ppermute_p
+from numjet.lax.collective_moves import reduce_scatter_p as reduce_scatter_p
+
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan
+from numjet.control import composite as composite
 from numjet.control import cond as cond
 from numjet.control import custom_linear_solve as custom_linear_solve
 from numjet.control import custom_root as custom_root
 from numjet.control import fori_loop as fori_loop
 from numjet.control import map as map
+from numjet.control import platform_dependent as platform_dependent
 from numjet.control import scan as scan
 from numjet.control import switch as switch
 from numjet.control import while_loop as while_loop

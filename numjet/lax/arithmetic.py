@@ -12,6 +12,7 @@ from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefine
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import complex_rules as cx
+from numjet.lax.accuracy import check_accuracy
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,
@@ -22,7 +23,6 @@ from numjet.lax.operands import (
     apply,
     binary,
     by_kind,
-    check_accuracy,
     real_dtype,
     same_dtype,
     where,

@@ -33,21 +33,21 @@ def _entries(shape: Any) -> tuple[Any, ...]:
         return (shape,)
 
 
-def as_axis(axis: Any, ndim: int) -> int:
-    """An axis in range(ndim); negative ones count from the end. ValueError when out of bounds.
+def as_axis(axis: Any, ndim: int, op: str = "") -> int:
+    """An axis in range(ndim); negative ones count from the end. ValueError, naming `op`, when out of bounds.
 
     >>> as_axis(-1, 3)
     2
     """
     index = operator.index(axis)
     if not -ndim <= index < ndim:
-        raise ValueError(f"axis {index} is out of bounds for array of dimension {ndim}")
+        raise ValueError(f"{op + ': ' * bool(op)}axis {index} is out of bounds for array of dimension {ndim}")
     return index + ndim if index < 0 else index
 
 
-def as_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
+def as_axes(axes: Sequence[Any], ndim: int, op: str = "") -> tuple[int, ...]:
     """as_axis of each."""
-    return tuple(as_axis(a, ndim) for a in axes)
+    return tuple(as_axis(a, ndim, op) for a in axes)
 
 
 def without(values: Sequence[Any], axes: Sequence[int]) -> tuple[Any, ...]:

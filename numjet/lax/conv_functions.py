@@ -67,11 +67,16 @@ def _pads(padding: Any, left: Ints, right: Ints, numbers: ConvDimensionNumbers, 
     if len(dilation) != len(kernel):
         raise ValueError("conv_general_dilated window and rhs_dilation must have the same number of dimensions, "
                          f"but got {len(kernel)} and {len(dilation)}")
+    if len(strides) != len(kernel):
+        raise ValueError("conv_general_dilated window and window_strides must have the same number of dimensions, but got "
+                         f"{len(kernel)} and {len(strides)}")
+    if any(s < 1 for s in strides):
+        raise TypeError(f"conv_general_dilated: All window_strides must be positive, got {tuple(strides)}.")
     pads = as_pads("conv_general_dilated", padding, lambda: padtype_to_pads(
         [left[d] for d in numbers.lhs_spec[2:]], [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)], strides,
         padding))
     if len(pads) != len(kernel):
-        raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(kernel)}, got {len(pads)}.")
+        raise TypeError(f"conv_general_dilated: Wrong number of explicit pads: expected {len(kernel)}, got {len(pads)}.")
     return pads
 
 

@@ -39,16 +39,17 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if len(lhs_shape) != len(rhs_shape):
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {len(lhs_shape)} and {len(rhs_shape)}.")
+        raise TypeError(f"conv_general_dilated requires lhs and rhs ndim to be equal, got shapes {tuple(lhs_shape)} and "
+                        f"{tuple(rhs_shape)}.")
     if dimension_numbers is None:
         natural = tuple(range(len(lhs_shape)))
         return ConvDimensionNumbers(natural, natural, natural)
     if not isinstance(dimension_numbers, (list, tuple)):
-        raise TypeError(f"convolution dimension_numbers must be tuple/list or None, got {type(dimension_numbers)}.")
+        raise TypeError(f"conv_general_dilated dimension_numbers must be tuple/list or None, got {type(dimension_numbers)}.")
     if len(dimension_numbers) != 3:
-        raise TypeError(f"convolution dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
+        raise TypeError(f"conv_general_dilated dimension_numbers list/tuple must be length 3, got {len(dimension_numbers)}.")
     if not all(isinstance(s, str) for s in dimension_numbers):
-        raise TypeError("convolution dimension_numbers elements must be strings, "
+        raise TypeError("conv_general_dilated dimension_numbers elements must be strings, "
                         f"got {tuple(map(type, dimension_numbers))}.")
     for k, spec in enumerate(dimension_numbers):
         _check_spec(k, spec, lhs_shape, rhs_shape)
@@ -57,13 +58,13 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
 
 def _check_spec(k: int, spec: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int]) -> None:
     if len(spec) != len(lhs_shape):
-        raise TypeError(f"convolution dimension_numbers[{k}] must have len equal to the ndim of lhs and rhs, got "
+        raise TypeError(f"conv_general_dilated dimension_numbers[{k}] must have len equal to the ndim of lhs and rhs, got "
                         f"{len(spec)} for lhs and rhs shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}.")
     if any(spec.count(c) != 1 for c in _ROLES[k]):
-        raise TypeError(f"convolution dimension_numbers[{k}] must contain the characters '{_ROLES[k][0]}' and "
+        raise TypeError(f"conv_general_dilated dimension_numbers[{k}] must contain the characters '{_ROLES[k][0]}' and "
                         f"'{_ROLES[k][1]}' exactly once, got {spec}.")
     if len(set(spec)) != len(spec):
-        raise TypeError(f"convolution dimension_numbers[{k}] cannot have duplicate characters, got {spec}.")
+        raise TypeError(f"conv_general_dilated dimension_numbers[{k}] cannot have duplicate characters, got {spec}.")
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Ints, Ints, Ints]:
@@ -75,8 +76,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Ints, I
     names = [c for c in dimension_numbers[1] if c not in _ROLES[1]]
     for spec, roles in zip(dimension_numbers, _ROLES, strict=True):
         if sorted(c for c in spec if c not in roles) != sorted(names):
-            raise TypeError("convolution dimension_numbers elements must each have the same set of spatial characters, "
-                            f"got {tuple(dimension_numbers)}.")
+            raise TypeError("conv_general_dilated dimension_numbers elements must each have the same set of spatial "
+                            f"characters, got {tuple(dimension_numbers)}.")
     lhs, rhs, out = (tuple(spec.index(c) for c in (*roles, *names))
                      for spec, roles in zip(dimension_numbers, _ROLES, strict=True))
     return lhs, rhs, out
@@ -107,7 +108,7 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got {len(pads)}.")
+        raise TypeError(f"conv_shape_tuple: Wrong number of explicit pads: expected {len(lhs_shape) - 2}, got {len(pads)}.")
     if batch_group_count > 1 and lhs_shape[0] % batch_group_count:
         raise TypeError(f"conv_shape_tuple: batch_group_count must divide the batch of lhs, {lhs_shape[0]}, "
                         f"got {batch_group_count}.")
@@ -158,7 +159,7 @@ def transpose_padding(kernel: int, stride: int, padding: str) -> tuple[int, int]
     elif padding == "VALID":
         total, low = kernel + stride - 2 + max(kernel - stride, 0), kernel - 1
     else:
-        raise ValueError(f"Padding mode must be 'SAME' or 'VALID' in a transposed convolution, got {padding!r}.")
+        raise ValueError(f"conv_transpose: padding must be 'SAME' or 'VALID' or pairs, got {padding!r}.")
     return low, total - low
 
 

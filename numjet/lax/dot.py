@@ -69,7 +69,7 @@ def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dty
     if preferred is None:
         return natural
     if kind_of(natural) in "iu" and preferred.itemsize < natural.itemsize:
-        raise TypeError("`preferred_element_type` must not be narrower than the original type, got "
+        raise TypeError("dot_general: `preferred_element_type` must not be narrower than the original type, got "
                         f"preferred_element_type of {preferred.name} for result type of {natural.name}.")
     return preferred
 
@@ -246,6 +246,15 @@ dot_general_p = Op(
 
 # -------------------------------------------------------------------------------------------- public functions
 
+def _as_numbers(numbers: Any) -> Numbers:
+    try:
+        (lc, rc), (lb, rb) = (tuple(tuple(map(operator.index, dims)) for dims in pair) for pair in numbers)
+    except (TypeError, ValueError):
+        raise TypeError("dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), "
+                        f"sequences of axis numbers, got {numbers!r}") from None
+    return (lc, rc), (lb, rb)
+
+
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: Any = None,
                 preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
     """Sums products of elements of two arrays over contracting axes, for each index of batch axes.
@@ -261,7 +270,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     [1.0, 2.0]
     """
     check_unsharded("dot_general", out_sharding)
-    (lc, rc), (lb, rb) = (tuple(tuple(map(operator.index, dims)) for dims in pair) for pair in dimension_numbers)
+    (lc, rc), (lb, rb) = _as_numbers(dimension_numbers)
     preferred = None if preferred_element_type is None else dtypes.canonicalize_dtype(preferred_element_type)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=((lc, rc), (lb, rb)),
                               precision=canonicalize_precision(precision), preferred_element_type=preferred)

@@ -44,10 +44,10 @@ def _dynamic_slice_abstract(operand: ShapedArray, *starts: ShapedArray, slice_si
         raise TypeError("dynamic_slice slice_sizes must have length equal to the number of dimensions of the operand, "
                         f"got slice_sizes {slice_sizes} for operand shape {operand.shape}.")
     if any(k > n for k, n in zip(slice_sizes, operand.shape, strict=True)):
-        raise TypeError("slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+        raise TypeError("dynamic_slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
                         f"{slice_sizes} for operand shape {operand.shape}.")
     if any(k < 0 for k in slice_sizes):
-        raise TypeError(f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}.")
+        raise TypeError(f"dynamic_slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}.")
     _check_starts("dynamic_slice", operand, starts)
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 

@@ -36,11 +36,11 @@ class FftType(enum.IntEnum):
 def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> ShapedArray:
     k = len(fft_lengths)
     if k > x.ndim:
-        raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} must have at least as many input dimensions as "
+        raise ValueError(f"fft: {FftType(fft_type).name} input shape {x.shape} must have at least as many input dimensions as "
                          f"fft_lengths {fft_lengths}.")
     wanted = "f" if fft_type == FftType.RFFT else "c"
     if x.dtype.kind != wanted or x.dtype.itemsize < (4 if wanted == "f" else 8):
-        raise ValueError(f"{FftType(fft_type).name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
+        raise ValueError(f"fft: {FftType(fft_type).name} input must be {'float32 or float64' if wanted == 'f' else 'complex'}, "
                          f"got {dtypes.long_name(x.dtype)}")
     if not k and fft_type == FftType.RFFT:
         return x  # over no axes there is nothing to transform, as in JAX
@@ -50,7 +50,7 @@ def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> Shaped
         expected = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
     if x.shape[x.ndim - k:] != expected:
         needs = "equal to" if fft_type != FftType.IRFFT else f"{expected} for"
-        raise ValueError(f"{FftType(fft_type).name} input shape {x.shape} minor dimensions must be {needs} "
+        raise ValueError(f"fft: {FftType(fft_type).name} input shape {x.shape} minor dimensions must be {needs} "
                          f"fft_lengths {fft_lengths}")
     if fft_type == FftType.RFFT:
         last = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1 if fft_lengths[-1] else 0)
@@ -207,7 +207,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     dtype = aval_of(x).dtype
     if kind is FftType.RFFT:
         if dtype.kind == "c":
-            raise ValueError("only real valued inputs supported for rfft")
+            raise ValueError("fft: only real valued inputs supported for rfft")
         wanted = to_inexact_dtype(dtype)
     else:
         wanted = complex_dtype(to_inexact_dtype(dtype))
@@ -221,6 +221,6 @@ def _kind(fft_type: Any) -> FftType:
         return fft_type
     if isinstance(fft_type, str):
         if fft_type.upper() not in FftType.__members__:
-            raise ValueError(f"Unknown FFT type '{fft_type}'")
+            raise ValueError(f"fft: Unknown FFT type '{fft_type}'")
         return FftType[fft_type.upper()]
-    raise TypeError(f"Unknown FFT type value '{fft_type}'")
+    raise TypeError(f"fft: Unknown FFT type value '{fft_type}'")

@@ -10,7 +10,16 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Windows, as_scatter, drops, shifted, wide_indices, windows_attribute
+from numjet.lax.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    Windows,
+    as_scatter,
+    drops,
+    shifted,
+    wide_indices,
+    windows_attribute,
+)
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
 from numjet.lax.update_program import update_program
@@ -36,7 +45,7 @@ def check_range(op: str, name: str, dims: Sequence[int], rank: int) -> None:
 def check_indices(op: str, indices: ShapedArray, index_map: Sequence[int], name: str, rank: int) -> None:
     """The errors of indices and of the map from their components to operand axes."""
     if kind_of(indices.dtype) not in "iu":
-        raise ValueError(f"indices must have an integer type, got {indices.dtype.name}")
+        raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if indices.ndim < 1:
         raise TypeError(f"{op.capitalize()} op needs indices of rank 1 or more, whose last axis holds the index "
                         f"vectors; got rank {indices.ndim}.")

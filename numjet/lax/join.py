@@ -35,11 +35,11 @@ def _concatenate_abstract(*xs: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join(str(x.shape) for x in xs)
     first = xs[0]
     if any(x.ndim != first.ndim for x in xs):
-        raise TypeError(f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}.")
+        raise TypeError(f"concatenate: Cannot concatenate arrays with different numbers of dimensions: got {shapes}.")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes {shapes}.")
     if any(_others(x, dimension) != _others(first, dimension) for x in xs):
-        raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
+        raise TypeError("concatenate: Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
                         f"concatenated: concatenating along dimension {dimension} for shapes {shapes}.")
     if any(x.dtype != first.dtype for x in xs):
         names = ", ".join(dtypes.long_name(x.dtype) for x in xs)
@@ -126,9 +126,9 @@ def concatenate(operands: Any, dimension: int) -> Any:
 
 def _split_abstract(x: ShapedArray, *, sizes: Ints, axis: int) -> list[ShapedArray]:
     if any(n < 0 for n in sizes):
-        raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
+        raise ValueError(f"split: Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
-        raise ValueError(f"Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
+        raise ValueError(f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
                          f"{list(x.shape)}")
     return [x.update(shape=(*x.shape[:axis], n, *x.shape[axis + 1:])) for n in sizes]
 
@@ -178,7 +178,7 @@ def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
     [[0], [1, 2]]
     """
     parts = as_shape(sizes)
-    return list(split_p.bind(operand, sizes=parts, axis=as_axis(axis, aval_of(operand).ndim)))
+    return list(split_p.bind(operand, sizes=parts, axis=as_axis(axis, aval_of(operand).ndim, "split")))
 
 
 # -------------------------------------------------------------------------------------------- pad
@@ -189,18 +189,18 @@ def _dilated(n: int, interior: int) -> int:
 
 def _pad_abstract(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig) -> ShapedArray:
     if value.shape != ():
-        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}")
+        raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)={value.shape}")
     if x.dtype != value.dtype:
         raise TypeError("pad operand and padding_value must be same dtype: "
                         f"got {dtypes.long_name(x.dtype)} and {dtypes.long_name(value.dtype)}.")
     if len(padding_config) != x.ndim:
-        raise ValueError("length of padding_config must equal the number of axes of operand, "
+        raise ValueError("pad: length of padding_config must equal the number of axes of operand, "
                          f"got padding_config {padding_config} for operand shape {x.shape}")
     if any(interior < 0 for _, _, interior in padding_config):
-        raise ValueError(f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
+        raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
     shape = _padded_shape(x.shape, padding_config)
     if any(n < 0 for n in shape):
-        raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, "
+        raise ValueError(f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
                          f"for padding_config {padding_config} and operand shape {x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
@@ -329,9 +329,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
 
 def _tile_abstract(x: ShapedArray, *, reps: Ints) -> ShapedArray:
     if len(reps) != x.ndim:
-        raise TypeError(f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={x.ndim}.")
+        raise TypeError(f"tile: reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={x.ndim}.")
     if any(r < 0 for r in reps):
-        raise TypeError(f"reps must have every element be nonnegative, got {reps}.")
+        raise TypeError(f"tile: reps must have every element be nonnegative, got {reps}.")
     return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
 
 

@@ -16,10 +16,10 @@ CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as nati
 
 @functools.cache
 def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
-    """A function of scipy.linalg.lapack or scipy.linalg.blas for a dtype; orgqr and syevd mean ungqr and heevd, too."""
+    """A function of scipy.linalg.lapack or scipy.linalg.blas for a dtype; real names stand for the complex ones, too."""
     letter = "sdcz"[CODES[dtype.name]]
     if dtype.kind == "c":
-        name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name)
+        name = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}.get(name, name)
     module = importlib.import_module("scipy.linalg.blas" if name == "trsm" else "scipy.linalg.lapack")
     return getattr(module, letter + name)
 

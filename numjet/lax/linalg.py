@@ -26,6 +26,7 @@ from numjet.lax.linalg_lu import (
     lu_pivots_to_permutation as lu_pivots_to_permutation,
     lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
 )
+from numjet.lax.linalg_polar import qdwh as qdwh
 from numjet.lax.linalg_qr import (
     householder_product as householder_product,
     householder_product_p as householder_product_p,
@@ -42,6 +43,7 @@ from numjet.lax.linalg_triangular import (
     tridiagonal_solve as tridiagonal_solve,
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
+from numjet.lax.linalg_tridiagonal import tridiagonal as tridiagonal, tridiagonal_p as tridiagonal_p
 from numjet.lax.templates import call
 
 

@@ -48,7 +48,7 @@ def _layout(rank: int, batch: int) -> str:
 def _target(b: Any, name: str, dtype: np.dtype, gpu: str | None = None) -> str:
     """The function for a platform and dtype. gpu: its name there, if it differs; "" when there is none."""
     if b.platform == "cpu":
-        name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name) if dtype.kind == "c" else name
+        name = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}.get(name, name) if dtype.kind == "c" else name
         return f"lapack_{'sdcz'[CODES[dtype.name]]}{name}_ffi"
     found = name if gpu is None else gpu
     if b.platform not in _SOLVERS or not found:
@@ -297,6 +297,18 @@ def hessenberg(b: Any, x: Value) -> list[Value]:
         return [x, b.full(taus.shape, 0, x.dtype)]
     return call_library(b, _target(b, "gehrd", x.dtype, gpu=""), [x], [x.aval, taus, _infos(x)], x.ndim - 2,
                         {"low": "1 : i32", "high": f"{n} : i32"}, [(0, 0)])[:2]
+
+
+def tridiagonal(b: Any, x: Value, *, lower: bool) -> list[Value]:
+    """The packed tridiagonal form, its two diagonals and the factors of its reflections."""
+    *batch, n, _ = x.shape
+    real = matrix.real_of(x.dtype)
+    diagonals = [ShapedArray((*batch, n), real), ShapedArray((*batch, n - 1), real), ShapedArray((*batch, n - 1), x.dtype)]
+    if _empty(x) or n == 1:
+        d = b.reshape(b.real(x) if x.dtype.kind == "c" else x, (*batch, n))
+        return [b.convert(b.reshape(d, x.shape), x.dtype), d, *[b.full(a.shape, 0, a.dtype) for a in diagonals[1:]]]
+    config = {"uplo": _letter("L" if lower else "U")} if b.platform == "cpu" else {"lower": lower}
+    return call_library(b, _target(b, "sytrd", x.dtype), [x], [x.aval, *diagonals, _infos(x)], x.ndim - 2, config, [(0, 0)])[:4]
 
 
 # -------------------------------------------------------------------------------------------- svd

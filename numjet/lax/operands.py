@@ -49,13 +49,6 @@ def _broadcast(x: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=tuple(range(len(shape))))
 
 
-def check_accuracy(name: str, accuracy: Any) -> None:
-    """NotImplementedError unless `accuracy` is None: functions have one implementation, of a few ulps."""
-    if accuracy is not None:
-        raise NotImplementedError(f"lax.{name}: expected accuracy=None, got {accuracy!r}. There is one implementation, "
-                                  "accurate to a few units in the last place; leave the argument out.")
-
-
 def full_rank(t: Any, like: ShapedArray) -> Any:
     """A rank-0 array broadcast to the shape of `like`; others as they are."""
     if aval_of(t).shape == like.shape:

@@ -21,7 +21,7 @@ PARITY = 0x1BD11BDA                                # of the key schedule
 GROUPS = 5
 
 
-def _schedule(add: Any, xor: Any, rotate: Any, number: Any, keys: tuple[Any, Any], words: tuple[Any, Any]) -> tuple[Any, Any]:
+def cipher(add: Any, xor: Any, rotate: Any, number: Any, keys: tuple[Any, Any], words: tuple[Any, Any]) -> tuple[Any, Any]:
     """The cipher, in terms of the arithmetic given."""
     ks = (*keys, xor(xor(keys[0], keys[1]), number(PARITY)))
     x, y = add(words[0], ks[0]), add(words[1], ks[1])
@@ -43,7 +43,7 @@ def _abstract(*avals: ShapedArray) -> list[ShapedArray]:
 
 def _eager(k1: np.ndarray, k2: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rotate = lambda v, r: (v << np.uint32(r)) | (v >> np.uint32(32 - r))
-    out = _schedule(np.add, np.bitwise_xor, rotate, np.uint32, (k1, k2), (x1, x2))
+    out = cipher(np.add, np.bitwise_xor, rotate, np.uint32, (k1, k2), (x1, x2))
     shape = np.broadcast_shapes(k1.shape, k2.shape, x1.shape, x2.shape)
     return tuple(np.broadcast_to(np.asarray(v), shape) for v in out)  # type: ignore[return-value]
 
@@ -54,7 +54,7 @@ def _cpu(b: Any, *arrays: Any) -> list[Any]:
     rotate = lambda v, r: b.prim("or", b.prim("shl", v, number(r)), b.prim("shrl", v, number(32 - r)))
 
     def block(k1: Any, k2: Any, x1: Any, x2: Any) -> Any:
-        return b.pair(*_schedule(add, xor, rotate, number, (k1, k2), (x1, x2)), dtypes.key_dtype)
+        return b.pair(*cipher(add, xor, rotate, number, (k1, k2), (x1, x2)), dtypes.key_dtype)
     both = b.elementwise(block, *arrays, dtype=dtypes.key_dtype, cost=80.0)
     return [b.elementwise(lambda p, n=n: p.parts[n], both, dtype=UINT32) for n in range(2)]
 

@@ -49,7 +49,8 @@ def _check_scatter(operand: ShapedArray, indices: ShapedArray, updates: ShapedAr
     check_indices("scatter", indices, index_map, "scatter_dims_to_operand_dims", operand.ndim)
     rank = indices.ndim - 1 + len(window)
     if updates.ndim != rank:
-        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
+        raise TypeError(f"scatter: Updates tensor must be of rank {rank} (the axes of the indices but the last, and "
+                        f"update_window_dims {window}); got {updates.ndim}, for updates of shape {updates.shape}.")
     check_ascending("scatter", "update_window_dims", window, updates.ndim)
     check_ascending("scatter", "inserted_window_dims", inserted, operand.ndim)
     check_batching("scatter", operand, indices, inserted, "inserted_window_dims", index_map,
@@ -67,13 +68,13 @@ def _check_bounds(operand: ShapedArray, indices: ShapedArray, updates: ShapedArr
     axes = [d for d in range(operand.ndim) if d not in hidden]
     for axis, w in zip(axes, window, strict=True):
         if updates.shape[w] > operand.shape[axis]:
-            raise TypeError("Bounds of the window dimensions of updates must not exceed the bounds of the "
+            raise TypeError("scatter: Bounds of the window dimensions of updates must not exceed the bounds of the "
                             f"corresponding dimensions of operand. For dimension {w}, updates bound is "
                             f"{updates.shape[w]}, operand bound is {operand.shape[axis]}.")
     batch = [d for d in range(updates.ndim) if d not in window]
     for i, d in enumerate(batch):
         if updates.shape[d] != indices.shape[i]:
-            raise TypeError("Bounds of the scatter dimensions of updates must be the same as the bounds of the "
+            raise TypeError("scatter: Bounds of the scatter dimensions of updates must be the same as the bounds of the "
                             f"corresponding dimensions of scatter indices. For scatter dimension {i}, updates bound is "
                             f"{updates.shape[d]}, indices bound is {indices.shape[i]}.")
 
@@ -385,6 +386,8 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
     >>> scatter_apply(np.float32([1, 2]), np.int32([[1], [1]]), triple, numbers, update_shape=(2,)).tolist()
     [1.0, 18.0]
     """
+    if not callable(func):
+        raise TypeError(f"scatter_apply: func must be a function of one scalar, got {func!r}")
     dtype = aval_of(operand).dtype
     jaxpr, consts = trace_update(func, dtype)
     updates = zeros_like_aval(ShapedArray(tuple(map(int, update_shape)), dtype))

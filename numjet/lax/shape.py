@@ -175,7 +175,7 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
     given = tuple(dimensions)
     shape = aval_of(array).shape
     ndim = len(shape) + len(given)
-    new = as_axes(given, ndim)
+    new = as_axes(given, ndim, "expand_dims")
     if len(set(new)) != len(new):
         raise ValueError(f"repeated axis in lax.expand_dims: {given}")
     kept = [d for d in range(ndim) if d not in new]
@@ -324,7 +324,7 @@ def transpose(operand: Any, permutation: Any) -> Any:
 # -------------------------------------------------------------------------------------------- squeeze
 
 def _squeeze_abstract(x: ShapedArray, *, dimensions: Ints) -> ShapedArray:
-    dims = as_axes(dimensions, x.ndim)
+    dims = as_axes(dimensions, x.ndim, "squeeze")
     if len(set(dims)) != len(dims):
         raise ValueError(f"dimensions are not unique: {dimensions}")
     if any(x.shape[d] != 1 for d in dims):
@@ -365,7 +365,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     if not given and settled(array):
         return array
     aval = aval_of(array)
-    dims = as_axes(given, aval.ndim)
+    dims = as_axes(given, aval.ndim, "squeeze")
     return squeeze_p.bind(array, dimensions=dims)
 
 

@@ -8,9 +8,11 @@ from numjet.lax.conv_shapes import ConvDimensionNumbers
 from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.dot import dot_general_p
 from numjet.lax.fft import FftType
+from numjet.lax.rng_bits import RandomAlgorithm
 from numjet.lax.shape import broadcast_in_dim_p
 
 extend(broadcast_in_dim_p, "show", Shown(implied={"shape": lambda ins, outs: outs[0].shape, "broadcast_dimensions": ()}))
 extend(dot_general_p, "show", Shown(implied={"precision": None}, lists=frozenset({"dimension_numbers"})))
-for _cls in (GatherDimensionNumbers, ScatterDimensionNumbers, GatherScatterMode, ConvDimensionNumbers, FftType):
+for _cls in (GatherDimensionNumbers, ScatterDimensionNumbers, GatherScatterMode, ConvDimensionNumbers, FftType,
+             RandomAlgorithm):
     register_parameter_type(_cls)

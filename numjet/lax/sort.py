@@ -220,7 +220,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     xs = tuple(operand) if several else (operand,)
     if not xs:
         raise TypeError("Sort requires at least one operand")
-    outs = sort_p.bind(*xs, dimension=as_axis(dimension, aval_of(xs[0]).ndim), is_stable=bool(is_stable),
+    outs = sort_p.bind(*xs, dimension=as_axis(dimension, aval_of(xs[0]).ndim, "sort"), is_stable=bool(is_stable),
                        num_keys=operator.index(num_keys))
     return tuple(outs) if several else outs[0]
 
@@ -328,4 +328,4 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     >>> [x.tolist() for x in top_k(np.array([3, 1, 3, 2], np.int32), 3)]
     [[3, 3, 2], [0, 2, 3]]
     """
-    return list(top_k_p.bind(operand, k=operator.index(k), axis=as_axis(axis, aval_of(operand).ndim)))
+    return list(top_k_p.bind(operand, k=operator.index(k), axis=as_axis(axis, aval_of(operand).ndim, "top_k")))

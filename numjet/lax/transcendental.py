@@ -8,8 +8,9 @@ import numpy as np
 
 from numjet.core.op import SCALARS, Op, Samples
 from numjet.lax import complex_rules as cx
+from numjet.lax.accuracy import check_accuracy
 from numjet.lax.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
-from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, check_accuracy
+from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind
 from numjet.lax.templates import INEXACT, elementwise
 
 

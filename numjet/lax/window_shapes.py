@@ -128,6 +128,13 @@ def check_windows(name: str, windows: Windows) -> None:
                          f"{windows.shape} with padding {windows.padding}.")
 
 
+_PADDINGS = ("VALID", "SAME", "SAME_LOWER")
+
+
+def _unknown(padding: str) -> str:
+    return f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
+
+
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int],
                     padding: Any) -> list[tuple[int, int]]:
     """The (low, high) padding of each axis that a name stands for.
@@ -143,8 +150,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
-    if kind not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+    if kind not in _PADDINGS:
+        raise RuntimeError(_unknown(padding))
     pads = []
     for n, w, s in zip(in_shape, window_shape, window_strides, strict=True):
         total = max(0, (-(-n // s) - 1) * s + w - n)
@@ -155,10 +162,12 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
 def as_pads(name: str, padding: Any, sizes: Callable[[], list[tuple[int, int]]]) -> Pads:
     """Padding as a user gives it: names by `sizes`, pairs as they are. ValueError for anything else."""
     if isinstance(padding, str):
+        if padding.upper() not in _PADDINGS:
+            raise RuntimeError(f"{name}: {_unknown(padding)}")
         return tuple(sizes())
     try:
         return tuple((operator.index(low), operator.index(high)) for low, high in padding)
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(f"padding argument to {name} should be a string or a sequence of (low, high) pairs, "
                          f"got {padding}") from None
 

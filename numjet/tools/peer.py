@@ -115,6 +115,10 @@ def call(jax: Any, name: str, xs: list[np.ndarray], params: dict[str, Any]) -> l
     if name == "sort":
         out = lax.sort(tuple(xs), **params)
         return list(out)
+    if name == "after_all":
+        raise TypeError("JAX's tokens are no arrays")
+    if name == "optimization_barrier":
+        return list(lax.optimization_barrier(tuple(xs)))
     if name == "concatenate":
         return [lax.concatenate(xs, **params)]
     if name in ("dynamic_slice", "dynamic_update_slice"):
@@ -146,7 +150,8 @@ def revive(jax: Any, key: str, value: Any) -> Any:
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "dtype":
         return np.dtype(getattr(jax.numpy, value[1]))
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "enum":
-        kinds = {"mode": jax.lax.GatherScatterMode, "rounding_method": jax.lax.RoundingMethod, "fft_type": jax.lax.FftType}
+        kinds = {"mode": jax.lax.GatherScatterMode, "rounding_method": jax.lax.RoundingMethod, "fft_type": jax.lax.FftType,
+                 "algorithm": jax.lax.RandomAlgorithm}
         return getattr(kinds[key], value[1])
     if isinstance(value, tuple) and len(value) == 2 and value[0] == "fields":
         made = {"offset_dims": jax.lax.GatherDimensionNumbers, "lhs_spec": jax.lax.ConvDimensionNumbers}

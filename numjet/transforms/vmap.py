@@ -7,6 +7,7 @@ from typing import Any
 from numjet import _native
 from numjet.core import leaks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
+from numjet.core.named_axes import with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace
@@ -97,7 +98,8 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
     trace = BatchTrace(current_trace(), size, axis_name)
     previous = _native.set_current_trace(trace)
     try:
-        outs = fun(*[trace.pack(a, d) for a, d in zip(args, dims, strict=True)])
+        with with_named_axes([] if axis_name is None else [(axis_name, size)]):
+            outs = fun(*[trace.pack(a, d) for a, d in zip(args, dims, strict=True)])
     finally:
         _native.set_current_trace(previous)
         trace.valid = False

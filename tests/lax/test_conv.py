@@ -156,7 +156,7 @@ def test_errors_of_dimension_numbers(numbers, text):
 
 @pytest.mark.parametrize("w, change, error, text", [
     ((4, 2, 3), {}, ValueError, "must equal the rhs input feature dimension size, but 3 // 1 != 2"),
-    ((4, 3, 3, 3), {}, TypeError, "lhs and rhs ndim to be equal, got 3 and 4"),
+    ((4, 3, 3, 3), {}, TypeError, "lhs and rhs ndim to be equal"),
     ((4, 3, 3), {"padding": "SAMEX"}, RuntimeError, "Unrecognized padding type"),
     ((4, 3, 3), {"padding": 2}, ValueError, "a string or a sequence of"),
     ((4, 3, 3), {"padding": [(0, 0)] * 2}, TypeError, "expected 1, got 2"),
@@ -184,7 +184,7 @@ def test_errors_of_dtypes_and_of_transposed_padding():
         lax.conv(x, w, (1,), "SAME")
     with pytest.raises(TypeError, match="must not be narrower"):
         lax.conv(w, w, (1,), "SAME", preferred_element_type=np.int8)
-    with pytest.raises(ValueError, match="'SAME' or 'VALID' in a transposed"):
+    with pytest.raises(ValueError, match="conv_transpose: padding must be 'SAME' or 'VALID'"):
         lax.conv_transpose(x, np.ones((3, 5, 2), np.float32), (2,), "SAME_LOWER")
 
 

@@ -281,7 +281,7 @@ def test_gather_errors(numbers, sizes, indices, error, text):
     [
         (np.ones((2, 5), np.float32), ROWS_S, I2, TypeError, "updates bound is 5, operand bound is 4"),
         (np.ones((3, 4), np.float32), ROWS_S, I2, TypeError, "updates bound is 3, indices bound is 2"),
-        (np.ones(2, np.float32), ROWS_S, I2, TypeError, "Updates tensor must be of rank 2; got 1"),
+        (np.ones(2, np.float32), ROWS_S, I2, TypeError, "scatter: Updates tensor must be of rank 2"),
         (np.ones((2, 4), int), ROWS_S, I2, TypeError, "same dtypes, got float32, int32"),
         (np.ones((2, 4), np.float32), ROWS_S, I2 * 1.0, ValueError, "integer type"),
         (

@@ -1,0 +1,48 @@
+"""The axes that vmap(axis_name=...) names while a function is traced inside of it, with their sizes.
+
+Collectives read sizes here. What remembers traced functions has `named_axes()` in its key, as a program depends on them.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+Axes = tuple[tuple[Any, int], ...]
+
+
+class _Current(threading.local):
+    axes: Axes = ()
+
+
+_current = _Current()
+
+
+def named_axes() -> Axes:
+    """(name, size) of every axis in scope, the innermost last."""
+    return _current.axes
+
+
+@contextmanager
+def with_named_axes(axes: Sequence[tuple[Any, int]]) -> Iterator[None]:
+    """Adds axes for a block."""
+    before = _current.axes
+    _current.axes = (*before, *axes)
+    try:
+        yield
+    finally:
+        _current.axes = before
+
+
+def named_size(name: Any) -> int:
+    """The size of a named axis. NameError when no enclosing vmap has that name."""
+    for known, size in reversed(_current.axes):
+        if known == name:
+            return size
+    raise unbound(name)
+
+
+def unbound(name: Any) -> NameError:
+    """The error for a name that no enclosing vmap has."""
+    return NameError(f"unbound axis name: {name}. Collectives work inside of vmap(..., axis_name={name!r}).")

@@ -1,0 +1,104 @@
+"""stack, unstack, broadcast_like, stage, with_sharding_constraint, approximate top k and accuracies."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_stack(axis):
+    np.testing.assert_array_equal(lax.stack([X, X + 1, X + 2], axis), np.stack([X, X + 1, X + 2], axis))
+    assert lax.stack((1, 2)).dtype == np.int32
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unstack(axis):
+    got = lax.unstack(X, axis)
+    assert isinstance(got, tuple) and len(got) == X.shape[axis]
+    np.testing.assert_array_equal(np.stack(got, axis), X)
+    assert nj.grad(lambda x: jnp.sum(lax.unstack(x, axis)[1] ** 2))(X).shape == X.shape
+    assert lax.unstack(np.zeros((2, 0)), 1) == ()
+
+
+def test_broadcast_like():
+    np.testing.assert_array_equal(lax.broadcast_like(X[0], X), np.broadcast_to(X[0], X.shape))
+    got = lax.broadcast_like(X[:, :1], np.zeros((4, 2, 3), np.int8))
+    assert got.shape == (4, 2, 3) and got.dtype == np.float32
+
+
+def test_stage():
+    assert lax.stage(2.0).weak_type and lax.stage(X).shape == (2, 3)
+    seen = []
+
+    def f(x):
+        seen.append(lax.stage(3))
+        return seen[0] + x
+    assert nj.jit(f)(1) == 4 and isinstance(seen[0], nj.core.trace.Tracer)
+
+
+class Sharding:
+    def __init__(self, count):
+        self.device_set = set(range(count))
+
+
+def test_with_sharding_constraint():
+    out = nj.jit(lambda x: lax.with_sharding_constraint({"a": x, "b": 1.0}, Sharding(1)))(X)
+    np.testing.assert_array_equal(out["a"], X)
+    for sharding, error, message in ((None, ValueError, "is None"), ("cpu", TypeError, "with a device_set"),
+                                     (Sharding(2), NotImplementedError, "one device, got a sharding over 2")):
+        with pytest.raises(error, match=message):
+            lax.with_sharding_constraint(X, sharding)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: lax.stack([]), ValueError, "lax.stack requires at least one operand"),
+    (lambda: lax.stack([X, X[0]]), ValueError, r"equal shapes, got \(2, 3\), \(3,\)"),
+    (lambda: lax.stack([X, X], 4), ValueError, "axis 4 is out of bounds"),
+    (lambda: lax.stack([X, np.int32(X)]), TypeError, "the same dtypes, got float32, int32"),
+    (lambda: lax.unstack(X, 2), ValueError, "axis 2 is out of bounds"),
+    (lambda: lax.unstack(1.0), ValueError, "axis 0 is out of bounds"),
+    (lambda: lax.broadcast_like(X, X[0]), ValueError, "broadcast_like: cannot broadcast to fewer dimensions"),
+    (lambda: lax.broadcast_like(X, np.ones((3, 3))), ValueError, "does not broadcast to the shape"),
+    (lambda: lax.approx_max_k(np.arange(5), 2), ValueError, "approx_max_k: operand must be a floating type, got int"),
+    (lambda: lax.approx_min_k(X, 4), ValueError, "approx_min_k: k must be between 0 and .* 3, got 4"),
+    (lambda: lax.approx_min_k(X, 2, 2), ValueError, "axis 2 is out of bounds"),
+    (lambda: lax.approx_min_k(X, 2, recall_target=1.5), ValueError, "recall_target must be above 0 and at most 1"),
+    (lambda: lax.exp(X, accuracy="high"), TypeError, "lax.exp: accuracy must be None, an AccuracyMode or a Tolerance"),
+    (lambda: lax.Tolerance(), ValueError, "At least one"), (lambda: lax.Tolerance(-1.0), ValueError, "non-negative"),
+    (lambda: lax.Tolerance(1, 1, 1), ValueError, "At most two"),
+])
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_approximate_top_k_is_exact():
+    x = np.random.default_rng(0).normal(size=(4, 30)).astype(np.float32)
+    for f, order in ((lax.approx_max_k, -x), (lax.approx_min_k, x)):
+        want = np.argsort(order, 1, kind="stable")[:, :5]
+        for options in ({}, {"recall_target": 0.5, "aggregate_to_topk": False}):
+            values, places = f(x, 5, **options)
+            np.testing.assert_array_equal(places, want)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, want, 1))
+        values, places = f(x, 2, reduction_dimension=0)
+        np.testing.assert_array_equal(places, np.argsort(order, 0, kind="stable")[:2])
+        g = nj.grad(lambda x, f=f: jnp.sum(f(x, 5)[0] ** 2))(x)
+        chosen = np.zeros_like(x)
+        np.put_along_axis(chosen, want, 2 * np.take_along_axis(x, want, 1), 1)
+        np.testing.assert_allclose(g, chosen)
+
+
+def test_least_elements_keep_the_order_of_equal_zeros():
+    values, places = lax.approx_min_k(np.float32([0, -0.0, 0]), 3)
+    assert places.tolist() == [0, 1, 2] and np.signbit(values).tolist() == [False, True, False]
+
+
+def test_accuracies():
+    for accuracy in (lax.AccuracyMode.HIGHEST, lax.AccuracyMode.DEFAULT, lax.Tolerance(rtol=1e-5), lax.Tolerance(1e-6, 0, 3)):
+        np.testing.assert_allclose(lax.sin(X, accuracy=accuracy), np.sin(X), rtol=1e-6)
+    assert lax.Tolerance(1.0) == lax.Tolerance(1.0) != lax.Tolerance(2.0)
+    assert repr(lax.Tolerance(ulps=2)) == "Tolerance(atol=0.0, rtol=0.0, ulps=2)"
