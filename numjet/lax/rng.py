@@ -65,7 +65,7 @@ def _hlo(b: Any, *arrays: Any) -> list[Any]:
     number = lambda n: b.full(shape, n, UINT32)
     rotate = lambda v, r: b.binary("or", b.binary("shift_left", v, number(r)), b.binary("shift_right_logical", v, number(32 - r)))
     add, xor = (lambda x, y: b.binary("add", x, y)), (lambda x, y: b.binary("xor", x, y))
-    return list(_schedule(add, xor, rotate, number, (k1, k2), (x1, x2)))
+    return list(cipher(add, xor, rotate, number, (k1, k2), (x1, x2)))
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int]]:

@@ -24,7 +24,7 @@ def test_programs_for_accelerators_are_valid(name, platform):
         try:
             written = machine.as_text(closed, name, platform)
         except NotImplementedError as error:
-            assert platform == "tpu" and "tpu" in str(error)
+            assert "has no counterpart on platform" in str(error) and "device_put" in str(error)
             continue
         plugin.parsed(written)
 
