@@ -157,7 +157,7 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
             return leaf * size
         if kind_of(aval_of(leaf).dtype) == "b":
             leaf = call("convert_element_type", leaf, new_dtype=INT32, weak_type=False)
-        return psum_p.bind(leaf, axes=axis_names(axis_name), axis_index_groups=groups)
+        return _bound(psum_p, leaf, axis_name, groups)
     return tree.tree_map(total, x)
 
 
@@ -179,7 +179,12 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
 def _extreme(op: Op, x: Any, axis_name: Names, axis_index_groups: Any) -> Any:
     sizes_of(axis_name)
     groups = checked_groups(op.name, axis_name, axis_index_groups, equal=False)
-    return tree.tree_map(lambda leaf: op.bind(leaf, axes=axis_names(axis_name), axis_index_groups=groups), x)
+    return tree.tree_map(lambda leaf: _bound(op, leaf, axis_name, groups), x)
+
+
+def _bound(op: Op, x: Any, axis_name: Names, groups: Groups) -> Any:
+    """The reduction of one array; over no axes it is the array."""
+    return op.bind(x, axes=axis_names(axis_name), axis_index_groups=groups) if axis_names(axis_name) else x
 
 
 def pmax(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:

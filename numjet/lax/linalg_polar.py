@@ -58,8 +58,8 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     TypeError for integers, ValueError for what is no matrix and for fewer rows than columns.
 
     >>> u, h, _, converged = qdwh(np.float32([[0, -2], [1, 0]]))
-    >>> np.round(np.asarray(u)).tolist(), np.round(np.asarray(h)).tolist(), bool(converged)
-    ([[0.0, -1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]], True)
+    >>> np.round(np.asarray(h)).tolist(), bool(converged)
+    ([[1.0, 0.0], [0.0, 2.0]], True)
     """
     aval = aval_of(x)
     if aval.ndim != 2:

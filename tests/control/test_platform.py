@@ -26,6 +26,8 @@ def test_the_cpu_takes_its_own_or_the_default():
 def test_derivatives():
     for g in (nj.grad(f), nj.jit(nj.grad(f)), nj.grad(nj.jit(f))):
         assert np.isclose(g(np.float32(0.5)), np.cos(0.5), rtol=1e-6)
+    loop = nj.jit(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0])
+    np.testing.assert_allclose(loop(X), np.sin(np.sin(X)), rtol=1e-6)
     second = nj.jit(nj.vmap(nj.grad(nj.grad(f))))(X)
     np.testing.assert_allclose(second, -np.sin(X), rtol=1e-5)
 

@@ -169,6 +169,40 @@ def test_gradient_inside_of_vmap():
     np.testing.assert_allclose(over(nj.grad(loss)), 2 * N * X, rtol=1e-6)
 
 
+def test_inside_of_loops_branches_checkpoints_and_own_derivatives():
+    x = X[:3, 0, :2]
+    turn = lambda v: lax.ppermute(v, "i", [(0, 1), (1, 2), (2, 0)])
+    scan = lambda v: lax.scan(lambda c, _: (jnp.sin(turn(c)), None), v, None, length=3)[0]
+    np.testing.assert_allclose(nj.jit(nj.vmap(scan, axis_name="i"))(x), np.sin(np.sin(np.sin(x))), rtol=1e-6)
+    cond = lambda v: lax.cond(lax.axis_index("i") > 0, turn, lambda v: -turn(v), v)
+    np.testing.assert_array_equal(nj.vmap(cond, axis_name="i")(x), np.stack([-x[2], x[0], x[1]]))
+    loop = lambda v: lax.while_loop(lambda c: jnp.sum(lax.all_gather(c, "i")) < 100, lambda c: 2 * c + 1, v)
+    want = x
+    while want.sum() < 100:
+        want = 2 * want + 1
+    np.testing.assert_allclose(nj.jit(nj.vmap(loop, axis_name="i"))(x), want, rtol=1e-6)
+    again = nj.checkpoint(lambda v: jnp.sin(lax.all_gather(v, "i")))
+    slope = nj.grad(lambda x: jnp.sum(nj.vmap(again, axis_name="i")(x)))(x)
+    np.testing.assert_allclose(slope, 3 * np.cos(x), rtol=1e-5)
+
+    @nj.custom_vjp
+    def total(v):
+        return lax.psum(v, "i")
+    total.defvjp(lambda v: (total(v), None), lambda _, ct: (lax.axis_size("i") * ct,))
+    for f in (total, nj.jit(total)):
+        slope = nj.grad(lambda x, f=f: jnp.sum(nj.vmap(f, axis_name="i")(x)))(x)
+        np.testing.assert_array_equal(slope, np.full_like(x, 3))
+
+
+def test_the_innermost_axis_of_a_name_counts_and_no_axes_change_nothing():
+    twice = nj.vmap(nj.vmap(lambda v: lax.all_gather(v, "i"), axis_name="i"), axis_name="i")(X[:, :, 0])
+    np.testing.assert_array_equal(twice, np.broadcast_to(X[:, None, :, 0], (4, 4, 4)))
+    for f in (lax.psum, lax.pmax, lax.pmin, lax.pmean):
+        np.testing.assert_array_equal(nj.jit(lambda x, f=f: f(x, ()))(X), X)
+    found = nj.vmap(lambda: lax.all_gather(2.0, "i") + lax.axis_index("i"), axis_name="i", axis_size=3)()
+    assert found.tolist() == [[2, 2, 2], [3, 3, 3], [4, 4, 4]]
+
+
 # ------------------------------------------------------------------------------------------------ ragged
 
 def ragged_by_loop(operand, output, starts, sizes, targets, per):
