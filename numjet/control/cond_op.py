@@ -221,6 +221,8 @@ def _reads(jaxpr: Any) -> set[Var]:
 
 
 def _hlo(b: Any, index: Any, *args: Any, branches: Branches) -> list[Any]:
+    if index.known is not None:  # what platform_dependent chose: the others need no lowering
+        return b.inline(branches[min(max(int(index.known), 0), len(branches) - 1)], args)
     last = b.constant(len(branches) - 1, np.int32)
     number = b.op("stablehlo.clamp", [b.constant(0, np.int32), b.convert(index, np.int32), last], last.aval)
     each = [lambda branch=branch: b.inline(branch, args) for branch in branches]

@@ -24,12 +24,12 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
 
 
 class Value:
-    """A tensor of the program: its name in the text, and its aval."""
+    """A tensor of the program: its name in the text, its aval, and `known`, the number that a constant of rank 0 is."""
 
-    __slots__ = ("aval", "name")
+    __slots__ = ("aval", "known", "name")
 
-    def __init__(self, name: str, aval: ShapedArray):
-        self.name, self.aval = name, aval
+    def __init__(self, name: str, aval: ShapedArray, known: Any = None):
+        self.name, self.aval, self.known = name, aval, known
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -124,6 +124,7 @@ class Builder:
             if key in known:
                 return known[key]
         out = self._constant(array)
+        out.known = None if array.ndim else array[()]
         if key is not None:
             self._constants[-1][key] = out
         return out

@@ -108,3 +108,13 @@ def test_stages_of_a_device(xla):
 def test_stablehlo_names_the_users_lines():
     text = nj.jit(lambda x: jnp.sin(x) * 2).lower(XS).as_text("stablehlo", debug_info=True)
     assert "test_control.py" in text
+
+
+def test_platform_dependent_takes_the_branch_of_its_machine(xla):
+    here = {"cpu": lambda x: x + 1, "default": lambda x: x - 1}
+    there = {"xla_cpu": lambda x: x + 2, **here}
+    never = lambda x: nj.pure_callback(lambda v: 1 / 0, nj.ShapeDtypeStruct((), np.float32), x)
+    run = lambda branches: nj.jit(lambda x: lax.platform_dependent(x, **branches), device=xla)(1.0)
+    assert float(run(here)) == 2 and float(run(there)) == 3 and float(run({"cuda": never, "default": lambda x: x})) == 1
+    with pytest.raises(NotImplementedError, match="no function for the platform"):
+        run({"tpu": lambda x: x})
