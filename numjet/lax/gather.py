@@ -10,7 +10,16 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, Windows, as_scatter, drops, shifted, wide_indices, windows_attribute
+from numjet.lax.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    Windows,
+    as_scatter,
+    drops,
+    shifted,
+    wide_indices,
+    windows_attribute,
+)
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
 from numjet.lax.update_program import update_program

@@ -22,7 +22,7 @@ from numjet.lax.arithmetic import add_p, mul_p
 from numjet.lax.axes import Ints, without
 from numjet.lax.reduce import all_ones, check_axes, highest, lowest, move_front, tree_reduce
 from numjet.lax.shape import broadcast_in_dim, check_unsharded
-from numjet.lax.templates import call, kind_of
+from numjet.lax.templates import call
 
 # Function of two scalars -> the reduction by it, and its identity.
 MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
