@@ -183,10 +183,13 @@ def _ordered(b: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _sort_op(b: Any, xs: Sequence[Any], axis: int, stable: bool, before: Any) -> list[Any]:
-    """before(x, y, x', y', ...): a pair of elements of each operand."""
-    scalars = [ShapedArray((), x.dtype) for x in xs for _ in range(2)]
-    return b.op("stablehlo.sort", xs, [x.aval for x in xs], attrs={"dimension": axis, "is_stable": stable},
+    """before(x, y, x', y', ...): a pair of elements of each operand. Integers are widened to bytes: XLA mixes 2-bit ones up."""
+    wide = [b.convert(x, f"{kind_of(x.dtype)}1") if dtypes.itemsize_bits(x.dtype) < 8 and kind_of(x.dtype) in "iu" else x
+            for x in xs]
+    scalars = [ShapedArray((), x.dtype) for x in wide for _ in range(2)]
+    outs = b.op("stablehlo.sort", wide, [x.aval for x in wide], attrs={"dimension": axis, "is_stable": stable},
                 regions=[b.region(scalars, before, isolated=True)])
+    return [b.convert(out, x.dtype) for out, x in zip(outs, xs, strict=True)]
 
 
 # -------------------------------------------------------------------------------------------- sort: the record
