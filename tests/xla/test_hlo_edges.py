@@ -110,7 +110,8 @@ def test_elementary_functions_of_special_floats(name):
     one = ("exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
            "acosh", "atanh", "sqrt", "rsqrt", "cbrt", "logistic", "sign", "abs", "erf", "erfc", "erf_inv", "digamma", "floor")
     unary = [case(op, v[:-1], ulps=64) for op in one]
-    check(unary + [case(op, x, y, ulps=64) for op in ("atan2", "pow", "max", "min", "rem", "div", "nextafter", "eq_to", "lt_to")])
+    two = ("atan2", "pow", "max", "min", "rem", "div", "nextafter", "eq_to", "lt_to")
+    check(unary + [case(op, x, y, ulps=64) for op in two])
 
 
 def test_signs_of_zero():
@@ -172,8 +173,9 @@ DOTS = (("int8", "int8", "int32", None), ("bfloat16", "bfloat16", "float32", Non
 def test_products_of_mixed_and_preferred_dtypes():
     a = np.arange(6).reshape(2, 3)
     numbers = (((1,), (0,)), ((), ()))
+    wanted = lambda name: None if name is None else np.dtype(name)
     check(case("dot_general", as_dtype(a, x), as_dtype(a.T, y), dimension_numbers=numbers, precision=precision,
-               preferred_element_type=None if preferred is None else np.dtype(preferred)) for x, y, preferred, precision in DOTS)
+               preferred_element_type=wanted(preferred)) for x, y, preferred, precision in DOTS)
 
 
 def test_windows_over_special_floats():
