@@ -60,6 +60,7 @@ ENVIRONMENT = {
 LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
+    "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/lax/scipy_functions.py": "scipy.special is imported when first needed: it is slow to import",
     "numjet/lax/lapack.py": "scipy.linalg is imported when first needed: it is slow to import",

@@ -21,7 +21,7 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
 from numjet.lax.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.dot import computed_in, converted, result_dtype
-from numjet.lax.precision import CanonicalPrecision, precision_attributes
+from numjet.lax.precision import CanonicalPrecision, DotAlgorithm, precision_attributes
 from numjet.lax.shape import reshape_p, transpose_p
 from numjet.lax.tangent import add_any, zeros_like_aval
 from numjet.lax.templates import call, kind_of, moveaxis
@@ -234,10 +234,13 @@ def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
         wide = out_dtype  # accelerators sum halves in float32 themselves
     elif wide.kind == "b" or wide.isbuiltin != 1:
         wide = np.dtype(np.int32)
-    attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>", "lhs_dilation": z.lhs_dilation,
-             "rhs_dilation": z.dilation, "dimension_numbers": _numbers(z.numbers), "feature_group_count": params["feature_group_count"], "batch_group_count": z.batch_groups,
-             **precision_attributes(None if not isinstance(precision, tuple) else precision, wide, "cpu")}
-    out = b.op("stablehlo.convolution", [b.convert(lhs, wide), b.convert(rhs, wide)], ShapedArray(z.out_shape, wide), attrs=attrs)
+    asked = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else None
+    attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>",
+             "lhs_dilation": z.lhs_dilation, "rhs_dilation": z.dilation, "dimension_numbers": _numbers(z.numbers),
+             "feature_group_count": params["feature_group_count"], "batch_group_count": z.batch_groups,
+             **precision_attributes(asked, wide, b.platform)}
+    operands = [b.convert(lhs, wide), b.convert(rhs, wide)]
+    out = b.op("stablehlo.convolution", operands, ShapedArray(z.out_shape, wide), attrs=attrs)
     return b.convert(out, out_dtype)
 
 

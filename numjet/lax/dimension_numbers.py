@@ -199,7 +199,7 @@ def windows_attribute(numbers: GatherDimensionNumbers, rank: int, *, gather: boo
     if not gather:
         names = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "input_batching_dims",
                  "scatter_indices_batching_dims")
-    order = (0, 1, 3, 4, 2) # as its parser reads them
+    order = (0, 1, 3, 4, 2)  # as its parser reads them
     parts = [f"{names[k]} = {list(numbers[k])}" for k in order if numbers[k]]
     return f"#stablehlo.{'gather' if gather else 'scatter'}<{', '.join([*parts, f'index_vector_dim = {rank - 1}'])}>"
 

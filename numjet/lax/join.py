@@ -307,7 +307,8 @@ def _pad_samples() -> Samples:
 pad_p = Op(
     name="pad", params=("padding_config",),
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
-    cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config), linear_in=(0, 1), prepare=promote_scalars, samples=_pad_samples())
+    cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
+    linear_in=(0, 1), prepare=promote_scalars, samples=_pad_samples())
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:

@@ -282,11 +282,13 @@ _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool
 
 reduce_max_p = _record(
     "reduce_max", "biufc", _extreme_eager(np.maximum, lowest), _extreme_jvp("reduce_max"),
-    _extreme_cpu("max", "or", "gt"), _extreme_hlo("max", lowest, "gt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
+    _extreme_cpu("max", "or", "gt"), _extreme_hlo("max", lowest, "gt"),
+    Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 reduce_min_p = _record(
     "reduce_min", "biufc", _extreme_eager(np.minimum, highest), _extreme_jvp("reduce_min"),
-    _extreme_cpu("min", "and", "lt"), _extreme_hlo("min", highest, "lt"), Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
+    _extreme_cpu("min", "and", "lt"), _extreme_hlo("min", highest, "lt"),
+    Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 
 def reduce_max(operand: Any, axes: Any) -> Any:

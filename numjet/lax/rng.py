@@ -63,7 +63,8 @@ def _hlo(b: Any, *arrays: Any) -> list[Any]:
     shape = max((a.shape for a in arrays), key=len)
     k1, k2, x1, x2 = (b.broadcast(a, shape) for a in arrays)
     number = lambda n: b.full(shape, n, UINT32)
-    rotate = lambda v, r: b.binary("or", b.binary("shift_left", v, number(r)), b.binary("shift_right_logical", v, number(32 - r)))
+    shift = lambda name, v, r: b.binary(name, v, number(r))
+    rotate = lambda v, r: b.binary("or", shift("shift_left", v, r), shift("shift_right_logical", v, 32 - r))
     add, xor = (lambda x, y: b.binary("add", x, y)), (lambda x, y: b.binary("xor", x, y))
     return list(cipher(add, xor, rotate, number, (k1, k2), (x1, x2)))
 

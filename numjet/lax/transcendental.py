@@ -171,7 +171,8 @@ def _one_minus_square(x: Any) -> Any:
     return mul_p.bind(sub_p(1.0, x), add_p(1.0, x))
 
 
-asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin, -0.9, 0.9)
+asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin,
+                       -0.9, 0.9)
 
 
 def asin(x: Any) -> Any:

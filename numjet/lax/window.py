@@ -254,7 +254,7 @@ def _general_hlo(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     """Padding is made explicit, as XLA leaves it out where it assumes that the initial values are identities."""
     half = len(args) // 2
     windows = windows_of(args[0].shape, params)
-    xs, inits = args[:half], args[half:]
+    xs, inits = list(args[:half]), args[half:]
     if not windows.shape:
         return b.inline(ClosedJaxpr(jaxpr, []), [*inits, *xs])
     if 0 not in windows.counts:

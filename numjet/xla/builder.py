@@ -169,6 +169,8 @@ class Builder:
             return self.compare("ne", x, self.full(x.shape, 0, x.dtype))
         if dtypes.kind(x.dtype) == "c" and dtypes.kind(dtype) != "c":
             return self.convert(self.real(x), dtype)
+        if dtypes.itemsize_bits(x.dtype) < 8 and dtypes.kind(x.dtype) == "f" and dtypes.kind(dtype) in "iu":
+            x = self.convert(x, np.float32)  # XLA takes their largest number for infinite
         return self.op("stablehlo.convert", [x], ShapedArray(x.shape, dtype))
 
     def bitcast(self, x: Value, dtype: Any, shape: Sequence[int] | None = None) -> Value:

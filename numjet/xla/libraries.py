@@ -9,13 +9,22 @@ from typing import Any
 _CUDA_MODULES = ("_linalg", "_solver", "_sparse", "_hybrid")
 
 
-@functools.cache
 def register_lapack(xla: Any) -> None:
-    """Makes LAPACK's functions known to XLA's CPU client; they are SciPy's, which is imported here."""
-    importlib.import_module("jaxlib.cpu._lapack").initialize()
+    """Makes LAPACK's functions known to XLA's CPU client; `prepare` loads them."""
     for platform, functions in importlib.import_module("jaxlib.lapack").registrations().items():
         for name, function, version in functions:
             xla.register_custom_call_target(name, function, platform=platform, api_version=version)
+
+
+def prepare(program: str) -> None:
+    """Loads what a program calls: LAPACK is SciPy's, which is slow to import."""
+    if '"lapack_' in program:
+        _load_lapack()
+
+
+@functools.cache
+def _load_lapack() -> None:
+    importlib.import_module("jaxlib.cpu._lapack").initialize()
 
 
 @functools.cache

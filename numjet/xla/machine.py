@@ -10,7 +10,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
-from numjet.xla import buffers, plugin
+from numjet.xla import buffers, libraries, plugin
 from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
 
@@ -99,6 +99,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], dev
     """Compiles a program for a device. Raises NotImplementedError for an operation that has no lowering."""
     xla = plugin.library()
     module = lower(closed, name, plugin.program_platform(device.platform), donated, locations=True)
+    libraries.prepare(module.text)
     options = xla.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = xla.DeviceAssignment.create(np.array([[device.id]]))

@@ -46,7 +46,7 @@ def tensor(aval: ShapedArray) -> str:
 
 
 def attribute(value: Any) -> str:
-    """MLIR text of an attribute: str as it stands, bool, int (64 bits), sequences of ints or bools (dense arrays), or of pairs."""
+    """MLIR text of an attribute: str as it stands, bool, int (64 bits), sequences of ints, bools (dense arrays) or pairs."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
