@@ -1,0 +1,101 @@
+// Cholesky factors, and triangular systems, of batches of row-major matrices. No Python here.
+// `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
+//
+// By halves of the order, so that nearly all work is products of large blocks, which are shared among threads.
+#include <atomic>
+#include <cstring>
+
+#include "kernels.h"
+#include "tiles.h"
+
+namespace nj::lapack {
+
+namespace {
+
+// c -= a a^H for a[n, k] and the lower triangle of c[n, n].
+template <class T> void subtract_square(int64_t n, int64_t k, View<T> a, View<T> c) {
+  constexpr int64_t tile = 128;
+  const int64_t tiles = (n + tile - 1) / tile;
+  const auto one = [&](int64_t r, int64_t s) {
+    const int64_t i = r * tile, j = s * tile;
+    multiply(Op::none, Op::adjoint, std::min(tile, n - i), std::min(tile, n - j), k, T(-1), a.at(i, 0), a.at(j, 0), T(1), c.at(i, j));
+  };
+  parallel_for(tiles * (tiles + 1) / 2, [&](int64_t index) {
+    int64_t r = 0;
+    while (index > r) index -= ++r;
+    one(r, index);
+  });
+}
+
+template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it is the upper triangle of the transpose
+  const auto run = [&](auto zero) {
+    using I = decltype(zero);
+    const I size = static_cast<I>(n), lda = static_cast<I>(a.ld);
+    I info = 0;
+    call<T>(potrf, "U", &size, a.data, &lda, &info);
+    return info == 0;
+  };
+  return int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
+}
+
+// L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite.
+template <class T> bool factor(View<T> a, int64_t n) {
+  constexpr int64_t leaf = 96;
+  if (n <= leaf) return factor_leaf(a, n);
+  const int64_t half = (n / 2 + 15) / 16 * 16, rest = n - half;
+  if (!factor(a, half)) return false;
+  solve_shared<T>(false, {a, true, false, Op::adjoint}, rest, half, a.at(half, 0));
+  subtract_square(rest, half, a.at(half, 0), a.at(half, half));
+  return factor(a.at(half, half), rest);
+}
+
+// body(row) for all rows, shared among threads.
+template <class Body> void for_rows(int64_t n, Body body) {
+  constexpr int64_t rows = 64;
+  parallel_for((n + rows - 1) / rows, [=](int64_t block) {
+    for (int64_t i = block * rows; i < std::min(n, (block + 1) * rows); ++i) body(i);
+  });
+}
+
+// Products write above the diagonal, too, where zeros belong in the end.
+template <class T> void cholesky(const T* from, T* to, int64_t n) {
+  for_rows(n, [=](int64_t i) { std::memcpy(to + i * n, from + i * n, sizeof(T) * (i + 1)); });
+  const bool positive = factor(View<T>{to, n}, n);
+  for_rows(n, [=](int64_t i) {
+    if (!positive) fill_nan(to + i * n, i + 1);
+    std::fill(to + i * n + i + 1, to + (i + 1) * n, T(0));
+  });
+}
+
+}  // namespace
+}  // namespace nj::lapack
+
+using namespace nj::lapack;
+
+// out = L with L L^H = in, from the lower triangles; NaN where a matrix is not positive definite.
+extern "C" int64_t nj_potrf(int64_t code, int64_t batch, int64_t n, const char* in, char* out) {
+  return dispatch(potrf, code, [=](auto t, auto) {
+    using T = decltype(t);
+    for_batch(batch, n * n, [=](int64_t b) {
+      cholesky(reinterpret_cast<const T*>(in) + b * n * n, reinterpret_cast<T*>(out) + b * n * n, n);
+    });
+  });
+}
+NJ_KERNEL(nj_potrf);
+
+// op(A) X = B (left) or X op(A) = B. trans: 0 A, 1 A^T, 2 A^H. B and X are m x n.
+extern "C" int64_t nj_trsm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t left, int64_t lower, int64_t trans,
+                           int64_t unit, const char* a, const char* b, char* out) {
+  return dispatch(trsm, code, [=](auto t, auto) {
+    using T = decltype(t);
+    const int64_t order = left ? m : n;
+    const Op op = trans == 0 ? Op::none : trans == 1 ? Op::transposed : Op::adjoint;
+    for_batch(batch, order * std::max(m, n), [=](int64_t k) {
+      T* matrix = const_cast<T*>(reinterpret_cast<const T*>(a)) + k * order * order;
+      T* to = reinterpret_cast<T*>(out) + k * m * n;
+      std::memcpy(to, reinterpret_cast<const T*>(b) + k * m * n, sizeof(T) * m * n);
+      solve_shared<T>(left, {{matrix, order}, lower != 0, unit != 0, op}, m, n, {to, n});
+    });
+  });
+}
+NJ_KERNEL(nj_trsm);
