@@ -1,11 +1,12 @@
 // LU factors with partial pivoting, and inverses by them, of batches of row-major matrices. No Python here.
 // `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
 //
-// The columns are halved until a panel is left (S. Toledo, "Locality of reference in LU decomposition with partial
-// pivoting", 1997), so that nearly all work is products of large blocks, which are shared among threads.
+// Strips of columns are factored by halves (S. Toledo, "Locality of reference in LU decomposition with partial pivoting",
+// 1997), so that nearly all work is products, while other threads update the strips to their right.
 #include <algorithm>
 #include <cstring>
 
+#include "dataflow.h"
 #include "kernels.h"
 #include "panels.h"
 #include "tiles.h"
@@ -13,6 +14,8 @@
 namespace nj::lapack {
 
 namespace {
+
+constexpr int64_t strip_width = 96;
 
 template <class T> void exchange_rows(View<T> a, int64_t columns, const int64_t* pivots, int64_t count) {
   for (int64_t k = 0; k < count; ++k)
@@ -46,25 +49,44 @@ template <class T> void factor_panel(View<T> a, int64_t m, int64_t n, int64_t* p
   }
 }
 
-// m >= n; pivots count from the first row of a.
-template <class T> void factor_tall(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
+// b after the elimination of the n columns left of it, whose factors are a[m, n].
+template <class T> void eliminate(View<T> a, int64_t m, int64_t n, const int64_t* pivots, View<T> b, int64_t columns) {
+  exchange_rows(b, columns, pivots, n);
+  const auto product = [](auto... args) { multiply(args...); };
+  solve_by_halves<T>(true, {a, true, true, Op::none}, n, columns, b, product);
+  multiply(Op::none, Op::none, m - n, columns, n, T(-1), a.at(n, 0), b, T(1), b.at(n, 0));
+}
+
+// m >= n; pivots count from the first row of a. The columns are halved until a panel is left.
+template <class T> void factor_strip(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
   if (n <= panel_width) return factor_panel(a, m, n, pivots);
   const int64_t half = (n / 2 + panel_width - 1) / panel_width * panel_width, rest = n - half;
-  factor_tall(a, m, half, pivots);
-  exchange_rows(a.at(0, half), rest, pivots, half);
-  solve_shared<T>(true, {a, true, true, Op::none}, half, rest, a.at(0, half));
-  multiply_shared(Op::none, Op::none, m - half, rest, half, T(-1), a.at(half, 0), a.at(0, half), T(1), a.at(half, half));
-  factor_tall(a.at(half, half), m - half, rest, pivots + half);
+  factor_strip(a, m, half, pivots);
+  eliminate(a, m, half, pivots, a.at(0, half), rest);
+  factor_strip(a.at(half, half), m - half, rest, pivots + half);
   exchange_rows(a.at(half, 0), half, pivots + half, rest);
   for (int64_t k = half; k < n; ++k) pivots[k] += half;
 }
 
+// Rows left of a panel are exchanged in the end, when nobody reads them any more.
 template <class T> void factor(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
-  const int64_t k = std::min(m, n);
-  factor_tall(a, m, k, pivots);
-  if (n == k) return;
-  exchange_rows(a.at(0, k), n - k, pivots, k);
-  solve_shared<T>(true, {a, true, true, Op::none}, k, n - k, a.at(0, k));
+  const Strips strips(std::min(m, n), n, strip_width);
+  factor_strips(
+      strips,
+      [&](int64_t s) {
+        const int64_t first = strips.first(s);
+        factor_strip(a.at(first, first), m - first, strips.size(s), pivots + first);
+      },
+      [&](int64_t s, int64_t p) {
+        const int64_t top = strips.first(p);
+        eliminate(a.at(top, top), m - top, strips.size(p), pivots + top, a.at(top, strips.first(s)), strips.size(s));
+      });
+  parallel_for(strips.panels, [&](int64_t s) {
+    for (int64_t p = s + 1; p < strips.panels; ++p)
+      exchange_rows(a.at(strips.first(p), strips.first(s)), strips.size(s), pivots + strips.first(p), strips.size(p));
+  });
+  for (int64_t p = 1; p < strips.panels; ++p)
+    for (int64_t k = 0; k < strips.size(p); ++k) pivots[strips.first(p) + k] += strips.first(p);
 }
 
 // The permutation of `size` rows that exchanging row k with row pivots[k], in order, makes.

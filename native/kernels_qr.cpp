@@ -3,11 +3,12 @@
 //
 // A block of reflections H_1 ... H_k is I - V T V^H (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for
 // products of Householder transformations", 1989), so that nearly all work is products. A block is factored by halves (E.
-// Elmroth, F. Gustavson, "Applying recursion to serial and parallel QR factorization", 2000); then strips of the columns to
-// its right, which do not depend on each other, are shared among threads.
+// Elmroth, F. Gustavson, "Applying recursion to serial and parallel QR factorization", 2000), while other
+// threads update the columns to its right.
 #include <algorithm>
 #include <cstring>
 
+#include "dataflow.h"
 #include "kernels.h"
 #include "panels.h"
 #include "tiles.h"
@@ -17,12 +18,7 @@ namespace nj::lapack {
 namespace {
 
 constexpr int64_t block_width = 64;
-constexpr int64_t strip_width = 96;
-
-template <class T> T conjugate(T x) {
-  if constexpr (is_complex<T>) return std::conj(x);
-  else return x;
-}
+constexpr int64_t product_width = 96;
 
 // T (upper triangular, zeros below) from the taus and the inner products g of the vectors (above the diagonal).
 template <class T> void small_triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
@@ -109,36 +105,7 @@ template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r,
   join_triangles(n1, n2, g, t);
 }
 
-// body(first column, columns, memory for 2 block_width of these) for strips of n columns, shared among threads.
-template <class T, class Body> void for_strips(int64_t n, Body body) {
-  const int64_t strips = std::max<int64_t>(1, n / strip_width);
-  parallel_for(strips, [&](int64_t s) {
-    const int64_t first = n * s / strips / 16 * 16, last = s + 1 == strips ? n : n * (s + 1) / strips / 16 * 16;
-    Workspace<T> work(2 * block_width * (last - first));
-    body(first, last - first, work.data());
-  });
-}
-
-template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
-  const int64_t k = std::min(m, n);
-  Workspace<T> vectors(m * block_width), triangle(2 * block_width * block_width);
-  const View<T> r{triangle.data(), block_width}, t{triangle.data() + block_width * block_width, block_width};
-  for (int64_t first = 0; first < k; first += block_width) {
-    const int64_t width = std::min(block_width, k - first), rows = m - first;
-    const View<T> v{vectors.data(), width};
-    for (int64_t i = 0; i < rows; ++i) std::copy_n(a.row(first + i) + first, width, v.row(i));
-    factor_block(v, rows, width, r, taus + first, t);
-    for (int64_t i = 0; i < rows; ++i) std::copy_n(v.row(i), width, a.row(first + i) + first);
-    for (int64_t i = 0; i < width; ++i) std::copy_n(r.row(i) + i, width - i, a.row(first + i) + first + i);
-    const int64_t next = first + width;
-    if (next < n)
-      for_strips<T>(n - next, [&](int64_t column, int64_t columns, T* work) {
-        reflect(rows, columns, width, v, t, Op::adjoint, a.at(first, next + column), work);
-      });
-  }
-}
-
-// V and T of every block of reflections.
+// V and T of the blocks of k reflections of m numbers.
 template <class T> struct Blocks {
   int64_t m, k, count;
   Workspace<T> vectors, triangles;
@@ -149,7 +116,19 @@ template <class T> struct Blocks {
   View<T> v(int64_t b) const { return {vectors.data() + b * m * block_width, width(b)}; }
   View<T> t(int64_t b) const { return {triangles.data() + b * block_width * block_width, block_width}; }
 
-  void make(int64_t b, View<const T> a, const T* taus) const {
+  // Factors the columns of block b; they become R above and V below the diagonal.
+  void factor(int64_t b, View<T> a, T* taus) const {
+    const int64_t first = b * block_width, n = width(b);
+    Workspace<T> memory(block_width * block_width);
+    const View<T> r{memory.data(), block_width}, to = v(b);
+    for (int64_t i = first; i < m; ++i) std::copy_n(a.row(i) + first, n, to.row(i - first));
+    factor_block(to, m - first, n, r, taus + first, t(b));
+    for (int64_t i = first; i < m; ++i) std::copy_n(to.row(i - first), n, a.row(i) + first);
+    for (int64_t i = 0; i < n; ++i) std::copy_n(r.row(i) + i, n - i, a.row(first + i) + first + i);
+  }
+
+  // V and T of block b from factors.
+  void read(int64_t b, View<const T> a, const T* taus) const {
     const int64_t first = b * block_width, n = width(b);
     for (int64_t i = first; i < m; ++i) {
       T* to = v(b).row(i - first);
@@ -160,24 +139,39 @@ template <class T> struct Blocks {
     multiply(Op::adjoint, Op::none, n, n, m - first, T(1), v(b), v(b), T(0), g);
     triangle(g, taus + first, n, t(b));
   }
+
+  // Applies block b, or its adjoint, to columns whose first row is the block's; work: 2 block_width columns numbers.
+  void apply(int64_t b, Op op, View<T> a, int64_t columns, T* work) const {
+    reflect(m - b * block_width, columns, width(b), v(b), t(b), op, a, work);
+  }
 };
+
+template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
+  const Strips strips(std::min(m, n), n, block_width);
+  const Blocks<T> blocks(m, strips.factored);
+  factor_strips(
+      strips, [&](int64_t s) { blocks.factor(s, a, taus); },
+      [&](int64_t s, int64_t p) {
+        Workspace<T> work(2 * block_width * strips.size(s));
+        blocks.apply(p, Op::adjoint, a.at(strips.first(p), strips.first(s)), strips.size(s), work.data());
+      });
+}
 
 // The first n columns of the product of the k reflections in a[m, n], by strips of columns: the identity, to which the
 // blocks that touch these columns are applied, the last one first.
 template <class T> void form_product(View<const T> a, const T* taus, int64_t m, int64_t n, int64_t k, T* out) {
-  Blocks<T> blocks(m, k);
-  parallel_for(blocks.count, [&](int64_t b) { blocks.make(b, a, taus); });
-  for_strips<T>(n, [&](int64_t column, int64_t columns, T* work) {
-    Workspace<T> memory(m * columns);
+  const Blocks<T> blocks(m, k);
+  const Strips strips(n, n, product_width);
+  parallel_for(blocks.count, [&](int64_t b) { blocks.read(b, a, taus); });
+  parallel_for(strips.count, [&](int64_t s) {
+    const int64_t first = strips.first(s), columns = strips.size(s);
+    Workspace<T> memory(m * columns), work(2 * block_width * columns);
     const View<T> q{memory.data(), columns};
     std::fill_n(memory.data(), m * columns, T(0));
-    for (int64_t j = 0; j < columns; ++j) q(column + j, j) = T(1);
-    for (int64_t b = blocks.count - 1; b >= 0; --b) {
-      const int64_t first = b * block_width;
-      if (first < column + columns)
-        reflect(m - first, columns, blocks.width(b), blocks.v(b), blocks.t(b), Op::none, q.at(first, 0), work);
-    }
-    for (int64_t i = 0; i < m; ++i) std::copy_n(q.row(i), columns, out + i * n + column);
+    for (int64_t j = 0; j < columns; ++j) q(first + j, j) = T(1);
+    for (int64_t b = blocks.count - 1; b >= 0; --b)
+      if (b * block_width < first + columns) blocks.apply(b, Op::none, q.at(b * block_width, 0), columns, work.data());
+    for (int64_t i = 0; i < m; ++i) std::copy_n(q.row(i), columns, out + i * n + first);
   });
 }
 

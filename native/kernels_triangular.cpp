@@ -1,31 +1,15 @@
 // Cholesky factors, and triangular systems, of batches of row-major matrices. No Python here.
 // `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
-//
-// By halves of the order, so that nearly all work is products of large blocks, which are shared among threads.
 #include <atomic>
 #include <cstring>
 
+#include "dataflow.h"
 #include "kernels.h"
 #include "tiles.h"
 
 namespace nj::lapack {
 
 namespace {
-
-// c -= a a^H for a[n, k] and the lower triangle of c[n, n].
-template <class T> void subtract_square(int64_t n, int64_t k, View<T> a, View<T> c) {
-  constexpr int64_t tile = 128;
-  const int64_t tiles = (n + tile - 1) / tile;
-  const auto one = [&](int64_t r, int64_t s) {
-    const int64_t i = r * tile, j = s * tile;
-    multiply(Op::none, Op::adjoint, std::min(tile, n - i), std::min(tile, n - j), k, T(-1), a.at(i, 0), a.at(j, 0), T(1), c.at(i, j));
-  };
-  parallel_for(tiles * (tiles + 1) / 2, [&](int64_t index) {
-    int64_t r = 0;
-    while (index > r) index -= ++r;
-    one(r, index);
-  });
-}
 
 template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it is the upper triangle of the transpose
   const auto run = [&](auto zero) {
@@ -38,15 +22,29 @@ template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it
   return int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
 }
 
-// L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite.
+// L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite. By tiles, column after
+// column; each is finished by one product with all tiles to its left.
 template <class T> bool factor(View<T> a, int64_t n) {
-  constexpr int64_t leaf = 96;
-  if (n <= leaf) return factor_leaf(a, n);
-  const int64_t half = (n / 2 + 15) / 16 * 16, rest = n - half;
-  if (!factor(a, half)) return false;
-  solve_shared<T>(false, {a, true, false, Op::adjoint}, rest, half, a.at(half, 0));
-  subtract_square(rest, half, a.at(half, 0), a.at(half, half));
-  return factor(a.at(half, half), rest);
+  constexpr int64_t tile = 96;
+  const int64_t tiles = (n + tile - 1) / tile;
+  Progress progress(tiles);  // of rows of tiles: how many are finished, from the left
+  std::atomic<bool> positive{true};
+  const auto finish = [&](int64_t r, int64_t s) {
+    const int64_t i = r * tile, j = s * tile, height = std::min(tile, n - i), width = std::min(tile, n - j);
+    multiply(Op::none, Op::adjoint, height, width, j, T(-1), a.at(i, 0), a.at(j, 0), T(1), a.at(i, j));
+    if (r != s) return solve_leaf<T>(false, {a.at(j, j), true, false, Op::adjoint}, height, width, a.at(i, j));
+    if (!factor_leaf(a.at(j, j), width)) positive.store(false);
+  };
+  progress.run(tiles * (tiles + 1) / 2, [&](int64_t task) {
+    int64_t s = 0;
+    while (task >= tiles - s) task -= tiles - s++;
+    const int64_t r = s + task;
+    progress.wait(r, s);
+    if (r != s) progress.wait(s, s + 1);
+    if (positive.load()) finish(r, s);
+    progress.reach(r, s + 1);
+  });
+  return positive.load();
 }
 
 // body(row) for all rows, shared among threads.
