@@ -4,7 +4,6 @@
 // Strips of columns are factored by halves (S. Toledo, "Locality of reference in LU decomposition with partial pivoting",
 // 1997), so that nearly all work is products, while other threads update the strips to their right.
 #include <algorithm>
-#include <cstring>
 
 #include "dataflow.h"
 #include "kernels.h"
@@ -119,17 +118,14 @@ template <class T> void invert(View<T> lu, int64_t n, const int32_t* order, T* o
 
 using namespace nj::lapack;
 
-// LU with partial pivoting; pivots from 0, and the permutation of rows that they make.
-extern "C" int64_t nj_getrf(int64_t code, int64_t batch, int64_t m, int64_t n, const char* in, char* out, char* pivots,
-                            char* permutation) {
+// Overwrites x with its LU factors; pivots from 0, and the permutation of rows that they make.
+extern "C" int64_t nj_getrf(int64_t code, int64_t batch, int64_t m, int64_t n, char* x, char* pivots, char* permutation) {
   return dispatch(getrf, code, [=](auto t, auto) {
     using T = decltype(t);
     const int64_t k = std::min(m, n);
     for_batch(batch, m * n, [=](int64_t b) {
-      T* to = reinterpret_cast<T*>(out) + b * m * n;
-      std::memcpy(to, reinterpret_cast<const T*>(in) + b * m * n, sizeof(T) * m * n);
       nj::Workspace<int64_t> found(k);
-      if (k > 0) factor(View<T>{to, n}, m, n, found.data());
+      if (k > 0) factor(View<T>{reinterpret_cast<T*>(x) + b * m * n, n}, m, n, found.data());
       std::copy_n(found.data(), k, reinterpret_cast<int32_t*>(pivots) + b * k);
       permute(found.data(), k, m, reinterpret_cast<int32_t*>(permutation) + b * m);
     });

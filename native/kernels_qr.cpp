@@ -6,7 +6,6 @@
 // Elmroth, F. Gustavson, "Applying recursion to serial and parallel QR factorization", 2000), while other
 // threads update the columns to its right.
 #include <algorithm>
-#include <cstring>
 
 #include "dataflow.h"
 #include "kernels.h"
@@ -180,20 +179,20 @@ template <class T> void form_product(View<const T> a, const T* taus, int64_t m, 
 
 using namespace nj::lapack;
 
-// A = QR: R above, Householder vectors below the diagonal.
-extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, const char* in, char* out, char* taus) {
+// Overwrites x with its QR factors: R above, Householder vectors below the diagonal.
+extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, char* x, char* taus) {
   return dispatch(geqrf, code, [=](auto t, auto) {
     using T = decltype(t);
     for_batch(batch, m * n, [=](int64_t b) {
-      T* to = reinterpret_cast<T*>(out) + b * m * n;
-      std::memcpy(to, reinterpret_cast<const T*>(in) + b * m * n, sizeof(T) * m * n);
-      factor(View<T>{to, n}, m, n, reinterpret_cast<T*>(taus) + b * std::min(m, n));
+      const View<T> a{reinterpret_cast<T*>(x) + b * m * n, n};
+      factor(a, m, n, reinterpret_cast<T*>(taus) + b * std::min(m, n));
     });
   });
 }
 NJ_KERNEL(nj_geqrf);
 
-// The first n columns of the product of k Householder reflections; in and out are m x n, m >= n >= k.
+// The first n columns of the product of k Householder reflections; in and out are m x n, m >= n >= k. What stands above
+// the diagonal of `in` is not read.
 extern "C" int64_t nj_orgqr(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* in, const char* taus,
                             char* out) {
   return dispatch(orgqr, code, [=](auto t, auto) {

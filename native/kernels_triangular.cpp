@@ -1,7 +1,6 @@
 // Cholesky factors, and triangular systems, of batches of row-major matrices. No Python here.
 // `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
 #include <atomic>
-#include <cstring>
 
 #include "dataflow.h"
 #include "kernels.h"
@@ -29,10 +28,11 @@ template <class T> bool factor(View<T> a, int64_t n) {
   const int64_t tiles = (n + tile - 1) / tile;
   Progress progress(tiles);  // of rows of tiles: how many are finished, from the left
   std::atomic<bool> positive{true};
+  const auto product = [](auto... args) { multiply(args...); };
   const auto finish = [&](int64_t r, int64_t s) {
     const int64_t i = r * tile, j = s * tile, height = std::min(tile, n - i), width = std::min(tile, n - j);
     multiply(Op::none, Op::adjoint, height, width, j, T(-1), a.at(i, 0), a.at(j, 0), T(1), a.at(i, j));
-    if (r != s) return solve_leaf<T>(false, {a.at(j, j), true, false, Op::adjoint}, height, width, a.at(i, j));
+    if (r != s) return solve_by_halves<T>(false, {a.at(j, j), true, false, Op::adjoint}, height, width, a.at(i, j), product);
     if (!factor_leaf(a.at(j, j), width)) positive.store(false);
   };
   progress.run(tiles * (tiles + 1) / 2, [&](int64_t task) {
@@ -47,21 +47,15 @@ template <class T> bool factor(View<T> a, int64_t n) {
   return positive.load();
 }
 
-// body(row) for all rows, shared among threads.
-template <class Body> void for_rows(int64_t n, Body body) {
-  constexpr int64_t rows = 64;
-  parallel_for((n + rows - 1) / rows, [=](int64_t block) {
-    for (int64_t i = block * rows; i < std::min(n, (block + 1) * rows); ++i) body(i);
-  });
-}
-
 // Products write above the diagonal, too, where zeros belong in the end.
-template <class T> void cholesky(const T* from, T* to, int64_t n) {
-  for_rows(n, [=](int64_t i) { std::memcpy(to + i * n, from + i * n, sizeof(T) * (i + 1)); });
-  const bool positive = factor(View<T>{to, n}, n);
-  for_rows(n, [=](int64_t i) {
-    if (!positive) fill_nan(to + i * n, i + 1);
-    std::fill(to + i * n + i + 1, to + (i + 1) * n, T(0));
+template <class T> void cholesky(T* a, int64_t n) {
+  constexpr int64_t rows = 64;
+  const bool positive = factor(View<T>{a, n}, n);
+  parallel_for((n + rows - 1) / rows, [=](int64_t block) {
+    for (int64_t i = block * rows; i < std::min(n, (block + 1) * rows); ++i) {
+      if (!positive) fill_nan(a + i * n, i + 1);
+      std::fill(a + i * n + i + 1, a + (i + 1) * n, T(0));
+    }
   });
 }
 
@@ -70,29 +64,25 @@ template <class T> void cholesky(const T* from, T* to, int64_t n) {
 
 using namespace nj::lapack;
 
-// out = L with L L^H = in, from the lower triangles; NaN where a matrix is not positive definite.
-extern "C" int64_t nj_potrf(int64_t code, int64_t batch, int64_t n, const char* in, char* out) {
+// Overwrites x with L, L L^H = x, from its lower triangle; NaN where it is not positive definite.
+extern "C" int64_t nj_potrf(int64_t code, int64_t batch, int64_t n, char* x) {
   return dispatch(potrf, code, [=](auto t, auto) {
     using T = decltype(t);
-    for_batch(batch, n * n, [=](int64_t b) {
-      cholesky(reinterpret_cast<const T*>(in) + b * n * n, reinterpret_cast<T*>(out) + b * n * n, n);
-    });
+    for_batch(batch, n * n, [=](int64_t b) { cholesky(reinterpret_cast<T*>(x) + b * n * n, n); });
   });
 }
 NJ_KERNEL(nj_potrf);
 
-// op(A) X = B (left) or X op(A) = B. trans: 0 A, 1 A^T, 2 A^H. B and X are m x n.
+// Overwrites x[m, n] with the solution y of op(A) y = x (left) or y op(A) = x. trans: 0 A, 1 A^T, 2 A^H.
 extern "C" int64_t nj_trsm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t left, int64_t lower, int64_t trans,
-                           int64_t unit, const char* a, const char* b, char* out) {
+                           int64_t unit, const char* a, char* x) {
   return dispatch(trsm, code, [=](auto t, auto) {
     using T = decltype(t);
     const int64_t order = left ? m : n;
     const Op op = trans == 0 ? Op::none : trans == 1 ? Op::transposed : Op::adjoint;
     for_batch(batch, order * std::max(m, n), [=](int64_t k) {
       T* matrix = const_cast<T*>(reinterpret_cast<const T*>(a)) + k * order * order;
-      T* to = reinterpret_cast<T*>(out) + k * m * n;
-      std::memcpy(to, reinterpret_cast<const T*>(b) + k * m * n, sizeof(T) * m * n);
-      solve_shared<T>(left, {{matrix, order}, lower != 0, unit != 0, op}, m, n, {to, n});
+      solve_shared<T>(left, {{matrix, order}, lower != 0, unit != 0, op}, m, n, {reinterpret_cast<T*>(x) + k * m * n, n});
     });
   });
 }

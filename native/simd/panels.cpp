@@ -49,34 +49,60 @@ template <class T> struct Largest {
   using Number = std::remove_reference_t<decltype(Index{}[0])>;
   Vector<T> size[parts<T>];
   Index row[parts<T>];
-  NJ_INLINE void start(const Row<T>& values, int64_t i) {
+  NJ_INLINE void start(int64_t i) {
 #pragma GCC unroll 8
     for (int p = 0; p < parts<T>; ++p) {
-      size[p] = values.v[p] < T(0) ? -values.v[p] : values.v[p];
+      size[p] = Vector<T>{} - T(1);
       row[p] = Index{} + static_cast<Number>(i);
     }
   }
   NJ_INLINE void see(const Row<T>& values, int64_t i) {
+    const Index magnitude = Index{} + (static_cast<Number>(-1) ^ (Number(1) << (8 * sizeof(T) - 1)));
 #pragma GCC unroll 8
     for (int p = 0; p < parts<T>; ++p) {
-      const Vector<T> sizes = values.v[p] < T(0) ? -values.v[p] : values.v[p];
+      const Vector<T> sizes = (Vector<T>)((Index)values.v[p] & magnitude);
       const Index larger = sizes > size[p];
       size[p] = larger ? sizes : size[p];
       row[p] = larger ? Index{} + static_cast<Number>(i) : row[p];
     }
   }
+  NJ_INLINE void join(const Largest& other) {
+#pragma GCC unroll 8
+    for (int p = 0; p < parts<T>; ++p) {
+      const Index better = (other.size[p] > size[p]) | ((other.size[p] == size[p]) & (other.row[p] < row[p]));
+      size[p] = better ? other.size[p] : size[p];
+      row[p] = better ? other.row[p] : row[p];
+    }
+  }
   NJ_INLINE int64_t of(int64_t column) const { return row[column / lanes_of<T>][column % lanes_of<T>]; }
 };
 
+// The largest of rows first ... m - 1 after body(row number), which returns a row; in two parts, as each comparison waits
+// for the one before.
+template <class T, class Body> NJ_INLINE Largest<T> largest_rows(int64_t first, int64_t m, Body body) {
+  Largest<T> even, odd;
+  even.start(first);
+  odd.start(first);
+  int64_t i = first;
+  for (; i + 4 <= m; i += 4) {
+    even.see(body(i), i);
+    odd.see(body(i + 1), i + 1);
+    even.see(body(i + 2), i + 2);
+    odd.see(body(i + 3), i + 3);
+  }
+  for (; i < m; ++i) even.see(body(i), i);
+  even.join(odd);
+  return even;
+}
+
 template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
-  Largest<T> largest;
-  largest.start(get(panel), 0);
-  for (int64_t i = 1; i < m; ++i) largest.see(get(panel + i * width), i);
+  Largest<T> largest =
+      largest_rows<T>(0, m, [&](int64_t i) __attribute__((always_inline)) { return get(panel + i * width); });
   for (int64_t j = 0; j < n; ++j) {
     T* top = panel + j * width;
     const int64_t p = largest.of(j);
     pivots[j] = p;
-    Row<T> pivot_row = get(panel + p * width);
+    const Row<T> pivot_row = get(panel + p * width);
     put(panel + p * width, get(top));
     put(top, pivot_row);
     const T pivot = top[j];
@@ -85,7 +111,7 @@ template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
     T right[width];  // the row of U, from the next column on
     for (int64_t c = 0; c < width; ++c) right[c] = c > j ? top[c] : T(0);
     const Row<T> u = get(right);
-    for (int64_t i = j + 1; i < m; ++i) {
+    largest = largest_rows<T>(j + 1, m, [&](int64_t i) __attribute__((always_inline)) {
       T* at = panel + i * width;
       const T factor = divide ? at[j] / divisor : at[j] * inverse;
       Row<T> row = get(at);
@@ -93,9 +119,8 @@ template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
       for (int q = 0; q < parts<T>; ++q) row.v[q] -= factor * u.v[q];
       put(at, row);
       at[j] = factor;
-      if (i == j + 1) largest.start(row, i);
-      else largest.see(row, i);
-    }
+      return row;
+    });
   }
 }
 
@@ -177,9 +202,9 @@ template <class T> void qr(T* panel, int64_t m, int64_t n, T* taus, T* products)
     T* top = panel + j * width;
     const Row<T> inner = sum_rows<T>(j + 1, m, [&](int64_t i, Row<T>& sum) __attribute__((always_inline)) {
       T* at = panel + i * width;
+      const Row<T> row = get(at);  // before the store, which loads would have to wait for; lane j does not count
       const T v = h.divide ? at[j] / h.divisor : at[j] * h.factor;
       at[j] = v;
-      const Row<T> row = get(at);
 #pragma GCC unroll 8
       for (int p = 0; p < parts<T>; ++p) sum.v[p] += v * row.v[p];
     });

@@ -54,8 +54,8 @@ def _cpu(b: Any, x: Any) -> list[Any]:
     m, n = x.shape[-2:]
     if small.is_small(x.dtype, x.shape[:-2], m, n, max(m, n)):
         return small.lu(b, x)
-    return b.kernel("nj_getrf", [CODES[x.dtype.name], prod(x.shape[:-2]), m, n, x],
-                    _abstract(ShapedArray(x.shape, x.dtype)), checked=True)
+    return b.kernel("nj_getrf", [CODES[x.dtype.name], prod(x.shape[:-2]), m, n, ("own", x)],
+                    _abstract(ShapedArray(x.shape, x.dtype))[1:], checked=True)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
