@@ -14,10 +14,12 @@ template <class T> constexpr int parts = width / lanes_of<T>;
 
 template <class T> struct Limits;
 template <> struct Limits<float> {
-  static constexpr float smallest = 1.17549435e-38f, low = 1e-26f, high = 1e37f;
+  static constexpr float smallest = 1.17549435e-38f;
+  static constexpr float low = 1e-25f, high = 1e30f;  // squares whose sums are accurate
 };
 template <> struct Limits<double> {
-  static constexpr double smallest = 2.2250738585072014e-308, low = 1e-280, high = 1e307;
+  static constexpr double smallest = 2.2250738585072014e-308;
+  static constexpr double low = 1e-280, high = 1e280;
 };
 
 #define NJ_INLINE inline __attribute__((always_inline))
@@ -26,6 +28,10 @@ NJ_INLINE float size_of(float x) { return __builtin_fabsf(x); }
 NJ_INLINE double size_of(double x) { return __builtin_fabs(x); }
 NJ_INLINE float length_of(float x, float y) { return __builtin_hypotf(x, y); }
 NJ_INLINE double length_of(double x, double y) { return __builtin_hypot(x, y); }
+NJ_INLINE float shifted(float x, int by) { return __builtin_scalbnf(x, by); }
+NJ_INLINE double shifted(double x, int by) { return __builtin_scalbn(x, by); }
+NJ_INLINE int exponent_of(float x) { return __builtin_ilogbf(x); }
+NJ_INLINE int exponent_of(double x) { return __builtin_ilogb(x); }
 
 template <class T> struct Row {
   Vector<T> v[parts<T>];
@@ -126,15 +132,18 @@ template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
 
 // ------------------------------------------------------------------------------------------- QR
 
-// sqrt of the sum of squares of a column whose sum of squares overflows, underflows or is not a number.
-template <class T> T scaled_norm(const T* column, int64_t count) {
+// The size of the largest number of a column; NaN if there is one.
+template <class T> T largest_of(const T* column, int64_t count) {
   T largest = 0;
   for (int64_t i = 0; i < count; ++i) {
     const T size = size_of(column[i * width]);
-    if (!(size <= largest)) largest = size;
-    if (largest != largest) return largest;
+    if (size != size) return size;
+    if (size > largest) largest = size;
   }
-  if (largest == T(0) || largest - largest != T(0)) return largest;
+  return largest;
+}
+
+template <class T> T norm_of(const T* column, int64_t count) {
   T norm = 0;
   for (int64_t i = 0; i < count; ++i) norm = length_of(norm, column[i * width]);
   return norm;
@@ -171,21 +180,30 @@ template <class T, class Body> NJ_INLINE Row<T> sum_rows(int64_t first, int64_t 
   return sums.total;
 }
 
-// The reflection that makes zeros below the diagonal of column j, as LAPACK's larfg. Returns tau; `factor` or, where
-// `divide`, `divisor` makes v of the column.
+// The reflection that makes zeros below the diagonal of column j, as LAPACK's larfg; `factor` makes v of the column.
 template <class T> struct Reflection {
-  T tau, factor, divisor, beta;
-  bool divide;
+  T tau, factor, beta;
 };
-template <class T> Reflection<T> reflection(const T* panel, int64_t m, int64_t j, T squares) {
-  const T* column = panel + j * width + j;
-  const T alpha = column[0];
-  const bool plain = squares > Limits<T>::low && squares < Limits<T>::high;
-  const T norm = m - j <= 1 ? T(0) : plain ? T(__builtin_sqrt(squares)) : scaled_norm(column + width, m - j - 1);
-  if (norm == T(0)) return {T(0), T(0), T(1), alpha, false};
-  const T length = length_of(alpha, norm), beta = __builtin_signbit(alpha) ? length : -length, divisor = alpha - beta;
-  const bool divide = !(size_of(divisor) > 4 * Limits<T>::smallest);
-  return {(beta - alpha) / beta, divide ? T(1) : T(1) / divisor, divisor, beta, divide};
+template <class T> NJ_INLINE Reflection<T> reflection_of(T alpha, T norm) {
+  if (norm == T(0)) return {T(0), T(0), alpha};
+  const T length = length_of(alpha, norm), beta = __builtin_signbit(alpha) ? length : -length;
+  return {(beta - alpha) / beta, T(1) / (alpha - beta), beta};
+}
+
+// squares: the sum of those below the diagonal. Where it or its root would be inaccurate, the column is brought near 1.
+template <class T> Reflection<T> reflection(T* panel, int64_t m, int64_t j, T squares) {
+  T* column = panel + j * width + j;
+  const T alpha = column[0], square = alpha * alpha;
+  if (m - j <= 1) return {T(0), T(0), alpha};
+  if (squares > Limits<T>::low && squares < Limits<T>::high && square < Limits<T>::high)
+    return reflection_of(alpha, T(__builtin_sqrt(squares)));
+  const T below = largest_of(column + width, m - j - 1), top = size_of(alpha), largest = below > top ? below : top;
+  if (below == T(0) || largest - largest != T(0)) return reflection_of(alpha, below);
+  const int exponent = exponent_of(largest);
+  for (int64_t i = 0; i < m - j; ++i) column[i * width] = shifted(column[i * width], -exponent);
+  Reflection<T> found = reflection_of(column[0], norm_of(column + width, m - j - 1));
+  found.beta = shifted(found.beta, exponent);
+  return found;
 }
 
 template <class T> void qr(T* panel, int64_t m, int64_t n, T* taus, T* products) {
@@ -203,7 +221,7 @@ template <class T> void qr(T* panel, int64_t m, int64_t n, T* taus, T* products)
     const Row<T> inner = sum_rows<T>(j + 1, m, [&](int64_t i, Row<T>& sum) __attribute__((always_inline)) {
       T* at = panel + i * width;
       const Row<T> row = get(at);  // before the store, which loads would have to wait for; lane j does not count
-      const T v = h.divide ? at[j] / h.divisor : at[j] * h.factor;
+      const T v = at[j] * h.factor;
       at[j] = v;
 #pragma GCC unroll 8
       for (int p = 0; p < parts<T>; ++p) sum.v[p] += v * row.v[p];
