@@ -17,7 +17,7 @@ template <class T> struct Stage {
   const T* roots;     // of radices without code of their own: cos and sin of 2 pi t / p
 };
 
-constexpr int64_t max_radix = 31;
+constexpr int64_t max_radix = 61;
 constexpr int64_t max_lanes = 16;
 
 template <class T> struct LaneFunctions {
@@ -44,6 +44,16 @@ template <class T> struct LaneFunctions {
   // numbers, and back (with real and imaginary parts exchanged, and not divided by 2 m). roots: exp(-2 pi i k / (2 m)).
   void (*untangle)(const T* from, int64_t m, const T* roots, T* to);
   void (*tangle_swapped)(const T* from, int64_t m, const T* roots, T* to);
+
+  // The same for one row of complex numbers; nothing is exchanged.
+  void (*untangle_row)(const T* from, int64_t m, const T* roots, T* to);
+  void (*tangle_row)(const T* from, int64_t m, const T* roots, T* to);
+
+  // Element k of a lane array times the complex number table[k]; and with real and imaginary parts exchanged afterwards.
+  void (*multiply)(T* x, const T* table, int64_t n);
+  void (*multiply_swapped)(T* x, const T* table, int64_t n);
+  // The same for a row of complex numbers; nothing is exchanged.
+  void (*multiply_row)(T* x, const T* table, int64_t n);
 };
 
 template <class T> const LaneFunctions<T>& lane_functions();

@@ -16,24 +16,49 @@ using nj::Workspace;
 
 namespace nj::fft {
 
-// Passes over groups of neighbours: columns first, then blocks of rows, whose results are written as columns again.
-template <class T> void split_row(const SplitPlan<T>& plan, const T* in, T* out, bool inverse, T scale) {
+template <class T> const T* transform_lanes(const LanePlan<T>& plan, const T* in, T* a, T* b) {
+  return lane_functions<T>().transform(plan.stages.data(), static_cast<int64_t>(plan.stages.size()), in, a, b);
+}
+
+// The two passes over a split sequence: groups of neighbouring columns, and blocks of rows, whose results are written as
+// columns again. Between them stands a lane array for each block.
+template <class T> struct SplitRow {
   const LaneFunctions<T>& lane = lane_functions<T>();
-  const int64_t lanes = lane.lanes, n1 = plan.n1, n2 = plan.n2;
-  const int64_t groups = (n2 + lanes - 1) / lanes, blocks = (n1 + lanes - 1) / lanes;
-  Workspace<T> middle(2 * lanes * blocks * n2);
-  parallel_for(groups, [&](int64_t g) {
-    Workspace<T> a(2 * lanes * n1), b(2 * lanes * n1);
-    const int64_t width = std::min(lanes, n2 - g * lanes);
-    lane.load_columns(in + 2 * g * lanes, n1, n2, width, inverse, a.data());
-    const T* found = lane.transform(plan.first->stages.data(), plan.first->stages.size(), a.data(), a.data(), b.data());
-    lane.turn(found, n1, n2, width, plan.lane_roots.data(), &plan.group_roots[2 * g * n1], middle.data() + 2 * lanes * g * lanes);
+  const SplitPlan<T>& plan;
+  bool inverse;
+  T scale;
+  int64_t groups = (plan.n2 + lane.lanes - 1) / lane.lanes, blocks = (plan.n1 + lane.lanes - 1) / lane.lanes;
+
+  int64_t middle_size() const { return 2 * lane.lanes * blocks * plan.n2; }
+  int64_t column_size() const { return 2 * 2 * lane.lanes * plan.n1; }
+  int64_t row_size() const { return 2 * lane.lanes * plan.n2; }
+
+  void columns(int64_t g, const T* in, T* middle, T* work) const {
+    const int64_t first = g * lane.lanes, n1 = plan.n1, width = std::min(lane.lanes, plan.n2 - first);
+    lane.load_columns(in + 2 * first, n1, plan.n2, width, inverse, work);
+    const T* found = transform_lanes(*plan.first, work, work, work + 2 * lane.lanes * n1);
+    T* to = middle + 2 * lane.lanes * first;
+    lane.turn(found, n1, plan.n2, width, plan.lane_roots.data(), &plan.group_roots[2 * g * n1], to);
+  }
+
+  void rows(int64_t b, T* middle, T* out, T* work) const {
+    const int64_t first = b * lane.lanes, width = std::min(lane.lanes, plan.n1 - first);
+    T* a = middle + 2 * first * plan.n2;
+    const T* found = transform_lanes(*plan.second, a, a, work);
+    lane.store_columns(found, plan.n2, plan.n1, width, inverse, scale, out + 2 * first);
+  }
+};
+
+template <class T> void split_row(const SplitPlan<T>& plan, const T* in, T* out, bool inverse, T scale) {
+  const SplitRow<T> row{lane_functions<T>(), plan, inverse, scale};
+  Workspace<T> middle(row.middle_size());
+  parallel_for(row.groups, [&](int64_t g) {
+    Workspace<T> work(row.column_size());
+    row.columns(g, in, middle.data(), work.data());
   });
-  parallel_for(blocks, [&](int64_t k) {
-    Workspace<T> b(2 * lanes * n2);
-    T* a = middle.data() + 2 * lanes * k * n2;
-    const T* found = lane.transform(plan.second->stages.data(), plan.second->stages.size(), a, a, b.data());
-    lane.store_columns(found, n2, n1, std::min(lanes, n1 - k * lanes), inverse, scale, out + 2 * k * lanes);
+  parallel_for(row.blocks, [&](int64_t b) {
+    Workspace<T> work(row.row_size());
+    row.rows(b, middle.data(), out, work.data());
   });
 }
 template void split_row(const SplitPlan<float>&, const float*, float*, bool, float);
@@ -41,13 +66,13 @@ template void split_row(const SplitPlan<double>&, const double*, double*, bool, 
 
 namespace {
 
-constexpr int64_t long_from = 4096;       // longer sequences do not fit into a cache side by side
 constexpr int64_t shared_from = 1 << 15;  // numbers of elements that are worth a thread's while
 
-// Whether sequences of smooth length are split one by one, rather than transformed side by side.
-template <class T> bool splits(int64_t n, int64_t count) {
+// Whether rows of smooth length are split, rather than transformed side by side: where both factors fill the lanes, that
+// takes less memory, and turns numbers around only once.
+template <class T> bool splits(int64_t n) {
   const int64_t lanes = lane_functions<T>().lanes;
-  return n > long_from || (n >= lanes * lanes && count < lanes / 2);
+  return n >= lanes * lanes;
 }
 
 // body(first, last) for ranges of `count` pieces of `size` elements, shared among threads when they are large enough.
@@ -85,10 +110,6 @@ void scatter(const S* from, Layout layout, int64_t first, int64_t width, int64_t
   }
 }
 
-template <class T> const T* transform_lanes(const LanePlan<T>& plan, const T* in, T* a, T* b) {
-  return lane_functions<T>().transform(plan.stages.data(), static_cast<int64_t>(plan.stages.size()), in, a, b);
-}
-
 // body(pointers to the rows of a group, first row, rows of the group), for groups of as many rows as lanes; the last
 // pointer is repeated where rows are missing.
 template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int64_t length, T* base, Body body) {
@@ -102,14 +123,25 @@ template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int6
 
 // ------------------------------------------------------------------------------------------- complex sequences
 
-template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
-  if (splits<T>(n, rows)) {
-    auto plan = split_plan<T>(n);
-    const auto one = [&](int64_t row) { split_row(*plan, in + 2 * n * row, out + 2 * n * row, inverse, scale); };
-    if (n < shared_from) return parallel_for(rows, one);
-    for (int64_t row = 0; row < rows; ++row) one(row);
+// Long rows share their own passes among threads, short ones are shared as a whole.
+template <class T> void split_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
+  auto plan = split_plan<T>(n);
+  if (n >= shared_from) {
+    for (int64_t row = 0; row < rows; ++row) split_row(*plan, in + 2 * n * row, out + 2 * n * row, inverse, scale);
     return;
   }
+  const SplitRow<T> one{lane_functions<T>(), *plan, inverse, scale};
+  parallel_ranges(rows, n, [&](int64_t begin, int64_t end) {
+    Workspace<T> middle(one.middle_size()), work(std::max(one.column_size(), one.row_size()));
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t g = 0; g < one.groups; ++g) one.columns(g, in + 2 * n * row, middle.data(), work.data());
+      for (int64_t b = 0; b < one.blocks; ++b) one.rows(b, middle.data(), out + 2 * n * row, work.data());
+    }
+  });
+}
+
+template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
+  if (splits<T>(n)) return split_rows(rows, n, in, out, inverse, scale);
   const LaneFunctions<T>& lane = lane_functions<T>();
   auto plan = lane_plan<T>(n);
   parallel_ranges((rows + lane.lanes - 1) / lane.lanes, n * lane.lanes, [&](int64_t begin, int64_t end) {
@@ -145,51 +177,34 @@ template <class T> void smooth_columns(int64_t outer, Layout layout, const T* in
   });
 }
 
-// x[k] times table[k] (complex), for all lanes
-void multiply_lanes(double* x, const double* table, int64_t n, int64_t lanes) {
-  for (int64_t k = 0; k < n; ++k, x += 2 * lanes) {
-    const double re = table[2 * k], im = table[2 * k + 1];
-    for (int64_t l = 0; l < lanes; ++l) {
-      const double a = x[l], b = x[lanes + l];
-      x[l] = a * re - b * im;
-      x[lanes + l] = a * im + b * re;
-    }
-  }
-}
-
-// Real and imaginary parts change places.
-void swap_lanes(double* x, int64_t n, int64_t lanes) {
-  for (int64_t k = 0; k < n; ++k, x += 2 * lanes)
-    for (int64_t l = 0; l < lanes; ++l) std::swap(x[l], x[lanes + l]);
-}
-
 // By convolutions with a chirp (Bluestein's algorithm), sequences side by side: multiply, transform, multiply by the
 // filter, transform back, multiply.
 template <class T>
 void chirp_lanes(const ChirpPlan& plan, Layout layout, int64_t count, const T* in, T* out, bool inverse, double scale) {
-  const int64_t lanes = lane_functions<double>().lanes, n = plan.n, m = plan.m;
+  const LaneFunctions<double>& lane = lane_functions<double>();
+  const int64_t lanes = lane.lanes, n = plan.n, m = plan.m;
   auto inner = lane_plan<double>(m);
   parallel_ranges((count + lanes - 1) / lanes, m * lanes, [&](int64_t begin, int64_t end) {
     Workspace<double> a(2 * lanes * m), b(2 * lanes * m);
     for (int64_t g = begin; g < end; ++g) {
       const int64_t first = g * lanes, width = std::min(lanes, count - first);
       gather(in, layout, first, width, lanes, inverse, a.data());
-      multiply_lanes(a.data(), plan.chirp.data(), n, lanes);
+      lane.multiply(a.data(), plan.chirp.data(), n);
       std::fill(a.data() + 2 * lanes * n, a.data() + 2 * lanes * m, 0.0);
       auto* found = const_cast<double*>(transform_lanes(*inner, a.data(), a.data(), b.data()));
-      multiply_lanes(found, plan.filter.data(), m, lanes);
-      swap_lanes(found, m, lanes);
+      lane.multiply_swapped(found, plan.filter.data(), m);
       found = const_cast<double*>(transform_lanes(*inner, found, found, found == a.data() ? b.data() : a.data()));
-      swap_lanes(found, n, lanes);
-      multiply_lanes(found, plan.chirp.data(), n, lanes);
-      scatter(found, layout, first, width, lanes, inverse, scale, out);
+      lane.multiply(found, plan.mirrored_chirp.data(), n);
+      scatter(found, layout, first, width, lanes, !inverse, scale, out);
     }
   });
 }
 
 void multiply_row(double* x, const double* table, int64_t n) {
-  parallel_ranges((n + 1023) / 1024, 1024, [&](int64_t begin, int64_t end) {
-    multiply_lanes(x + 2048 * begin, table + 2048 * begin, std::min(n, 1024 * end) - 1024 * begin, 1);
+  constexpr int64_t piece = 1024;
+  parallel_ranges((n + piece - 1) / piece, piece, [=](int64_t begin, int64_t end) {
+    const int64_t first = piece * begin, last = std::min(n, piece * end);
+    lane_functions<double>().multiply_row(x + 2 * first, table + 2 * first, last - first);
   });
 }
 
@@ -210,7 +225,9 @@ void chirp_row(const ChirpPlan& plan, Layout layout, int64_t index, const T* in,
 
 template <class T> void chirp_sequences(int64_t count, Layout layout, const T* in, T* out, bool inverse, double scale) {
   auto plan = chirp_plan(layout.n);
-  if (!splits<double>(plan->m, count)) return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
+  constexpr int64_t longest = 4096;  // of convolutions side by side
+  if (plan->m <= longest && (2 * count >= lane_functions<double>().lanes || !splits<double>(plan->m)))
+    return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
   const auto one = [&](int64_t k) { chirp_row(*plan, layout, k, in, out, inverse, scale); };
   if (plan->m < shared_from) return parallel_for(count, one);
   for (int64_t k = 0; k < count; ++k) one(k);
@@ -226,29 +243,7 @@ void complex_axis(bool inverse, int64_t outer, int64_t n, int64_t inner, const T
 
 // ------------------------------------------------------------------------------------------- real sequences
 
-// Coefficients 0 ... m of a sequence of length 2 m, from the transform f of its even and odd elements as complex numbers.
-template <class T> void untangle_row(const T* f, int64_t m, const T* roots, T* to) {
-  for (int64_t k = 0; k <= m; ++k) {
-    const T *a = f + 2 * (k == m ? 0 : k), *b = f + 2 * (k == 0 ? 0 : m - k), *w = roots + 2 * k;
-    const T x = a[1] + b[1], y = b[0] - a[0];  // -i (a - conj b)
-    to[2 * k] = T(0.5) * ((a[0] + b[0]) + (x * w[0] - y * w[1]));
-    to[2 * k + 1] = T(0.5) * ((a[1] - b[1]) + (x * w[1] + y * w[0]));
-  }
-  to[1] = to[2 * m + 1] = T(0);
-}
-
-// The other way.
-template <class T> void tangle_row(const T* from, int64_t m, const T* roots, T* to) {
-  for (int64_t k = 0; k < m; ++k) {
-    const T *a = from + 2 * k, *b = from + 2 * (m - k), *w = roots + 2 * k;
-    const T a1 = k == 0 ? T(0) : a[1], b1 = k == 0 ? T(0) : b[1];
-    const T x = a1 + b1, y = b[0] - a[0];
-    to[2 * k] = (a[0] + b[0]) - (x * w[0] + y * w[1]);
-    to[2 * k + 1] = (a1 - b1) - (y * w[0] - x * w[1]);
-  }
-}
-
-// body(rows of a group as pointers, ...) side by side, for real rows of even length n = 2 m and rows of m + 1 coefficients.
+// Rows of length 2 m to rows of m + 1 coefficients.
 template <class T> void real_rows_side_by_side(int64_t rows, int64_t m, const T* in, T* out) {
   const LaneFunctions<T>& lane = lane_functions<T>();
   auto plan = lane_plan<T>(m);
@@ -300,13 +295,13 @@ template <class T> void real_rows(int64_t rows, int64_t n, const T* in, T* out) 
     }
     return;
   }
-  if (is_smooth(half) && !splits<T>(half, rows)) return real_rows_side_by_side(rows, half, in, out);
+  if (is_smooth(half) && !splits<T>(half)) return real_rows_side_by_side(rows, half, in, out);
   Workspace<T> f(n * rows);
   auto roots = half_roots<T>(n);
   complex_axis(false, rows, half, 1, in, f.data(), 1.0);
   parallel_ranges(rows, half, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
-      untangle_row(f.data() + n * row, half, roots->roots.data(), out + 2 * (half + 1) * row);
+      lane_functions<T>().untangle_row(f.data() + n * row, half, roots->roots.data(), out + 2 * (half + 1) * row);
   });
 }
 
@@ -325,12 +320,12 @@ template <class T> void hermitian_rows(int64_t rows, int64_t n, const T* in, T* 
     for (int64_t k = 0; k < n * rows; ++k) out[k] = f.data()[2 * k];
     return;
   }
-  if (is_smooth(half) && !splits<T>(half, rows)) return hermitian_rows_side_by_side(rows, half, in, out);
+  if (is_smooth(half) && !splits<T>(half)) return hermitian_rows_side_by_side(rows, half, in, out);
   Workspace<T> z(n * rows);
   auto roots = half_roots<T>(n);
   parallel_ranges(rows, half, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row)
-      tangle_row(in + length * row, half, roots->roots.data(), z.data() + n * row);
+      lane_functions<T>().tangle_row(in + length * row, half, roots->roots.data(), z.data() + n * row);
   });
   complex_axis(true, rows, half, 1, z.data(), out, 1.0 / static_cast<double>(n));
 }

@@ -1,4 +1,5 @@
-// QR with pivoting, symmetric eigenvalues, singular values, eigenvalues, Schur and Hessenberg forms of batches of row-major matrices.
+// QR with pivoting, symmetric eigenvalues, singular values, eigenvalues, Schur and Hessenberg forms of batches of row-major
+// matrices, by LAPACK.
 // See kernels_lapack.cpp for the conventions.
 #include <algorithm>
 #include <cstring>

@@ -47,8 +47,8 @@ void multiply_shared(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, Vie
     const int64_t r = tile / across, s = tile % across;
     const int64_t i0 = edge(m, down, r), i1 = r + 1 == down ? m : edge(m, down, r + 1);
     const int64_t j0 = edge(n, across, s), j1 = s + 1 == across ? n : edge(n, across, s + 1);
-    multiply(ta, tb, i1 - i0, j1 - j0, k, alpha, ta == Op::none ? a.at(i0, 0) : a.at(0, i0), tb == Op::none ? b.at(0, j0) : b.at(j0, 0),
-         beta, c.at(i0, j0));
+    const View<T> rows = ta == Op::none ? a.at(i0, 0) : a.at(0, i0), columns = tb == Op::none ? b.at(0, j0) : b.at(j0, 0);
+    multiply(ta, tb, i1 - i0, j1 - j0, k, alpha, rows, columns, beta, c.at(i0, j0));
   });
 }
 

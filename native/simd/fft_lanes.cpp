@@ -9,8 +9,6 @@ namespace {
 
 using fft::Stage;
 
-#define NJ_INLINE inline __attribute__((always_inline))
-
 template <class T> struct Pair {  // complex numbers, one per lane
   Vector<T> re, im;
 };
@@ -291,11 +289,84 @@ template <class T> void tangle_swapped(const T* from, int64_t m, const T* roots,
   }
 }
 
+// The same for one row of interleaved numbers, `lanes` coefficients at a time; the first ones one by one.
+template <class T> NJ_INLINE Pair<T> get_backwards(const T* from) {
+  constexpr std::make_index_sequence<lanes_of<T>> all{};
+  const Pair<T> x = get_complex(from);
+  return {reversed(x.re, all), reversed(x.im, all)};
+}
+
+template <class T> void untangle_row(const T* from, int64_t m, const T* roots, T* to) {
+  constexpr int64_t lanes = lanes_of<T>;
+  int64_t k = 0;
+  const auto one = [&] {
+    const T *a = from + 2 * (k == m ? 0 : k), *b = from + 2 * (k == 0 ? 0 : m - k), *w = roots + 2 * k;
+    const T x = a[1] + b[1], y = b[0] - a[0];  // -i (a - conj b)
+    to[2 * k] = T(0.5) * ((a[0] + b[0]) + (x * w[0] - y * w[1]));
+    to[2 * k + 1] = T(0.5) * ((a[1] - b[1]) + (x * w[1] + y * w[0]));
+    ++k;
+  };
+  one();
+  while (k + lanes <= m) {
+    const Pair<T> a = get_complex(from + 2 * k), b = mirrored(get_backwards(from + 2 * (m - k - lanes + 1)));
+    const Pair<T> value = (a + b) + times(turned_back(a - b), get_complex(roots + 2 * k));
+    put_complex(to + 2 * k, Pair<T>{value.re * T(0.5), value.im * T(0.5)});
+    k += lanes;
+  }
+  while (k <= m) one();
+  to[1] = to[2 * m + 1] = T(0);
+}
+
+template <class T> void tangle_row(const T* from, int64_t m, const T* roots, T* to) {
+  constexpr int64_t lanes = lanes_of<T>;
+  int64_t k = 0;
+  const auto one = [&] {
+    const T *a = from + 2 * k, *b = from + 2 * (m - k), *w = roots + 2 * k;
+    const T a1 = k == 0 ? T(0) : a[1], b1 = k == 0 ? T(0) : b[1];
+    const T x = a1 + b1, y = b[0] - a[0];
+    to[2 * k] = (a[0] + b[0]) - (x * w[0] + y * w[1]);
+    to[2 * k + 1] = (a1 - b1) - (y * w[0] - x * w[1]);
+    ++k;
+  };
+  one();
+  while (k + lanes <= m) {
+    const Pair<T> a = get_complex(from + 2 * k), b = mirrored(get_backwards(from + 2 * (m - k - lanes + 1)));
+    put_complex(to + 2 * k, (a + b) - times(turned_back(a - b), mirrored(get_complex(roots + 2 * k))));
+    k += lanes;
+  }
+  while (k < m) one();
+}
+
+// ------------------------------------------------------------------------------------------- products with tables
+
+template <class T> void multiply(T* x, const T* table, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) put(x, k, times(get(x, k), table + 2 * k));
+}
+
+template <class T> void multiply_swapped(T* x, const T* table, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) {
+    const Pair<T> value = times(get(x, k), table + 2 * k);
+    put(x, k, Pair<T>{value.im, value.re});
+  }
+}
+
+template <class T> void multiply_row(T* x, const T* table, int64_t n) {
+  int64_t k = 0;
+  for (; k + lanes_of<T> <= n; k += lanes_of<T>)
+    put_complex(x + 2 * k, times(get_complex(x + 2 * k), get_complex(table + 2 * k)));
+  for (; k < n; ++k) {
+    const T re = x[2 * k], im = x[2 * k + 1];
+    x[2 * k] = re * table[2 * k] - im * table[2 * k + 1];
+    x[2 * k + 1] = re * table[2 * k + 1] + im * table[2 * k];
+  }
+}
+
 }  // namespace
 
-#define NJ_LANE_FUNCTIONS(T)                                                                                             \
+#define NJ_LANE_FUNCTIONS(T)                                                                                         \
   {lanes_of<T>, load_columns<T>, store_columns<T>, load_rows<T>, store_rows<T>, transform<T>, turn<T>, untangle<T>, \
-   tangle_swapped<T>}
+   tangle_swapped<T>, untangle_row<T>, tangle_row<T>, multiply<T>, multiply_swapped<T>, \
+   multiply_row<T>}
 
 extern const fft::LaneFunctions<float> float_lanes;
 const fft::LaneFunctions<float> float_lanes = NJ_LANE_FUNCTIONS(float);

@@ -22,8 +22,6 @@ template <> struct Limits<double> {
   static constexpr double low = 1e-280, high = 1e280;
 };
 
-#define NJ_INLINE inline __attribute__((always_inline))
-
 NJ_INLINE float size_of(float x) { return __builtin_fabsf(x); }
 NJ_INLINE double size_of(double x) { return __builtin_fabs(x); }
 NJ_INLINE float length_of(float x, float y) { return __builtin_hypotf(x, y); }

@@ -258,7 +258,7 @@ lu_inverse_p: Op = Op(
     name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
     transpose=Missing("lu_inverse is not linear"), batch=matrix.leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
     hlo=NO_XLA,
-    samples=Samples(shapes=[(3, 3), (12, 12), (2, 10, 10), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
+    samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
                     make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
 
 

@@ -39,7 +39,7 @@ def test_what_only_an_unread_kernel_reads_goes_too():
 
 
 def test_the_rest_is_as_before():
-    q, r = np.linalg.qr(X)
+    _, r = np.linalg.qr(X)
     np.testing.assert_allclose(nj.jit(lambda a: jnp.abs(jnp.linalg.qr(a)[1]))(X), np.abs(r), atol=1e-4)
 
     def loop(a):
