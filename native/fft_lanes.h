@@ -49,8 +49,10 @@ template <class T> struct LaneFunctions {
   void (*untangle_row)(const T* from, int64_t m, const T* roots, T* to);
   void (*tangle_row)(const T* from, int64_t m, const T* roots, T* to);
 
-  // Element k of a lane array times the complex number table[k]; and with real and imaginary parts exchanged afterwards.
+  // Element k of a lane array times the complex number table[k], or its conjugate; and times the number itself, with real
+  // and imaginary parts exchanged afterwards.
   void (*multiply)(T* x, const T* table, int64_t n);
+  void (*multiply_conjugate)(T* x, const T* table, int64_t n);
   void (*multiply_swapped)(T* x, const T* table, int64_t n);
   // The same for a row of complex numbers; nothing is exchanged.
   void (*multiply_row)(T* x, const T* table, int64_t n);

@@ -1,7 +1,6 @@
 // See fft_plan.h.
 #include "fft_plan.h"
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -128,19 +127,20 @@ template <class T> SplitPlan<T>::SplitPlan(int64_t size) : n(size), n1(middle_di
 template <class T> int64_t SplitPlan<T>::bytes() const { return sizeof(T) * (lane_roots.size() + group_roots.size()); }
 
 ChirpPlan::ChirpPlan(int64_t size)
-    : n(size), m(power_of_two(2 * size - 1)), chirp(2 * size), mirrored_chirp(2 * size), filter(2 * m) {
+    : n(size), m(power_of_two(2 * size - 1)), chirp(2 * size), filter(2 * m) {
   std::vector<double> sequence(2 * m);
   for (int64_t k = 0; k < n; ++k) {
     const auto square = static_cast<uint64_t>(k) * static_cast<uint64_t>(k) % static_cast<uint64_t>(2 * n);
     put_root(&chirp[2 * k], static_cast<int64_t>(square), 2 * n);
-    mirrored_chirp[2 * k] = chirp[2 * k];
-    mirrored_chirp[2 * k + 1] = -chirp[2 * k + 1];
-    for (int64_t at : {k, (m - k) % m}) std::copy_n(&mirrored_chirp[2 * k], 2, &sequence[2 * at]);
+    for (int64_t at : {k, (m - k) % m}) {
+      sequence[2 * at] = chirp[2 * k];
+      sequence[2 * at + 1] = -chirp[2 * k + 1];
+    }
   }
   split_row(*split_plan<double>(m), sequence.data(), filter.data(), false, 1.0 / static_cast<double>(m));
 }
 
-int64_t ChirpPlan::bytes() const { return sizeof(double) * (2 * chirp.size() + filter.size()); }
+int64_t ChirpPlan::bytes() const { return sizeof(double) * (chirp.size() + filter.size()); }
 
 template <class T> HalfRoots<T>::HalfRoots(int64_t n) : roots(2 * (n / 2 + 1)) {
   for (int64_t k = 0; k <= n / 2; ++k) put_root(&roots[2 * k], k, n);
@@ -152,7 +152,7 @@ template <class T> int64_t HalfRoots<T>::bytes() const { return sizeof(T) * root
 
 namespace {
 
-constexpr int64_t most_bytes = int64_t(64) << 20;
+constexpr int64_t most_bytes = int64_t(128) << 20;
 
 struct Cache {
   std::mutex mutex;

@@ -46,8 +46,8 @@ template <class T> struct SplitPlan {
 // Any length, as a convolution with a chirp of a power-of-two length (L. Bluestein, 1970), in double.
 struct ChirpPlan {
   int64_t n, m;
-  std::vector<double> chirp, mirrored_chirp;  // exp(-pi i k k / n), and its inverse
-  std::vector<double> filter;                 // the transform of the inverse, divided by m
+  std::vector<double> chirp;   // exp(-pi i k k / n)
+  std::vector<double> filter;  // the transform of its inverse, divided by m
 
   explicit ChirpPlan(int64_t size);
   int64_t bytes() const;  // of its tables

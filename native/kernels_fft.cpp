@@ -194,7 +194,7 @@ void chirp_lanes(const ChirpPlan& plan, Layout layout, int64_t count, const T* i
       auto* found = const_cast<double*>(transform_lanes(*inner, a.data(), a.data(), b.data()));
       lane.multiply_swapped(found, plan.filter.data(), m);
       found = const_cast<double*>(transform_lanes(*inner, found, found, found == a.data() ? b.data() : a.data()));
-      lane.multiply(found, plan.mirrored_chirp.data(), n);
+      lane.multiply_conjugate(found, plan.chirp.data(), n);
       scatter(found, layout, first, width, lanes, !inverse, scale, out);
     }
   });

@@ -343,6 +343,13 @@ template <class T> void multiply(T* x, const T* table, int64_t n) {
   for (int64_t k = 0; k < n; ++k) put(x, k, times(get(x, k), table + 2 * k));
 }
 
+template <class T> void multiply_conjugate(T* x, const T* table, int64_t n) {
+  for (int64_t k = 0; k < n; ++k) {
+    const T mirror[2] = {table[2 * k], -table[2 * k + 1]};
+    put(x, k, times(get(x, k), mirror));
+  }
+}
+
 template <class T> void multiply_swapped(T* x, const T* table, int64_t n) {
   for (int64_t k = 0; k < n; ++k) {
     const Pair<T> value = times(get(x, k), table + 2 * k);
@@ -365,8 +372,8 @@ template <class T> void multiply_row(T* x, const T* table, int64_t n) {
 
 #define NJ_LANE_FUNCTIONS(T)                                                                                         \
   {lanes_of<T>, load_columns<T>, store_columns<T>, load_rows<T>, store_rows<T>, transform<T>, turn<T>, untangle<T>, \
-   tangle_swapped<T>, untangle_row<T>, tangle_row<T>, multiply<T>, multiply_swapped<T>, \
-   multiply_row<T>}
+   tangle_swapped<T>, untangle_row<T>, tangle_row<T>, multiply<T>, multiply_conjugate<T>, \
+   multiply_swapped<T>, multiply_row<T>}
 
 extern const fft::LaneFunctions<float> float_lanes;
 const fft::LaneFunctions<float> float_lanes = NJ_LANE_FUNCTIONS(float);
