@@ -1,285 +1,333 @@
 // Discrete Fourier transforms of rows and columns, of any length, in float and double. No Python here.
 //
-// Lengths whose prime factors are at most max_radix: Stockham's self-sorting algorithm of mixed radix, which reads with
-// the stride of the transformed axis, so that columns are transformed side by side (C. Van Loan, "Computational
-// Frameworks for the Fast Fourier Transform", 1992, sections 1.7 and 2.1). Other lengths: Bluestein's algorithm, a
-// convolution with a chirp of a power-of-two length (L. Bluestein, 1970), computed in double. Real rows of even length:
-// a complex transform of half the length (Van Loan, section 4.3). Roots of unity are computed in double from angles of
-// at most an eighth of a turn, reduced in integers, so their errors do not grow with the length.
-#include <cmath>
-#include <cstdint>
+// Many short sequences are transformed side by side, one per lane of a vector register; a long one is split into many short
+// ones (fft_plan.h). Real sequences of even length: a complex transform of half the length (C. Van Loan, "Computational
+// Frameworks for the Fast Fourier Transform", 1992, section 4.3). Work is shared among threads by groups of lanes, so
+// results do not depend on the number of threads.
+#include <algorithm>
 #include <cstring>
-#include <memory>
-#include <new>
-#include <vector>
 
+#include "fft_plan.h"
 #include "kernels.h"
+#include "parallel.h"
+
+using nj::parallel_for;
+using nj::Workspace;
+
+namespace nj::fft {
+
+template <class T> const T* transform_lanes(const LanePlan<T>& plan, const T* in, T* a, T* b) {
+  return lane_functions<T>().transform(plan.stages.data(), static_cast<int64_t>(plan.stages.size()), in, a, b);
+}
+
+// The two passes over a split sequence: groups of neighbouring columns, and blocks of rows, whose results are written as
+// columns again. Between them stands a lane array for each block.
+template <class T> struct SplitRow {
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  const SplitPlan<T>& plan;
+  bool inverse;
+  T scale;
+  int64_t groups = (plan.n2 + lane.lanes - 1) / lane.lanes, blocks = (plan.n1 + lane.lanes - 1) / lane.lanes;
+
+  int64_t middle_size() const { return 2 * lane.lanes * blocks * plan.n2; }
+  int64_t column_size() const { return 2 * 2 * lane.lanes * plan.n1; }
+  int64_t row_size() const { return 2 * lane.lanes * plan.n2; }
+
+  void columns(int64_t g, const T* in, T* middle, T* work) const {
+    const int64_t first = g * lane.lanes, n1 = plan.n1, width = std::min(lane.lanes, plan.n2 - first);
+    lane.load_columns(in + 2 * first, n1, plan.n2, width, inverse, work);
+    const T* found = transform_lanes(*plan.first, work, work, work + 2 * lane.lanes * n1);
+    T* to = middle + 2 * lane.lanes * first;
+    lane.turn(found, n1, plan.n2, width, plan.lane_roots.data(), &plan.group_roots[2 * g * n1], to);
+  }
+
+  void rows(int64_t b, T* middle, T* out, T* work) const {
+    const int64_t first = b * lane.lanes, width = std::min(lane.lanes, plan.n1 - first);
+    T* a = middle + 2 * first * plan.n2;
+    const T* found = transform_lanes(*plan.second, a, a, work);
+    lane.store_columns(found, plan.n2, plan.n1, width, inverse, scale, out + 2 * first);
+  }
+};
+
+template <class T> void split_row(const SplitPlan<T>& plan, const T* in, T* out, bool inverse, T scale) {
+  const SplitRow<T> row{lane_functions<T>(), plan, inverse, scale};
+  Workspace<T> middle(row.middle_size());
+  parallel_for(row.groups, [&](int64_t g) {
+    Workspace<T> work(row.column_size());
+    row.columns(g, in, middle.data(), work.data());
+  });
+  parallel_for(row.blocks, [&](int64_t b) {
+    Workspace<T> work(row.row_size());
+    row.rows(b, middle.data(), out, work.data());
+  });
+}
+template void split_row(const SplitPlan<float>&, const float*, float*, bool, float);
+template void split_row(const SplitPlan<double>&, const double*, double*, bool, double);
 
 namespace {
 
-constexpr int64_t max_radix = 31;
+constexpr int64_t shared_from = 1 << 15;  // numbers of elements that are worth a thread's while
 
-template <class T> struct Complex {
-  T re, im;
-};
-template <class T> inline Complex<T> operator+(Complex<T> a, Complex<T> b) { return {a.re + b.re, a.im + b.im}; }
-template <class T> inline Complex<T> operator-(Complex<T> a, Complex<T> b) { return {a.re - b.re, a.im - b.im}; }
-template <class T> inline Complex<T> operator*(Complex<T> a, Complex<T> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-template <class T> inline Complex<T> conjugate(Complex<T> a) { return {a.re, -a.im}; }
-template <class T> inline Complex<T> scaled(Complex<T> a, T by) { return {a.re * by, a.im * by}; }
-// a times the imaginary unit
-template <class T> inline Complex<T> turned(Complex<T> a) { return {-a.im, a.re}; }
-
-// exp(2 pi i t / n) for 0 <= t < n.
-Complex<double> unit(int64_t t, int64_t n) {
-  int64_t octant = 8 * t / n, rest = 8 * t - octant * n;
-  if (octant & 1) rest = n - rest;
-  double angle = 0.78539816339744830962 * (static_cast<double>(rest) / static_cast<double>(n));
-  double c = std::cos(angle), s = std::sin(angle);
-  switch (octant) {
-    case 0: return {c, s};
-    case 1: return {s, c};
-    case 2: return {-s, c};
-    case 3: return {-c, s};
-    case 4: return {-c, -s};
-    case 5: return {-s, -c};
-    case 6: return {s, -c};
-    default: return {c, -s};
-  }
+// Whether rows of smooth length are split, rather than transformed side by side: where both factors fill the lanes, that
+// takes less memory, and turns numbers around only once.
+template <class T> bool splits(int64_t n) {
+  const int64_t lanes = lane_functions<T>().lanes;
+  return n >= lanes * lanes;
 }
 
-// The transform of n elements that stand `stride` apart, for each of `stride` neighbours.
-template <class T> struct Smooth {
-  using C = Complex<T>;
-  int64_t n;
-  bool inverse;
-  std::vector<int64_t> radices;
-  std::vector<C> roots;  // exp(-+ 2 pi i t / n)
-
-  Smooth(int64_t size, bool back) : n(size), inverse(back), roots(size) {
-    int64_t rest = n;
-    for (int64_t p : {4, 2, 3, 5})
-      for (; rest % p == 0; rest /= p) radices.push_back(p);
-    for (int64_t p = 7; rest > 1; p += 2)
-      for (; rest % p == 0; rest /= p) radices.push_back(p);
-    for (int64_t t = 0; t < n; ++t) {
-      Complex<double> w = unit(t, n);
-      roots[t] = {static_cast<T>(w.re), static_cast<T>(inverse ? w.im : -w.im)};
-    }
-  }
-
-  // y[p q + k] = (sum over r of x[q + m r] exp(-2 pi i r k / p)) exp(-2 pi i q k / (p m)), all with stride s.
-  void stage2(const C* x, C* y, int64_t m, int64_t s, int64_t step) const {
-    for (int64_t q = 0; q < m; ++q) {
-      const C w = roots[q * step];
-      const C *a = x + q * s, *b = a + m * s;
-      C* to = y + 2 * q * s;
-      for (int64_t j = 0; j < s; ++j) {
-        C u = a[j], v = b[j];
-        to[j] = u + v;
-        to[s + j] = (u - v) * w;
-      }
-    }
-  }
-
-  void stage4(const C* x, C* y, int64_t m, int64_t s, int64_t step) const {
-    const T sign = inverse ? T(1) : T(-1);
-    for (int64_t q = 0; q < m; ++q) {
-      const C w1 = roots[q * step], w2 = roots[2 * q * step], w3 = roots[3 * q * step];
-      const C *a = x + q * s, *b = a + m * s, *c = b + m * s, *d = c + m * s;
-      C* to = y + 4 * q * s;
-      for (int64_t j = 0; j < s; ++j) {
-        C even = a[j] + c[j], odd = b[j] + d[j], low = a[j] - c[j], high = scaled(turned(b[j] - d[j]), sign);
-        to[j] = even + odd;
-        to[s + j] = (low + high) * w1;
-        to[2 * s + j] = (even - odd) * w2;
-        to[3 * s + j] = (low - high) * w3;
-      }
-    }
-  }
-
-  template <int64_t P> void stage(const C* x, C* y, int64_t m, int64_t s, int64_t step, int64_t radix) const {
-    const int64_t p = P ? P : radix;
-    for (int64_t q = 0; q < m; ++q)
-      for (int64_t k = 0; k < p; ++k) {
-        const C* from = x + q * s;
-        C* to = y + (p * q + k) * s;
-        const C w = roots[q * k * step];
-        C weights[max_radix];
-        for (int64_t r = 1; r < p; ++r) weights[r] = roots[(r * k % p) * (n / p)];
-        for (int64_t j = 0; j < s; ++j) {
-          C total = from[j];
-          for (int64_t r = 1; r < p; ++r) total = total + from[r * m * s + j] * weights[r];
-          to[j] = total * w;
-        }
-      }
-  }
-
-  // in, out and scratch hold n * stride elements; in is neither of the others.
-  void run(const C* in, C* out, C* scratch, int64_t stride) const {
-    if (radices.empty()) {
-      std::memcpy(out, in, sizeof(C) * stride);
-      return;
-    }
-    int64_t left = n, s = stride;
-    for (size_t k = 0; k < radices.size(); ++k) {
-      int64_t p = radices[k], m = left / p, step = n / left;
-      C* to = (radices.size() - 1 - k) % 2 == 0 ? out : scratch;
-      switch (p) {
-        case 2: stage2(in, to, m, s, step); break;
-        case 4: stage4(in, to, m, s, step); break;
-        case 3: stage<3>(in, to, m, s, step, 3); break;
-        case 5: stage<5>(in, to, m, s, step, 5); break;
-        default: stage<0>(in, to, m, s, step, p);
-      }
-      in = to;
-      left = m;
-      s *= p;
-    }
-  }
-};
-
-// The transform of one row of any length, as a convolution with exp(-pi i k k / n).
-struct Bluestein {
-  using C = Complex<double>;
-  int64_t n, m;
-  Smooth<double> forward, backward;
-  std::vector<C> chirp, filter, a, b, c;
-
-  static int64_t power_of_two(int64_t least) {
-    int64_t m = 1;
-    while (m < least) m *= 2;
-    return m;
-  }
-
-  Bluestein(int64_t size, bool inverse)
-      : n(size), m(power_of_two(2 * size - 1)), forward(m, false), backward(m, true), chirp(n), filter(m), a(m), b(m), c(m) {
-    for (int64_t k = 0; k < n; ++k) {
-      int64_t square = static_cast<int64_t>(static_cast<uint64_t>(k) * static_cast<uint64_t>(k) % static_cast<uint64_t>(2 * n));
-      C w = unit(square, 2 * n);
-      chirp[k] = inverse ? w : conjugate(w);
-    }
-    for (int64_t k = 0; k < n; ++k) a[k] = conjugate(chirp[k]);
-    for (int64_t k = 1; k < n; ++k) a[m - k] = a[k];
-    forward.run(a.data(), filter.data(), c.data(), 1);
-    for (C& f : filter) f = scaled(f, 1.0 / static_cast<double>(m));
-  }
-
-  template <class T> void run(const Complex<T>* in, Complex<T>* out, int64_t stride) {
-    for (int64_t k = 0; k < n; ++k) a[k] = C{in[k * stride].re, in[k * stride].im} * chirp[k];
-    for (int64_t k = n; k < m; ++k) a[k] = {0, 0};
-    forward.run(a.data(), b.data(), c.data(), 1);
-    for (int64_t k = 0; k < m; ++k) b[k] = b[k] * filter[k];
-    backward.run(b.data(), a.data(), c.data(), 1);
-    for (int64_t k = 0; k < n; ++k) {
-      C value = a[k] * chirp[k];
-      out[k * stride] = {static_cast<T>(value.re), static_cast<T>(value.im)};
-    }
-  }
-};
-
-bool is_smooth(int64_t n) {
-  for (int64_t p = 2; p <= max_radix; ++p)
-    while (n % p == 0) n /= p;
-  return n == 1;
+// body(first, last) for ranges of `count` pieces of `size` elements, shared among threads when they are large enough.
+template <class Body> void parallel_ranges(int64_t count, int64_t size, Body body) {
+  const int64_t each = std::max<int64_t>(1, shared_from / std::max<int64_t>(1, size));
+  parallel_for((count + each - 1) / each, [&](int64_t c) { body(c * each, std::min(count, (c + 1) * each)); });
 }
 
-template <class T> struct Plan {
-  int64_t n;
-  std::unique_ptr<Smooth<T>> smooth;
-  std::unique_ptr<Bluestein> other;
-  std::vector<Complex<T>> scratch;
-
-  Plan(int64_t size, bool inverse, int64_t stride) : n(size) {
-    if (is_smooth(n)) {
-      smooth = std::make_unique<Smooth<T>>(n, inverse);
-      scratch.resize(n * stride);
-    } else {
-      other = std::make_unique<Bluestein>(n, inverse);
-    }
-  }
-
-  void run(const Complex<T>* in, Complex<T>* out, int64_t stride) {
-    if (smooth) return smooth->run(in, out, scratch.data(), stride);
-    for (int64_t j = 0; j < stride; ++j) other->run(in + j, out + j, stride);
-  }
+// Sequences that stand anywhere: `count` of them in an array of shape [outer, n, inner].
+struct Layout {
+  int64_t n, inner;
+  int64_t start(int64_t k) const { return k / inner * n * inner + k % inner; }
 };
 
-// Complex to complex along the middle of three axes.
-template <class T> void complex_axis(bool inverse, int64_t outer, int64_t n, int64_t inner, const char* in, char* out) {
-  Plan<T> plan(n, inverse, inner);
-  auto* from = reinterpret_cast<const Complex<T>*>(in);
-  auto* to = reinterpret_cast<Complex<T>*>(out);
-  for (int64_t k = 0; k < outer; ++k, from += n * inner, to += n * inner) {
-    plan.run(from, to, inner);
-    if (inverse)
-      for (int64_t j = 0; j < n * inner; ++j) to[j] = scaled(to[j], T(1) / static_cast<T>(n));
+// Between lane arrays and sequences first ... first + width - 1, one number at a time, with conversion.
+template <class S, class T>
+void gather(const S* from, Layout layout, int64_t first, int64_t width, int64_t lanes, bool swapped, T* to) {
+  for (int64_t l = 0; l < lanes; ++l) {
+    const S* at = from + 2 * layout.start(l < width ? first + l : first);
+    for (int64_t k = 0; k < layout.n; ++k, at += 2 * layout.inner) {
+      to[2 * lanes * k + l] = at[swapped];
+      to[2 * lanes * k + lanes + l] = at[!swapped];
+    }
   }
 }
 
-// exp(-2 pi i k / n) for k up to n / 2.
-template <class T> std::vector<Complex<T>> half_roots(int64_t n) {
-  std::vector<Complex<T>> roots(n / 2 + 1);
-  for (int64_t k = 0; k <= n / 2; ++k) {
-    Complex<double> w = unit(k, n);
-    roots[k] = {static_cast<T>(w.re), static_cast<T>(-w.im)};
+template <class S, class T>
+void scatter(const S* from, Layout layout, int64_t first, int64_t width, int64_t lanes, bool swapped, S scale, T* to) {
+  for (int64_t l = 0; l < width; ++l) {
+    T* at = to + 2 * layout.start(first + l);
+    for (int64_t k = 0; k < layout.n; ++k, at += 2 * layout.inner) {
+      at[swapped] = static_cast<T>(from[2 * lanes * k + l] * scale);
+      at[!swapped] = static_cast<T>(from[2 * lanes * k + lanes + l] * scale);
+    }
   }
-  return roots;
+}
+
+// body(pointers to the rows of a group, first row, rows of the group), for groups of as many rows as lanes; the last
+// pointer is repeated where rows are missing.
+template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int64_t length, T* base, Body body) {
+  for (int64_t first = 0; first < rows; first += lanes) {
+    T* pointers[max_lanes];
+    const int64_t width = std::min(lanes, rows - first);
+    for (int64_t l = 0; l < lanes; ++l) pointers[l] = base + length * (first + std::min(l, width - 1));
+    body(pointers, first, width);
+  }
+}
+
+// ------------------------------------------------------------------------------------------- complex sequences
+
+// Long rows share their own passes among threads, short ones are shared as a whole.
+template <class T> void split_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
+  auto plan = split_plan<T>(n);
+  if (n >= shared_from) {
+    for (int64_t row = 0; row < rows; ++row) split_row(*plan, in + 2 * n * row, out + 2 * n * row, inverse, scale);
+    return;
+  }
+  const SplitRow<T> one{lane_functions<T>(), *plan, inverse, scale};
+  parallel_ranges(rows, n, [&](int64_t begin, int64_t end) {
+    Workspace<T> middle(one.middle_size()), work(std::max(one.column_size(), one.row_size()));
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t g = 0; g < one.groups; ++g) one.columns(g, in + 2 * n * row, middle.data(), work.data());
+      for (int64_t b = 0; b < one.blocks; ++b) one.rows(b, middle.data(), out + 2 * n * row, work.data());
+    }
+  });
+}
+
+template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
+  if (splits<T>(n)) return split_rows(rows, n, in, out, inverse, scale);
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  auto plan = lane_plan<T>(n);
+  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, n * lane.lanes, [&](int64_t begin, int64_t end) {
+    Workspace<T> a(2 * lane.lanes * n), b(2 * lane.lanes * n);
+    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes);
+    row_groups(last - first, lane.lanes, 2 * n, in + 2 * n * first, [&](const T* const* from, int64_t row, int64_t width) {
+      lane.load_rows(from, n, inverse, a.data());
+      const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
+      T* to[max_lanes];
+      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * n * (first + row + l);
+      lane.store_rows(found, n, width, inverse, scale, to);
+    });
+  });
+}
+
+template <class T> void smooth_columns(int64_t outer, Layout layout, const T* in, T* out, bool inverse, T scale) {
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  const int64_t n = layout.n, inner = layout.inner, lanes = lane.lanes;
+  auto plan = lane_plan<T>(n);
+  const bool neighbours = 2 * inner >= lanes;  // else lanes come from several of the outer positions
+  const int64_t span = neighbours ? inner : outer * inner, per_span = (span + lanes - 1) / lanes;
+  parallel_ranges(outer * inner / span * per_span, n * lanes, [&](int64_t begin, int64_t end) {
+    Workspace<T> a(2 * lanes * n), b(2 * lanes * n);
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = g / per_span * span + g % per_span * lanes;
+      const int64_t width = std::min(lanes, span - g % per_span * lanes), start = 2 * layout.start(first);
+      if (neighbours) lane.load_columns(in + start, n, inner, width, inverse, a.data());
+      else gather(in, layout, first, width, lanes, inverse, a.data());
+      const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
+      if (neighbours) lane.store_columns(found, n, inner, width, inverse, scale, out + start);
+      else scatter(found, layout, first, width, lanes, inverse, scale, out);
+    }
+  });
+}
+
+// By convolutions with a chirp (Bluestein's algorithm), sequences side by side: multiply, transform, multiply by the
+// filter, transform back, multiply.
+template <class T>
+void chirp_lanes(const ChirpPlan& plan, Layout layout, int64_t count, const T* in, T* out, bool inverse, double scale) {
+  const LaneFunctions<double>& lane = lane_functions<double>();
+  const int64_t lanes = lane.lanes, n = plan.n, m = plan.m;
+  auto inner = lane_plan<double>(m);
+  parallel_ranges((count + lanes - 1) / lanes, m * lanes, [&](int64_t begin, int64_t end) {
+    Workspace<double> a(2 * lanes * m), b(2 * lanes * m);
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = g * lanes, width = std::min(lanes, count - first);
+      gather(in, layout, first, width, lanes, inverse, a.data());
+      lane.multiply(a.data(), plan.chirp.data(), n);
+      std::fill(a.data() + 2 * lanes * n, a.data() + 2 * lanes * m, 0.0);
+      auto* found = const_cast<double*>(transform_lanes(*inner, a.data(), a.data(), b.data()));
+      lane.multiply_swapped(found, plan.filter.data(), m);
+      found = const_cast<double*>(transform_lanes(*inner, found, found, found == a.data() ? b.data() : a.data()));
+      lane.multiply_conjugate(found, plan.chirp.data(), n);
+      scatter(found, layout, first, width, lanes, !inverse, scale, out);
+    }
+  });
+}
+
+void multiply_row(double* x, const double* table, int64_t n) {
+  constexpr int64_t piece = 1024;
+  parallel_ranges((n + piece - 1) / piece, piece, [=](int64_t begin, int64_t end) {
+    const int64_t first = piece * begin, last = std::min(n, piece * end);
+    lane_functions<double>().multiply_row(x + 2 * first, table + 2 * first, last - first);
+  });
+}
+
+// The same for one sequence, whose transforms are split.
+template <class T>
+void chirp_row(const ChirpPlan& plan, Layout layout, int64_t index, const T* in, T* out, bool inverse, double scale) {
+  Workspace<double> a(2 * plan.m), b(2 * plan.m);
+  auto inner = split_plan<double>(plan.m);
+  gather(in, layout, index, 1, 1, inverse, a.data());
+  multiply_row(a.data(), plan.chirp.data(), plan.n);
+  std::fill(a.data() + 2 * plan.n, a.data() + 2 * plan.m, 0.0);
+  split_row(*inner, a.data(), b.data(), false, 1.0);
+  multiply_row(b.data(), plan.filter.data(), plan.m);
+  split_row(*inner, b.data(), a.data(), true, 1.0);
+  multiply_row(a.data(), plan.chirp.data(), plan.n);
+  scatter(a.data(), layout, index, 1, 1, inverse, scale, out);
+}
+
+template <class T> void chirp_sequences(int64_t count, Layout layout, const T* in, T* out, bool inverse, double scale) {
+  auto plan = chirp_plan(layout.n);
+  constexpr int64_t longest = 4096;  // of convolutions side by side
+  if (plan->m <= longest && (2 * count >= lane_functions<double>().lanes || !splits<double>(plan->m)))
+    return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
+  const auto one = [&](int64_t k) { chirp_row(*plan, layout, k, in, out, inverse, scale); };
+  if (plan->m < shared_from) return parallel_for(count, one);
+  for (int64_t k = 0; k < count; ++k) one(k);
+}
+
+// Complex to complex along the middle of three axes; results are multiplied by scale.
+template <class T>
+void complex_axis(bool inverse, int64_t outer, int64_t n, int64_t inner, const T* in, T* out, double scale) {
+  if (!is_smooth(n)) chirp_sequences(outer * inner, {n, inner}, in, out, inverse, scale);
+  else if (inner == 1) smooth_rows(outer, n, in, out, inverse, static_cast<T>(scale));
+  else smooth_columns(outer, {n, inner}, in, out, inverse, static_cast<T>(scale));
+}
+
+// ------------------------------------------------------------------------------------------- real sequences
+
+// Rows of length 2 m to rows of m + 1 coefficients.
+template <class T> void real_rows_side_by_side(int64_t rows, int64_t m, const T* in, T* out) {
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  auto plan = lane_plan<T>(m);
+  auto roots = half_roots<T>(2 * m);
+  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, m * lane.lanes, [&](int64_t begin, int64_t end) {
+    Workspace<T> a(2 * lane.lanes * (m + 1)), b(2 * lane.lanes * (m + 1));
+    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes);
+    row_groups(last - first, lane.lanes, 2 * m, in + 2 * m * first, [&](const T* const* from, int64_t row, int64_t width) {
+      lane.load_rows(from, m, false, a.data());
+      const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
+      T* result = found == a.data() ? b.data() : a.data();
+      lane.untangle(found, m, roots->roots.data(), result);
+      T* to[max_lanes];
+      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * (m + 1) * (first + row + l);
+      lane.store_rows(result, m + 1, width, false, T(1), to);
+    });
+  });
+}
+
+template <class T> void hermitian_rows_side_by_side(int64_t rows, int64_t m, const T* in, T* out) {
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  auto plan = lane_plan<T>(m);
+  auto roots = half_roots<T>(2 * m);
+  const T scale = T(1) / static_cast<T>(2 * m);
+  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, m * lane.lanes, [&](int64_t begin, int64_t end) {
+    Workspace<T> a(2 * lane.lanes * (m + 1)), b(2 * lane.lanes * (m + 1));
+    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes), length = 2 * (m + 1);
+    row_groups(last - first, lane.lanes, length, in + length * first, [&](const T* const* from, int64_t row, int64_t width) {
+      lane.load_rows(from, m + 1, false, a.data());
+      lane.tangle_swapped(a.data(), m, roots->roots.data(), b.data());
+      const T* found = transform_lanes(*plan, b.data(), b.data(), a.data());
+      T* to[max_lanes];
+      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * m * (first + row + l);
+      lane.store_rows(found, m, width, true, scale, to);
+    });
+  });
 }
 
 // Rows of n real numbers to their first n / 2 + 1 coefficients.
-template <class T> void real_rows(int64_t rows, int64_t n, const char* in, char* out) {
-  const bool even = n % 2 == 0;
-  const int64_t m = even ? n / 2 : n, half = n / 2;
-  Plan<T> plan(m, false, 1);
-  auto* from = reinterpret_cast<const T*>(in);
-  auto* to = reinterpret_cast<Complex<T>*>(out);
-  std::vector<Complex<T>> z(m), f(m), roots = half_roots<T>(n);
-  for (int64_t row = 0; row < rows; ++row, from += n, to += half + 1) {
-    for (int64_t k = 0; k < m; ++k) z[k] = even ? Complex<T>{from[2 * k], from[2 * k + 1]} : Complex<T>{from[k], T(0)};
-    plan.run(z.data(), f.data(), 1);
-    for (int64_t k = 0; k <= half; ++k) {
-      if (!even) {
-        to[k] = f[k];
-        continue;
-      }
-      Complex<T> a = f[k == m ? 0 : k], b = conjugate(f[k == 0 ? 0 : m - k]);
-      to[k] = scaled((a + b) - turned(a - b) * roots[k], T(0.5));
+template <class T> void real_rows(int64_t rows, int64_t n, const T* in, T* out) {
+  const int64_t half = n / 2;
+  if (n % 2 != 0) {
+    Workspace<T> z(2 * n * rows), f(2 * n * rows);
+    for (int64_t k = 0; k < n * rows; ++k) z.data()[2 * k] = in[k], z.data()[2 * k + 1] = T(0);
+    complex_axis(false, rows, n, 1, z.data(), f.data(), 1.0);
+    for (int64_t row = 0; row < rows; ++row) {
+      std::copy_n(f.data() + 2 * n * row, 2 * (half + 1), out + 2 * (half + 1) * row);
+      out[2 * (half + 1) * row + 1] = T(0);
     }
-    to[0].im = T(0);
-    if (even) to[half].im = T(0);
+    return;
   }
+  if (is_smooth(half) && !splits<T>(half)) return real_rows_side_by_side(rows, half, in, out);
+  Workspace<T> f(n * rows);
+  auto roots = half_roots<T>(n);
+  complex_axis(false, rows, half, 1, in, f.data(), 1.0);
+  parallel_ranges(rows, half, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      lane_functions<T>().untangle_row(f.data() + n * row, half, roots->roots.data(), out + 2 * (half + 1) * row);
+  });
 }
 
 // n / 2 + 1 coefficients to rows of n real numbers; the imaginary parts of the first, and of the one at n / 2, count as 0.
-template <class T> void hermitian_rows(int64_t rows, int64_t n, const char* in, char* out) {
-  const bool even = n % 2 == 0;
-  const int64_t m = even ? n / 2 : n, half = n / 2;
-  Plan<T> plan(m, true, 1);
-  auto* from = reinterpret_cast<const Complex<T>*>(in);
-  auto* to = reinterpret_cast<T*>(out);
-  std::vector<Complex<T>> x(half + 1), z(m), f(m), roots = half_roots<T>(n);
-  const T scale = T(1) / static_cast<T>(n);
-  for (int64_t row = 0; row < rows; ++row, from += half + 1, to += n) {
-    for (int64_t k = 0; k <= half; ++k) x[k] = from[k];
-    x[0].im = T(0);
-    if (even) x[half].im = T(0);
-    for (int64_t k = 0; k < m; ++k) {
-      if (even) {
-        Complex<T> a = x[k], b = conjugate(x[m - k]);
-        z[k] = (a + b) + turned((a - b) * conjugate(roots[k]));
-      } else {
-        z[k] = k <= half ? x[k] : conjugate(x[n - k]);
-      }
+template <class T> void hermitian_rows(int64_t rows, int64_t n, const T* in, T* out) {
+  const int64_t half = n / 2, length = 2 * (half + 1);
+  if (n % 2 != 0) {
+    Workspace<T> z(2 * n * rows), f(2 * n * rows);
+    for (int64_t row = 0; row < rows; ++row) {
+      T* to = z.data() + 2 * n * row;
+      std::copy_n(in + length * row, length, to);
+      to[1] = T(0);
+      for (int64_t k = 1; k <= half; ++k) to[2 * (n - k)] = to[2 * k], to[2 * (n - k) + 1] = -to[2 * k + 1];
     }
-    plan.run(z.data(), f.data(), 1);
-    for (int64_t k = 0; k < m; ++k) {
-      if (even) to[2 * k + 1] = f[k].im * scale;
-      to[even ? 2 * k : k] = f[k].re * scale;
-    }
+    complex_axis(true, rows, n, 1, z.data(), f.data(), 1.0 / static_cast<double>(n));
+    for (int64_t k = 0; k < n * rows; ++k) out[k] = f.data()[2 * k];
+    return;
   }
+  if (is_smooth(half) && !splits<T>(half)) return hermitian_rows_side_by_side(rows, half, in, out);
+  Workspace<T> z(n * rows);
+  auto roots = half_roots<T>(n);
+  parallel_ranges(rows, half, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      lane_functions<T>().tangle_row(in + length * row, half, roots->roots.data(), z.data() + n * row);
+  });
+  complex_axis(true, rows, half, 1, z.data(), out, 1.0 / static_cast<double>(n));
 }
 
 template <class Body> int64_t guarded(Body body) {
@@ -291,23 +339,33 @@ template <class Body> int64_t guarded(Body body) {
   }
 }
 
+// body(zero of the type, the arrays as arrays of it)
+template <class Body> int64_t by_width(int64_t wide, const char* in, char* out, Body body) {
+  return guarded([&] {
+    if (wide) body(reinterpret_cast<const double*>(in), reinterpret_cast<double*>(out));
+    else body(reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out));
+  });
+}
+
 }  // namespace
+}  // namespace nj::fft
+
+using namespace nj::fft;
 
 // out = the transform of in[outer, n, inner] along n; `wide`: double; inverse ones are divided by n.
 extern "C" int64_t nj_fft_complex(int64_t wide, int64_t inverse, int64_t outer, int64_t n, int64_t inner, const char* in,
                                   char* out) {
-  return guarded([=] {
-    wide ? complex_axis<double>(inverse, outer, n, inner, in, out) : complex_axis<float>(inverse, outer, n, inner, in, out);
-  });
+  const double scale = inverse ? 1.0 / static_cast<double>(n) : 1.0;
+  return by_width(wide, in, out, [=](auto from, auto to) { complex_axis(inverse, outer, n, inner, from, to, scale); });
 }
 NJ_KERNEL(nj_fft_complex);
 
 extern "C" int64_t nj_fft_real(int64_t wide, int64_t rows, int64_t n, const char* in, char* out) {
-  return guarded([=] { wide ? real_rows<double>(rows, n, in, out) : real_rows<float>(rows, n, in, out); });
+  return by_width(wide, in, out, [=](auto from, auto to) { real_rows(rows, n, from, to); });
 }
 NJ_KERNEL(nj_fft_real);
 
 extern "C" int64_t nj_fft_hermitian(int64_t wide, int64_t rows, int64_t n, const char* in, char* out) {
-  return guarded([=] { wide ? hermitian_rows<double>(rows, n, in, out) : hermitian_rows<float>(rows, n, in, out); });
+  return by_width(wide, in, out, [=](auto from, auto to) { hermitian_rows(rows, n, from, to); });
 }
 NJ_KERNEL(nj_fft_hermitian);

@@ -1,4 +1,5 @@
-// QR, symmetric eigenvalues, singular values, eigenvalues, Schur and Hessenberg forms of batches of row-major matrices.
+// QR with pivoting, symmetric eigenvalues, singular values, eigenvalues, Schur and Hessenberg forms of batches of row-major
+// matrices, by LAPACK.
 // See kernels_lapack.cpp for the conventions.
 #include <algorithm>
 #include <cstring>
@@ -8,9 +9,9 @@
 
 using namespace nj::lapack;
 
-// A = QR: R above, Householder vectors below the diagonal. pivots (int32, from 0) only when pivoting.
+// A[:, pivots] = QR: R above, Householder vectors below the diagonal; pivots (int32) from 0.
 template <class T, class I>
-static void factor_qr(int64_t batch, int64_t m, int64_t n, bool pivoting, const T* from, T* to, int32_t* pivots, T* tau) {
+static void factor_pivoted(int64_t batch, int64_t m, int64_t n, const T* from, T* to, int32_t* pivots, T* tau) {
   int64_t k = std::min(m, n);
   auto columns = block<T>(m * n);
   auto chosen = block<I>(n);
@@ -18,8 +19,7 @@ static void factor_qr(int64_t batch, int64_t m, int64_t n, bool pivoting, const 
   I rows = static_cast<I>(m), cols = static_cast<I>(n), lda = std::max<I>(1, rows), info = 0, lwork = -1;
   T size{};
   auto run = [&](T* work, T* taus) {
-    if (!pivoting) call<T>(geqrf, &rows, &cols, columns.get(), &lda, taus, work, &lwork, &info);
-    else if constexpr (is_complex<T>)
+    if constexpr (is_complex<T>)
       call<T>(geqp3, &rows, &cols, columns.get(), &lda, chosen.get(), taus, work, &lwork, rwork.get(), &info);
     else call<T>(geqp3, &rows, &cols, columns.get(), &lda, chosen.get(), taus, work, &lwork, &info);
   };
@@ -32,54 +32,19 @@ static void factor_qr(int64_t batch, int64_t m, int64_t n, bool pivoting, const 
     if (k > 0) run(work.get(), tau);
     flip(columns.get(), to, n, m);
     if (info != 0) fill_nan(to, m * n);
-    for (int64_t j = 0; pivoting && j < n; ++j) pivots[b * n + j] = k ? static_cast<int32_t>(chosen[j]) - 1 : static_cast<int32_t>(j);
+    for (int64_t j = 0; j < n; ++j) pivots[b * n + j] = k ? static_cast<int32_t>(chosen[j]) - 1 : static_cast<int32_t>(j);
   }
 }
-
-extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, const char* in, char* out, char* taus) {
-  return dispatch(geqrf, code, [=](auto t, auto i) {
-    using T = decltype(t);
-    factor_qr<T, decltype(i)>(batch, m, n, false, reinterpret_cast<const T*>(in), reinterpret_cast<T*>(out), nullptr,
-                              reinterpret_cast<T*>(taus));
-  });
-}
-NJ_KERNEL(nj_geqrf);
 
 extern "C" int64_t nj_geqp3(int64_t code, int64_t batch, int64_t m, int64_t n, const char* in, char* out, char* pivots,
                             char* taus) {
   return dispatch(geqp3, code, [=](auto t, auto i) {
     using T = decltype(t);
-    factor_qr<T, decltype(i)>(batch, m, n, true, reinterpret_cast<const T*>(in), reinterpret_cast<T*>(out),
-                              reinterpret_cast<int32_t*>(pivots), reinterpret_cast<T*>(taus));
+    factor_pivoted<T, decltype(i)>(batch, m, n, reinterpret_cast<const T*>(in), reinterpret_cast<T*>(out),
+                                   reinterpret_cast<int32_t*>(pivots), reinterpret_cast<T*>(taus));
   });
 }
 NJ_KERNEL(nj_geqp3);
-
-// The first n columns of the product of k Householder reflections; in and out are m x n, m >= n >= k.
-extern "C" int64_t nj_orgqr(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* in, const char* taus,
-                            char* out) {
-  return dispatch(orgqr, code, [=](auto t, auto i) {
-    using T = decltype(t);
-    using I = decltype(i);
-    if (m == 0 || n == 0) return;
-    auto columns = block<T>(m * n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    const auto* tau = reinterpret_cast<const T*>(taus);
-    auto* to = reinterpret_cast<T*>(out);
-    I rows = static_cast<I>(m), cols = static_cast<I>(n), count = static_cast<I>(k), lda = rows, info = 0, lwork = -1;
-    T size{};
-    call<T>(orgqr, &rows, &cols, &count, columns.get(), &lda, tau, &size, &lwork, &info);
-    lwork = static_cast<I>(std::max<int64_t>(answered(size), n));
-    auto work = block<T>(lwork);
-    for (int64_t b = 0; b < batch; ++b, from += m * n, to += m * n, tau += k) {
-      flip(from, columns.get(), m, n);
-      call<T>(orgqr, &rows, &cols, &count, columns.get(), &lda, tau, work.get(), &lwork, &info);
-      flip(columns.get(), to, n, m);
-      if (info != 0) fill_nan(to, m * n);
-    }
-  });
-}
-NJ_KERNEL(nj_orgqr);
 
 // Eigenvectors (columns of v) and ascending eigenvalues w of Hermitian matrices, from one triangle.
 extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* v, char* w) {

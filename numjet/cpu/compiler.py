@@ -10,7 +10,7 @@ from typing import Any
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads, unread
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
@@ -44,6 +44,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("jaxpr", lambda: str(closed))
     lowered = lower(closed, _symbol(name), donated)
     function = lowered.function
+    unread.remove(function)
     dump("loops", lambda: loop_show.show(function))
     expand.expand_math(function)
     nanoseconds = cost.estimate_ns(function)

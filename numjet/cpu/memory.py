@@ -86,7 +86,7 @@ def stmt_buffers(stmt: Stmt) -> set[Buffer]:
     """The buffers that a statement itself (not the blocks inside it) touches."""
     found: set[Buffer] = set()
     for e in stmt_exprs(stmt):
-        _expr_buffers(e, found, set())
+        add_loaded(e, found, set())
     match stmt:
         case Store(buffer=b) | Fill(target=b):
             found.add(b)
@@ -123,7 +123,8 @@ def stmt_exprs(stmt: Stmt) -> list[Expr]:
     return []
 
 
-def _expr_buffers(e: Expr, found: set[Buffer], seen: set[int]) -> None:
+def add_loaded(e: Expr, found: set[Buffer], seen: set[int]) -> None:
+    """Adds the buffers that an expression loads from; parts whose numbers are in `seen` are left out, and added there."""
     stack = [e]
     while stack:
         e = stack.pop()

@@ -53,8 +53,8 @@ def _cpu(b: Any, x: Any) -> list[Any]:
     m, n = x.shape[-2:]
     if small.is_small(x.dtype, x.shape[:-2], m, n, max(m, n)):
         return small.lu(b, x)
-    return b.kernel("nj_getrf", [CODES[x.dtype.name], prod(x.shape[:-2]), m, n, x],
-                    _abstract(ShapedArray(x.shape, x.dtype)), checked=True)
+    return b.kernel("nj_getrf", [CODES[x.dtype.name], prod(x.shape[:-2]), m, n, ("own", x)],
+                    _abstract(ShapedArray(x.shape, x.dtype))[1:], checked=True)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -231,3 +231,50 @@ def solve(a: Any, b: Any) -> Any:
     factored = call("stop_gradient", a)
     factors, _, order = lu_p.bind(factored)
     return lu_solve_p.bind(a, factors, order, b, transposed=False)
+
+
+# -------------------------------------------------------------------------------------------- lu_inverse
+
+def _inverse_abstract(a: ShapedArray, lu: ShapedArray, order: ShapedArray) -> ShapedArray:
+    matrix.check_matrix("lu_inverse", a, square=True)
+    if a != lu or order.shape != a.shape[:-1]:
+        raise TypeError(f"lu_inverse: expected matrices [..., n, n], their factors and a permutation [..., n], got {a}, {lu}, "
+                        f"{order}")
+    return a
+
+
+def _inverse_eager(a: np.ndarray, lu: np.ndarray, order: np.ndarray) -> np.ndarray:
+    return _solve_eager(a, lu, order, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape), transposed=False)
+
+
+def _inverse_cpu(b: Any, a: Any, lu: Any, order: Any) -> Any:
+    n = a.shape[-1]
+    if prod(a.shape) == 0:
+        return a
+    if small.is_small(a.dtype, a.shape[:-2], n, n, n):
+        one = b.compute(a.shape, a.dtype, lambda *i: b.if_(
+            b.compare("eq", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.const(1, a.dtype), lambda: b.const(0, a.dtype)))
+        return _solve_cpu(b, a, lu, order, one, transposed=False)
+    sizes = [CODES[a.dtype.name], prod(a.shape[:-2]), n]
+    return b.kernel("nj_getri", [*sizes, lu, order], [ShapedArray(a.shape, a.dtype)], checked=True)[0]
+
+
+def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """-X dA X. The factors belong to A, so their tangents say nothing new."""
+    out = lu_inverse_p.bind(*primals)
+    return out, tangents[0] if isinstance(tangents[0], Zero) else call("neg", matmul(matmul(out, tangents[0]), out))
+
+
+# Derivatives with respect to the matrix come with factors of it (tests/lax/test_linalg.py).
+lu_inverse_p: Op = Op(
+    name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
+    transpose=Missing("lu_inverse is not linear"), batch=matrix.leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
+    hlo=NO_XLA,
+    samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
+                    make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
+
+
+def inverse(a: Any) -> Any:
+    """The inverses of matrices a[..., n, n], by LU factors."""
+    factors, _, order = lu_p.bind(call("stop_gradient", a))
+    return lu_inverse_p.bind(a, factors, order)

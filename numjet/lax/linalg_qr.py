@@ -95,18 +95,18 @@ def _eager(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any
 def _cpu(b: Any, x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
     m, n = x.shape[-2:]
     k, batch = min(m, n), x.shape[:-2]
-    args = [CODES[x.dtype.name], prod(batch), m, n, x]
+    args = [CODES[x.dtype.name], prod(batch), m, n]
     taus = ShapedArray((*batch, k), x.dtype)
-    factors = ShapedArray(x.shape, x.dtype)
     if pivoting:
-        packed, order, tau = b.kernel("nj_geqp3", args, [factors, ShapedArray((*batch, n), _INDEX), taus], checked=True)
+        outs = [ShapedArray(x.shape, x.dtype), ShapedArray((*batch, n), _INDEX), taus]
+        packed, order, tau = b.kernel("nj_geqp3", [*args, x], outs, checked=True)
     else:
-        packed, tau = b.kernel("nj_geqrf", args, [factors, taus], checked=True)
+        packed, tau = b.kernel("nj_geqrf", [*args, ("own", x)], [taus], checked=True)
     size = m if full_matrices else k
     zero = b.const(0, x.dtype)
     r = b.compute((*batch, size, n), x.dtype, lambda *i: b.if_(
         b.compare("le", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.read(packed, *i), lambda: zero))
-    vectors = b.compute((*batch, m, size), x.dtype, lambda *i: b.if_(
+    vectors = packed if size == n else b.compute((*batch, m, size), x.dtype, lambda *i: b.if_(
         b.compare("lt", b.scalar(i[-1]), b.scalar(k)), lambda: b.read(packed, *i), lambda: zero))
     q = _product_cpu(b, vectors, tau)
     return [q, r, order] if pivoting else [q, r]

@@ -48,7 +48,7 @@ def _cholesky_cpu(b: Any, x: Any) -> Any:
     if small.is_small(x.dtype, x.shape[:-2], *x.shape[-2:], x.shape[-1]):
         return small.cholesky(b, x)
     sizes = [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1]]
-    return b.kernel("nj_potrf", [*sizes, x], [ShapedArray(x.shape, x.dtype)], checked=True)[0]
+    return b.kernel("nj_potrf", [*sizes, ("own", x)], [], checked=True)[0]
 
 
 def positive_definite(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
@@ -130,7 +130,7 @@ def triangle_cpu(b: Any, a: Any, y: Any, *, left_side: bool, lower: bool, transp
         a = b.elementwise(lambda v: b.complex(b.real(v), b.neg(b.imag(v))), given)
     trans = (2 if conjugate_a else 1) if transpose_a else 0
     args = [CODES[y.dtype.name], prod(y.shape[:-2]), *y.shape[-2:], int(left_side), int(lower), trans, int(unit_diagonal)]
-    return b.kernel("nj_trsm", [*args, a, y], [ShapedArray(y.shape, y.dtype)], checked=True)[0]
+    return b.kernel("nj_trsm", [*args, a, ("own", y)], [], checked=True)[0]
 
 
 def solve_triangle(a: Any, b: Any, *, left_side: bool = True, lower: bool = True, transpose_a: bool = False,

@@ -255,7 +255,7 @@ def inv(a: Any) -> Any:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     a = _square("inv", a)
-    return linalg_lu.solve(a, mx.eye(a.shape, a.dtype))
+    return linalg_lu.inverse(a)
 
 
 def tensorinv(a: Any, ind: int = 2) -> Any:

@@ -10,7 +10,7 @@ from numjet.foundation.config import enable_x64
 from numjet.lax import linalg
 from numjet.testing import records
 
-NAMES = ("cholesky", "triangular_solve", "tridiagonal_solve", "lu", "lu_pivots_to_permutation", "lu_solve", "qr",
+NAMES = ("cholesky", "triangular_solve", "tridiagonal_solve", "lu", "lu_pivots_to_permutation", "lu_solve", "lu_inverse", "qr",
          "householder_product", "eigh", "svd", "eig", "schur", "hessenberg")
 
 

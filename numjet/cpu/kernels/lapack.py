@@ -12,9 +12,9 @@ from numjet.cpu.kernels import blas
 
 # In the order of native/lapack.h. A second name is that of the complex versions.
 _ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd", "gtsv",
-             "geqp3", "sytrd/hetrd")
+             "geqp3", "sytrd/hetrd", "gemm")
 KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",
-                     "nj_gees", "nj_gehrd", "nj_gtsv", "nj_geqp3", "nj_sytrd"})
+                     "nj_gees", "nj_gehrd", "nj_gtsv", "nj_geqp3", "nj_sytrd", "nj_getri"})
 
 
 @functools.cache
