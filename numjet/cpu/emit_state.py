@@ -1,6 +1,7 @@
 """The state of a code generation: open scopes, known values, names, and the writing of single instructions."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from .affine import Sums
@@ -23,13 +24,13 @@ class Lane:
 class State:
     """Open scopes and the text written so far. `put` writes where `place` has pointed to."""
 
-    def __init__(self, function: Function, target: Target):
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
         self.function, self.target = function, target
         self.memory = Memory()
         self.known = self.memory.known
         self.sums = Sums()
         self.ranges = Ranges()
-        self.mutable = written(function.body)
+        self.mutable = mutable
         self.scope = Scope(None, "branch", Code("entry"), self.mutable, True)
         self.out = self.scope
         self.lane: Lane | None = None
@@ -39,6 +40,7 @@ class State:
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.parts: list[str] = []
+        self.part_names: dict[Hashable, str] = {}
         self.allocas: list[str] = []
         self.symbols: set[str] = set()
         self.counter = 0

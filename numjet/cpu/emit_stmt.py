@@ -35,8 +35,8 @@ _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 class StmtEmitter(ParallelEmitter):
     """Writes statements."""
 
-    def __init__(self, function: Function, target: Target):
-        super().__init__(function, target)
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
+        super().__init__(function, target, mutable)
         self.failures: list[str] = []
 
     def block(self, stmts: list[Stmt]) -> None:
