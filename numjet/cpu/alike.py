@@ -79,7 +79,7 @@ class Form:
     def _stmt(self, stmt: Stmt) -> None:
         if isinstance(stmt, Comment):
             return
-        head: list[Hashable] = [type(stmt), *(self._expr(e) for e in own_expressions(stmt))]
+        head: list[Hashable] = [type(stmt).__name__, *(self._expr(e) for e in own_expressions(stmt))]
         head += [self._expr(var) for var in bound_variables(stmt)]
         match stmt:
             case For():

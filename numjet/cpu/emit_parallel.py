@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Self
 
 from .alike import Form, separable
 from .emit_loop import LoopEmitter
 from .emit_scope import Value
 from .emit_types import scalar_type
-from .loop_ir import INT64, Expr, For, Stmt, written
+from .loop_ir import INT64, Buffer, For, Function, Stmt, written
+from .target import Target
 
 PARALLEL_FOR = "nj_parallel_for"
 
@@ -25,8 +25,9 @@ PARALLEL_FOR = "nj_parallel_for"
 class ParallelEmitter(LoopEmitter):
     """Writes parallel and repeated loops."""
 
-    forms: dict[int, Form] = {}   # of the loops that get a function, by the identity of the statement
-    inside_part = False
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
+        super().__init__(function, target, mutable)
+        self.forms: dict[int, Form] = {}   # of the loops that get a function, by the identity of the statement
 
     def separate(self, body: list[Stmt]) -> None:
         """Finds the loops of a function's body that occur repeatedly."""
@@ -87,18 +88,10 @@ class ParallelEmitter(LoopEmitter):
         name = self.part_names.get(key)
         if name is None:
             name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
-            part = self._another()
+            part = self.another(written([stmt]))
             self.parts.append(part.whole(stmt, form, captured, self, name) if start is None else
                               part.some(stmt, form, captured, self, name, start))
         return name
-
-    def _another(self) -> Self:
-        """The state for writing another function of the same module."""
-        part = type(self)(self.function, self.target, set())
-        part.declared, part.globals, part.helpers = self.declared, self.globals, self.helpers
-        part.symbols, part.parts, part.part_names = self.symbols, self.parts, self.part_names
-        part.inside_part = self.inside_part
-        return part
 
     def whole(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str) -> str:
         """The text of a function that is a whole loop."""
@@ -108,7 +101,7 @@ class ParallelEmitter(LoopEmitter):
             texts.append(value.text if value.literal else f"%c{k}")
             if not value.literal:
                 parameters.append((scalar_type(var.dtype), texts[-1]))
-        self._receive(stmt, form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
+        self._receive(form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
         self.block([stmt])
         return self._text(name, ", ".join(f"{ty} {text}" for ty, text in parameters))
 
@@ -120,7 +113,7 @@ class ParallelEmitter(LoopEmitter):
         pointers = [self._field(f"b{k}", "ptr", next(place)) for k in range(len(form.buffers))]
         texts = [value.text if value.literal else self._field(f"c{k}", scalar_type(var.dtype), next(place))
                  for k, (var, value) in enumerate(zip(form.captured, captured, strict=True))]
-        self._receive(stmt, form, captured, pointers, texts, caller)
+        self._receive(form, captured, pointers, texts, caller)
         base = start.text if start.literal else self._field("start", "i64", next(place))
         begin, end = (self.function.exprs.var(INT64, hint) for hint in ("begin", "end"))
         for var, argument in ((begin, "%begin"), (end, "%end")):
@@ -129,10 +122,9 @@ class ParallelEmitter(LoopEmitter):
         self.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
         return self._text(name, "ptr %context, i64 %begin, i64 %end")
 
-    def _receive(self, stmt: For, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
+    def _receive(self, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
                  caller: ParallelEmitter) -> None:
         """Makes known what a function is given."""
-        self.mutable = self.scope.written = written([stmt])
         for buffer, text in zip(form.buffers, pointers, strict=True):
             self.memory.define(("buffer", buffer), Value(text), self.scope)
         for var, value, text in zip(form.captured, captured, texts, strict=True):

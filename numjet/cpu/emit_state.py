@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Self
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
@@ -44,7 +45,16 @@ class State:
         self.allocas: list[str] = []
         self.symbols: set[str] = set()
         self.counter = 0
+        self.inside_part = False
         self._writes: dict[int, set[Buffer]] = {}
+
+    def another(self, mutable: set[Buffer]) -> Self:
+        """The state for writing another function of the same module, which writes the `mutable` buffers."""
+        other = type(self)(self.function, self.target, mutable)
+        other.declared, other.globals, other.helpers = self.declared, self.globals, self.helpers
+        other.symbols, other.parts, other.part_names = self.symbols, self.parts, self.part_names
+        other.inside_part = self.inside_part
+        return other
 
     @property
     def width(self) -> int:
