@@ -10,7 +10,7 @@ from typing import Any
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads, tiers
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
@@ -22,7 +22,10 @@ threads.follow_flag()
 
 @dataclass
 class Program:
-    """A compiled program, as runtime wants it: see numjet._native.Executable."""
+    """A compiled program, as runtime wants it: see numjet._native.Executable.
+
+    again: what its executable is to tell before its second call, if anything; see `tiers`.
+    """
     address: int
     scratch_bytes: int
     aliases: list[tuple[int, int]]
@@ -31,6 +34,7 @@ class Program:
     function: Function
     text: str
     compiled: jit.Compiled
+    again: Callable[[Any], None] | None = None
     keepalive: list[Any] = field(default_factory=list)
 
 
@@ -54,10 +58,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
-    compiled = jit.compile(text, symbols, function.name, keepalive=tuple(keepalive))
+    kept: list[Any] = [closed, lowered.trampolines, *keepalive]
+    compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
-                   function, text, compiled, [closed, lowered.trampolines])
+                   function, text, compiled, again, kept)
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

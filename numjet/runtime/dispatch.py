@@ -32,6 +32,8 @@ class Executable:
         self.program, self.in_avals, self.out_avals = program, list(in_avals), list(out_avals)
         self.native = _native.Executable(program.address, tuple(in_avals), tuple(out_avals), program.scratch_bytes,
                                          tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+        if program.again is not None:
+            self.native.when_repeated(program.again)
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
         return self.native(list(args), donated)
