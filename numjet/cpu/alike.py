@@ -38,7 +38,7 @@ class Form:
         number = self.buffers.get(buffer)
         if number is None:
             number = self.buffers[buffer] = len(self.buffers)
-            self._items.append((buffer.dtype, buffer.size, buffer.kind, buffer in self._writes))
+            self._items.append((buffer.dtype, buffer.size, buffer in self._writes))
         return number
 
     def _expr(self, expr: Expr) -> int:
@@ -87,7 +87,7 @@ class Form:
             case Store(buffer=buffer) | Fill(target=buffer):
                 head.append(self._buffer(buffer))
             case Copy():
-                head += [self._buffer(stmt.target), self._buffer(stmt.source)]
+                head += [self._buffer(stmt.target), self._buffer(stmt.source), stmt.target.kind, stmt.source.kind]
             case Call():
                 head += [stmt.symbol, stmt.checked, *(self._buffer(a[0]) if isinstance(a, tuple) else -1 for a in stmt.args)]
                 head += [*map(self._buffer, stmt.reads), None, *map(self._buffer, stmt.writes)]
