@@ -17,6 +17,7 @@ from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.garbage import rare_collections
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
@@ -174,9 +175,10 @@ class Jitted:
         """The compiled program, which leaves it reads, and which are donated."""
         donated = self.donated(call)
         if traced._executable is None:
-            closed, kept = self.thinned(traced)
-            closed = simplify(closed)
-            traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
+            with rare_collections():
+                closed, kept = self.thinned(traced)
+                closed = simplify(closed)
+                traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
         compiled, kept = traced._executable
         return compiled, kept, donated
 

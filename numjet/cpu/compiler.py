@@ -46,7 +46,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     """
     dump = _Dump(name)
     dump("jaxpr", lambda: str(closed))
-    lowered = lower(closed, _symbol(name), donated)
+    lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
     function = lowered.function
     dump("loops", lambda: loop_show.show(function))
     expand.expand_math(function)

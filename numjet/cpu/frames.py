@@ -63,8 +63,9 @@ class Frame:
 class Frames(Reductions):
     """Adds the walk over equations."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, notes: bool = True):
         super().__init__(name)
+        self.notes = notes
         self.frames: list[Frame] = []
         self.constants: dict[int, tuple[Any, Arr]] = {}
         self.held: list[Arr] = []
@@ -165,7 +166,7 @@ class Frames(Reductions):
         op = eqn.primitive
         args = [self.operand(frame, a) for a in eqn.invars]
         frame.operands = args
-        if eqn.source is not None:
+        if self.notes and eqn.source is not None:
             self.comment(op.name, *location(eqn.source))
         self.prepare(frame, eqn, args)
         outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])

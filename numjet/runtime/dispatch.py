@@ -15,6 +15,7 @@ from numjet.core.op import Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.garbage import rare_collections
 from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 
@@ -45,7 +46,7 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
     if config.enable_checks:
         check_jaxpr(closed)
     events.count("compile")
-    with events.span("compile", name=name):
+    with events.span("compile", name=name), rare_collections():
         program = backends.machine(device.platform).compile_program(closed, name, tuple(donated))
     return Executable(program, closed.in_avals, closed.out_avals, device, name)
 
