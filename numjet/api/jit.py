@@ -152,10 +152,11 @@ class Jitted:
         if config.disable_jit:
             return self.fun(*args, **kwargs), None
         call = self.take_apart(args, kwargs)
-        traced = self.trace(call)
-        if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
-            return self._bind(traced, call), None
-        executable, kept, donated = self.executable(traced, call)
+        with rare_collections():
+            traced = self.trace(call)
+            if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
+                return self._bind(traced, call), None
+            executable, kept, donated = self.executable(traced, call)
         leaves = [dispatch.as_array(x, a) for x, a in zip(call.leaves, call.avals, strict=True)]
         outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
         for k, leaf in enumerate(leaves):
@@ -175,10 +176,9 @@ class Jitted:
         """The compiled program, which leaves it reads, and which are donated."""
         donated = self.donated(call)
         if traced._executable is None:
-            with rare_collections():
-                closed, kept = self.thinned(traced)
-                closed = simplify(closed)
-                traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
+            closed, kept = self.thinned(traced)
+            closed = simplify(closed)
+            traced._executable = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept]), kept
         compiled, kept = traced._executable
         return compiled, kept, donated
 

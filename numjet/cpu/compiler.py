@@ -31,7 +31,6 @@ class Program:
     aliases: list[tuple[int, int]]
     cost_ns: float
     on_error: Callable[[int, list[int]], BaseException]
-    function: Function
     text: str
     compiled: jit.Compiled
     again: Callable[[Any], None] | None = None
@@ -58,11 +57,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
-    kept: list[Any] = [closed, lowered.trampolines, *keepalive]
+    kept: list[Any] = [lowered.trampolines, *keepalive]
     compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
-                   function, text, compiled, again, kept)
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds,
+                   _errors(function.name, function.errors), text, compiled, again, kept)
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:
@@ -81,16 +80,14 @@ def _address(name: str) -> int:
     return _native.kernel_address(name) if found is None else found
 
 
-def _errors(function: Function) -> Callable[[int, list[int]], BaseException]:
-    errors = function.errors
-
+def _errors(name: str, errors: list[Any]) -> Callable[[int, list[int]], BaseException]:
     def on_error(status: int, info: list[int]) -> BaseException:
         if status & KERNEL_STATUS:
             code = status - KERNEL_STATUS
             if code >= FIRST_FAILURE:
                 return failures.take(code)
             kind = MemoryError if code == 1 else RuntimeError
-            return kind(f"{function.name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
+            return kind(f"{name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
         return errors[status - 1](*info[1:])
     return on_error
 

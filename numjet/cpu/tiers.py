@@ -33,8 +33,10 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
                   keepalive: list[Any]) -> tuple[jit.Compiled, Callable[[Any], None] | None]:
     """The first code of a program, and what its executable is to call before its second call, if better code is to
     follow: that gets the better code made, put in place, and added to `keepalive`."""
+    name = function.name
+
     def make(effort: int) -> jit.Compiled:
-        return jit.compile(text, symbols, function.name, effort)
+        return jit.compile(text, symbols, name, effort)
 
     def job(executable: Any) -> None:
         better = make(GOOD)
