@@ -23,7 +23,7 @@ from numjet.cpu.loop_ir import For, Function, While, walk
 from numjet.foundation import events
 from numjet.foundation.config import config
 
-LARGE_LINES = 400         # of text, from which the first tier pays
+LARGE_LINES = 3000        # of text, from which the first tier pays
 NS_PER_LINE = 1000.0      # of estimated run time: beyond, slow code would cost more than it saves
 QUICK, GOOD = 0, 2        # effort of LLVM's code generator
 QUIET_SECONDS = 0.05      # without a compilation, before one is made in the background: LLVM does one at a time
@@ -51,9 +51,10 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
 
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
-    """Is a first tier worth it? Not for loops that may go on for long: a call ends with the code it began with."""
+    """Is a first tier worth it? Not for loops that may go on for long: a call ends with the code it began with; and not
+    where code is dumped, which is to be what runs in the end."""
     lines = text.count("\n")
-    if config.tiers == "one" or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
+    if config.tiers == "one" or config.dump or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
         return False
     return _bounded(function)
 

@@ -48,7 +48,7 @@ def values(size: int, seed: int = 0) -> np.ndarray:
 
 
 def test_large_programs_begin_with_the_first_tier():
-    x, f = values(33), chain(tiers.LARGE_LINES)
+    x, f = values(33), chain(tiers.LARGE_LINES // 4)
     with events.counting() as grown:
         first = np.asarray(f(x))
         tiers.finish()
@@ -75,7 +75,7 @@ def test_small_programs_have_one_tier():
 def test_flag_for_one_tier():
     config.update("numjet_tiers", "one")
     try:
-        f = chain(tiers.LARGE_LINES)
+        f = chain(tiers.LARGE_LINES // 4)
         with events.counting() as grown:
             f(values(33)), f(values(33))
             tiers.finish()
