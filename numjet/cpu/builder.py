@@ -110,7 +110,7 @@ class Builder(Scalars):
     # ------------------------------------------------------------------------------------------ reading
     def read(self, x: Arr, *index: Any) -> Any:
         """Element of an array."""
-        index = tuple(self.index(i) for i in index)
+        index = tuple([i if type(i) is int else self.index(i) for i in index])
         if x.elems is not None:
             return self._read_register(x, linear(x.shape, index))
         if x.storage is not None:

@@ -51,7 +51,8 @@ class StmtEmitter(ParallelEmitter):
     def _let(self, stmt: Let) -> None:
         value = self.value(stmt.value)
         self.sums.define(stmt.var, stmt.value)
-        self.ranges.bind(stmt.var, *self.ranges.of(stmt.value))
+        if kind(stmt.var.dtype) in "iub":
+            self.ranges.bind(stmt.var, *self.ranges.of(stmt.value))
         bound = Value(value.text, value.lanes, value.depth, literal=value.literal)
         self.memory.define(stmt.var.id, bound, self.scope)
 

@@ -40,7 +40,10 @@ def expand_math(function: Function) -> Function:
     Operations that a block holds many of are left to it, too: they become calls of one function.
     Raises NotImplementedError naming an operation that neither mathlib nor the C library has.
     """
-    left = _frequent(function)
+    totals = Counter((e.op, e.dtype) for e in function.exprs.table.values() if e.op in MATH)
+    if not totals:
+        return function
+    left = _frequent(function, {kind for kind, count in totals.items() if count >= FREQUENT})
 
     def rule(expr: Expr) -> Expr:
         return expanded(function.exprs, expr) if expr.op in MATH and (expr.op, expr.dtype) not in left else expr
@@ -59,11 +62,9 @@ def expanded(exprs: Exprs, expr: Expr) -> Expr:
     return exprs.make("libm", expr.dtype, expr.args, name)
 
 
-def _frequent(function: Function) -> set[tuple[str, np.dtype]]:
-    """The operations that some block holds so many of that calls are better than as many expansions: with these, its
+def _frequent(function: Function, candidates: set[tuple[str, np.dtype]]) -> set[tuple[str, np.dtype]]:
+    """Those of the candidates that some block holds so many of that calls are better than as many expansions: with these, its
     code would be larger than the cache for instructions, and slow to compile."""
-    totals = Counter((e.op, e.dtype) for e in function.exprs.table.values() if e.op in MATH)
-    candidates = {kind for kind, count in totals.items() if count >= FREQUENT}
     found: set[tuple[str, np.dtype]] = set()
     blocks = [function.body] if candidates else []
     while blocks:

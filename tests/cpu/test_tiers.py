@@ -47,8 +47,9 @@ def values(size: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(size).astype(np.float32)
 
 
-def test_large_programs_begin_with_the_first_tier():
-    x, f = values(33), chain(tiers.LARGE_LINES // 4)
+def test_large_programs_begin_with_the_first_tier(monkeypatch):
+    monkeypatch.setattr(tiers, "LARGE_LINES", 400)
+    x, f = values(33), chain(100)
     with events.counting() as grown:
         first = np.asarray(f(x))
         tiers.finish()
@@ -72,10 +73,10 @@ def test_small_programs_have_one_tier():
     assert grown["codegen"] == 1 and "compile.first_tier" not in grown
 
 
-def test_flag_for_one_tier():
+def test_flag_for_one_tier(two_tiers):
     config.update("numjet_tiers", "one")
     try:
-        f = chain(tiers.LARGE_LINES // 4)
+        f = chain(5)
         with events.counting() as grown:
             f(values(33)), f(values(33))
             tiers.finish()
