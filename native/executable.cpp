@@ -106,6 +106,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(executable->on_error);
   Py_VISIT(executable->keepalive);
   Py_VISIT(executable->device);
+  Py_VISIT(executable->again);
   return 0;
 }
 
@@ -124,6 +125,7 @@ void dealloc(PyObject* self) {
   Py_CLEAR(executable->keepalive);
   Py_CLEAR(executable->device);
   Py_CLEAR(executable->name);
+  Py_CLEAR(executable->again);
   free_instance(self);
 }
 
@@ -226,6 +228,27 @@ PyObject* repr(PyObject* self) {
                               executable->plan->outs.size());
 }
 
+PyObject* replace(PyObject* self, PyObject* address) {
+  unsigned long long place = PyLong_AsUnsignedLongLong(address);
+  if (PyErr_Occurred()) return nullptr;
+  if (!place) return PyErr_Format(PyExc_ValueError, "Executable: the new address of %R is 0", as_executable(self)->name);
+  as_executable(self)->plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(place));
+  Py_RETURN_NONE;
+}
+
+PyObject* when_repeated(PyObject* self, PyObject* again) {
+  if (!PyCallable_Check(again)) return PyErr_Format(PyExc_TypeError, "Executable: expected a callable, got %R", again);
+  Py_XSETREF(as_executable(self)->again, Py_NewRef(again));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"replace", replace, METH_O,
+     PyDoc_STR("From the next call on, other code at this address, which does the same; the old code has to stay valid.")},
+    {"when_repeated", when_repeated, METH_O,
+     PyDoc_STR("Has a function called with the executable, once, before its second call.")},
+    {nullptr, nullptr, 0, nullptr}};
+
 PyGetSetDef properties[] = {
     {"in_avals", get_in_avals, nullptr, PyDoc_STR("The avals of the inputs."), nullptr},
     {"out_avals", get_out_avals, nullptr, PyDoc_STR("The avals of the outputs."), nullptr},
@@ -247,6 +270,7 @@ PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_executable)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
                        {Py_tp_call, reinterpret_cast<void*>(call)},
                        {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       {Py_tp_methods, methods},
                        {Py_tp_getset, properties},
                        {Py_tp_members, members},
                        {Py_tp_doc, const_cast<char*>("Machine code that takes and gives Arrays.")},

@@ -133,10 +133,10 @@ struct Addresses {
 
 int64_t run_code(const ExecutablePlan* plan, Addresses& addresses, char* scratch, int64_t* info) {
   char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
-  if (plan->cost_ns <= kHoldGil) return plan->code(ins, outs, scratch, info);
+  if (plan->cost_ns <= kHoldGil) return plan->code.load()(ins, outs, scratch, info);
   int64_t status;
   Py_BEGIN_ALLOW_THREADS;
-  status = plan->code(ins, outs, scratch, info);
+  status = plan->code.load()(ins, outs, scratch, info);
   Py_END_ALLOW_THREADS;
   return status;
 }
@@ -170,7 +170,7 @@ int run_queued(Call& call, PyObject** results) {
   if (!execution || check_inputs(call) < 0) return -1;
   if (prepare_outputs(call, true) < 0) return -1;
   auto job = std::make_unique<Job>();
-  job->code = call.plan->code;
+  job->code = call.plan->code.load();
   job->scratch_bytes = call.plan->scratch_bytes;
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
@@ -210,9 +210,18 @@ int wait_for_inputs(const Call& call) {
   return 0;
 }
 
+// Only tells: the call goes on whatever happens there.
+void tell_again(Executable* executable) {
+  Ref again(executable->again);
+  executable->again = nullptr;
+  Ref result(PyObject_CallOneArg(again.get(), reinterpret_cast<PyObject*>(executable)));
+  if (!result) PyErr_WriteUnraisable(again.get());
+}
+
 }  // namespace
 
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
+  if (executable->again && executable->call_count == 1) tell_again(executable);
   Call call{executable, executable->plan, ins, donated, committed, {}};
   drain_retired();
   if (fetch_inputs(executable, ins) < 0) return -1;

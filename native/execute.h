@@ -1,5 +1,6 @@
 // Executable: machine code with the avals it takes and gives.
 #pragma once
+#include <atomic>
 #include <vector>
 
 #include "array.h"
@@ -8,7 +9,7 @@
 namespace nj {
 
 struct ExecutablePlan {
-  MachineCode code;
+  std::atomic<MachineCode> code;  // may be replaced by better code, which does the same; the old one stays valid
   std::vector<AvalInfo*> ins, outs;
   std::vector<int> alias;  // per output: the input whose buffer it may take over, or -1
   size_t scratch_bytes;
@@ -19,6 +20,7 @@ struct Executable {
   PyObject_HEAD
   ExecutablePlan* plan;
   PyObject *on_error, *keepalive, *device, *name;
+  PyObject* again;  // called once, with the executable, when it is called for the second time; or null
   PyObject* weakrefs;
   uint64_t call_count;
 };

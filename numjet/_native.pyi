@@ -229,6 +229,10 @@ class Executable:
         device: Any,
         name: str,
     ) -> Self: ...
+    def replace(self, address: int) -> None:
+        """From the next call on, other code at this address, which does the same; the old code has to stay valid."""
+    def when_repeated(self, again: Callable[[Executable], object]) -> None:
+        """Has a function called with the executable, once, before its second call."""
     @property
     def in_avals(self) -> tuple[Any, ...]: ...
     @property

@@ -19,6 +19,7 @@ from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.garbage import rare_collections
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
@@ -155,11 +156,12 @@ class Jitted:
         if config.disable_jit:
             return self.fun(*args, **kwargs), None
         call = self.take_apart(args, kwargs)
-        traced = self.trace(call)
-        if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
-            return self._bind(traced, call), None
-        device = self.where(traced, call)
-        executable, kept, donated = self.executable(traced, call, device)
+        with rare_collections():
+            traced = self.trace(call)
+            if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
+                return self._bind(traced, call), None
+            device = self.where(traced, call)
+            executable, kept, donated = self.executable(traced, call, device)
         leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
         outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
         for k, leaf in enumerate(leaves):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.carries import fixpoint
+from numjet.control.carries import backwards, fixpoint, forwards
 from numjet.control.programs import (
     Flags,
     batch_program,
@@ -79,7 +79,7 @@ def _jvp(
         made = jvp_program(jaxpr, (*consts_nz, *carry_nz, *xs_nz), (*carry_nz, *(False,) * ys))
         return made, made.flags[:num_carry]
 
-    made, carry_nz = fixpoint(step, init_nz)
+    made, carry_nz = fixpoint(step, init_nz, forwards(jaxpr, num_consts, num_carry, differentiated=True))
     ts = split_list(tangents, [num_consts, num_carry])
     ts_carry = [instantiate(t) for t, nz in zip(ts[1], carry_nz, strict=True) if nz]
     groups = [len(made.consts), num_consts, num_carry, len(xs_nz), sum(consts_nz), sum(carry_nz), sum(xs_nz)]
@@ -121,7 +121,7 @@ def _batch(
         made = batch_program(jaxpr, size, (*consts_b, *carry_b, *xs_b), (*carry_b, *(False,) * ys), axis_name)
         return made, made.flags[:num_carry]
 
-    made, carry_b = fixpoint(step, init_b)
+    made, carry_b = fixpoint(step, init_b, forwards(jaxpr, num_consts, num_carry))
     flags = [*consts_b, *carry_b, *xs_b]
     operands = [
         move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
@@ -157,7 +157,7 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
         thin, used_in = dce_jaxpr(jaxpr, [*carry, *used_ys])
         return (thin, used_in), used_in[num_consts : num_consts + num_carry]
 
-    (thin, used_in), carry = fixpoint(step, used[:num_carry])
+    (thin, used_in), carry = fixpoint(step, used[:num_carry], backwards(params["jaxpr"], num_consts, num_carry))
     # A carry that is only an output of the step still comes in: the loop needs its initial value.
     used_in = [*used_in[:num_consts], *carry, *used_in[num_consts + num_carry :]]
     thin = thin.replace(invars=[v for v, u in zip(jaxpr.invars, used_in, strict=True) if u])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numjet.control.carries import fixpoint
+from numjet.control.carries import fixpoint, forwards
 from numjet.control.programs import Flags, Split, remember, split_program
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, Var
 from numjet.core.op import Op
@@ -51,7 +51,7 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
         split = split_program(closed, (*consts_u, *carry_u, *xs_u), (*carry_u, *(False,) * ys))
         return split, split.flags[:num_carry]
 
-    split, carry_u = fixpoint(step, init_u)
+    split, carry_u = fixpoint(step, init_u, forwards(closed, num_consts, num_carry))
     first_carry = len(split.consts) + consts_u.count(False)
     placed = _Places(split, first_carry, first_carry + carry_u.count(False), carry_u.count(False))
     sources = [placed.source(r) for r in split.residuals]

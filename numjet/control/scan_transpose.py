@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numjet.control.carries import fixpoint
+from numjet.control.carries import backwards, fixpoint
 from numjet.control.programs import Derived, Flags, nonzero_flags, only_nonzero, remember, transpose_program, with_zeros
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from numjet.core.op import Op, Undefined
@@ -28,7 +28,7 @@ def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: 
         made = transpose_program(closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
         return made, made.flags[lin_consts : lin_consts + num_carry]
 
-    made, carry = fixpoint(step, carry_nz)
+    made, carry = fixpoint(step, carry_nz, backwards(closed, num_consts, num_carry))
     known_consts = len(made.consts) + num_consts - lin_consts
     jaxpr = made.jaxpr.jaxpr
     known_xs = len(jaxpr.invars) - known_consts - sum(carry) - sum(ys_nz)

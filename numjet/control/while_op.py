@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numjet.control.carries import fixpoint
+from numjet.control.carries import backwards, fixpoint, forwards
 from numjet.control.programs import (
     Derived,
     Flags,
@@ -78,7 +78,7 @@ def _jvp(
         made = jvp_program(body_jaxpr, (*body_nz, *nz), nz)
         return made, made.flags
 
-    made, nz = fixpoint(step, nonzero_flags(carry_t))
+    made, nz = fixpoint(step, nonzero_flags(carry_t), forwards(body_jaxpr, body_nconsts, len(carry_t), differentiated=True))
     head, consts, carry, num_t, carry_num_t = len(made.consts), body_nconsts, len(nz), sum(body_nz), sum(nz)
     t = head + consts + carry
     body = reordered(
@@ -157,7 +157,7 @@ def _known_loop(
         split = split_program(body_jaxpr, (*body_u, *carry_u), carry_u)
         return split, split.flags
 
-    split, carry_u = fixpoint(step, init_u)
+    split, carry_u = fixpoint(step, init_u, forwards(body_jaxpr, body_nconsts, len(init_u)))
     read = dce_jaxpr(cond_jaxpr.jaxpr)[1]
     if any(r and u for r, u in zip(read, [*cond_u, *carry_u], strict=True)):
         return None
@@ -197,7 +197,7 @@ def _batch(
         # Where lanes stop at different times, what the body changes differs from lane to lane.
         return (cond, body), [f or (cond.flags[0] and not c) for f, c in zip(body.flags, constant, strict=True)]
 
-    (cond, body), carry_b = fixpoint(step, init_b)
+    (cond, body), carry_b = fixpoint(step, init_b, forwards(body_jaxpr, body_nconsts, len(init_b)))
     operands = [move_to(a, d, 0, size) if b else a for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)]
     cond_consts, body_consts, init = split_list(operands, [cond_nconsts, body_nconsts])
     run = _masked_loop if cond.flags[0] else _plain_loop
@@ -290,7 +290,7 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
         return (thin, read), read[body_n:]
 
     start = [u or r for u, r in zip(used, cond_reads[cond_n:], strict=True)]
-    (thin, read), carry = fixpoint(step, start)
+    (thin, read), carry = fixpoint(step, start, backwards(params["body_jaxpr"], body_n, len(start)))
     kept_body = [*read[:body_n], *carry]
     kept_cond = [*cond_reads[:cond_n], *carry]
     thin = thin.replace(invars=[v for v, k in zip(body.invars, kept_body, strict=True) if k])

@@ -15,6 +15,7 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
 from numjet.foundation.config import config
+from numjet.foundation.garbage import rare_collections
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +193,9 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
     tracers = [trace.new_input(a) for a in avals]
     previous = _native.set_current_trace(trace)
     try:
-        outs = fun(*tracers)
-        made = trace.finish(outs)
+        with rare_collections():
+            outs = fun(*tracers)
+            made = trace.finish(outs)
     finally:
         _native.set_current_trace(previous)
         trace.valid = False

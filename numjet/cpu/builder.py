@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -109,7 +110,7 @@ class Builder(Scalars):
     # ------------------------------------------------------------------------------------------ reading
     def read(self, x: Arr, *index: Any) -> Any:
         """Element of an array."""
-        index = tuple(self.index(i) for i in index)
+        index = tuple([i if type(i) is int else self.index(i) for i in index])
         if x.elems is not None:
             return self._read_register(x, linear(x.shape, index))
         if x.storage is not None:
@@ -279,7 +280,7 @@ class Builder(Scalars):
             x.place(elems=source.elems, storage=source.storage, block=source.block)
             return x
         if x.size <= self.small:
-            elems = [self.let(self.read(x, *i)) for i in np.ndindex(*x.shape)]
+            elems = [self.let(self.read(x, *i)) for i in product(*map(range, x.shape))]
             x.place(elems=elems, block=self.block)
         else:
             self.store_all([(x, self.temporary(x.aval))])
@@ -334,7 +335,7 @@ class Builder(Scalars):
         if prod(shape) == 0:
             return
         if prod(shape) <= self.small:
-            for index in np.ndindex(*shape):
+            for index in product(*map(range, shape)):
                 body(*index)
             return
         self._nest(list(shape), (), body, mode)
@@ -373,7 +374,7 @@ class Builder(Scalars):
         left = prod(rest)
         if left <= SHORT_ROW and n >= SHORT_ROW:  # lanes along this axis, the short ones written out
             with self.loop_over(n, mode) as i:
-                for index in np.ndindex(*rest):
+                for index in product(*map(range, rest)):
                     body(*done, i, *index)
             return
         with self.loop_over(n, mode if left == 1 else "serial") as i:

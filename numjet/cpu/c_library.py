@@ -1,11 +1,15 @@
 """Functions of the C and maths libraries, by name."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import ctypes.util
 import functools
 import platform
 from typing import Any
+
+# By system; None is what this process has loaded. ctypes.util.find_library would start other programs to find them.
+_NAMES: dict[str, tuple[str | None, ...]] = {
+    "Linux": ("libm.so.6", "libc.so.6", None), "Darwin": ("libSystem.B.dylib", None), "Windows": ("ucrtbase", "msvcrt")}
 
 
 def c_function(name: str) -> Any | None:
@@ -31,7 +35,8 @@ def c_symbol(name: str) -> int | None:
 
 @functools.cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    names = [ctypes.util.find_library("m"), ctypes.util.find_library("c")]
-    if platform.system() == "Windows":
-        names = ["ucrtbase", "msvcrt"]
-    return tuple(ctypes.CDLL(name) for name in names if name)
+    found = []
+    for name in _NAMES.get(platform.system(), (None,)):
+        with contextlib.suppress(OSError):
+            found.append(ctypes.CDLL(name))
+    return tuple(found)

@@ -10,7 +10,7 @@ from typing import Any
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads, unread
+from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
@@ -22,15 +22,18 @@ threads.follow_flag()
 
 @dataclass
 class Program:
-    """A compiled program, as runtime wants it: see numjet._native.Executable."""
+    """A compiled program, as runtime wants it: see numjet._native.Executable.
+
+    again: what its executable is to tell before its second call, if anything; see `tiers`.
+    """
     address: int
     scratch_bytes: int
     aliases: list[tuple[int, int]]
     cost_ns: float
     on_error: Callable[[int, list[int]], BaseException]
-    function: Function
     text: str
     compiled: jit.Compiled
+    again: Callable[[Any], None] | None = None
     keepalive: list[Any] = field(default_factory=list)
 
 
@@ -42,7 +45,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     """
     dump = _Dump(name)
     dump("jaxpr", lambda: str(closed))
-    lowered = lower(closed, _symbol(name), donated)
+    lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
     function = lowered.function
     unread.remove(function)
     dump("loops", lambda: loop_show.show(function))
@@ -55,10 +58,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
-    compiled = jit.compile(text, symbols, function.name, keepalive=tuple(keepalive))
+    kept: list[Any] = [lowered.trampolines, *keepalive]
+    compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
-                   function, text, compiled, [closed, lowered.trampolines])
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds,
+                   _errors(function.name, function.errors), text, compiled, again, kept)
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:
@@ -77,16 +81,14 @@ def _address(name: str) -> int:
     return _native.kernel_address(name) if found is None else found
 
 
-def _errors(function: Function) -> Callable[[int, list[int]], BaseException]:
-    errors = function.errors
-
+def _errors(name: str, errors: list[Any]) -> Callable[[int, list[int]], BaseException]:
     def on_error(status: int, info: list[int]) -> BaseException:
         if status & KERNEL_STATUS:
             code = status - KERNEL_STATUS
             if code >= FIRST_FAILURE:
                 return failures.take(code)
             kind = MemoryError if code == 1 else RuntimeError
-            return kind(f"{function.name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
+            return kind(f"{name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
         return errors[status - 1](*info[1:])
     return on_error
 

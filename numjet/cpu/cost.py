@@ -38,7 +38,8 @@ _NS_PER_ITERATION = 0.3
 _NS_PER_COPIED = 0.1
 _WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mulhi": 4.0, "const": 0.0, "var": 0.0,
             "bitcast": 0.0}
-_LIBRARY = 60.0                 # a function of the C library, or of mathlib before it is expanded
+_LIBRARY = 60.0                 # a function of the C library
+_MATHLIB = 25.0                 # a function of mathlib
 _VECTOR = ("vector", "parallel")
 CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
 
@@ -178,12 +179,13 @@ class _Estimate:
     def _weight(self, op: str, expr: Expr, home: int) -> float:
         """Nanoseconds of one operation; index arithmetic is mostly part of addresses."""
         scale = self.frames[home].scale
-        if op == "libm" or op in MATH:
+        if op == "libm":
             return _LIBRARY * _NS_PER_OPERATION
         if expr.dtype == INT64 and op in ("add", "sub", "mul"):
             return 0.2 * _NS_PER_OPERATION * scale
         size = 1.0 if scale == 1.0 or expr.dtype == BOOL else expr.dtype.itemsize / 4
-        return _WEIGHTS.get(op, 1.0) * _NS_PER_OPERATION * scale * size
+        weight = _MATHLIB if op in MATH else _WEIGHTS.get(op, 1.0)
+        return weight * _NS_PER_OPERATION * scale * size
 
 
 def _vectorized(loop: For) -> bool:

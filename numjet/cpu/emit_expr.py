@@ -9,8 +9,9 @@ from .emit_convert import bitcast, convert
 from .emit_ops import RULES
 from .emit_scope import NO_READS, Code, Scope, Value
 from .emit_stride import StrideEmitter
-from .emit_types import kind, literal, scalar_type, value_type, wide
-from .loop_ir import INT64, Expr
+from .emit_types import kind, literal, scalar_type, suffix, value_type, wide
+from .expand import expanded
+from .loop_ir import INT64, MATH, Expr
 
 INT32 = np.dtype(np.int32)
 
@@ -227,6 +228,29 @@ class ExprEmitter(StrideEmitter):
         text = self.put(f"call {ty} @{target}({operands})")
         return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
 
+    def _mathlib(self, expr: Expr) -> Value:
+        """An operation that is used often: a call of a function for it and this number of lanes."""
+        values, lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        ty = value_type(expr.dtype, lanes)
+        name = f"math.{expr.op}.{suffix(scalar_type(expr.dtype), lanes)}"
+        if name not in self.helpers:
+            self.helpers[name] = self.another(set()).mathlib_function(name, expr, lanes)
+        operands = ", ".join(f"{ty} {self.fit(v, expr, lanes)}" for v in values)
+        text = self.put(f"call {ty} @{name}({operands})")
+        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+
+    def mathlib_function(self, name: str, expr: Expr, lanes: int) -> str:
+        """The text of a function for an operation of MATH."""
+        exprs, ty = self.function.exprs, value_type(expr.dtype, lanes)
+        arguments = [exprs.var(a.dtype, "x") for a in expr.args]
+        for k, argument in enumerate(arguments):
+            self.bind(argument, f"%x{k}", lanes)
+        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments))))
+        self.here()
+        head = f"define internal {ty} @{name}({', '.join(f'{ty} %x{k}' for k in range(len(arguments)))}) nounwind noinline {{"
+        return "\n".join([head, "entry:", *self.scope.code.lines, f"  ret {ty} {self.fit(result, expr, lanes)}", "}"])
+
     def _by_lane(self, name: str, of: str, count: int, lanes: int) -> str:
         """An internal function that calls a C function for each lane."""
         helper = f"lanes.{name}.{lanes}"
@@ -301,5 +325,5 @@ _NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", 
 _EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
     "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,
     "select": ExprEmitter._select, "convert": ExprEmitter._convert, "bitcast": ExprEmitter._bitcast,
-    "libm": ExprEmitter._libm, "select_rare": ExprEmitter._select_rare,
+    "libm": ExprEmitter._libm, "select_rare": ExprEmitter._select_rare, **dict.fromkeys(MATH, ExprEmitter._mathlib),
 }

@@ -1,42 +1,66 @@
-"""Loops shared among threads: the body becomes a function of its own, which gets what it reads through a struct.
+"""Loops with a function of their own: those shared among threads, and those that occur repeatedly.
 
-    define internal void @f.part0(ptr %context, i64 %begin, i64 %end)   ; iterations begin ... end - 1, in order
+    define internal void @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)     ; a whole loop
+    define internal void @f.part1(ptr %context, i64 %begin, i64 %end)       ; iterations begin ... end - 1, in order
 
-`nj_parallel_for` of the native core calls it for every part of the loop, in any thread.
+The buffers and the variables of the code around come as arguments, or through a struct. `nj_parallel_for` of the native
+core calls the second kind for every part of the loop, in any thread. Loops of equal form (see `alike`) share one
+function, so that a network of many layers costs the code generator no more than one.
 """
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
+
+from .alike import Form, separable
 from .emit_loop import LoopEmitter
 from .emit_scope import Value
 from .emit_types import scalar_type
-from .independence import bound_variables, nodes
-from .loop_ir import INT64, Call, Check, Expr, For, walk
-from .loop_show import own_expressions
+from .loop_ir import INT64, Buffer, For, Function, Stmt, written
+from .target import Target
 
 PARALLEL_FOR = "nj_parallel_for"
-_ARGUMENTS = ("ins", "outs", "scratch", "info")
 
 
 class ParallelEmitter(LoopEmitter):
-    """Writes parallel loops."""
+    """Writes parallel and repeated loops."""
 
-    inside_part = False
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
+        super().__init__(function, target, mutable)
+        self.forms: dict[int, Form] = {}   # of the loops that get a function, by the identity of the statement
+
+    def separate(self, body: list[Stmt]) -> None:
+        """Finds the loops of a function's body that occur repeatedly."""
+        self.forms = {id(stmt): Form(stmt) for stmt in body if separable(stmt)}
+        times = Counter(form.key for form in self.forms.values())
+        self.forms = {number: form for number, form in self.forms.items() if times[form.key] > 1}
 
     def loop(self, stmt: For) -> None:
         """Writes a `For` and binds its results."""
-        if stmt.mode == "parallel" and self.lane is None and not self.inside_part and _shareable(stmt):
+        if self.lane is None and stmt.mode == "parallel" and not self.inside_part and separable(stmt):
             self._shared(stmt)
+        elif self.lane is None and id(stmt) in self.forms:
+            self._repeated_loop(stmt)
         else:
             super().loop(stmt)
 
+    def _repeated_loop(self, stmt: For) -> None:
+        """Calls the function of a loop."""
+        form = self.forms[id(stmt)]
+        captured = [self.value(var) for var in form.captured]
+        name = self._function_of(stmt, form, captured, None)
+        fields = self._fields(form, captured)
+        self.here()
+        self.line(f'call void @"{name}"({", ".join(f"{ty} {text}" for ty, text in fields)})')
+        self.memory.kill(self.writes(stmt))
+
     def _shared(self, stmt: For) -> None:
+        """Has the iterations of a loop executed by several threads."""
+        form = self.forms.get(id(stmt)) or Form(stmt)
         start, stop = self.value(stmt.start), self.value(stmt.stop)
-        captured = [(var, self.value(var)) for var in captured_variables(stmt)]
-        name = f"{self.function.name}.part{len(self.parts)}"
-        self.parts.append("")  # the place of this part
-        self.parts[-1] = self._part_function(stmt, name, start, captured)
-        fields = [("ptr", f"%{a}") for a in _ARGUMENTS]
-        fields += [(scalar_type(var.dtype), value.text) for var, value in [(stmt.start, start), *captured]]
+        captured = [self.value(var) for var in form.captured]
+        name = self._function_of(stmt, form, captured, start)
+        fields = [*self._fields(form, captured), *([] if start.literal else [("i64", start.text)])]
         context = f"%{self.name('context')}"
         self.allocas.append(f"  {context} = alloca [{len(fields)} x i64], align 8")
         self.here()
@@ -49,27 +73,63 @@ class ParallelEmitter(LoopEmitter):
         self.line(f'call void @{PARALLEL_FOR}(i64 {count}, ptr @"{name}", ptr {context})')
         self.memory.kill(self.writes(stmt))
 
-    def _part_function(self, stmt: For, name: str, start: Value, captured: list[tuple[Expr, Value]]) -> str:
-        """The text of the function that goes through some of the iterations."""
-        part = type(self)(self.function, self.target)
-        part.inside_part = True
-        part.declared, part.globals = self.declared, self.globals
-        part.helpers, part.symbols = self.helpers, self.symbols
-        for k, argument in enumerate(_ARGUMENTS):
-            part._field(argument, "ptr", k)
-        first = len(_ARGUMENTS)
-        base = start.text if start.literal else part._field("start", "i64", first)
-        for k, (var, value) in enumerate(captured, first + 1):
-            text = value.text if value.literal else part._field(f"captured{k}", scalar_type(var.dtype), k)
-            part.bind(var, text, 1, value.literal)
-            part.ranges.bind(var, *self.ranges.of(var))
+    def _fields(self, form: Form, captured: list[Value]) -> list[tuple[str, str]]:
+        """What the function of a loop is given: types and texts."""
+        pointers = [("ptr", self.pointer(buffer).text) for buffer in form.buffers]
+        values = [(scalar_type(var.dtype), v.text) for var, v in zip(form.captured, captured, strict=True) if not v.literal]
+        return [("ptr", "%info"), *pointers, *values]
+
+    def _function_of(self, stmt: For, form: Form, captured: list[Value], start: Value | None) -> str:
+        """The name of the function for loops of this form, written when it is first asked for; with `start`, of the one
+        that goes through some of the iterations of a loop that starts there."""
+        given = [(v.text if v.literal else None, self.ranges.of(var)) for var, v in zip(form.captured, captured, strict=True)]
+        first = None if start is None else (start.text if start.literal else None, self.ranges.of(stmt.start))
+        key: Hashable = (form.key, tuple(given), first)
+        name = self.part_names.get(key)
+        if name is None:
+            name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
+            part = self.another(written([stmt]))
+            self.parts.append(part.whole(stmt, form, captured, self, name) if start is None else
+                              part.some(stmt, form, captured, self, name, start))
+        return name
+
+    def whole(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str) -> str:
+        """The text of a function that is a whole loop."""
+        parameters = [("ptr", "%info"), *(("ptr", f"%b{k}") for k in range(len(form.buffers)))]
+        texts = []
+        for k, (var, value) in enumerate(zip(form.captured, captured, strict=True)):
+            texts.append(value.text if value.literal else f"%c{k}")
+            if not value.literal:
+                parameters.append((scalar_type(var.dtype), texts[-1]))
+        self._receive(form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
+        self.block([stmt])
+        return self._text(name, ", ".join(f"{ty} {text}" for ty, text in parameters))
+
+    def some(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str, start: Value) -> str:
+        """The text of a function that goes through some of the iterations of a loop."""
+        self.inside_part = True
+        place = iter(range(2**31))
+        self._field("info", "ptr", next(place))
+        pointers = [self._field(f"b{k}", "ptr", next(place)) for k in range(len(form.buffers))]
+        texts = [value.text if value.literal else self._field(f"c{k}", scalar_type(var.dtype), next(place))
+                 for k, (var, value) in enumerate(zip(form.captured, captured, strict=True))]
+        self._receive(form, captured, pointers, texts, caller)
+        base = start.text if start.literal else self._field("start", "i64", next(place))
         begin, end = (self.function.exprs.var(INT64, hint) for hint in ("begin", "end"))
         for var, argument in ((begin, "%begin"), (end, "%end")):
-            part.bind(var, argument if base == "0" else part.put(f"add i64 {argument}, {base}"))
-            part.ranges.bind(var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1])
-        part.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
-        head = f'define internal void @"{name}"(ptr %context, i64 %begin, i64 %end) nounwind {{'
-        return "\n".join([head, "entry:", *part.scope.code.lines, "  ret void", "}"])
+            self.bind(var, argument if base == "0" else self.put(f"add i64 {argument}, {base}"))
+            self.ranges.bind(var, caller.ranges.of(stmt.start)[0], caller.ranges.of(stmt.stop)[1])
+        self.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
+        return self._text(name, "ptr %context, i64 %begin, i64 %end")
+
+    def _receive(self, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
+                 caller: ParallelEmitter) -> None:
+        """Makes known what a function is given."""
+        for buffer, text in zip(form.buffers, pointers, strict=True):
+            self.memory.define(("buffer", buffer), Value(text), self.scope)
+        for var, value, text in zip(form.captured, captured, texts, strict=True):
+            self.bind(var, text, 1, value.literal)
+            self.ranges.bind(var, *caller.ranges.of(var))
 
     def _field(self, name: str, ty: str, place: int) -> str:
         """Loads a field of the context."""
@@ -77,16 +137,6 @@ class ParallelEmitter(LoopEmitter):
         self.line(f"%{name} = load {ty}, ptr {slot}, align 8")
         return f"%{name}"
 
-
-def _shareable(stmt: For) -> bool:
-    """A part returns nothing: no carries, and no way to leave the function."""
-    leaves = any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))
-    return not stmt.carries and not leaves
-
-
-def captured_variables(stmt: For) -> list[Expr]:
-    """The variables of the code around that the body of a loop reads, in the order of their ids."""
-    inside = {stmt.var.id} | {var.id for s in walk(stmt.body) for var in bound_variables(s)}
-    roots = [e for s in walk(stmt.body) for e in own_expressions(s)]
-    found = {e.id: e for e in nodes(roots) if e.op == "var" and e.id not in inside}
-    return [found[k] for k in sorted(found)]
+    def _text(self, name: str, parameters: str) -> str:
+        head = f'define internal void @"{name}"({parameters}) nounwind noinline {{'
+        return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, "  ret void", "}"])

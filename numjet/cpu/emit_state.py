@@ -1,7 +1,9 @@
 """The state of a code generation: open scopes, known values, names, and the writing of single instructions."""
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Self
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
@@ -23,13 +25,13 @@ class Lane:
 class State:
     """Open scopes and the text written so far. `put` writes where `place` has pointed to."""
 
-    def __init__(self, function: Function, target: Target):
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
         self.function, self.target = function, target
         self.memory = Memory()
         self.known = self.memory.known
         self.sums = Sums()
         self.ranges = Ranges()
-        self.mutable = written(function.body)
+        self.mutable = mutable
         self.scope = Scope(None, "branch", Code("entry"), self.mutable, True)
         self.out = self.scope
         self.lane: Lane | None = None
@@ -39,10 +41,20 @@ class State:
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.parts: list[str] = []
+        self.part_names: dict[Hashable, str] = {}
         self.allocas: list[str] = []
         self.symbols: set[str] = set()
         self.counter = 0
+        self.inside_part = False
         self._writes: dict[int, set[Buffer]] = {}
+
+    def another(self, mutable: set[Buffer]) -> Self:
+        """The state for writing another function of the same module, which writes the `mutable` buffers."""
+        other = type(self)(self.function, self.target, mutable)
+        other.declared, other.globals, other.helpers = self.declared, self.globals, self.helpers
+        other.symbols, other.parts, other.part_names = self.symbols, self.parts, self.part_names
+        other.inside_part = self.inside_part
+        return other
 
     @property
     def width(self) -> int:

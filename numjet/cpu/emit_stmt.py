@@ -35,8 +35,8 @@ _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 class StmtEmitter(ParallelEmitter):
     """Writes statements."""
 
-    def __init__(self, function: Function, target: Target):
-        super().__init__(function, target)
+    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
+        super().__init__(function, target, mutable)
         self.failures: list[str] = []
 
     def block(self, stmts: list[Stmt]) -> None:
@@ -51,7 +51,8 @@ class StmtEmitter(ParallelEmitter):
     def _let(self, stmt: Let) -> None:
         value = self.value(stmt.value)
         self.sums.define(stmt.var, stmt.value)
-        self.ranges.bind(stmt.var, *self.ranges.of(stmt.value))
+        if kind(stmt.var.dtype) in "iub":
+            self.ranges.bind(stmt.var, *self.ranges.of(stmt.value))
         bound = Value(value.text, value.lanes, value.depth, literal=value.literal)
         self.memory.define(stmt.var.id, bound, self.scope)
 

@@ -1,35 +1,78 @@
 """Replaces mathematical functions by arithmetic (see `mathlib`), or by calls of the C library where there is none."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 
-from .loop_ir import MATH, Call, Check, Copy, Expr, Fill, For, Function, If, Let, Stmt, Store, Switch, While, children
+from .independence import nodes
+from .loop_ir import (
+    MATH,
+    Call,
+    Check,
+    Copy,
+    Expr,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    children,
+)
+from .loop_show import own_expressions
 from .mathlib import expand
+
+FREQUENT = 16   # uses in one block
 
 # Operations that no C library has under one name.
 _NOT_IN_C = ("rsqrt", "logistic", "erf_inv", "digamma")
 
 
 def expand_math(function: Function) -> Function:
-    """Rewrites all operations of MATH in place, so that only what `llvm.emit` knows is left; returns the function.
+    """Rewrites the operations of MATH in place, so that only what `llvm.emit` knows is left; returns the function.
 
+    Operations that a block holds many of are left to it, too: they become calls of one function.
     Raises NotImplementedError naming an operation that neither mathlib nor the C library has.
     """
-    rewrite = Rewrite(function, lambda expr: _expanded(function, expr) if expr.op in MATH else expr)
-    rewrite.block(function.body)
+    totals = Counter((e.op, e.dtype) for e in function.exprs.table.values() if e.op in MATH)
+    if not totals:
+        return function
+    left = _frequent(function, {kind for kind, count in totals.items() if count >= FREQUENT})
+
+    def rule(expr: Expr) -> Expr:
+        return expanded(function.exprs, expr) if expr.op in MATH and (expr.op, expr.dtype) not in left else expr
+    Rewrite(function, rule).block(function.body)
     return function
 
 
-def _expanded(function: Function, expr: Expr) -> Expr:
-    found = expand(function.exprs, expr.op, *expr.args)
+def expanded(exprs: Exprs, expr: Expr) -> Expr:
+    """An operation of MATH by arithmetic, or as a call of the C library."""
+    found = expand(exprs, expr.op, *expr.args)
     if found is not None:
         return found
     if expr.op in _NOT_IN_C or expr.dtype.kind != "f" or expr.dtype.itemsize not in (4, 8):
         raise NotImplementedError(f"there is no machine code for '{expr.op}' of {expr.dtype}")
     name = expr.op if expr.dtype == np.float64 else f"{expr.op}f"
-    return function.exprs.make("libm", expr.dtype, expr.args, name)
+    return exprs.make("libm", expr.dtype, expr.args, name)
+
+
+def _frequent(function: Function, candidates: set[tuple[str, np.dtype]]) -> set[tuple[str, np.dtype]]:
+    """Those of the candidates that some block holds so many of that calls are better than as many expansions: with these, its
+    code would be larger than the cache for instructions, and slow to compile."""
+    found: set[tuple[str, np.dtype]] = set()
+    blocks = [function.body] if candidates else []
+    while blocks:
+        block = blocks.pop()
+        blocks += [inner for stmt in block for inner in children(stmt)]
+        counts = Counter((e.op, e.dtype) for e in nodes([e for stmt in block for e in own_expressions(stmt)]))
+        found |= {kind for kind in candidates if counts[kind] >= FREQUENT}
+    return found
 
 
 class Rewrite:

@@ -17,6 +17,7 @@ from numjet.foundation import source
 
 LONG = 400.0     # estimated operations per element from which a definition is stored: loop bodies stay compilable
 DEEP = 24        # nested definitions that move data, from which one is stored
+TOGETHER = 8     # unrelated results that are stored in one loop nest
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
@@ -62,8 +63,9 @@ class Frame:
 class Frames(Reductions):
     """Adds the walk over equations."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, notes: bool = True):
         super().__init__(name)
+        self.notes = notes
         self.frames: list[Frame] = []
         self.constants: dict[int, tuple[Any, Arr]] = {}
         self.held: list[Arr] = []
@@ -164,7 +166,7 @@ class Frames(Reductions):
         op = eqn.primitive
         args = [self.operand(frame, a) for a in eqn.invars]
         frame.operands = args
-        if eqn.source is not None:
+        if self.notes and eqn.source is not None:
             self.comment(op.name, *location(eqn.source))
         self.prepare(frame, eqn, args)
         outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
@@ -216,7 +218,7 @@ class Frames(Reductions):
                 self.materialize(a)
 
     def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
-        """Writes arrays into storages: definitions of one shape in one loop nest, memory by copies."""
+        """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
         seen: set[int] = set()
@@ -225,10 +227,50 @@ class Frames(Reductions):
             seen.add(id(a))
             fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
         for group in fresh.values():
-            self.store_all(group)
+            for part in _related(group):
+                self.store_all(part)
         for a, s in items:
             if a.elems is not None or (a.storage is not None and a.storage is not s):
                 self._copy_into(a, s)
+
+
+def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:
+    """Parts of a group of definitions that read nothing in common, or are few: a loop over hundreds of arrays is slow
+    to compile and to run. One part, if a definition reads what another one overwrites."""
+    if len(group) <= TOGETHER:
+        return [list(group)]
+    written = {s.buffer for _, s in group}
+    part_of: dict[int, int] = {}   # by array: the first definition that reads it
+    joined = list(range(len(group)))
+    for number, (x, _) in enumerate(group):
+        read = list(x.reachable())
+        if any(a.storage is not None and a.storage.buffer in written for a in read):
+            return [list(group)]
+        for a in read:
+            if a.size == x.size:
+                joined[_first(joined, number)] = _first(joined, part_of.setdefault(id(a), number))
+    parts: dict[int, list[tuple[Arr, Storage]]] = {}
+    for number, item in enumerate(group):
+        parts.setdefault(_first(joined, number), []).append(item)
+    return _packed(list(parts.values()))
+
+
+def _first(joined: list[int], number: int) -> int:
+    """Of the definitions that are joined with one, the one that stands for all."""
+    while joined[number] != number:
+        joined[number] = joined[joined[number]]
+        number = joined[number]
+    return number
+
+
+def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, Storage]]]:
+    """Small parts joined, in their order."""
+    packed: list[list[tuple[Arr, Storage]]] = [[]]
+    for part in parts:
+        if packed[-1] and len(packed[-1]) + len(part) > TOGETHER:
+            packed.append([])
+        packed[-1] += part
+    return packed
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:

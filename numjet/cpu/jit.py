@@ -1,7 +1,7 @@
 """LLVM IR text to machine code in memory. The only module that touches llvmlite; import it when first compiling.
 
 Code is emitted without LLVM IR passes (see `llvm.emit`), as relocatable object code, which is what the disk cache
-stores, and linked by ORC. Addresses of outside functions and constants are given by name.
+stores (`object_cache`), and linked by ORC. Addresses of outside functions and constants are given by name.
 """
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ import functools
 import itertools
 import platform
 import re
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as binding
 
 from numjet import _native
+from numjet.foundation import events
 from numjet.foundation.config import config
 
+from . import object_cache
 from .c_library import c_symbol
 from .emit_parallel import PARALLEL_FOR
 from .loop_ir import MATH
@@ -27,11 +32,14 @@ from .target import Target, from_features
 
 LARGE_LINES = 2000
 _LOCK = threading.RLock()
+_last_use = 0.0
 _NUMBERS = itertools.count()
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
             "sqrt", "sqrtf", *MATH, *(f"{name}f" for name in MATH))
+_OPTIONS = "-disable-machine-cse"
+_COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
 
@@ -62,7 +70,7 @@ def host() -> Target:
 def _initialize() -> None:
     # The text repeats nothing, and merging constants across blocks makes register allocation of large functions
     # spill: 250 sines in a row took 6.9 s to compile with it, 0.6 s without.
-    binding.set_option("numjet", "-disable-machine-cse")
+    binding.set_option("numjet", _OPTIONS)
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
 
@@ -90,15 +98,48 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
     missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in _runtime_symbols()]
     if missing:
         raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
-    loaded = load_object(compile_object(text, opt, target), symbols, name, keepalive)
+    stored = find_object(text, opt, target)
+    if stored is not None:
+        with contextlib.suppress(RuntimeError):   # what cannot be linked is made again
+            return _with_text(load_object(stored, symbols, name, keepalive), text, opt)
+    start = time.perf_counter()
+    code = compile_object(text, opt, target)
+    object_cache.keep(_key(text, opt, target), code, time.perf_counter() - start)
+    return _with_text(load_object(code, symbols, name, keepalive), text, opt)
+
+
+def _with_text(loaded: Compiled, text: str, opt: int) -> Compiled:
     loaded.text, loaded.opt = text, opt
     return loaded
 
 
+def find_object(text: str, opt: int = 2, target: Target | None = None) -> bytes | None:
+    """Object code of LLVM IR text from the disk cache, or None."""
+    return object_cache.find(_key(text, opt, target)) if object_cache.folder() is not None else None
+
+
+def _key(text: str, opt: int, target: Target | None) -> str:
+    """The name in the disk cache: comments, which tell of the user's lines, change no code."""
+    target = target or host()
+    llvm_version = ".".join(map(str, binding.llvm_version_info))
+    version = sys.modules["numjet"].__version__
+    return object_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
+                            target.features, str(opt), _OPTIONS)
+
+
 def compile_object(text: str, opt: int = 2, target: Target | None = None) -> bytes:
     """Relocatable object code of LLVM IR text."""
+    global _last_use
+    events.count("codegen")
     with _LOCK, _scheduling(text.count("\n") < LARGE_LINES):
-        return _emitter(target or host(), opt).emit_object(_module(text))
+        code = _emitter(target or host(), opt).emit_object(_module(text))
+    _last_use = time.monotonic()
+    return code
+
+
+def last_use() -> float:
+    """When code was last generated, on the clock `time.monotonic`."""
+    return _last_use
 
 
 def _module(text: str) -> binding.ModuleRef:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .emit_memory import EMBEDDED_BYTES, constant_symbol
 from .emit_stmt import StmtEmitter
-from .loop_ir import Function
+from .loop_ir import Function, written
 from .target import Target
 
 _ARGUMENTS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
@@ -25,7 +25,8 @@ def emit(function: Function, target: Target) -> str:
 
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
-    emitter = StmtEmitter(function, target)
+    emitter = StmtEmitter(function, target, written(function.body))
+    emitter.separate(function.body)
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")

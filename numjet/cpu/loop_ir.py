@@ -89,10 +89,11 @@ class Exprs:
 
     def __init__(self) -> None:
         self.table: dict[tuple, Expr] = {}
+        self.indices: dict[int, Expr] = {}
         self.counter = 0
 
     def make(self, op: str, dtype: np.dtype, args: tuple[Expr, ...] = (), attr: Any = None) -> Expr:
-        key = (op, dtype, tuple(a.id for a in args), _attr_key(attr))
+        key = (op, dtype, attr if attr is None else _attr_key(attr), *[a.id for a in args])
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = Expr(op, dtype, args, attr, len(self.table))
@@ -103,7 +104,10 @@ class Exprs:
         return self.make("const", dtype, (), np.asarray(value).astype(dtype)[()])
 
     def index(self, value: int) -> Expr:
-        return self.const(value, INT64)
+        found = self.indices.get(value)
+        if found is None:
+            found = self.indices[value] = self.const(value, INT64)
+        return found
 
     def var(self, dtype: np.dtype, hint: str = "v") -> Expr:
         """A fresh variable, to be bound by exactly one statement."""

@@ -22,9 +22,12 @@ class Lowered:
     trampolines: dict[str, Trampoline] = field(default_factory=dict)
 
 
-def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Lowered:
-    """Lowers a whole program. Raises NotImplementedError naming an operation that has no native lowering."""
-    b = Control(name)
+def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True) -> Lowered:
+    """Lowers a whole program. notes: with the operations and the user's lines as comments.
+
+    Raises NotImplementedError naming an operation that has no native lowering.
+    """
+    b = Control(name, notes)
     flags = list(donated) or [False] * len(closed.in_avals)
     inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
     args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))

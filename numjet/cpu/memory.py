@@ -30,6 +30,9 @@ Path = tuple[tuple[int, int], ...]
 
 def plan(function: Function) -> int:
     """Sets the offset of every temporary; returns the size of the arena in bytes."""
+    if not function.temps:
+        function.scratch_bytes = 0
+        return 0
     touched: dict[Buffer, list[Path]] = {t: [] for t in function.temps}
     order: dict[Path, tuple[int, int]] = {}
     _collect(function.body, (), touched, order, [0])

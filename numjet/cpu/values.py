@@ -1,6 +1,7 @@
 """What lowering rules hold: scalars, and arrays that are definitions, registers or memory."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,6 +148,7 @@ class Arr:
         return f"Arr({self.aval}, {how})"
 
 
+@functools.lru_cache(maxsize=4096)
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements."""
     out, step = [], 1

@@ -191,7 +191,10 @@ FLAGS: tuple[Flag, ...] = (
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
     Flag("numjet_num_threads", parse_count, None, "Threads of the CPU machine; none: one per core.", optional=True),
-    Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code; '0' switches it off.", optional=True),
+    Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
+         "user's cache folder; '0': none.", optional=True),
+    Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: code for large programs is made quickly first, and well "
+         "once they are called again; one: well at once."),
 )
 
 BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}

@@ -259,6 +259,14 @@ def _inverse_cpu(b: Any, a: Any, lu: Any, order: Any) -> Any:
     return b.kernel("nj_getri", [*sizes, lu, order], [ShapedArray(a.shape, a.dtype)], checked=True)[0]
 
 
+def _inverse_traced(a: Any, lu: Any, order: Any) -> Any:
+    n = aval_of(a).shape[-1]
+    one = call("convert_element_type", np.eye(n, dtype=bool), new_dtype=aval_of(a).dtype, weak_type=False)
+    batch = aval_of(a).ndim - 2
+    ones = call("broadcast_in_dim", one, shape=aval_of(a).shape, broadcast_dimensions=(batch, batch + 1))
+    return _solve_traced(a, lu, order, ones, transposed=False)
+
+
 def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """-X dA X. The factors belong to A, so their tangents say nothing new."""
     out = lu_inverse_p.bind(*primals)
@@ -269,7 +277,7 @@ def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
 lu_inverse_p: Op = Op(
     name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
     transpose=Missing("lu_inverse is not linear"), batch=matrix.leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
-    hlo=NO_XLA,
+    hlo=Expand(_inverse_traced),
     samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
                     make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
 

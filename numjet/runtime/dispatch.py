@@ -16,6 +16,7 @@ from numjet.core.op import Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.garbage import rare_collections
 from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 
@@ -46,13 +47,15 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
     if config.enable_checks:
         check_jaxpr(closed)
     events.count("compile")
-    with events.span("compile", name=name):
+    with events.span("compile", name=name), rare_collections():
         if device != CPU:
             loaded = backends.machine(device.platform).compile_program(closed, name, tuple(donated), device)
             return Executable(loaded, loaded, closed)
         program = backends.machine("cpu").compile_program(closed, name, tuple(donated))
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+    if program.again is not None:
+        native.when_repeated(program.again)
     return Executable(program, native, closed)
 
 

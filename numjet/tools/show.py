@@ -26,6 +26,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.show import jaxpr_text
 from numjet.cpu import jit as native
 from numjet.foundation import dtypes
+from numjet.foundation.config import Override
 from numjet.runtime import backends, dispatch
 from numjet.transforms.simplify import simplify
 
@@ -88,7 +89,8 @@ def forms(fun: Callable[..., Any], args: Sequence[Any], wanted: Sequence[str] = 
 
 def _compiled_forms(closed: ClosedJaxpr, name: str) -> dict[str, Callable[[], str]]:
     loops = backends.machine("cpu").as_text(closed, name)
-    program = dispatch.compile_closed(closed, name).program
+    with Override("numjet_tiers", "one"):
+        program = dispatch.compile_closed(closed, name).program
     return {"loops": lambda: loops, "llvm": lambda: program.text, "asm": lambda: native.disassembly(program.compiled)}
 
 

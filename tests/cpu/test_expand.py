@@ -1,10 +1,12 @@
 """Mathematical functions in compiled code: by arithmetic where mathlib has them, else from the C library."""
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from numjet.cpu import expand as module
+from numjet.cpu import expand as module, jit, llvm
 from numjet.cpu.expand import expand_math
 from numjet.cpu.loop_interp import interpret
 from numjet.cpu.loop_ir import (
@@ -86,3 +88,41 @@ def test_every_statement_is_rewritten(monkeypatch):
     assert "exp(" not in text and text.count("sqrt(") == 1
     assert all(e.op != "exp" for e in expressions_of(f.body))
     assert [type(s) for s in walk(f.body)].count(Let) == 4 and yes.dtype == BOOL
+
+
+# --- operations that a block holds many of
+
+def _nested(op: str, times: int, dtype, modes=("vector", "serial")) -> Function:
+    def compute(e, i, *xs):
+        value, *more = loads(e, xs, i)
+        for _ in range(times):
+            value = e.prim(op, value, *more)
+        return value
+    return map_function("f", [(dtype, 200)] * MATH[op], dtype, 200, compute, modes)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("op", ["sin", "exp", "tanh", "atan2", "logistic", "erf"])
+def test_frequent_operations_are_calls_of_one_function(op, dtype, monkeypatch):
+    """With the results of as many expansions, bit by bit."""
+    inputs = [np.concatenate([x, [np.nan, np.inf, -0.0, 1e6, 1e-40]]).astype(dtype)[-200:] for x in _inputs(op, dtype)]
+    results = []
+    for frequent in (module.FREQUENT, 10**9):
+        monkeypatch.setattr(module, "FREQUENT", frequent)
+        f = plan(expand_math(_nested(op, 20, dtype)))
+        calls = llvm.emit(f, jit.host()).count(f"@math.{op}.")
+        assert bool(re.search(rf"(?<![.\w]){op}\(", show(f))) == (frequent < 20) == (calls > 40) != (calls == 0)
+        results.append(execute(f, inputs).outputs)
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+
+
+def test_frequent_operations_grow_the_text_by_calls_only():
+    sizes = [llvm.emit(plan(expand_math(_nested("sin", times, F32, ["vector"]))), jit.host()).count("\n")
+             for times in (20, 40, 60)]
+    assert sizes[2] - sizes[1] == sizes[1] - sizes[0] <= 3 * 20
+
+
+def test_operations_are_counted_by_block():
+    """Many loops with one operation each are no reason for calls in any of them."""
+    assert "sin(" not in show(expand_math(_nested("sin", 1, F32, ["vector"] * 3 * module.FREQUENT)))

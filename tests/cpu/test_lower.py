@@ -6,9 +6,11 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
+from numjet.cpu import expand, jit, llvm, memory
 from numjet.cpu.loop_ir import Copy, For, Store, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.tree import tree_leaves
+from numjet.transforms.simplify import simplify
 
 LARGE, SMALL = 40, 3
 
@@ -174,3 +176,17 @@ def test_shared_definitions_are_computed_once():
 def test_empty_arrays():
     agree(lambda x: (x.sum(), x * 2, lax.concatenate([x, x], 0)), np.zeros((0,), np.float32))
     agree(lambda x: (x.sum(0), x.sum(1), x.T), np.zeros((3, 0), np.float32))
+
+
+def test_large_constants_are_neither_computed_with_nor_embedded():
+    """Above 1 MiB: the program reads the memory that the user's array is in."""
+    table = np.arange(2**18 + 5, dtype=np.float32)
+    closed = simplify(trace_call(lambda x: jnp.sum(jnp.sqrt(jnp.asarray(table)) * x + table[::-1]), (2.0,), {})[0])
+    function = lower(closed, "f").function
+    assert max(c.nbytes for c in function.consts) == table.nbytes
+    assert any(e.op == "sqrt" for e in function.exprs.table.values())
+    memory.plan(expand.expand_math(function))
+    text = llvm.emit(function, jit.host())
+    addresses, kept = llvm.constant_symbols(function)
+    assert len(text) < 50_000 and len(addresses) == len(kept) == len(function.consts)
+    assert all(f'@"{name}" = external global i8' in text for name in addresses)

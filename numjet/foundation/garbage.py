@@ -1,0 +1,36 @@
+"""Fewer collections of cyclic garbage while programs are traced and compiled.
+
+That makes very many objects that are all in use, so Python's collector would look through them, and through everything
+else in the process, again and again, and find nothing.
+"""
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_RARE = (200_000, 20, 100)
+
+_lock = threading.Lock()
+_depth = 0
+_before = gc.get_threshold()
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Raises the thresholds of the garbage collector for a block, in whatever thread; blocks may be nested."""
+    global _depth, _before
+    with _lock:
+        if _depth == 0:
+            _before = gc.get_threshold()
+            if 0 < _before[0] < _RARE[0]:
+                gc.set_threshold(*_RARE)
+        _depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0 and gc.get_threshold() == _RARE:
+                gc.set_threshold(*_before)
