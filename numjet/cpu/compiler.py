@@ -9,11 +9,13 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
+from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
+from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
+from numjet.cpu.recorder import Recorder
 from numjet.foundation.config import config
 
 _numbers = itertools.count()
@@ -45,10 +47,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     lowered = lower(closed, _symbol(name), donated)
     function = lowered.function
     dump("loops", lambda: loop_show.show(function))
-    expand.expand_math(function)
-    nanoseconds = cost.estimate_ns(function)
-    schedule.share(function)
-    memory.plan(function)
+    nanoseconds = _plan(function)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
     dump("ll", lambda: text)
@@ -58,6 +57,22 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, _errors(function),
                    function, text, compiled, [closed, lowered.trampolines])
+
+
+def _plan(function: Function) -> float:
+    """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
+    expand.expand_math(function)
+    nanoseconds = cost.estimate_ns(function)
+    schedule.share(function)
+    memory.plan(function)
+    return nanoseconds
+
+
+def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Explanation:
+    """What compile_program decides for a program, and why."""
+    recorder = Recorder()
+    function = lower(closed, _symbol(name), donated, recorder).function
+    return explain.explain(function, recorder, name, _plan(function))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

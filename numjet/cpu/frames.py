@@ -11,6 +11,7 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.guards import guard
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
@@ -62,8 +63,8 @@ class Frame:
 class Frames(Reductions):
     """Adds the walk over equations."""
 
-    def __init__(self, name: str):
-        super().__init__(name)
+    def __init__(self, name: str, recorder: Recorder | None = None):
+        super().__init__(name, recorder)
         self.frames: list[Frame] = []
         self.constants: dict[int, tuple[Any, Arr]] = {}
         self.held: list[Arr] = []
@@ -102,7 +103,7 @@ class Frames(Reductions):
         buffer = x.storage.buffer
         for a in list(self.live_here()):
             if a.lazy and any(p.storage is not None and p.storage.buffer is buffer for p in a.reachable()):
-                self.materialize(a)
+                self.materialize(a, "the memory that it reads is updated in place")
 
     @contextmanager
     def consumed(self, pinned: Sequence[Arr] = ()) -> Iterator[None]:
@@ -166,16 +167,23 @@ class Frames(Reductions):
         frame.operands = args
         if eqn.source is not None:
             self.comment(op.name, *location(eqn.source))
+        if self.recorder is not None:
+            self.recorder.begin(eqn)
         self.prepare(frame, eqn, args)
         outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
         frame.operands = ()
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
-            if out.lazy and (out.size <= self.small or out.depth > DEEP):
-                self.materialize(out)
             frame.env[v] = out
+        if self.recorder is not None:
+            self.recorder.results(eqn, outs)
+        for out in outs:
+            if out.lazy and (out.size <= self.small or out.depth > DEEP):
+                self.materialize(out, "a few elements" if out.size <= self.small else "a long chain of data movement")
         guard(self, eqn, outs)
+        if self.recorder is not None:
+            self.recorder.end()
         for a in {a for a in eqn.invars if isinstance(a, Var)}:
             if frame.last_use[a] == frame.position:
                 frame.env.pop(a, None)
@@ -205,17 +213,15 @@ class Frames(Reductions):
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
-            shared = isinstance(atom, Var) and frame.uses[atom] > 1
-            if op.elementwise:
-                store = a.cost > LONG
-            elif op.name in _READS_ONCE:
-                store = shared and a.cost > CHEAP
-            else:
-                store = a.cost > CHEAP and (shared or out_size > a.size) or a.cost > LONG
-            if store:
-                self.materialize(a)
+            uses = frame.uses[atom] if isinstance(atom, Var) else 1
+            repeated = not op.elementwise and a.cost > CHEAP and (
+                uses > 1 or op.name not in _READS_ONCE and out_size > a.size)
+            if repeated or a.cost > LONG and op.name not in _READS_ONCE:
+                reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
+                cost = f"costs {operations(a.cost)} per element"
+                self.materialize(a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
 
-    def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+    def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes arrays into storages: definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
@@ -225,10 +231,10 @@ class Frames(Reductions):
             seen.add(id(a))
             fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
         for group in fresh.values():
-            self.store_all(group)
+            self.store_all(group, why)
         for a, s in items:
             if a.elems is not None or (a.storage is not None and a.storage is not s):
-                self._copy_into(a, s)
+                self._copy_into(a, s, why and f"{why}, which is in other memory already")
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
@@ -241,6 +247,11 @@ def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
         if keep:
             live.update(a for a in eqn.invars if isinstance(a, Var))
     return flags[::-1]
+
+
+def operations(cost: float) -> str:
+    """An estimated cost in words."""
+    return f"about {cost:.0f} operation{'' if round(cost) == 1 else 's'}"
 
 
 def location(frame: Any) -> tuple[str | None, int]:
