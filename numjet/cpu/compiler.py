@@ -12,7 +12,7 @@ from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads
-from numjet.cpu.kernels import blas, lapack
+from numjet.cpu.kernels import blas, lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.cpu.recorder import Recorder
@@ -34,6 +34,15 @@ class Program:
     text: str
     compiled: jit.Compiled
     keepalive: list[Any] = field(default_factory=list)
+
+    def workspace_bytes(self) -> int:
+        """What library routines take at most at a time, beside the scratch memory."""
+        return workspace.largest(self.function, _native.num_threads())
+
+    @property
+    def temporaries(self) -> int:
+        """Bytes of all temporaries, which share the scratch memory."""
+        return sum(t.nbytes for t in self.function.temps)
 
 
 def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Program:

@@ -9,6 +9,7 @@ from numjet.core.ir import JaxprEqn, Literal
 from numjet.cpu import loop_ir
 from numjet.cpu.cost import block_ns, static_trips
 from numjet.cpu.frames import location, operations
+from numjet.cpu.kernels import workspace
 from numjet.cpu.loop_ir import CALLBACK, Buffer, For, Function, Stmt, While, children, walk
 from numjet.cpu.recorder import Made, Recorder
 
@@ -98,7 +99,8 @@ def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
 
 
 def _calls(function: Function, recorder: Recorder) -> list[Call]:
-    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)), 0)
+    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)),
+                 workspace.of(s))
             for s in walk(function.body) if isinstance(s, loop_ir.Call)]
 
 

@@ -11,12 +11,16 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.guards import guard
+from numjet.cpu.loop_ir import Buffer
+from numjet.cpu.order import shortest_lives
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
 
 LONG = 400.0     # estimated operations per element from which a definition is stored: loop bodies stay compilable
+HELD = 1 << 18   # bytes from which it matters that a definition keeps memory in use
+MOST_HELD = 6    # arrays of that size that a definition may keep
 DEEP = 24        # nested definitions that move data, from which one is stored
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
@@ -129,7 +133,7 @@ class Frames(Reductions):
     # ------------------------------------------------------------------------------------------ the walk
     def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
         """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
-        jaxpr = closed.jaxpr
+        jaxpr = shortest_lives(closed.jaxpr)
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
@@ -184,9 +188,29 @@ class Frames(Reductions):
         guard(self, eqn, outs)
         if self.recorder is not None:
             self.recorder.end()
-        for a in {a for a in eqn.invars if isinstance(a, Var)}:
-            if frame.last_use[a] == frame.position:
-                frame.env.pop(a, None)
+        over = [frame.env.pop(a, None) for a in {a for a in eqn.invars if isinstance(a, Var)}
+                if frame.last_use[a] == frame.position]
+        self.let_go(args, outs, over)
+
+    def let_go(self, args: Sequence[Arr], outs: Sequence[Arr], over: Sequence[Arr | None]) -> None:
+        """Stores definitions because of which large memory would stay: those of many arrays that nothing else reads any
+        more, and small parts of an array that is read for the last time (`over`)."""
+        held = tuple(dict.fromkeys(b for a in args for b in (a.holds if a.lazy else _large(a))))
+        for out in outs:
+            if held and out.lazy:
+                out.holds = held
+                if len(held) > MOST_HELD and len(self._only_held(held)) > MOST_HELD:
+                    self.materialize(out, f"else {len(held)} large arrays would have to stay")
+        for buffer in {b for a in over if a is not None and not a.lazy for b in _large(a)}:
+            readers = [a for a in self.live_here() if a.lazy and buffer in a.holds]
+            if 4 * sum(a.aval.nbytes for a in readers) <= buffer.nbytes and buffer in self._only_held((buffer,)):
+                for a in readers:
+                    self.materialize(a, "the larger array that it is a part of can go")
+
+    def _only_held(self, held: Sequence[Buffer]) -> set[Buffer]:
+        """Those buffers of which no array wanted later is a part."""
+        wanted = {a.storage.buffer for a in (*self.live_here(), *self.live_outside()) if a.storage is not None}
+        return set(held) - wanted
 
     def apply(self, op: Any, args: Sequence[Arr], params: dict[str, Any], out_avals: Sequence[Any]) -> list[Arr]:
         """Calls the cpu rule of an operation."""
@@ -247,6 +271,12 @@ def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
         if keep:
             live.update(a for a in eqn.invars if isinstance(a, Var))
     return flags[::-1]
+
+
+def _large(x: Arr) -> tuple[Buffer, ...]:
+    """The memory of an array, if it is large and could be used for something else."""
+    storage = x.storage
+    return (storage.buffer,) if storage is not None and storage.buffer.kind == "temp" and storage.buffer.nbytes >= HELD else ()
 
 
 def operations(cost: float) -> str:
