@@ -1,6 +1,9 @@
 """Times numjet, beside JAX where its Python is given; prints a table and draws it.
 
-    python -m benchmarks [--jax-python PATH] [--only NAME ...] [--picture benchmarks.png] [--json FILE]
+    python -m benchmarks [--jax-python PATH] [--no-numpy] [--only NAME ...] [--picture FILE] [--json FILE] [--page FILE]
+
+All of it takes about two minutes with JAX. `--json` keeps the numbers, `--from` shows kept ones again.
+`python -m benchmarks --jax-python PATH --page docs/benchmarks.md` renews the page of the documentation with its picture.
 """
 from __future__ import annotations
 
@@ -10,39 +13,57 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import plot, run
+from benchmarks import page, plot, run
+from benchmarks.arrays import CASES
 from benchmarks.goals import GOALS, show
 
+NUMPY = [name for name, case in CASES.items() if case.numpy]
 
-def table(ours: dict[str, float], jax: dict[str, float]) -> str:
-    """Rows of: measurement, numjet, JAX, ratio, goal, verdict; as Markdown."""
-    rows = [("measurement", "numjet", "JAX", "JAX / numjet", "goal", "met")]
-    for name, seconds in ours.items():
-        other, goal = jax.get(name), GOALS[name]
-        met = {True: "yes", False: "no", None: ""}[goal.met(seconds, other)]
-        ratio = "" if other is None else f"{other / seconds:.3g}"
-        rows.append((goal.title, show(seconds), "" if other is None else show(other), ratio, goal.text(), met))
-    widths = [max(len(r[k]) for r in rows) for k in range(len(rows[0]))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(r, widths, strict=True)) + " |" for r in rows]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+def measure(jax_python: str | None, numpy: bool, names: Sequence[str]) -> tuple[run.Times, str]:
+    """The times of all packages asked for, and on what they were measured."""
+    pythons = {"numjet": sys.executable}
+    pythons |= {"jax": jax_python} if jax_python else {}
+    pythons |= {"numpy": sys.executable} if numpy else {}
+    found: run.Times = {package: {} for package in pythons}
+    for name, package, seconds in run.times(pythons, names, NUMPY):
+        found[package][name] = seconds
+        print(f"\r{GOALS[name].title}: {package} {show(seconds)}".ljust(78), end="", file=sys.stderr, flush=True)
+    print("\r".ljust(79) + "\r", end="", file=sys.stderr)
+    return found, run.machine(pythons)
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jax-python", help="the Python of an environment that has jax")
+    parser.add_argument("--no-numpy", action="store_true", help="leave NumPy out")
+    parser.add_argument("--only", nargs="+", choices=list(GOALS), default=list(GOALS), metavar="NAME",
+                        help=f"among {', '.join(GOALS)}")
+    parser.add_argument("--picture", type=Path, help="a .png or .svg (default: benchmarks.png)")
+    parser.add_argument("--json", type=Path, help="where the numbers go, too")
+    parser.add_argument("--from", dest="kept", type=Path, help="numbers kept by --json, instead of measuring")
+    parser.add_argument("--page", type=Path, help="the page of the documentation that is renewed, with its picture")
+    return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the measurements; returns 0, or 1 when a goal is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jax-python", help="the Python of an environment that has jax")
-    parser.add_argument("--only", nargs="+", choices=list(GOALS), default=list(GOALS), metavar="NAME",
-                        help=f"among {', '.join(GOALS)}")
-    parser.add_argument("--picture", default="benchmarks.png")
-    parser.add_argument("--json", type=Path, help="where the numbers go, too")
-    options = parser.parse_args(argv)
-    jax = run.times(options.jax_python, "jax", options.only) if options.jax_python else {}
-    ours = run.times(sys.executable, "numjet", options.only)
-    print(table(ours, jax))
-    plot.save(ours, jax, options.picture)
+    options = arguments(argv)
+    if options.kept:
+        kept = json.loads(options.kept.read_text(encoding="utf8"))
+        times, machine = kept["times"], kept["machine"]
+    else:
+        times, machine = measure(options.jax_python, not options.no_numpy, options.only)
+    print(page.table(times))
     if options.json:
-        options.json.write_text(json.dumps({"numjet": ours, "jax": jax}, indent=1), encoding="utf8")
+        options.json.write_text(json.dumps({"machine": machine, "times": times}, indent=1), encoding="utf8")
+    if options.page:
+        page.renew(options.page, times, machine)
+    if options.picture or not options.page:
+        plot.save(times, options.picture or Path("benchmarks.png"))
+    ours, jax = times["numjet"], times.get("jax", {})
     return int(any(GOALS[name].met(ours[name], jax.get(name)) is False for name in ours))
 
 

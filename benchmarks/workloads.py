@@ -5,6 +5,7 @@ has seen before: each closes over another number.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import statistics
 import time
@@ -13,19 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arrays import CASES, seconds
+
 Workload = Callable[[Any], float]
 _fresh = itertools.count(1)
 
 
 def first_calls(J: Any, make: Callable[[float], Callable[..., Any]], args: tuple[Any, ...], repeats: int) -> float:
     """Median time of the first call of functions made by `make`, results waited for."""
-    seconds = []
+    times = []
     for _ in range(repeats):
         fun = make(1.0 + next(_fresh) / 1024)
         began = time.perf_counter()
         J.block_until_ready(fun(*args))
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
 
 
 def per_call(J: Any, fun: Callable[[], Any], calls: int, rounds: int = 7) -> float:
@@ -120,14 +123,15 @@ def trace_thousand(J: Any) -> float:
                 x = jnp.sin(x * k) - x + k
             return x
         return J.make_jaxpr(fun)
-    seconds = []
+    times = []
     for _ in range(7):
         traced = make(1.0 + next(_fresh) / 1024)
         began = time.perf_counter()
         traced(x)
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 WORKLOADS: dict[str, Workload] = {f.__name__: f for f in (
     first_call_small, first_call_mlp_gradient, cached_call, eager_add, lorenz, lorenz_gradient, trace_thousand)}
+WORKLOADS |= {name: functools.partial(seconds, case=case) for name, case in CASES.items()}

@@ -1,8 +1,8 @@
 // nj_sort: stable lexicographic sort of several operands along the middle axis. No Python in here.
 #include <algorithm>
-#include <cstdlib>
 
 #include "kernels.h"
+#include "pool.h"
 #include "sort_order.h"
 
 namespace nj::sorting {
@@ -11,13 +11,11 @@ namespace {
 
 enum Status : int64_t { status_good = 0, status_no_memory = 1, status_bad_argument = 2, status_row_too_long = 3 };
 
-// Memory that may be missing.
+// Memory of the pool; data is null when there is none.
 template <class T>
 struct Array {
-  explicit Array(int64_t n) : data(static_cast<T*>(std::malloc(size_t(std::max<int64_t>(n, 1)) * sizeof(T)))) {}
-  ~Array() { std::free(data); }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
+  explicit Array(int64_t n) : scratch(size_t(std::max<int64_t>(n, 1)) * sizeof(T)), data(reinterpret_cast<T*>(scratch.data())) {}
+  Scratch scratch;
   T* data;
 };
 
@@ -98,7 +96,8 @@ struct FloatRow {
   static bool is_zero(Bits bits) { return (bits & ~sign) == 0; }
   static bool below_zero(Bits bits) { return (bits & sign) && !is_zero(bits); }
 
-  static Status sort(Bits* row, int64_t n, RowSort row_sort) {
+  // spare: memory for n elements.
+  static void sort(Bits* row, int64_t n, RowSort row_sort, Bits* spare) {
     int64_t nans = 0, zeros = 0, negative_zeros = 0;
     for (int64_t i = 0; i < n; ++i) {
       nans += is_nan(row[i]);
@@ -108,43 +107,44 @@ struct FloatRow {
     bool mixed = negative_zeros != 0 && negative_zeros != zeros;
     if (!nans && !mixed) {
       row_sort(row, n, nullptr);
-      return status_good;
+      return;
     }
-    Array<Bits> kept(nans + zeros);
-    if (!kept.data) return status_no_memory;
-    Bits *nan = kept.data, *zero = kept.data + nans;
+    Bits *nan = spare, *zero = spare + nans;
     for (int64_t i = 0; i < n; ++i) {
       if (is_nan(row[i])) *nan++ = row[i];
       else if (is_zero(row[i])) *zero++ = row[i];
     }
     row_sort(row, n, nullptr);
-    std::copy(kept.data, kept.data + nans, row + (n - nans));
+    std::copy(spare, spare + nans, row + (n - nans));
     Bits* first_zero = std::partition_point(row, row + (n - nans), below_zero);
-    std::copy(kept.data + nans, kept.data + nans + zeros, first_zero);
-    return status_good;
+    std::copy(spare + nans, spare + nans + zeros, first_zero);
   }
 };
 
-Status sort_contiguous(int64_t code, char* row, int64_t n) {
+template <class Bits>
+void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare) {
+  FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare));
+}
+
+void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
   RowSort row_sort = row_sorts[code];
-  if (code == code_float32) return FloatRow<uint32_t>::sort(reinterpret_cast<uint32_t*>(row), n, row_sort);
-  if (code == code_float64) return FloatRow<uint64_t>::sort(reinterpret_cast<uint64_t*>(row), n, row_sort);
+  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare);
+  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare);
   row_sort(row, n, nullptr);
-  return status_good;
 }
 
 // One operand of a dtype that has a row sort.
 Status sort_values(const Problem& p) {
-  Array<char> line(p.axis * p.item_size(0));
-  if (!line.data) return status_no_memory;
+  const int64_t line = p.axis * p.item_size(0);
+  const bool direct = p.strides(p.out_strides, 0).axis == p.item_size(0);
+  Array<char> spare(direct ? line : 2 * line);
+  if (!spare.data) return status_no_memory;
   for (int64_t o = 0; o < p.outer; ++o) {
     for (int64_t i = 0; i < p.inner; ++i) {
       Row row = row_of(p, 0, o, i);
-      bool direct = row.out_stride == row.size;
-      char* work = direct ? row.out : line.data;
+      char* work = direct ? row.out : spare.data + line;
       copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
-      Status status = sort_contiguous(p.codes[0], work, p.axis);
-      if (status != status_good) return status;
+      sort_contiguous(p.codes[0], work, p.axis, spare.data);
       if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
     }
   }
@@ -170,12 +170,18 @@ void fill_row_keys(const Problem& p, int64_t o, int64_t i, uint64_t* values, Key
   }
 }
 
+int64_t largest_item(const Problem& p) {
+  int64_t size = 1;
+  for (int64_t k = 0; k < p.num_operands; ++k) size = std::max<int64_t>(size, p.item_size(k));
+  return size;
+}
+
 // Any operands: sort positions by the keys, then gather.
 Status sort_by_keys(const Problem& p) {
   int64_t n = p.axis, parts = count_parts(p);
   Array<uint64_t> values(n * parts), words(n);
   Array<uint32_t> order(n);
-  Array<char> line(n * 16);
+  Array<char> line(n * largest_item(p));
   Array<Keys> keys(parts);
   if (!values.data || !words.data || !order.data || !line.data || !keys.data) return status_no_memory;
   for (int64_t o = 0; o < p.outer; ++o) {
@@ -207,7 +213,7 @@ extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t
   using namespace nj::sorting;
   Problem problem{num_operands, num_keys, codes, ins, outs, outer, axis, inner, in_strides, out_strides};
   if (!valid(problem)) return status_bad_argument;
-  if (outer == 0 || axis == 0 || inner == 0) return status_good;
+  if (axis == 0 || inner == 0) return status_good;
   return num_operands == 1 && row_sorts[codes[0]] ? sort_values(problem) : sort_by_keys(problem);
 }
 NJ_KERNEL(nj_sort);

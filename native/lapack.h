@@ -4,9 +4,10 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <new>
 #include <type_traits>
+
+#include "pool.h"
 
 namespace nj::lapack {
 
@@ -28,8 +29,19 @@ template <class T, class... Args> void call(Routine routine, Args... args) {
   function(args..., size_t{1}, size_t{1}, size_t{1}, size_t{1});
 }
 
-template <class T> using Block = std::unique_ptr<T[]>;
-template <class T> Block<T> block(int64_t size) { return Block<T>(new T[size > 0 ? size : 1]); }
+// Uninitialised memory from the pool, so that it is warm, and counted with what programs need.
+template <class T> class Block {
+ public:
+  explicit Block(int64_t size) : scratch_(sizeof(T) * static_cast<size_t>(size > 0 ? size : 1)) {
+    if (scratch_.failed) throw std::bad_alloc();
+  }
+  T* get() const { return reinterpret_cast<T*>(scratch_.data()); }
+  T& operator[](int64_t k) const { return get()[k]; }
+
+ private:
+  Scratch scratch_;
+};
+template <class T> Block<T> block(int64_t size) { return Block<T>(size); }
 
 // Size of a workspace as a query (lwork = -1) answers it.
 template <class T> int64_t answered(T value) {

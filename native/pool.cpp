@@ -36,7 +36,7 @@ struct Pool {
   SpinLock lock;
   Block* free_blocks[kClasses] = {};
   Block *oldest = nullptr, *newest = nullptr;
-  size_t cap = 0, live = 0, cached = 0, peak = 0;
+  size_t cap = 0, live = 0, cached = 0, peak = 0, window_peak = 0;
   uint64_t allocations = 0, reuses = 0;
 };
 
@@ -116,6 +116,7 @@ void link_free(Block* block) {
 void count_live(size_t capacity) {
   pool.live += capacity;
   pool.peak = std::max(pool.peak, pool.live);
+  pool.window_peak = std::max(pool.window_peak, pool.live);
   ++pool.allocations;
 }
 
@@ -278,6 +279,31 @@ PyObject* pool_trim(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* pool_peak_during(PyObject*, PyObject* function) {
+  size_t before, outer, peak;
+  {
+    SpinGuard guard(pool.lock);
+    before = pool.live, outer = pool.window_peak;
+    pool.window_peak = before;
+  }
+  Ref result(PyObject_CallNoArgs(function));
+  {
+    SpinGuard guard(pool.lock);
+    peak = pool.window_peak;
+    pool.window_peak = std::max(outer, peak);
+  }
+  if (!result) return nullptr;
+  return PyLong_FromSize_t(peak - before);
+}
+
+PyObject* pool_capacity(PyObject*, PyObject* value) {
+  Py_ssize_t nbytes = PyNumber_AsSsize_t(value, PyExc_OverflowError);
+  if (nbytes == -1 && PyErr_Occurred()) return nullptr;
+  if (nbytes < 0 || size_t(nbytes) > kLargest)
+    return PyErr_Format(PyExc_ValueError, "pool_capacity: expected a number of bytes the pool can give, got %zd", nbytes);
+  return PyLong_FromSize_t(size_class_of(size_t(nbytes)).capacity);
+}
+
 PyObject* set_pool_limit(PyObject*, PyObject* value) {
   Py_ssize_t limit = PyNumber_AsSsize_t(value, PyExc_OverflowError);
   if (limit == -1 && PyErr_Occurred()) return nullptr;
@@ -296,6 +322,9 @@ PyMethodDef functions[] = {
     {"pool_stats", pool_stats, METH_NOARGS,
      PyDoc_STR("Bytes in use, cached and at the peak, and counts of allocations and reuses.")},
     {"pool_trim", pool_trim, METH_NOARGS, PyDoc_STR("Gives all cached memory back to the system.")},
+    {"pool_peak_during", pool_peak_during, METH_O,
+     PyDoc_STR("Calls a function; how many bytes more than before were in use at the peak, by all threads.")},
+    {"pool_capacity", pool_capacity, METH_O, PyDoc_STR("The size of the block that a number of bytes gets.")},
     {"set_pool_limit", set_pool_limit, METH_O,
      PyDoc_STR("Sets how many bytes of free memory are kept; returns the previous limit.")},
     {nullptr, nullptr, 0, nullptr}};

@@ -21,6 +21,7 @@ from numjet.api.diagnostics import (
 )
 from numjet.control.callback import io_callback as io_callback, pure_callback as pure_callback
 # end of side effects and debugging
+from numjet.api.explain import explain as explain
 from numjet.api.grad import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from benchmarks import __main__ as command, goals, plot, run, workloads
+from benchmarks import __main__ as command, arrays, goals, page, plot, run, workloads
 
 
 def test_every_measurement_has_a_goal_and_every_goal_a_measurement():
@@ -20,21 +20,50 @@ def test_units(seconds, text):
 
 
 def test_verdicts():
-    assert goals.Goal("", seconds=1e-2).met(5e-3, None) is True
-    assert goals.Goal("", share=0.5).met(5e-3, 9e-3) is False
-    assert goals.Goal("", share=0.5).met(5e-3, None) is None
+    assert goals.Goal("", "", seconds=1e-2).met(5e-3, None) is True
+    assert goals.Goal("", "", share=0.5).met(5e-3, 9e-3) is False
+    assert goals.Goal("", "", share=0.5).met(5e-3, None) is None
+
+
+TIMES = {"numjet": {"eager_add": 1e-6, "lorenz": 2e-3, "sort": 1e-3}, "jax": {"eager_add": 4e-6}, "numpy": {"sort": 2e-3}}
 
 
 def test_table_has_a_row_per_measurement():
-    ours, jax = {"eager_add": 1e-6, "lorenz": 2e-3}, {"eager_add": 4e-6}
-    lines = command.table(ours, jax).splitlines()
-    assert len(lines) == 4 and len({len(line) for line in lines}) == 1
-    assert "| 4 " in lines[2] and " yes |" in lines[2] and "| 2 ms" in lines[3]
+    lines = page.table(TIMES).splitlines()
+    assert len(lines) == 5 and len({len(line) for line in lines}) == 1
+    assert lines[2].startswith("| dispatch") and "| 4 " in lines[2] and " yes |" in lines[2]
+    assert "| 2 ms" in lines[3] and lines[4].split("|")[5].strip() == "2 ms"
 
 
-def test_picture(tmp_path):
-    plot.save({"eager_add": 1e-6, "lorenz": 2e-3}, {"eager_add": 4e-6}, tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").stat().st_size > 5000
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_picture(tmp_path, suffix):
+    plot.save(TIMES, tmp_path / f"plot.{suffix}")
+    assert (tmp_path / f"plot.{suffix}").stat().st_size > 5000
+
+
+def test_groups_stand_apart_in_the_picture():
+    places, groups = plot.rows_of(list(TIMES["numjet"]))
+    assert list(groups) == ["dispatch", "loops", "data"]
+    assert places["lorenz"] - places["eager_add"] == 1 + plot.GAP
+
+
+def test_a_page_is_renewed(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    for _ in range(2):
+        page.renew(path, TIMES, "a machine")
+    text = path.read_text()
+    assert text.startswith("before") and text.endswith("after\n") and "old" not in text
+    assert text.count("a machine.") == 1 and "images/benchmarks.png" in text
+    assert (tmp_path / "images" / "benchmarks.png").exists()
+    path.write_text("no marks")
+    with pytest.raises(ValueError, match="has no lines"):
+        page.renew(path, TIMES, "a machine")
+
+
+def test_the_page_of_the_documentation_has_its_marks():
+    text = (run.ROOT / "docs" / "benchmarks.md").read_text(encoding="utf8")
+    assert page.BEGIN in text and page.END in text
 
 
 def test_lorenz_is_the_lorenz_system():
@@ -43,13 +72,29 @@ def test_lorenz_is_the_lorenz_system():
     np.testing.assert_allclose((path[0] - [1, 2, 3]) / 1e-3, [10, 23, -6], atol=0.2)
 
 
-def test_a_measurement_in_a_process_of_its_own(tmp_path, capsys):
+@pytest.mark.parametrize("name", [name for name, case in arrays.CASES.items() if case.numpy])
+def test_packages_compute_the_same(name):
+    """On the first rows of the inputs: what is timed on NumPy is what is timed on numjet."""
+    case = arrays.CASES[name]
+    square = name in ("cholesky", "small_systems", "attention")
+    inputs = [x[:40, :40] if x.ndim == 2 else x[:40] % 40 if x.dtype == np.int32 else x[:40] for x in case.inputs()]
+    inputs = case.inputs() if square else inputs
+    with nj.enable_x64(case.x64):
+        ours = np.asarray(case.make(nj)(*inputs))
+    np.testing.assert_allclose(ours, case.make(arrays.NumPy)(*inputs), rtol=2e-4, atol=2e-4)
+
+
+def test_measurements_in_processes_of_their_own(tmp_path, capsys):
     out = tmp_path / "numbers.json"
-    command.main(["--only", "cached_call", "--picture", str(tmp_path / "p.png"), "--json", str(out)])
-    assert 0 < json.loads(out.read_text())["numjet"]["cached_call"] < 1
-    assert "cached jit call" in capsys.readouterr().out
+    command.main(["--only", "cached_call", "sum_columns", "--picture", str(tmp_path / "p.png"), "--json", str(out)])
+    first = capsys.readouterr().out
+    kept = json.loads(out.read_text())
+    assert 0 < kept["times"]["numjet"]["cached_call"] < 1 and list(kept["times"]["numpy"]) == ["sum_columns"]
+    assert "cached jit call" in first and "numjet 0.1.0, numpy" in kept["machine"]
+    command.main(["--from", str(out), "--picture", str(tmp_path / "again.png")])
+    assert capsys.readouterr().out == first
 
 
 def test_a_failing_worker_is_reported():
     with pytest.raises(RuntimeError, match="no_such_package"):
-        run.times("python3", "no_such_package", ["eager_add"])
+        run.seconds("python3", "no_such_package", "eager_add")

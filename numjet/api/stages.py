@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numjet import _native
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
+from numjet.api.costs import operations
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
@@ -189,7 +191,7 @@ class Lowered:
         return backends.machine(platform).as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates of the program's cost; "nanoseconds" is within an order of magnitude."""
+        """Estimates of the program's cost, as those of the compiled program."""
         return self.compile().cost_analysis()
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
@@ -198,23 +200,34 @@ class Lowered:
             raise ValueError(f"unknown compiler options {sorted(compiler_options)}: expected none")
         executable = dispatch.compile_closed(self.jaxpr, self.traced.fun_name,
                                              [self.traced.donated[k] for k in self.traced.kept], self.traced.device)
-        return Compiled(self.traced, executable)
+        return Compiled(self.traced, executable, self.jaxpr)
 
 
-@dataclass
-class MemoryAnalysis:
-    """Bytes that a program needs. Fields as JAX names them."""
+@dataclass(frozen=True)
+class CompiledMemoryStats:
+    """Bytes that a run of a program needs, known before it runs. Names as in JAX, where `host_...` stands for the memory of
+    a host beside its accelerator: nothing here.
+
+    temp_size_in_bytes: the scratch arena, which all temporaries share, and `workspace_size_in_bytes`, what library routines
+    (LAPACK, transforms, sorts) take at most while they run. Alias: results that take over donated arguments.
+    """
     argument_size_in_bytes: int
     output_size_in_bytes: int
     alias_size_in_bytes: int
     temp_size_in_bytes: int
     generated_code_size_in_bytes: int
+    workspace_size_in_bytes: int
+    extra_memory_in_bytes: int   # allocated by a run: new results and temporaries, in the pool's sizes of blocks
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
+    host_generated_code_size_in_bytes: int = 0
 
     @property
     def peak_memory_in_bytes(self) -> int:
-        """Arguments, results and scratch together."""
-        return (self.argument_size_in_bytes + self.output_size_in_bytes + self.temp_size_in_bytes
-                - self.alias_size_in_bytes)
+        """Arguments, and everything that is allocated while the program runs."""
+        return self.argument_size_in_bytes + self.extra_memory_in_bytes
 
 
 @dataclass
@@ -222,6 +235,7 @@ class Compiled:
     """A compiled program: call it with arguments like those it was traced for."""
     traced: Traced
     executable: Any
+    jaxpr: ClosedJaxpr
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
@@ -250,18 +264,31 @@ class Compiled:
         return self.executable.program.text
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates: "nanoseconds" within an order of magnitude, "bytes accessed" at least once."""
-        memory = self.memory_analysis()
-        return {"nanoseconds": self.executable.program.cost_ns,
-                "bytes accessed": float(memory.argument_size_in_bytes + memory.output_size_in_bytes)}
+        """Estimates: "flops" and "transcendentals" (see api.costs), "bytes accessed" (at least: every argument, result and
+        temporary once), "nanoseconds" (of one thread, within an order of magnitude). On XLA's devices: what XLA estimates."""
+        if self.traced.device != CPU:
+            return self.executable.program.cost_analysis()
+        memory, program = self.memory_analysis(), self.executable.program
+        counts = operations(self.jaxpr.jaxpr)
+        return {"flops": float(counts["flops"]), "transcendentals": float(counts["transcendentals"]),
+                "bytes accessed": float(memory.argument_size_in_bytes + memory.output_size_in_bytes + program.temporaries),
+                "nanoseconds": program.cost_ns}
 
-    def memory_analysis(self) -> MemoryAnalysis:
-        """What the program needs in memory; the scratch arena is planned ahead, so these are exact."""
+    def memory_analysis(self) -> CompiledMemoryStats:
+        """What a run of the program needs in memory. All of it is planned ahead, so the numbers are exact; only buffers
+        that libraries keep for the whole process (the packed operands of BLAS) do not count. On XLA's devices: as XLA says."""
+        if self.traced.device != CPU:
+            return CompiledMemoryStats(**self.executable.program.memory_stats())
         program, e = self.executable.program, self.executable
-        outs = e.out_avals
-        return MemoryAnalysis(sum(a.nbytes for a in e.in_avals), sum(a.nbytes for a in outs),
-                              sum(outs[o].nbytes for o, _ in program.aliases), program.scratch_bytes,
-                              len(program.compiled.object_bytes))
+        outs, workspace = e.out_avals, program.workspace_bytes()
+        aliased = {o for o, _ in program.aliases}
+        sizes = [a.nbytes for k, a in enumerate(outs) if k not in aliased]
+        blocks = sum(map(_native.pool_capacity, [*sizes, *[n for n in (program.scratch_bytes,) if n]]))
+        return CompiledMemoryStats(
+            argument_size_in_bytes=sum(a.nbytes for a in e.in_avals), output_size_in_bytes=sum(a.nbytes for a in outs),
+            alias_size_in_bytes=sum(outs[o].nbytes for o in aliased), temp_size_in_bytes=program.scratch_bytes + workspace,
+            generated_code_size_in_bytes=len(program.compiled.object_bytes), workspace_size_in_bytes=workspace,
+            extra_memory_in_bytes=blocks + workspace)
 
     def runtime_executable(self) -> Any:
         """The native executable."""

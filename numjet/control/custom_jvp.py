@@ -29,7 +29,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.arithmetic import add
 from numjet.lax.tangent import zeros_like_aval
@@ -330,7 +330,8 @@ class _FlatRule:
         ts = [for_rule(t, self.symbolic) for t in tangents]
         in_tree = self.flat.in_tree
         given = tree.tree_unflatten(in_tree, map(for_user, primals))
-        pair = self.rule(*self.fixed, given, tree.tree_unflatten(in_tree, ts))
+        with source.user_code():
+            pair = self.rule(*self.fixed, given, tree.tree_unflatten(in_tree, ts))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(

@@ -17,6 +17,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
+from numjet.foundation import source
 from numjet.lax.templates import call as apply_op, moveaxis
 from numjet.transforms.jvp import JVPTrace
 from numjet.transforms.linearize import PartialTrace
@@ -250,7 +251,8 @@ def _lin_transpose(
 ) -> list[Any]:
     given = iter(cts)
     full = [next(given) if nz else Zero(a) for nz, a in zip(out_nonzeros, out_avals, strict=True)]
-    found = bwd(args[:num_res], full)
+    with source.user_code():
+        found = bwd(args[:num_res], full)
     return [*[None] * num_res, *[c for c, nz in zip(found, nonzeros, strict=True) if nz]]
 
 

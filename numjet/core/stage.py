@@ -105,10 +105,10 @@ class StageTrace(Trace):
         effects = op.effects(**params) if op.effects is not None else frozenset()
         if not op.multiple:
             var = Var(out)
-            self.eqns.append(JaxprEqn(op, atoms, (var,), params, source.user_frame(), effects))
+            self.eqns.append(JaxprEqn(op, atoms, (var,), params, source.operation_frame(), effects))
             return StageTracer(self, var)
         outvars = [Var(a) for a in out]
-        self.eqns.append(JaxprEqn(op, atoms, outvars, params, source.user_frame(), effects))
+        self.eqns.append(JaxprEqn(op, atoms, outvars, params, source.operation_frame(), effects))
         return [StageTracer(self, v) for v in outvars]
 
     def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:

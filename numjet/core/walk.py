@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from numjet.foundation import source
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
@@ -15,12 +16,14 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     read = lambda a: a if type(a) is Literal else env[a]
-    for eqn in jaxpr.eqns:
-        out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
-        if eqn.primitive.multiple:
-            env.update(zip(eqn.outvars, out, strict=True))
-        else:
-            env[eqn.outvars[0]] = out
+    with source.applied_again() as at:
+        for eqn in jaxpr.eqns:
+            at(eqn.source)
+            out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
+            if eqn.primitive.multiple:
+                env.update(zip(eqn.outvars, out, strict=True))
+            else:
+                env[eqn.outvars[0]] = out
     return [read(a) for a in jaxpr.outvars]
 
 

@@ -7,7 +7,7 @@ registers, their loops written out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import product
 from math import prod
 from typing import Any
@@ -35,6 +35,7 @@ from numjet.cpu.loop_ir import (
     Stmt,
     Store,
 )
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.scalars import Scalars
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
 
@@ -48,7 +49,8 @@ SHORT_ROW = 8         # elements of last axes that are written out, so that lane
 class Builder(Scalars):
     """State of one function being lowered."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, recorder: Recorder | None = None):
+        self.recorder = recorder
         self.function = Function(name, [], [], Exprs())
         super().__init__(self.function.exprs)
         self.blocks: list[list[Stmt]] = [self.function.body]
@@ -90,6 +92,8 @@ class Builder(Scalars):
         made = Buffer(f"{hint}{self.counter}", part or dtype, size * (2 if part is not None else 1), kind, data)
         {"temp": self.function.temps, "const": self.function.consts, "input": self.function.inputs,
          "output": self.function.outputs}[kind].append(made)
+        if self.recorder is not None:
+            self.recorder.buffer(made)
         return made
 
     def temporary(self, aval: ShapedArray) -> Storage:
@@ -144,6 +148,8 @@ class Builder(Scalars):
                 continue
             if key not in a.memo:
                 a.memo[key] = self.scalar((a.flat if flat else a.fn)(*index))
+                if self.recorder is not None:
+                    self.recorder.defined(a, self.block)
             stack.pop()
         return x.memo[key]
 
@@ -271,32 +277,34 @@ class Builder(Scalars):
             self.guards.pop()
 
     # ------------------------------------------------------------------------------------------ memory
-    def materialize(self, x: Arr) -> Arr:
+    def materialize(self, x: Arr, why: str = "") -> Arr:
         """Stores a definition: in registers when it is small, else in memory."""
         if not x.lazy:
             return x
         if x.source is not None:
-            source = self.materialize(x.source)
+            source = self.materialize(x.source, why)
             x.place(elems=source.elems, storage=source.storage, block=source.block)
             return x
         if x.size <= self.small:
+            if self.recorder is not None:
+                self.recorder.kept_in_registers(x, why)
             elems = [self.let(self.read(x, *i)) for i in product(*map(range, x.shape))]
             x.place(elems=elems, block=self.block)
         else:
-            self.store_all([(x, self.temporary(x.aval))])
+            self.store_all([(x, self.temporary(x.aval))], why)
         return x
 
-    def in_memory(self, x: Arr) -> Storage:
+    def in_memory(self, x: Arr, why: str = "") -> Storage:
         """The memory of an array, written now if need be."""
         if x.lazy and x.source is None:
-            self.store_all([(x, self.temporary(x.aval))])
+            self.store_all([(x, self.temporary(x.aval))], why)
         else:
-            self.materialize(x)
+            self.materialize(x, why)
         if x.elems is not None:
             self.spill(x)
         return x.storage
 
-    def store_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+    def store_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes definitions of one shape into their storages in one loop nest."""
         arrays = [x for x, _ in items]
         shape = arrays[0].shape
@@ -315,10 +323,11 @@ class Builder(Scalars):
             for (x, storage), value in zip(items, values, strict=True):
                 self._store_word(storage, x.dtype, position, value)
         across = None if flat else _read_across(arrays)
-        if across is None:
-            self.nest(nest, body)
-        else:
-            self._tiles(shape, across, body)
+        with nullcontext() if self.recorder is None else self.recorder.storing(items, why):
+            if across is None:
+                self.nest(nest, body)
+            else:
+                self._tiles(shape, across, body)
         for x, storage in items:
             x.place(storage=storage)
 
@@ -388,6 +397,8 @@ class Builder(Scalars):
         block: list[Stmt] = []
         with self.inside(block):
             yield self.terms.variable(var, (0, max(hi, 0)))
+        if self.recorder is not None:
+            self.recorder.loop(var, n)
         stop = self.table.index(n) if isinstance(n, int) else self.terms.index(n).expr
         self.emit(For(var, self.terms.index(start).expr, stop, block, carries or [], mode))
 
@@ -407,20 +418,22 @@ class Builder(Scalars):
             self._detach(x)
             return Arr(x.aval, storage=x.storage)
         storage = self.temporary(x.aval)
-        self._copy_into(x, storage)
+        self._copy_into(x, storage, _why_copied(x))
         return Arr(x.aval, storage=storage)
 
-    def _copy_into(self, x: Arr, storage: Storage) -> None:
+    def _copy_into(self, x: Arr, storage: Storage, why: str = "") -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""
         if x.storage is None:
             twin = Arr(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x,
                     k)) if self.flat_ready(x) else None,
                        parents=(x,))
-            self.store_all([(twin, storage)])
+            self.store_all([(twin, storage)], why)
             return
         words = 2 if parts_dtype(x.dtype) is not None else 1
-        self.emit(Copy(storage.buffer, storage.base.expr, x.storage.buffer, x.storage.base.expr,
-                       self.table.index(x.size * words)))
+        copy = Copy(storage.buffer, storage.base.expr, x.storage.buffer, x.storage.base.expr, self.table.index(x.size * words))
+        if self.recorder is not None:
+            self.recorder.copied(copy, x, why)
+        self.emit(copy)
 
     def _may_overwrite(self, x: Arr) -> bool:
         """Whether the memory of x is ours and no other live array is the same memory."""
@@ -497,7 +510,7 @@ class Builder(Scalars):
         results, reads, writes = [], [], []
         for a in args:
             if isinstance(a, Arr):
-                storage = self.in_memory(a)
+                storage = self.in_memory(a, f"operand of the library call {symbol}")
                 reads.append(storage.buffer)
                 call_args.append((storage.buffer, storage.base.expr))
             elif isinstance(a, tuple):
@@ -550,6 +563,17 @@ def _read_across(arrays: Sequence[Arr]) -> int | None:
             if min(shape[axis], shape[-1]) >= 2 * TILE:
                 return axis
     return None
+
+
+def _why_copied(x: Arr) -> str:
+    """Why an update cannot be made in place."""
+    if x.storage is None:
+        return "first value of an array that is updated in place"
+    if x.storage.owned:
+        return "updated while its old value is still read later"
+    if x.storage.buffer.kind == "input":
+        return "updates an argument, which belongs to the caller: donate it (donate_argnums), and it is updated in place"
+    return "updates memory that is read again: a constant, or a part of an array that stays"
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -9,11 +9,13 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
+from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
-from numjet.cpu.kernels import blas, lapack
+from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
+from numjet.cpu.kernels import blas, lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
+from numjet.cpu.recorder import Recorder
 from numjet.foundation.config import config
 
 _numbers = itertools.count()
@@ -33,8 +35,14 @@ class Program:
     on_error: Callable[[int, list[int]], BaseException]
     text: str
     compiled: jit.Compiled
+    temporaries: int   # bytes of all temporaries, which share the scratch memory
+    routines: list[tuple[Call, bool]]
     again: Callable[[Any], None] | None = None
     keepalive: list[Any] = field(default_factory=list)
+
+    def workspace_bytes(self) -> int:
+        """What library routines take at most at a time, beside the scratch memory."""
+        return workspace.largest(self.routines, _native.num_threads())
 
 
 def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Program:
@@ -49,10 +57,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     unread.remove(function)
     dump("loops", lambda: loop_show.show(function))
-    expand.expand_math(function)
-    nanoseconds = cost.estimate_ns(function)
-    schedule.share(function)
-    memory.plan(function)
+    nanoseconds = _plan(function)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
     dump("ll", lambda: text)
@@ -62,7 +67,25 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds,
-                   _errors(function.name, function.errors), text, compiled, again, kept)
+                   _errors(function.name, function.errors), text, compiled, sum(t.nbytes for t in function.temps),
+                   workspace.routines(function), again, kept)
+
+
+def _plan(function: Function) -> float:
+    """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
+    expand.expand_math(function)
+    nanoseconds = cost.estimate_ns(function)
+    schedule.share(function)
+    memory.plan(function)
+    return nanoseconds
+
+
+def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Explanation:
+    """What compile_program decides for a program, and why."""
+    recorder = Recorder()
+    function = lower(closed, _symbol(name), donated, recorder=recorder).function
+    unread.remove(function)
+    return explain.explain(function, recorder, name, _plan(function))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

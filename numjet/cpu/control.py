@@ -49,7 +49,7 @@ class LargeState:
         self.b, self.aval = b, init.aval
         self.words = self.aval.size * (2 if parts_dtype(self.aval.dtype) is not None else 1)
         self.buffer = b.buffer(self.aval.dtype, self.aval.size, hint="state")
-        b._copy_into(init, Storage(self.buffer, b.terms.index(0), True))
+        b._copy_into(init, Storage(self.buffer, b.terms.index(0), True), "first value of an array that a loop carries")
         self.parity, self.out = b.table.var(INT64, "half"), b.table.var(INT64, "half")
         self.here = self._half(b.terms.variable(self.parity, (0, 1)))
         self.flips = False
@@ -99,7 +99,8 @@ class Control(Frames):
 
     def _invariant(self, arrays: Sequence[Arr]) -> list[Arr]:
         """Operands that a loop reads in every iteration: definitions that cost something are stored before."""
-        return [self.materialize(x) if x.lazy and (x.cost > 0 or x.size <= SMALL) else x for x in arrays]
+        return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= SMALL) else x
+                for x in arrays]
 
     # ------------------------------------------------------------------------------------------ loops
     def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
@@ -115,6 +116,8 @@ class Control(Frames):
             with self.inside(body_block):
                 news = self.run(body, [*body_consts, *[s.current(body_block) for s in states]], barrier=True)
                 carries = self._advance(states, news, [])
+        if self.recorder is not None:
+            self.recorder.loop(test, None)
         self.emit(While(carries, cond_block, test, body_block))
         return [s.result(self.block) for s in states]
 
@@ -135,6 +138,8 @@ class Control(Frames):
             outs = self.run(jaxpr, [*consts, *[s.current(block) for s in states], *slices], barrier=True)
             ys = [(y, _at(stack, place, a)) for y, stack, a in zip(outs[len(init):], stacks, y_avals, strict=True)]
             carries = self._advance(states, outs[:len(init)], ys)
+        if self.recorder is not None:
+            self.recorder.loop(var, length)
         self.emit(For(var, self.table.index(0), self.table.index(length), block, carries, "serial"))
         ys_out = [Arr(a.update(shape=(length, *a.shape)), storage=s) for a, s in zip(y_avals, stacks, strict=True)]
         return [*[s.result(self.block) for s in states], *ys_out]
@@ -158,7 +163,7 @@ class Control(Frames):
                 if not s.stays(new):
                     items.append((new, s.target()))
                 carries.append(s.advance())
-        self.put_all(items)
+        self.put_all(items, "carried or stacked by a loop")
         return carries
 
     # ------------------------------------------------------------------------------------------ branches
@@ -177,7 +182,7 @@ class Control(Frames):
             with self.consumed(), self.inside(block):
                 outs = self.run(branch, [self.wrapped(x) for x in operands], barrier=True)
                 values.append([[] if t is not None else self.in_registers(o) for o, t in zip(outs, targets, strict=True)])
-                self.put_all([(o, t) for o, t in zip(outs, targets, strict=True) if t is not None])
+                self.put_all([(o, t) for o, t in zip(outs, targets, strict=True) if t is not None], "result of a branch")
             blocks.append(block)
         return self._branch(choice, blocks, values, avals, targets)
 

@@ -11,11 +11,16 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.guards import guard
+from numjet.cpu.loop_ir import Buffer
+from numjet.cpu.order import shortest_lives
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
 
 LONG = 400.0     # estimated operations per element from which a definition is stored: loop bodies stay compilable
+HELD = 1 << 18   # bytes from which it matters that a definition keeps memory in use
+MOST_HELD = 6    # arrays of that size that a definition may keep
 DEEP = 24        # nested definitions that move data, from which one is stored
 TOGETHER = 8     # unrelated results that are stored in one loop nest
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
@@ -63,8 +68,8 @@ class Frame:
 class Frames(Reductions):
     """Adds the walk over equations."""
 
-    def __init__(self, name: str, notes: bool = True):
-        super().__init__(name)
+    def __init__(self, name: str, notes: bool = True, recorder: Recorder | None = None):
+        super().__init__(name, recorder)
         self.notes = notes
         self.frames: list[Frame] = []
         self.constants: dict[int, tuple[Any, Arr]] = {}
@@ -104,7 +109,7 @@ class Frames(Reductions):
         buffer = x.storage.buffer
         for a in list(self.live_here()):
             if a.lazy and any(p.storage is not None and p.storage.buffer is buffer for p in a.reachable()):
-                self.materialize(a)
+                self.materialize(a, "the memory that it reads is updated in place")
 
     @contextmanager
     def consumed(self, pinned: Sequence[Arr] = ()) -> Iterator[None]:
@@ -130,7 +135,7 @@ class Frames(Reductions):
     # ------------------------------------------------------------------------------------------ the walk
     def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
         """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
-        jaxpr = closed.jaxpr
+        jaxpr = shortest_lives(closed.jaxpr)
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
@@ -168,19 +173,46 @@ class Frames(Reductions):
         frame.operands = args
         if self.notes and eqn.source is not None:
             self.comment(op.name, *location(eqn.source))
+        if self.recorder is not None:
+            self.recorder.begin(eqn)
         self.prepare(frame, eqn, args)
         outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
         frame.operands = ()
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
-            if out.lazy and (out.size <= self.small or out.depth > DEEP):
-                self.materialize(out)
             frame.env[v] = out
+        if self.recorder is not None:
+            self.recorder.results(eqn, outs)
+        for out in outs:
+            if out.lazy and (out.size <= self.small or out.depth > DEEP):
+                self.materialize(out, "a few elements" if out.size <= self.small else "a long chain of data movement")
         guard(self, eqn, outs)
-        for a in {a for a in eqn.invars if isinstance(a, Var)}:
-            if frame.last_use[a] == frame.position:
-                frame.env.pop(a, None)
+        if self.recorder is not None:
+            self.recorder.end()
+        over = [frame.env.pop(a, None) for a in {a for a in eqn.invars if isinstance(a, Var)}
+                if frame.last_use[a] == frame.position]
+        self.let_go(args, outs, over)
+
+    def let_go(self, args: Sequence[Arr], outs: Sequence[Arr], over: Sequence[Arr | None]) -> None:
+        """Stores definitions because of which large memory would stay: those of many arrays that nothing else reads any
+        more, and small parts of an array that is read for the last time (`over`)."""
+        held = tuple(dict.fromkeys(b for a in args for b in (a.holds if a.lazy else _large(a))))
+        for out in outs:
+            if held and out.lazy:
+                out.holds = held
+                if len(held) > MOST_HELD and len(self._only_held(held)) > MOST_HELD:
+                    self.materialize(out, f"else {len(held)} large arrays would have to stay")
+        for buffer in {b for a in over if a is not None and not a.lazy for b in _large(a)}:
+            readers = [a for a in self.live_here() if a.lazy and buffer in a.holds]
+            if 4 * sum(a.aval.nbytes for a in readers) <= buffer.nbytes and buffer in self._only_held((buffer,)):
+                for a in readers:
+                    self.materialize(a, "the larger array that it is a part of can go")
+
+    def _only_held(self, held: Sequence[Buffer]) -> set[Buffer]:
+        """Those buffers of which no array wanted later is a part."""
+        wanted = {a.storage.buffer for a in (*self.live_here(), *self.live_outside()) if a.storage is not None}
+        return set(held) - wanted
 
     def apply(self, op: Any, args: Sequence[Arr], params: dict[str, Any], out_avals: Sequence[Any]) -> list[Arr]:
         """Calls the cpu rule of an operation."""
@@ -207,17 +239,15 @@ class Frames(Reductions):
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
-            shared = isinstance(atom, Var) and frame.uses[atom] > 1
-            if op.elementwise:
-                store = a.cost > LONG
-            elif op.name in _READS_ONCE:
-                store = shared and a.cost > CHEAP
-            else:
-                store = a.cost > CHEAP and (shared or out_size > a.size) or a.cost > LONG
-            if store:
-                self.materialize(a)
+            uses = frame.uses[atom] if isinstance(atom, Var) else 1
+            repeated = not op.elementwise and a.cost > CHEAP and (
+                uses > 1 or op.name not in _READS_ONCE and out_size > a.size)
+            if repeated or a.cost > LONG and op.name not in _READS_ONCE:
+                reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
+                cost = f"costs {operations(a.cost)} per element"
+                self.materialize(a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
 
-    def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+    def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
@@ -228,10 +258,10 @@ class Frames(Reductions):
             fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
         for group in fresh.values():
             for part in _related(group):
-                self.store_all(part)
+                self.store_all(part, why)
         for a, s in items:
             if a.elems is not None or (a.storage is not None and a.storage is not s):
-                self._copy_into(a, s)
+                self._copy_into(a, s, why and f"{why}, which is in other memory already")
 
 
 def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:
@@ -283,6 +313,17 @@ def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
         if keep:
             live.update(a for a in eqn.invars if isinstance(a, Var))
     return flags[::-1]
+
+
+def _large(x: Arr) -> tuple[Buffer, ...]:
+    """The memory of an array, if it is large and could be used for something else."""
+    storage = x.storage
+    return (storage.buffer,) if storage is not None and storage.buffer.kind == "temp" and storage.buffer.nbytes >= HELD else ()
+
+
+def operations(cost: float) -> str:
+    """An estimated cost in words."""
+    return f"about {cost:.0f} operation{'' if round(cost) == 1 else 's'}"
 
 
 def location(frame: Any) -> tuple[str | None, int]:

@@ -8,6 +8,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.control import Control
 from numjet.cpu.loop_ir import Buffer, Copy, Function, written
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.values import Arr, Storage, parts_dtype
 
 
@@ -22,12 +23,14 @@ class Lowered:
     trampolines: dict[str, Trampoline] = field(default_factory=dict)
 
 
-def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True) -> Lowered:
-    """Lowers a whole program. notes: with the operations and the user's lines as comments.
+def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True,
+          recorder: Recorder | None = None) -> Lowered:
+    """Lowers a whole program. notes: with the operations and the user's lines as comments; the recorder, if there is one,
+    is told why arrays are stored.
 
     Raises NotImplementedError naming an operation that has no native lowering.
     """
-    b = Control(name, notes)
+    b = Control(name, notes, recorder)
     flags = list(donated) or [False] * len(closed.in_avals)
     inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
     args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))
@@ -61,7 +64,7 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
             aliases.append((k, inputs.index(buffer)))
         else:
             items.append((out, Storage(made, b.terms.index(0), False)))
-    b.put_all(items)
+    b.put_all(items, "result")
     b.function.outputs[:] = outputs
     return aliases
 
@@ -84,7 +87,10 @@ def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
             buffer.kind = "temp"
             function.temps.append(buffer)
         zero = b.table.index(0)
-        function.body.insert(0, Copy(buffer, zero, fresh, zero, b.table.index(buffer.size)))
+        copy = Copy(buffer, zero, fresh, zero, b.table.index(buffer.size))
+        if b.recorder is not None and i not in outputs:
+            b.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
+        function.body.insert(0, copy)
 
 
 def _whole(x: Arr) -> Buffer | None:

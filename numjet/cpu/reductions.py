@@ -270,10 +270,10 @@ class Reductions(Builder):
             put(at(index, step), self.combine(kind, old, self.read(x, *at(index, step))))
         self.nest((*head, n - 1, *tail), body)
 
-    def materialize_for_rereading(self, x: Arr) -> Arr:
+    def materialize_for_rereading(self, x: Arr, why: str = "its elements are read several times") -> Arr:
         """Stores a definition that costs something, before a rule that reads its elements more than once."""
         if x.lazy and x.cost > 0:
-            self.materialize(x)
+            self.materialize(x, why)
         return x
 
     # ------------------------------------------------------------------------------------------ products
@@ -296,7 +296,7 @@ class Reductions(Builder):
         if x.lazy and x.view is not None and (not x.view[0].lazy or x.view[0].cost > 0):
             x, permutation = x.view
             groups = [[permutation[d] for d in g] for g in groups]
-        self.materialize_for_rereading(x)
+        self.materialize_for_rereading(x, "operand of a matrix product")
         return self._grouped(x, groups)
 
     def _grouped(self, x: Arr, groups: list[list[int]]) -> tuple[Arr, bool]:
@@ -377,7 +377,8 @@ class Reductions(Builder):
     def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:
         """The library's matrix product, per element of the batch."""
         size, m, n, k = dims
-        sx, sy = self.in_memory(x), self.in_memory(y)
+        why = f"operand of the library call {_GEMM[aval.dtype.name]}"
+        sx, sy = self.in_memory(x, why), self.in_memory(y, why)
         out = Arr(aval, storage=self.temporary(aval))
         number, real = self.table.index, lambda v: self.table.const(v, aval.dtype)
 

@@ -101,7 +101,7 @@ class Arr:
     """
 
     __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable",
-                 "pointwise", "depth", "view")
+                 "pointwise", "depth", "view", "holds")
 
     def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
@@ -113,6 +113,7 @@ class Arr:
         self.mutable = False
         self.pointwise = False
         self.view: tuple[Arr, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
+        self.holds: tuple[Buffer, ...] = ()  # large memory that a result of an equation reads, see frames
         self.depth: int = 1 + max((p.depth for p in parents), default=0)
 
     shape = property(lambda self: self.aval.shape)

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from numjet.foundation.config import config
@@ -102,6 +102,37 @@ def user_frame() -> Frame | None:
     return None
 
 
+def operation_frame() -> Frame | None:
+    """Where the operation that happens now was written: the line of the equation that is applied again, if one is."""
+    return _scopes.frame or user_frame()
+
+
+@contextlib.contextmanager
+def applied_again() -> Iterator[Callable[[Any], None]]:
+    """While equations of a program are applied again (evaluated, transposed): what they become keeps their lines.
+
+    Yields the function that is told the source of each equation, a Frame or None.
+    """
+    before = _scopes.frame
+
+    def at(frame: Frame | None) -> None:
+        _scopes.frame = frame or before
+    try:
+        yield at
+    finally:
+        _scopes.frame = before
+
+
+@contextlib.contextmanager
+def user_code() -> Iterator[None]:
+    """While a function of the user runs inside of `applied_again`: its operations have lines of their own."""
+    before, _scopes.frame = _scopes.frame, None
+    try:
+        yield
+    finally:
+        _scopes.frame = before
+
+
 def user_frames(limit: int = 20) -> tuple[Frame, ...]:
     """The stack frames outside the package, innermost first."""
     found: list[Frame] = []
@@ -142,6 +173,7 @@ def of_function(fun: Callable[..., Any]) -> str:
 
 class _Scopes(threading.local):
     names: tuple[str, ...] = ()
+    frame: Frame | None = None
 
 
 _scopes = _Scopes()

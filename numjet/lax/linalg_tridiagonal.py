@@ -39,7 +39,8 @@ def _cpu(b: Any, x: Any, *, lower: bool) -> list[Any]:
 tridiagonal_p: Op = Op(
     name="tridiagonal", params=("lower",), multiple=True, abstract=_abstract, eager=_eager,
     jvp=Missing("the tridiagonal form has no derivative here; differentiate what is computed of it"),
-    transpose=Missing("tridiagonal is not linear"), batch=matrix.leading_batch(lambda: tridiagonal_p), cpu=_cpu, hlo=linalg_hlo.tridiagonal,
+    transpose=Missing("tridiagonal is not linear"), batch=matrix.leading_batch(lambda: tridiagonal_p), cpu=_cpu,
+    hlo=linalg_hlo.tridiagonal,
     samples=Samples(shapes=((3, 3), (4, 4), (2, 5, 5), (1, 1)), params=tuple({"lower": v} for v in (True, False, True, False)),
                     dtypes=matrix.DTYPES, make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)],
                     rtol=1e-3, ulps=512))

@@ -1,4 +1,5 @@
-"""Prints a function in every form it takes on its way to machine code: jaxpr, simplified jaxpr, loop IR, LLVM IR, assembly.
+"""Prints a function in every form it takes on its way to machine code: jaxpr, simplified jaxpr, the
+compiler's decisions, loop IR, LLVM IR, assembly.
 
     python -m numjet.tools.show model.py:loss "ones(3)" "arange(4.0)"
     python -m numjet.tools.show "lambda x: jnp.sin(x) + 1" "f32[3]" --stage loops
@@ -30,7 +31,7 @@ from numjet.foundation.config import Override
 from numjet.runtime import backends, dispatch
 from numjet.transforms.simplify import simplify
 
-STAGES = ("jaxpr", "simplified", "loops", "llvm", "asm")
+STAGES = ("jaxpr", "simplified", "decisions", "loops", "llvm", "asm")
 _TYPE = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _FILE = re.compile(r"(?P<place>[\w./\\~-]+):(?P<name>\w+)")
 
@@ -88,10 +89,11 @@ def forms(fun: Callable[..., Any], args: Sequence[Any], wanted: Sequence[str] = 
 
 
 def _compiled_forms(closed: ClosedJaxpr, name: str) -> dict[str, Callable[[], str]]:
-    loops = backends.machine("cpu").as_text(closed, name)
+    machine = backends.machine("cpu")
     with Override("numjet_tiers", "one"):
         program = dispatch.compile_closed(closed, name).program
-    return {"loops": lambda: loops, "llvm": lambda: program.text, "asm": lambda: native.disassembly(program.compiled)}
+    return {"decisions": lambda: str(machine.explained(closed, name)), "loops": lambda: machine.as_text(closed, name),
+            "llvm": lambda: program.text, "asm": lambda: native.disassembly(program.compiled)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Undefined, Zero
+from numjet.foundation import source
 from numjet.lax.tangent import add_any, instantiate
 
 
@@ -18,13 +19,19 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear = {v for v, a in zip(jaxpr.invars, args, strict=True) if isinstance(a, Undefined)}
     env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
-    backward = [eqn for eqn in jaxpr.eqns if not _run_if_known(eqn, env, linear)]
     totals: dict[Var, Any] = {}
-    for v, ct in zip(jaxpr.outvars, cts, strict=True):
-        if isinstance(v, Var) and v in linear:
-            _accumulate(totals, v, ct)
-    for eqn in reversed(backward):
-        _transpose_eqn(eqn, env, linear, totals)
+    backward: list[JaxprEqn] = []
+    with source.applied_again() as at:
+        for eqn in jaxpr.eqns:
+            at(eqn.source)
+            if not _run_if_known(eqn, env, linear):
+                backward.append(eqn)
+        for v, ct in zip(jaxpr.outvars, cts, strict=True):
+            if isinstance(v, Var) and v in linear:
+                _accumulate(totals, v, ct)
+        for eqn in reversed(backward):
+            at(eqn.source)
+            _transpose_eqn(eqn, env, linear, totals)
     return [totals.get(v, Zero(v.aval.to_tangent_aval())) for v in jaxpr.invars]
 
 

@@ -80,6 +80,19 @@ class Executable:
             return remote.buffer
         return buffers.put(array._value, aval, self.device).buffer
 
+    def cost_analysis(self) -> dict[str, float]:
+        """What XLA estimates: flops, bytes accessed, and so on."""
+        return dict(self.loaded.cost_analysis())
+
+    def memory_stats(self) -> dict[str, int]:
+        """What XLA planned, in bytes."""
+        found = self.loaded.get_compiled_memory_stats()
+        names = ("argument", "output", "alias", "temp", "generated_code", "host_argument", "host_output", "host_alias", "host_temp",
+                 "host_generated_code")
+        sizes = {f"{n}_size_in_bytes": getattr(found, f"{n}_size_in_bytes") for n in names}
+        new = sizes["output_size_in_bytes"] - sizes["alias_size_in_bytes"] + sizes["temp_size_in_bytes"]
+        return {**sizes, "workspace_size_in_bytes": 0, "extra_memory_in_bytes": new}
+
     @property
     def text(self) -> str:
         """The program after XLA's optimisations, as HLO."""

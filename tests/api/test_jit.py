@@ -235,3 +235,20 @@ def test_integer_division_by_zero_does_not_crash():
     assert int(shifts) == 0
     assert nj.jit(lambda x: x.astype(jnp.int32))(np.array([np.nan, np.inf, -np.inf, 1e20], np.float32)).tolist() == [
         0, 2 ** 31 - 1, -2 ** 31, 2 ** 31 - 1]
+
+
+def test_cost_analysis():
+    def fun(x, y):
+        return jnp.sum(jnp.exp(x @ y) * 2)
+    lowered = nj.jit(fun).lower(np.ones((10, 20), np.float32), np.ones((20, 30), np.float32))
+    costs = lowered.cost_analysis()
+    assert costs == lowered.compile().cost_analysis()
+    assert costs["flops"] == 2 * 10 * 20 * 30 + 2 * 300 and costs["transcendentals"] == 300
+    assert costs["bytes accessed"] >= 4 * (200 + 600 + 1) and costs["nanoseconds"] > 0
+
+
+def test_cost_analysis_of_loops():
+    def fun(x):
+        return lax.scan(lambda s, _: (jnp.sin(s) * 2, None), x, None, length=5)[0]
+    costs = nj.jit(fun).lower(np.ones(8, np.float32)).cost_analysis()
+    assert (costs["flops"], costs["transcendentals"]) == (40, 40)

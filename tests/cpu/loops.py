@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -44,18 +44,27 @@ def plan(function: Function) -> Function:
     return function
 
 
-def execute(function: Function, inputs: Sequence[np.ndarray], symbols: dict[str, int] | None = None, opt: int = 2,
-            target: Target | None = None) -> Result:
-    """Runs a function as machine code."""
+def prepared(function: Function, symbols: dict[str, int] | None = None, opt: int = 2,
+             target: Target | None = None) -> Callable[[Sequence[np.ndarray]], Result]:
+    """A function as machine code, to run on inputs."""
     target = target or jit.host()
     constants, keep = llvm.constant_symbols(function)
     compiled = jit.compile(llvm.emit(function, target), {**constants, **(symbols or {})}, function.name, opt,
                            tuple(keep), target)
-    arrays = [np.ascontiguousarray(x) for x in inputs]
-    outputs = [np.zeros(b.size, b.dtype) for b in function.outputs]
-    scratch, info = np.zeros(function.scratch_bytes + 64, np.uint8), np.zeros(8, np.int64)
-    status = _POINTERS(compiled.address)(_table(arrays), _table(outputs), scratch.ctypes.data, info.ctypes.data)
-    return Result(status, outputs, info)
+
+    def run(inputs: Sequence[np.ndarray]) -> Result:
+        arrays = [np.ascontiguousarray(x) for x in inputs]
+        outputs = [np.zeros(b.size, b.dtype) for b in function.outputs]
+        scratch, info = np.zeros(function.scratch_bytes + 64, np.uint8), np.zeros(8, np.int64)
+        status = _POINTERS(compiled.address)(_table(arrays), _table(outputs), scratch.ctypes.data, info.ctypes.data)
+        return Result(status, outputs, info)
+    return run
+
+
+def execute(function: Function, inputs: Sequence[np.ndarray], symbols: dict[str, int] | None = None, opt: int = 2,
+            target: Target | None = None) -> Result:
+    """Runs a function as machine code."""
+    return prepared(function, symbols, opt, target)(inputs)
 
 
 def _table(arrays: Sequence[np.ndarray]) -> Any:

@@ -3,8 +3,11 @@ import warnings
 
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet.foundation import source
 from numjet.foundation.config import traceback_filtering
+from numjet.transforms.simplify import simplify
 
 # Stands for code of the package: compiled under one of its file names.
 INTERNAL = compile(
@@ -184,3 +187,23 @@ def test_boundary_passes_results_and_names_through():
         return x + y
 
     assert f(1, y=2) == 3 and f.__name__ == "f" and f.__doc__ == "Doc."
+
+
+def test_equations_applied_again_keep_their_lines():
+    line = here() + 1
+    plain = nj.jit(lambda x: jnp.sum(jnp.sin(x)))
+
+    def lines(fun):
+        closed = simplify(nj.make_jaxpr(fun)(jnp.ones(3)))
+        return {eqn.source.line for eqn in closed.jaxpr.eqns}
+    assert lines(nj.grad(plain)) == lines(nj.grad(nj.jit(plain))) == lines(nj.vmap(nj.jit(plain))) == {line}
+
+
+def test_rules_of_the_user_have_their_own_lines():
+    @nj.custom_vjp
+    def double(x):
+        return x * 2
+    line = here() + 1
+    double.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * 2,))
+    closed = simplify(nj.make_jaxpr(nj.grad(nj.jit(lambda x: jnp.sum(double(x)))))(jnp.ones(3)))
+    assert {eqn.source.line for eqn in closed.jaxpr.eqns if eqn.primitive.name == "mul"} == {line}

@@ -1,9 +1,16 @@
 """tools.show: functions are found, arguments read, all forms printed."""
 from __future__ import annotations
 
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet.tools import show
 
 
@@ -38,3 +45,26 @@ def test_arguments():
     assert np.asarray(show.argument("arange(3.0) + 1")).tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="'f33' is no dtype"):
         show.argument("f33[2]")
+
+
+def test_the_page_on_generated_code_shows_what_is_printed(tmp_path, monkeypatch, capsys):
+    """The file, the command and the output in docs/generated-code.md belong together."""
+    page = (Path(__file__).parents[2] / "docs" / "generated-code.md").read_text(encoding="utf8")
+    file, rest = re.search(r"```python\n([^`]*def predict.*?)```(.*)", page, re.DOTALL).groups()
+    command, shown = re.findall(r"((?:^    .*\n)+)", rest, re.MULTILINE)[:2]
+    (tmp_path / "model.py").write_text(file)
+    monkeypatch.chdir(tmp_path)
+    assert show.main(shlex.split(command)[3:]) == 0
+    assert capsys.readouterr().out.strip() == textwrap.dedent(shown).strip()
+
+
+def test_every_stage_is_dumped(tmp_path):
+    nj.config.update("numjet_dump", str(tmp_path / "dump"))
+    try:
+        assert nj.jit(lambda x: jnp.sin(x) * 3)(2.0).shape == ()
+    finally:
+        nj.config.update("numjet_dump", None)
+    files = {f.suffix: f.read_text() for f in (tmp_path / "dump").iterdir() if "lambda" in f.name}
+    assert set(files) == {".jaxpr", ".loops", ".planned", ".ll", ".s"}
+    assert "sin" in files[".jaxpr"] and "sin(" in files[".loops"] and "sin(" not in files[".planned"]
+    assert "define i64" in files[".ll"] and "ret" in files[".s"]

@@ -40,12 +40,12 @@ ERFC_64 = Poly((1.2423492448711544, -0.1400091801376193, -0.010555596332215695, 
 
 _TAIL_OF = "ratio((1/(u + 0.244) - 0.5)**2) * (u + 0.244)"
 # erf_inv(x) / x in w = -log(1 - x*x); for large w in v = 1 / (sqrt(w) + 1/2)
-ERF_INV_32 = Poly((1.5014094, 0.24664073, -0.0041777086, -0.0012537068, 0.00021860279, -4.396925e-06, -3.528944e-06,
-                   3.4373457e-07, 2.8537624e-08),
-                  "ratio(u + 2.5)", "1 / ratio(u + 2.5)", -2.5, 2.5, 23.1, "float32")
-ERF_INV_TAIL_32 = Poly((2.8329768, 1.0016739, 0.009438965, -0.007620422, 0.005738826, -0.0036802958, 0.0013522292,
-                        0.00010759206, -0.00020403092),
-                       "ratio((u + 3)**2)", "1 / ratio((u + 3)**2)", -0.77, 1.01, 23.2, "float32")
+ERF_INV_32 = Poly((0.8862269, 0.23201485, 0.011542598, -0.0023208484, -0.00014224725, 5.3582116e-05, 7.739611e-07,
+                   -1.3149213e-06, 1.4786967e-07, -5.434005e-09),
+                  "ratio(u)", "1 / ratio(u)", 0.0, 5.0, 24.6, "float32")
+ERF_INV_TAIL_32 = Poly((2.8329768, 1.0016751, 0.00944568, -0.007639139, 0.0056832391, -0.0035882404, 0.001495694,
+                        -7.4564516e-05, -0.00031864937, 0.00012791365),
+                       "ratio((u + 3)**2)", "1 / ratio((u + 3)**2)", -0.77, 1.01, 25.0, "float32")
 ERF_INV_64 = Poly((1.6536545626831027, 0.24015818242558834, -0.006033670871426996, -0.0007407025341545546,
                    0.00018673420802052946, -1.3882523394196534e-05, -1.3654691772639437e-06, 4.2347881711954946e-07,
                    -2.9070389895678794e-08, -4.112660642267388e-09, 1.0512225669525277e-09, -5.4142946506607594e-11,
@@ -115,17 +115,20 @@ def erf_inv(c: Calc, x: Expr) -> Expr:
 
     M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2010 (float64 tail: in 1 / (sqrt(w) + 1/2)).
     """
-    w = c.neg(log_positive(c, c.fnma(x, x, 1.0), denormals=False))
+    w = c.sub(0.0, log_positive(c, c.fnma(x, x, 1.0), denormals=False))  # 0, never -0
     root = c.sqrt(w)
     if c.single:
         near = c.test("lt", w, 5.0)
-        central = c.poly(ERF_INV_32, c.sub(w, 2.5))
-        tail = c.poly(ERF_INV_TAIL_32, c.sub(root, 3.0))
+        u = c.select(near, w, c.sub(root, 3.0))
+        first, *central = ERF_INV_32.terms
+        other, *tail = ERF_INV_TAIL_32.terms
+        rest = c.mul(u, c.select(near, c.horner(tuple(central), u), c.horner(tuple(tail), u)))
+        inner = c.fma(x, c.select(near, first, other), c.mul(x, rest))  # the product rounds once, but for the small rest
     else:
         near = c.test("lt", w, 6.25)
-        central = c.careful_poly(ERF_INV_64, c.sub(w, 3.125))
         shifted = c.add(root, 0.5)
-        tail = c.mul(shifted, c.careful_poly(ERF_INV_TAIL_64, c.sub(c.div(1.0, shifted), 0.244)))
+        tail_64 = c.mul(shifted, c.careful_poly(ERF_INV_TAIL_64, c.sub(c.div(1.0, shifted), 0.244)))
+        inner = c.mul(x, c.select(near, c.careful_poly(ERF_INV_64, c.sub(w, 3.125)), tail_64))
     a = c.abs(x)
     edge = c.select(c.test("eq", a, 1.0), c.copysign(c.inf, x), c.nan)
-    return c.select(c.test("lt", a, 1.0), c.mul(x, c.select(near, central, tail)), edge)
+    return c.select(c.test("lt", a, 1.0), inner, edge)

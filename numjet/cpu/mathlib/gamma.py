@@ -5,12 +5,14 @@ series' coefficients are replaced by minimax ones. float32 is computed in float6
 """
 from __future__ import annotations
 
+from typing import Any
+
 from ..loop_ir import Expr
 from .helpers import Calc, Poly, widened
 from .logarithm import log_positive
-from .trigonometric import sin_poly
+from .trigonometric import SIN_64, sin_poly
 
-PI = 3.141592653589793
+PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
 HALF_LOG_2PI_1 = 0.4189385332046727  # (log(2 pi) - 1) / 2
 
 LGAMMA_NEAR = Poly((0.42278433509846713, 0.32246703342411354, -0.06735230105319122, 0.02058080842771346,
@@ -34,9 +36,9 @@ DIGAMMA_NEAR = Poly((0.951055876031833, -0.4236274212814606, 0.24054248424077398
                      0.00025986853922491696, -0.0001765365989102114),
                     f"digamma(u + 1.5) / (u + 1.5 - {_ROOT_TEXT})", f"(u + 1.5 - {_ROOT_TEXT}) / digamma(u + 1.5)",
                     -0.5, 0.5, 53.5, "float64")
-DIGAMMA_FAR = Poly((0.0833333333333333, -0.008333333333278025, 0.003968253936795726, -0.004166658076718719,
-                    0.007574457849830551, -0.02097699975259988, 0.07719019416370541, -0.2555212752013168),
-                   "(log(1/sqrt(u)) - sqrt(u)/2 - digamma(1/sqrt(u))) / u", "u", 1e-5, 0.020408, 66.8, "float64")
+DIGAMMA_FAR = Poly((0.08333333333333331, -0.008333333333305736, 0.003968253954115435, -0.004166663106631379,
+                    0.0075752470708336525, -0.021048012194904524, 0.08085339405787093, -0.35621408837351803, 1.1428871108992409),
+                   "(log(1/sqrt(u)) - sqrt(u)/2 - digamma(1/sqrt(u))) / u", "u", 1e-5, 0.027778, 67.7, "float64")
 
 
 def _fraction(c: Calc, x: Expr) -> Expr:
@@ -83,24 +85,79 @@ def lgamma(c: Calc, x: Expr) -> Expr:
     return c.select(edge, c.inf, result)
 
 
+def _digamma_steps(c: Calc, a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
+    """digamma(a) = digamma(1 + u) + top / bottom for 0 < a < 6: u in [0, 1], and the sum of up to four reciprocals, each as
+    a polynomial in a number that stands in their middle; last, the rounding error of bottom where the sum could cancel."""
+    one, two, three, four = (c.sub(a, float(k)) for k in (1, 2, 3, 4))
+    pair, square, ends = c.mul(one, two), c.mul(one, three), c.mul(one, four)
+    forms: tuple[tuple[Any, ...], ...] = (  # from which a on, u, top, bottom, rest of bottom
+        (0.0, a, -1.0, a, 0.0),
+        (1.0, one, 0.0, 1.0, 0.0),
+        (2.0, two, 1.0, one, 0.0),
+        (3.0, three, c.fma(a, 2.0, -3.0), pair, c.fms(one, two, pair)),
+        (4.0, four, c.fma(c.mul(two, 3.0), two, -1.0), c.mul(two, square), 0.0),
+        (5.0, c.sub(a, 5.0), c.mul(c.fma(a, 2.0, -5.0), c.fma(ends, 2.0, 2.0)), c.mul(ends, c.add(ends, 2.0)), 0.0))
+    u, top, bottom, rest = (c.operand(x) for x in forms[0][1:])
+    for start, *form in forms[1:]:
+        beyond = c.test("gt", a, start)
+        u, top, bottom, rest = (c.select(beyond, new, old) for new, old in zip(form, (u, top, bottom, rest), strict=True))
+    return u, top, bottom, rest
+
+
+def _sum(c: Calc, x: Expr, y: Expr | float) -> tuple[Expr, Expr]:
+    """x + y and its rounding error (O. Moller, 1965)."""
+    total = c.add(x, y)
+    part = c.sub(total, x)
+    return total, c.add(c.sub(x, c.sub(total, part)), c.sub(y, part))
+
+
+def _quotient(c: Calc, top: Expr, bottom: Expr, rest: Expr) -> tuple[Expr, Expr]:
+    """top / (bottom + rest) and what is missing."""
+    inverse = c.div(1.0, bottom)
+    quotient = c.mul(top, inverse)
+    return quotient, c.mul(c.fnma(quotient, rest, c.fnma(quotient, bottom, top)), inverse)
+
+
 def _digamma_positive(c: Calc, a: Expr) -> Expr:
-    """Up to 3 a polynomial on [1, 2], which has the root; from 7 on the asymptotic series; steps lead to either."""
-    below, above, far = c.test("lt", a, 1.0), c.test("gt", a, 2.0), c.test("ge", a, 7.0)
-    step = c.sub(a, 1.0)
-    u = c.sub(c.select(below, a, c.select(above, c.sub(a, 2.0), step)), 0.5)
-    near = c.mul(c.sub(c.add(u, DIGAMMA_ROOT[0]), DIGAMMA_ROOT[1]), c.careful_poly(DIGAMMA_NEAR, u))
-    # 1/a + 1/(a+1) + 1/(a+2) + 1/(a+3) in p = a (a + 3), for which only two poles are left
-    p = c.mul(a, c.add(a, 3.0))
-    middle = c.test("gt", a, 3.0)
-    top = c.mul(c.fma(a, 2.0, 3.0), c.fma(p, 2.0, 2.0))
-    top = c.select(middle, c.neg(top), c.select(below, -1.0, c.select(above, 1.0, 0.0)))
-    bottom = c.select(middle, c.mul(p, c.add(p, 2.0)), c.select(below, a, step))
-    correction = c.select(c.either(far, c.both(c.negate(below), c.negate(above))), 0.0, c.div(top, bottom))
-    b = c.select(far, a, c.add(a, 4.0))
-    inverse = c.div(1.0, b)
+    """Up to 6 a polynomial on [1, 2], which has the root, and steps that lead there; then the asymptotic series.
+
+    Rounding errors are carried along: the polynomial and the steps cancel a little where digamma is small.
+    """
+    u, top, bottom, bottom_rest = _digamma_steps(c, a)
+    v = c.sub(u, 0.5)
+    distance, distance_rest = _sum(c, v, DIGAMMA_ROOT[0])
+    slope = c.careful_poly(DIGAMMA_NEAR, v)
+    product = c.mul(distance, slope)
+    product_rest = c.fma(c.sub(distance_rest, DIGAMMA_ROOT[1]), slope, c.fms(distance, slope, product))
+    steps, steps_rest = _quotient(c, top, bottom, bottom_rest)
+    near, near_rest = _sum(c, product, steps)
+    near = c.add(near, c.add(near_rest, c.add(product_rest, steps_rest)))
+    inverse = c.div(1.0, a)
     square = c.mul(inverse, inverse)
-    series = c.fnma(square, c.poly(DIGAMMA_FAR, square), c.fma(inverse, -0.5, log_positive(c, b)))
-    return c.add(c.select(middle, series, near), correction)
+    series = c.add(log_positive(c, a), c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
+    return c.select(c.test("ge", a, 6.0), series, near)
+
+
+def _sin_pi(c: Calc, d: Expr) -> tuple[Expr, Expr, Expr]:
+    """sin(pi d) for |d| <= 1/2 in two parts, and what the rounding of the angle still has to add, times its cosine."""
+    angle = c.mul(d, PI)
+    square = c.mul(angle, angle)
+    tail = c.mul(c.mul(angle, square), c.poly(SIN_64, square))
+    sine = c.add(angle, tail)
+    return sine, c.add(c.sub(angle, sine), tail), c.fma(d, PI_LOW, c.fms(d, PI, angle))
+
+
+def _cot_pi(c: Calc, d: Expr) -> tuple[Expr, Expr]:
+    """cot(pi d) for |d| <= 1/2 in two parts, from the sines of both distances."""
+    a = c.abs(d)
+    e = c.sub(0.5, a)
+    sine, sine_rest, angle_rest = _sin_pi(c, d)
+    cosine, cosine_rest, other_rest = _sin_pi(c, e)
+    other_rest = c.fma(c.sub(c.sub(0.5, e), a), PI, other_rest)
+    sine_rest = c.fma(angle_rest, cosine, sine_rest)
+    cosine_rest = c.fma(other_rest, c.abs(sine), cosine_rest)
+    quotient, missing = _quotient(c, cosine, sine, sine_rest)
+    return quotient, c.add(missing, c.div(cosine_rest, sine))
 
 
 def digamma(c: Calc, x: Expr) -> Expr:
@@ -109,9 +166,12 @@ def digamma(c: Calc, x: Expr) -> Expr:
         return widened(c.e, digamma, x)
     negative = c.test("le", x, 0.0)
     value = _digamma_positive(c, c.select(negative, c.sub(1.0, x), x))
-    # psi(x) = psi(1 - x) - pi cot(pi x), cot from sines of both distances
+    # psi(x) = psi(1 - x) - pi cot(pi x)
     d = _fraction(c, x)
-    cosine = sin_poly(c, c.mul(c.sub(0.5, c.abs(d)), PI))
-    reflected = c.fnma(c.div(cosine, sin_poly(c, c.mul(d, PI))), PI, value)
+    cot, cot_rest = _cot_pi(c, d)
+    rest = c.fma(cot_rest, PI, c.mul(cot, PI_LOW))
+    reflected = c.sub(c.fnma(cot, PI, value), rest)
+    # Next to a pole only the pole counts, and its parts may overflow.
+    reflected = c.select(c.test("lt", c.abs(d), 2.0**-200), c.div(-1.0, d), reflected)
     reflected = c.select(c.test("ne", d, 0.0), reflected, c.nan)
     return c.select(negative, reflected, c.select(c.test("lt", x, c.inf), value, x))

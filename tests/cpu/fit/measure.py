@@ -9,7 +9,7 @@ from scipy import special
 
 from numjet.cpu import mathlib
 from numjet.cpu.loop_ir import MATH, Function
-from tests.cpu.loops import execute, loads, map_function
+from tests.cpu.loops import execute, loads, map_function, prepared
 
 LONG = np.longdouble
 
@@ -19,6 +19,12 @@ def expansion(op: str, dtype: np.dtype, size: int) -> Function:
     count = MATH[op]
     return map_function(f"expansion_of_{op}", [(dtype, size)] * count, dtype, size,
                         lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i)), modes=("vector",))
+
+
+def compiled(op: str, dtype: np.dtype, size: int) -> Callable[..., np.ndarray]:
+    """The expansion of `op` on arrays of one size, compiled once."""
+    run = prepared(expansion(op, dtype, size))
+    return lambda *args: run(args).outputs[0]
 
 
 def evaluate(op: str, *args: np.ndarray) -> np.ndarray:
@@ -84,6 +90,45 @@ EXACT: dict[str, Callable[..., mp.mpf]] = {
     "erfc": lambda x: mp.erfc(min(x, 200)),  # beyond, 0 in every float; mpmath without gmpy2 overflows there
     "lgamma": lambda x: mp.re(mp.loggamma(x)),
 }
+
+
+_ALL: dict[str, Callable[..., mp.mpf]] = {
+    **EXACT, **{op: getattr(mp, op) for op in (
+        "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+        "atanh")},
+    "exp2": lambda x: mp.power(2, x), "log2": lambda x: mp.log(x) / mp.ln2, "rsqrt": lambda x: 1 / mp.sqrt(x),
+    "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)), "logistic": lambda x: 1 / (1 + mp.exp(-x)),
+}
+
+
+def errors(op: str, x: np.ndarray, got: np.ndarray, exact: bool = False) -> np.ndarray:
+    """The errors of results in units of the last place, against a quick reference or one by mpmath.
+
+    Where float64 lgamma and digamma of negative operands have roots between the poles, a unit is 2**-51 of a result of 1.
+    """
+    expected = reference(op, x)
+    if exact:
+        expected = np.array([_exactly(op, float(v), e) for v, e in zip(x, expected, strict=True)], LONG)
+    error = ulps(got, expected)
+    if op in ("lgamma", "digamma") and x.dtype == np.float64:
+        unit = np.finfo(np.float64).eps * 2 * np.maximum(1, np.abs(expected))
+        with np.errstate(invalid="ignore"):
+            rooted = (x < 0) & np.isfinite(got) & np.isfinite(expected)
+            error = np.where(rooted, (np.abs(got - expected) / unit).astype(np.float64), error)
+    return error
+
+
+def _exactly(op: str, x: float, quick: np.floating) -> np.longdouble:
+    """f(x) by mpmath, in long double; the quick reference where it is no ordinary number or mpmath has no value."""
+    if not np.isfinite(x) or not np.isfinite(quick) or quick == 0:
+        return LONG(quick)
+    with mp.workprec(200):
+        try:
+            value = _ALL[op](mp.mpf(x))
+        except (ValueError, ZeroDivisionError):
+            return LONG(quick)
+    high = float(value)
+    return LONG(high) + LONG(float(value - mp.mpf(high))) if np.isfinite(high) and high else LONG(quick)
 
 
 def reference(op: str, *args: np.ndarray) -> np.ndarray:

@@ -1,0 +1,180 @@
+"""What a compiler decided for one program: loops, fusions, copies and memory, each with the user's line. See nj.explain."""
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LARGE = 1 << 20   # bytes from which an allocation is listed
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the user's code; file None where it is not known."""
+    file: str | None
+    line: int
+
+    @property
+    def text(self) -> str:
+        """The line itself, "" if the file cannot be read."""
+        return "" if self.file is None else linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return "?" if self.file is None else f"{Path(self.file).name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An array that an equation makes. fate: "fused" (never stored: computed where it is read), "registers", "stored", or
+    "shared" (the memory of an operand); `why` says why."""
+    name: str
+    type: str
+    place: Place
+    fate: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}: {self.fate}, {self.why}"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A nest of loops. trips: iterations per level, None where they are not known before the program runs. mode: "vector"
+    when iterations run side by side in registers, or "serial"; pieces: how many runs of iterations threads share.
+    writes and fuses: the operations that it stores or reduces, and those that are computed inside without being stored.
+    nanoseconds: an estimate for one execution, or one piece of it, by one thread."""
+    trips: tuple[int | None, ...]
+    mode: str
+    pieces: int
+    writes: tuple[str, ...]
+    fuses: tuple[str, ...]
+    places: tuple[Place, ...]
+    nanoseconds: float
+    inside: tuple[Loop, ...] = ()
+
+    def __str__(self) -> str:
+        size = " x ".join("?" if n is None else f"{n:,}" for n in self.trips)
+        shared = "" if self.pieces == 1 else f", shared by threads in {self.pieces} pieces"
+        makes = f": {_listed(self.writes)}" if self.writes else ""
+        fused = f"; fused into it: {_listed(self.fuses)}" if self.fuses else ""
+        return f"{self.mode} loop over {size}{shared}{makes}{fused}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a library routine; workspace: bytes that the routine takes for itself."""
+    symbol: str
+    place: Place
+    workspace: int
+
+    def __str__(self) -> str:
+        return self.symbol + (f", which takes {_bytes(self.workspace)} while it runs" if self.workspace else "")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Memory that is copied; nbytes None where it is not known before the program runs."""
+    nbytes: int | None
+    place: Place
+    why: str
+
+    def __str__(self) -> str:
+        return f"{'?' if self.nbytes is None else _bytes(self.nbytes)}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A buffer. kind: "temporary" (a part of the scratch arena, from byte `offset` on), "result" or "constant"."""
+    kind: str
+    nbytes: int
+    place: Place
+    why: str
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.offset is None else f" at byte {self.offset:,} of the scratch arena"
+        return f"{_bytes(self.nbytes)} {self.kind}{where}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What became of a program; printing it lists everything by kind.
+
+    scratch_bytes: the size of the arena that all temporaries share; temporaries: their sizes added up.
+    """
+    name: str
+    operations: tuple[Operation, ...]
+    loops: tuple[Loop, ...]
+    calls: tuple[Call, ...]
+    copies: tuple[Copy, ...]
+    allocations: tuple[Allocation, ...]
+    scratch_bytes: int
+    temporaries: int
+    nanoseconds: float
+
+    def all_loops(self) -> Iterator[Loop]:
+        """Every loop nest, outer before inner."""
+        stack = list(reversed(self.loops))
+        while stack:
+            loop = stack.pop()
+            yield loop
+            stack.extend(reversed(loop.inside))
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _lines(self) -> Iterator[str]:
+        yield (f"{self.name}: {_count(len(list(self.all_loops())), 'loop')}, {_count(len(self.calls), 'library call')}, "
+               f"{_count(len(self.copies), 'copy', 'copies')}, about {_time(self.nanoseconds)}; scratch memory "
+               f"{_bytes(self.scratch_bytes)} for {_bytes(self.temporaries)} of temporaries")
+        if self.loops:
+            yield "loops"
+            yield from self._loops(self.loops, "  ")
+        for title, items in (("library calls", self.calls), ("copies", self.copies),
+                             (f"allocations from {_bytes(LARGE)}", self.allocations)):
+            if items:
+                yield title
+                yield from (f"  {item.place}  {item}" for item in items)
+        if self.operations:
+            yield "operations"
+            yield from self._operations()
+
+    def _loops(self, loops: Sequence[Loop], indent: str) -> Iterator[str]:
+        for loop in loops:
+            yield f"{indent}{', '.join(map(str, loop.places)) or '?'}  {loop}"
+            yield from self._loops(loop.inside, indent + "  ")
+
+    def _operations(self) -> Iterator[str]:
+        last: Place | None = None
+        for operation in self.operations:
+            if operation.place != last:
+                yield f"  {operation.place}  {operation.place.text}"
+            last = operation.place
+            yield f"    {operation}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, each once, with how often it stands there."""
+    counts = {n: names.count(n) for n in names}
+    return ", ".join(n if k == 1 else f"{n} ({k} times)" for n, k in counts.items())
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def _bytes(n: int) -> str:
+    for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} bytes"
+
+
+def _time(nanoseconds: float) -> str:
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.2g} {unit}" if nanoseconds < 100 * size else f"{nanoseconds / size:.0f} {unit}"
+    return f"{nanoseconds:.0f} ns"

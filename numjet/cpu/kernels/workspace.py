@@ -1,0 +1,66 @@
+"""How much memory library routines take for themselves while they run, beyond their operands and results.
+
+Routines of the native core take it from the buffer pool, which can tell: a routine is called for no repetitions, which
+takes the same memory and computes nothing; one that allocates within its repetitions is called on zeros.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator, Sequence
+
+from numjet import _native
+from numjet.cpu.kernels import lapack
+from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, children
+
+# Which argument counts the repetitions (the batch) of a routine.
+_REPEATS = {**dict.fromkeys(lapack.KERNELS, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}}
+_TRIED = frozenset({"nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
+
+
+def routines(function: Function) -> list[tuple[Call, bool]]:
+    """The calls of a planned function, and whether they are in a parallel loop, whose chunks run side by side."""
+    return list(_calls(function.body, False))
+
+
+def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
+    for stmt in block:
+        if isinstance(stmt, Call):
+            yield stmt, parallel
+        inside = parallel or isinstance(stmt, For) and stmt.mode == "parallel"
+        for inner in children(stmt):
+            yield from _calls(inner, inside)
+
+
+def largest(calls: Sequence[tuple[Call, bool]], threads: int) -> int:
+    """Bytes that the routines of a program take at most at a time."""
+    return max((of(call) * (threads if parallel else 1) for call, parallel in calls), default=0)
+
+
+def of(call: Call) -> int:
+    """Bytes that one call takes for itself; 0 for routines that take none from the pool, such as those of BLAS."""
+    if call.symbol not in _REPEATS and call.symbol not in _TRIED:
+        return 0
+    numbers: list[int | None] = []
+    for a in call.args:
+        if isinstance(a, Expr) and a.op != "const":
+            return 0  # part of a loop whose pieces are small
+        numbers.append(None if isinstance(a, tuple) else int(a.attr))
+    sizes = tuple(a[0].nbytes if isinstance(a, tuple) else 0 for a in call.args)
+    return _measured(call.symbol, tuple(numbers), sizes if call.symbol in _TRIED else ())
+
+
+@functools.lru_cache(maxsize=1024)
+def _measured(symbol: str, numbers: tuple[int | None, ...], sizes: tuple[int, ...]) -> int:
+    """The pool's peak during a call; sizes: bytes of the arguments that are pointers, or none to call it for nothing."""
+    address = lapack.address(symbol) or _native.kernel_address(symbol)
+    kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
+    given: list[object] = list(numbers)
+    memory = {k: ctypes.create_string_buffer(max(size, 1)) for k, size in enumerate(sizes) if numbers[k] is None}
+    for k, block in memory.items():
+        given[k] = ctypes.addressof(block)
+    if symbol in _REPEATS:
+        given[_REPEATS[symbol]] = 0
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
+    _native.synchronize()  # so that nobody else allocates
+    return _native.pool_peak_during(lambda: function(*given))

@@ -1,0 +1,77 @@
+"""The search for largest errors finds them, goes on where it stopped, and what docs/mathematics.md tells is true."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from numjet.cpu import mathlib
+from tests.cpu.fit import exhaustive, page
+from tests.cpu.fit.measure import bit_patterns, compiled, errors
+
+PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
+TOLD = page.parse(PAGE.read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize("op", exhaustive.UNARY)
+def test_the_page_tells_of_every_function(op):
+    for dtype in ("float32", "float64"):
+        told = [e for e in TOLD[op, dtype] if e is not None]
+        assert told and max(told) <= mathlib.ACCURACY[op, dtype]
+
+
+@pytest.mark.parametrize("op", exhaustive.UNARY)
+def test_what_the_page_tells_is_true(op):
+    """On other operands than those it was made from: nowhere much more than it says, and nearly as much somewhere."""
+    x = bit_patterns(np.float32, 1 << 18, seed=5)
+    found = exhaustive.Progress(1)
+    found.look(op, x, compiled(op, x.dtype, len(x)))
+    told = TOLD[op, "float32"]
+    assert all(e <= (t or 0.0) * 1.06 + 0.03 for e, t in zip(found.worst, told, strict=True)), (found.worst, told)
+    assert max(found.worst) >= 0.75 * max(t for t in told if t is not None)
+
+
+def test_the_quick_search_finds_what_the_slow_one_finds():
+    x = np.linspace(-20, 20, 1 << 16, dtype=np.float32)
+    run = compiled("logistic", x.dtype, len(x))
+    found = exhaustive.Progress(1)
+    found.look("logistic", x, run)
+    every = errors("logistic", x, run(x))
+    assert max(found.worst) == pytest.approx(every.max(), abs=1e-6)
+    assert float.fromhex(found.places[int(np.argmax(found.worst))]) == x[np.argmax(every)]
+
+
+def test_a_wrong_function_is_noticed():
+    x = np.linspace(1, 2, 1000, dtype=np.float32)
+    found = exhaustive.Progress(1)
+    found.look("exp", x, lambda x: np.where(x == x[500], np.nan, np.exp(x)))
+    assert found.worst[2] == np.inf and float.fromhex(found.places[2]) == x[500]
+
+
+def test_it_goes_on_where_it_stopped(tmp_path, capsys):
+    state = tmp_path / "errors.json"
+    options = ["--functions", "cbrt", "--stride", str(1 << 13), "--state", str(state)]
+    assert exhaustive.main(options) == 0
+    first = capsys.readouterr().out
+    kept = json.loads(state.read_text())["cbrt float32"]
+    assert kept["next"] == 2**32 and "| 10 <= |x| < 100" in first and first.startswith("cbrt")
+    state.write_text(json.dumps({"cbrt float32": {**kept, "worst": [9.0] * 5}}))
+    assert exhaustive.main(options) == 1, "the known errors exceed the bound"
+    assert "9.000 ulp" in capsys.readouterr().out
+    state.write_text(json.dumps({"cbrt float32": {**kept, "stride": 5, "worst": [9.0] * 5}}))
+    assert exhaustive.main(options) == 0, "another stride begins anew"
+    assert capsys.readouterr().out == first
+
+
+def test_the_page_is_renewed(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text(f"before\n{page.BEGIN}\n{page.END}\nafter\n")
+    known = {"exp float32": exhaustive.Progress(16, 2**32, [0.5, 0.6, 0.7, 0.8, 0.0], ["0x1p0"] * 4 + [""])}
+    page.renew(path, known)
+    assert page.parse(path.read_text()) == {("exp", "float32"): [0.5, 0.6, 0.7, 0.8, None]}
+    assert "every 16th" in path.read_text() and "`exponential.py`" in path.read_text()
+    path.write_text("nothing")
+    with pytest.raises(ValueError, match="has no lines"):
+        page.renew(path, known)

@@ -1,0 +1,90 @@
+"""What programs are predicted to need in memory is what they take, and independent pieces do not pile up."""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import _native
+from numjet.tools import memory
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("name", memory.PROGRAMS)
+def test_predictions_are_true(name):
+    """Within 5 %, workspaces of LAPACK, transforms and sorts included."""
+    assert memory.measured(name) == pytest.approx(memory.predicted(name), rel=0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["softmax", "sorting", "pieces_gradient"])
+def test_the_system_says_the_same(name):
+    """Roughly: the system counts pages, and the ends of large blocks are not touched."""
+    assert memory.growth_outside(name) == pytest.approx(memory.predicted(name), rel=0.15, abs=3 * MIB)
+
+
+def test_pieces_do_not_pile_up():
+    """Twelve pieces with arrays of 2 MiB take the memory of one or two; without the order of equations, of twelve."""
+    assert memory.predicted("pieces") < 12 * MIB
+    assert memory.predicted("pieces_gradient") < 36 * MIB
+    assert memory.predicted("accumulated") < 28 * MIB
+
+
+def test_fields():
+    def fun(x, y):
+        return x.at[0].add(1.0), jnp.sort(y)
+    x, y = np.ones(1000, np.float32), np.ones(500, np.float32)
+    plain = nj.jit(fun).lower(x, y).compile().memory_analysis()
+    assert plain.argument_size_in_bytes == plain.output_size_in_bytes == 6000
+    assert plain.alias_size_in_bytes == plain.host_temp_size_in_bytes == 0
+    assert plain.generated_code_size_in_bytes > 100
+    assert plain.workspace_size_in_bytes >= 2000 and plain.temp_size_in_bytes >= plain.workspace_size_in_bytes
+    assert plain.peak_memory_in_bytes == 6000 + plain.extra_memory_in_bytes
+    donated = nj.jit(fun, donate_argnums=0).lower(x, y).compile().memory_analysis()
+    assert donated.alias_size_in_bytes == 4000
+    assert donated.extra_memory_in_bytes <= plain.extra_memory_in_bytes - 4000
+
+
+def test_workspaces_are_told_for_every_routine():
+    programs = {
+        "cholesky": lambda a: jnp.linalg.cholesky(a), "lu": lambda a: nj.lax.linalg.lu(a),
+        "qr": lambda a: jnp.linalg.qr(a), "eigh": lambda a: jnp.linalg.eigh(a), "svd": lambda a: jnp.linalg.svd(a),
+        "eig": lambda a: jnp.linalg.eig(a), "schur": lambda a: nj.lax.linalg.schur(a),
+        "sort of columns": lambda a: jnp.sort(a, axis=0), "of pairs": lambda a: nj.lax.sort((a, a[::-1]), num_keys=2)}
+    a = jnp.array(np.random.default_rng(0).standard_normal((3, 70, 70)), jnp.float32)
+    a = a @ a.transpose(0, 2, 1)
+    for name, fun in programs.items():
+        compiled = nj.jit(fun).lower(a).compile()
+        stats = compiled.memory_analysis()
+        nj.block_until_ready(compiled(a))
+        taken = _native.pool_peak_during(lambda run=compiled: nj.block_until_ready(run(a)))
+        assert taken == pytest.approx(stats.extra_memory_in_bytes, rel=0.05), name
+
+
+def test_the_pool_tells_peaks_of_nested_windows():
+    x, add = jnp.zeros(1 << 20, jnp.uint8), nj.jit(lambda x: x + 1)
+
+    def inner():
+        return nj.block_until_ready(add(x))
+    inner()
+    within = []
+    outer = _native.pool_peak_during(lambda: within.append(_native.pool_peak_during(inner)))
+    assert outer >= within[0] == 1 << 20
+    with pytest.raises(ZeroDivisionError):
+        _native.pool_peak_during(lambda: 1 / 0)
+
+
+def test_capacity():
+    assert [_native.pool_capacity(n) for n in (0, 1, 65, 1000)] == [64, 64, 128, 1024]
+    with pytest.raises(ValueError, match="pool_capacity"):
+        _native.pool_capacity(-1)
+
+
+def test_table(capsys):
+    assert memory.main(["elementwise"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert "predicted" in head and row.split()[:3] == ["elementwise", "12.00", "12.00"]
