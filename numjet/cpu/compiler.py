@@ -46,7 +46,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     dump("loops", lambda: loop_show.show(function))
     expand.expand_math(function)
-    nanoseconds = cost.estimate_ns(function)
+    nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
     memory.plan(function)
     dump("planned", lambda: loop_show.show(function))
