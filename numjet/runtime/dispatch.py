@@ -19,7 +19,7 @@ from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 
 _CACHE_SIZE = 4096
-_operations: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+_operations: OrderedDict[Any, tuple[Executable, Any]] = OrderedDict()
 
 
 class Executable:
@@ -61,16 +61,21 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> A
     return _native.from_numpy(value.reshape(aval.shape), aval, device)
 
 
-def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Compiles an operation (once for its avals and parameters) and runs it."""
-    avals = tuple(aval_of(a) for a in args)
-    key = (op, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
+def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Executable:
+    """The program of an operation, compiled once for its avals and parameters."""
+    key = (op, config.token, tuple(avals), tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
         found = _operations[key] = (compile_closed(one_equation(op, avals, params), op.name), params)
         if len(_operations) > _CACHE_SIZE:
             _operations.popitem(last=False)
-    out = found[0]([as_array(a, aval) for a, aval in zip(args, avals, strict=True)])
+    return found[0]
+
+
+def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Compiles an operation (once for its avals and parameters) and runs it."""
+    avals = [aval_of(a) for a in args]
+    out = operation(op, avals, params)([as_array(a, aval) for a, aval in zip(args, avals, strict=True)])
     return out if op.multiple else out[0]
 
 
