@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, convert, shape
 from numjet.lax.axes import as_axes, as_axis
@@ -114,6 +115,7 @@ def _tensordot_axes(axes: Any, m: int, n: int) -> Pair:
     return tuple(range(m - count, m)), tuple(range(count))
 
 
+@whole("out", small=False)
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """All products of an element of a with one of b, both flattened: (M,) and (N,) give (M, N).
 

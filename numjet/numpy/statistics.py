@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, compare, convert, shape
@@ -111,6 +112,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
     return put_back(result, a.shape, axes) if keepdims else result
 
 
+@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The variance along `axis`: mean squared distance from the mean, with count - ddof in place of count.
@@ -125,6 +127,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: An
     return _spread("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction, False)
 
 
+@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def std(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The standard deviation along `axis`, the root of `var`; arguments as there.
