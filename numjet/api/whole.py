@@ -26,17 +26,19 @@ def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
     """A decorator: the function runs as one program when it is called with no transformation around.
 
     static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
-    NumPy calls; which way is taken depends on the sizes only.
+    NumPy calls; which way is taken depends on the sizes only. ValueError for a name that is no parameter.
     """
     def decorate(fun: Fun) -> Fun:
         names = list(inspect.signature(fun).parameters)
+        if not set(static) <= set(names):
+            raise ValueError(f"whole: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
         places = tuple(n for n, name in enumerate(names) if name in static)
         program: Callable[..., Any] | None = None
 
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if current_trace() is not EVAL or not plain() or not (small or _any_large(args)):
+            if not (small or _any_large(args)) or current_trace() is not EVAL or not plain():
                 return fun(*args, **kwargs)
             fixed = [args[n] for n in places if n < len(args)]
             if not _separable(args, fixed, kwargs, static):
@@ -60,4 +62,7 @@ def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any]
 
 
 def _any_large(args: Iterable[Any]) -> bool:
-    return any(isinstance(a, _ARRAYS) and a.size >= LARGE for a in args)
+    for a in args:
+        if type(a) in _ARRAYS and a.size >= LARGE:
+            return True
+    return False

@@ -48,11 +48,16 @@ def _eager(*xs: np.ndarray, dimension: int, is_stable: bool, num_keys: int) -> l
     return [np.take_along_axis(x, order, dimension) for x in xs]
 
 
+_FEW = 256  # elements for which it is not worth looking how they may be sorted
+
+
 def _sorted(x: np.ndarray, axis: int) -> np.ndarray:
     """NumPy's fast sort is not stable, which only shows among zeros of either sign: other equal elements look alike."""
     values = x.astype(accumulator(x.dtype), copy=False)
-    stable = values.dtype.kind == "f" and bool(np.any((values == 0) & np.signbit(values)))
-    return np.sort(values, axis, kind="stable" if stable else None).astype(x.dtype, copy=False)
+    stable = values.size <= _FEW or (values.dtype.kind == "f" and bool(((values == 0) & np.signbit(values)).any()))
+    out = values.copy()
+    out.sort(axis, "stable" if stable else None)
+    return out.astype(x.dtype, copy=False)
 
 
 def _ordered_parts(x: np.ndarray) -> list[np.ndarray]:

@@ -234,7 +234,7 @@ def percentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_in
     return quantile(a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
-@whole("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
+@whole("axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """As `percentile`, without NaN; NaN where there is nothing else.
