@@ -102,14 +102,15 @@ def _count(x: np.ndarray, axes: tuple[int, ...]) -> int:
     return prod([x.shape[d] for d in axes])
 
 
-def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool = False) -> np.ndarray:
-    return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims) / x.dtype.type(_count(x, axes))
+def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return np.add.reduce(x, axis=axes, dtype=x.dtype) / x.dtype.type(_count(x, axes))
 
 
 def _variance(x: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:
-    left = _count(x, axes) - ddof
-    total = np.add.reduce(np.square(x - _mean(x, axes, True)), axis=axes, dtype=x.dtype)
-    return total / x.dtype.type(left if left > 0 else np.nan)
+    count = _count(x, axes)
+    center = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True) / x.dtype.type(count)
+    total = np.add.reduce(np.square(x - center), axis=axes, dtype=x.dtype)
+    return total / x.dtype.type(count - ddof if count > ddof else np.nan)
 
 
 def _deviation(x: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:

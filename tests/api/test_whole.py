@@ -17,14 +17,17 @@ from numjet.runtime.large import LARGE
 X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 9)).astype(np.float32))
 CALLS = {
     "median": lambda: jnp.median(X, axis=1), "quantile": lambda: jnp.quantile(X, 0.3, axis=0, keepdims=True),
-    "nanpercentile": lambda: jnp.nanpercentile(X, jnp.array([10.0, 50.0])), "softmax": lambda: nn.softmax(X, axis=0),
-    "log_softmax": lambda: nn.log_softmax(X), "logsumexp": lambda: nn.logsumexp(X, axis=1), "one_hot": lambda: nn.one_hot(jnp.arange(4), 5),
+    "nanpercentile": lambda: jnp.nanpercentile(X, jnp.array([10.0, 50.0])),
+    "softmax": lambda: nn.softmax(X, axis=0),
+    "log_softmax": lambda: nn.log_softmax(X), "logsumexp": lambda: nn.logsumexp(X, axis=1),
+    "one_hot": lambda: nn.one_hot(jnp.arange(4), 5),
     "isclose": lambda: jnp.isclose(X, X + 1e-7), "allclose": lambda: jnp.allclose(X, X), "hypot": lambda: jnp.hypot(X, 3.0),
     "linspace": lambda: jnp.linspace(0, X, 5, axis=1), "tril": lambda: jnp.tril(X, -1), "triu": lambda: jnp.triu(X, 1),
     "take": lambda: jnp.take(X, jnp.array([3, -1, 99]), axis=1), "norm": lambda: jnp.linalg.norm(X, axis=0),
     "diff": lambda: jnp.diff(X, 2), "round": lambda: jnp.round(X, 2), "nanmean": lambda: jnp.nanmean(X, axis=0),
     "nanstd": lambda: jnp.nanstd(X, 1, ddof=1), "gelu": lambda: nn.gelu(X, approximate=False), "silu": lambda: nn.silu(X),
-    "elu": lambda: nn.elu(X, 0.5), "glu": lambda: nn.glu(X[:, :8]), "sinc": lambda: jnp.sinc(X), "logaddexp": lambda: jnp.logaddexp(X, 1.0),
+    "elu": lambda: nn.elu(X, 0.5), "glu": lambda: nn.glu(X[:, :8]), "sinc": lambda: jnp.sinc(X),
+    "logaddexp": lambda: jnp.logaddexp(X, 1.0),
     "standardize": lambda: nn.standardize(X, axis=0),
 }
 
@@ -75,7 +78,8 @@ def test_arrays_and_lists_in_the_place_of_static_arguments() -> None:
     assert jnp.quantile(X, 0.5, axis=[0, 1]) == np.float32(np.median(np.asarray(X)))
 
 
-@pytest.mark.parametrize("fun", [jnp.var, jnp.std, lambda x: jnp.clip(x, 0.1, 0.6), lambda x: jnp.roll(x, 3), lambda x: jnp.tile(x, 2)])
+@pytest.mark.parametrize("fun", [jnp.var, jnp.std, lambda x: jnp.clip(x, 0.1, 0.6),
+                                 lambda x: jnp.roll(x, 3), lambda x: jnp.tile(x, 2)])
 def test_some_only_for_large_arrays(fun: Any) -> None:
     small, large = (jnp.asarray(np.random.default_rng(1).random(n, np.float32)) for n in (LARGE // 3, LARGE))
     assert counted(lambda: fun(small)) == (0, 0)

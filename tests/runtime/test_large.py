@@ -20,8 +20,10 @@ RNG = np.random.default_rng(0)
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "sin": lax.sin, "add": lambda x: x + x, "scaled": lambda x: x * 3.0, "less": lambda x: x < 0.5, "sum": lax.cumsum,
     "reduced": lambda x: lax.reduce_max(x, (0,)), "astype": lambda x: lax.convert_element_type(x, np.int32),
-    "reversed": lambda x: lax.rev(x, (0,)), "where": lambda x: lax.select(x > 0, x, -x), "joined": lambda x: lax.concatenate([x, x], 0),
-    "sorted": lax.sort, "top": lambda x: lax.top_k(x, 3)[1], "part": lambda x: lax.slice(x, (5,), (N - 5,), (3,)),
+    "reversed": lambda x: lax.rev(x, (0,)), "where": lambda x: lax.select(x > 0, x, -x),
+    "joined": lambda x: lax.concatenate([x, x], 0),
+    "sorted": lax.sort, "top": lambda x: lax.top_k(x, 3)[1],
+    "part": lambda x: lax.slice(x, (5,), (N - 5,), (3,)),
 }
 
 
