@@ -79,8 +79,8 @@ class RowReductions(Builder):
         partial = self.temporary(ShapedArray((CHUNKS * wide,), dtype))
         with self.loop_over(CHUNKS, "serial") as chunk:
             self.nest((wide,), lambda lane: self._store_word(partial, dtype, chunk * wide + lane, start))
-            self._add(kind, partial, dtype, chunk * wide, per_chunk, lanes, lambda row, lane: read(chunk * per_chunk + row, lane),
-                      at_once)
+            own = lambda row, lane: read(chunk * per_chunk + row, lane)
+            self._add(kind, partial, dtype, chunk * wide, per_chunk, lanes, own, at_once)
         whole, done = out.storage, CHUNKS * per_chunk * group
         of_partial = lambda row, lane: self.load(partial, dtype, self.terms.index(row) * width + lane[0])
         self._add(kind, whole, dtype, 0, CHUNKS * group, (width,), of_partial, rows_at_once(0))
