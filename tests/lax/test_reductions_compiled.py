@@ -106,5 +106,5 @@ def test_integers_and_halves_in_chunks():
     x = np.random.default_rng(1).integers(-9, 9, (30001, 12))
     for dtype in (np.int8, np.int32, np.float16):
         expected = x.astype(dtype).astype(np.int64).sum(0)
-        out = np.asarray(nj.jit(lambda v: jnp.sum(v, 0, dtype))(x.astype(dtype)))
+        out = np.asarray(nj.jit(lambda v, dtype=dtype: jnp.sum(v, 0, dtype))(x.astype(dtype)))
         assert out.tolist() == expected.astype(dtype).tolist()

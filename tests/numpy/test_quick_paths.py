@@ -125,6 +125,15 @@ def test_divisions_agree_on_special_values(op: Callable[[Any, Any], Any], dtype:
             agree(op, number, x)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_remainders_of_many_numbers_agree(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    x = jnp.asarray(np.random.default_rng(0).integers(limits.min, limits.max, 5000, dtype, endpoint=True))
+    for divisor in (1, 3, 100, int(limits.max)):
+        agree(lambda v, by=divisor: v % by, x)
+        assert (x % divisor).tolist() == (np.asarray(x).astype(int) % divisor).tolist()
+
+
 INDICES = (0, -1, 2, 5, -9, slice(None), slice(1, 3), slice(None, None, -1), slice(9, None), slice(-2, None, 2), slice(3, 1),
            None, Ellipsis, (), (0, 0), (-1, slice(None, None, 2)), (Ellipsis, 0), (0, Ellipsis, None),
            (None, 1, Ellipsis, None),
