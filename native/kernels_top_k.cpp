@@ -3,7 +3,6 @@
 // A row is read once, in blocks: the k-th greatest element so far is a threshold that most blocks do not reach anywhere.
 // What exceeds it is gathered, and thinned out to the best k whenever the gathering place is full.
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -12,18 +11,15 @@
 
 #include "kernels.h"
 #include "sort_order.h"
-#include "threads.h"
+#include "sort_rows.h"
 
 namespace nj::sorting {
 
 namespace {
 
-enum Status : int64_t { status_good = 0, status_no_memory = 1, status_bad_argument = 2, status_row_too_long = 3 };
-
 constexpr int64_t kBlock = 32;
 constexpr int64_t kLeastRoom = 64, kRoomFactor = 4;  // entries for candidates, of which k stay
 constexpr int64_t kSortFraction = 16;  // the row is sorted when k is more than this part of it
-constexpr int64_t kChunkElements = 32768;  // of the rows that one chunk of a parallel region takes
 
 struct Problem {
   int64_t k, outer, axis, inner;
@@ -209,20 +205,6 @@ Rows rows_of(int64_t code) {
   }
 }
 
-struct Shared {
-  const Problem* problem;
-  Rows rows;
-  int64_t count, per_chunk;
-  std::atomic<int64_t> status;
-};
-
-void work(void* context, int64_t begin, int64_t end) {
-  Shared& shared = *static_cast<Shared*>(context);
-  const int64_t last = std::min(end * shared.per_chunk, shared.count);
-  const Status status = shared.rows(*shared.problem, begin * shared.per_chunk, last);
-  if (status != status_good) shared.status.store(status);
-}
-
 }  // namespace
 }  // namespace nj::sorting
 
@@ -234,9 +216,6 @@ extern "C" int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis
   if (axis > std::numeric_limits<int32_t>::max()) return status_row_too_long;
   if (outer == 0 || inner == 0 || k == 0) return status_good;
   const Problem problem{k, outer, axis, inner, in, values, positions};
-  const int64_t per_chunk = std::max<int64_t>(1, kChunkElements / axis);
-  Shared shared{&problem, rows, outer * inner, per_chunk, {status_good}};
-  nj_parallel_for((shared.count + per_chunk - 1) / per_chunk, work, &shared);
-  return shared.status.load();
+  return share_rows(problem, rows, outer * inner, axis);
 }
 NJ_KERNEL(nj_top_k);
