@@ -27,6 +27,13 @@ def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
 
     static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
     NumPy calls; which way is taken depends on the sizes only. ValueError for a name that is no parameter.
+
+    >>> import numjet.numpy as jnp
+    >>> @whole("axis")
+    ... def spread(x, axis=None):
+    ...     return jnp.max(x, axis) - jnp.min(x, axis)
+    >>> spread(jnp.array([1, 5, 3]))
+    Array(4, dtype=int32)
     """
     def decorate(fun: Fun) -> Fun:
         names = list(inspect.signature(fun).parameters)
