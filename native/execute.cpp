@@ -13,6 +13,8 @@ namespace {
 // Below this machine code runs with the GIL held: giving it up and taking it again costs more.
 constexpr double kHoldGil = 5e3;
 constexpr double kNsPerCopiedByte = 0.1;
+// Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
+constexpr double kBriefNs = 20e6;
 
 double inline_limit_ns = 50e3;
 uint64_t executions = 0;
@@ -186,6 +188,7 @@ int run_queued(Call& call, PyObject** results) {
   auto job = std::make_unique<Job>();
   job->code = call.plan->code;
   job->scratch_bytes = call.plan->scratch_bytes;
+  job->brief = call.expected_ns <= kBriefNs;
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
     Array* array = call.ins[k];

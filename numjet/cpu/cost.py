@@ -40,7 +40,7 @@ _WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mul
             "bitcast": 0.0}
 _LIBRARY = 60.0                 # a function of the C library, or of mathlib before it is expanded
 _VECTOR = ("vector", "parallel")
-CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
+CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
 
 
 def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> float:
