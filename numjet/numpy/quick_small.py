@@ -27,17 +27,16 @@ def _known(x: Any, dtypes: frozenset[np.dtype] = _FLOATS) -> bool:
     """Whether x is a small array of one of these dtypes, to be looked at now."""
     if type(x) is not Array or current_trace() is not EVAL or not plain():
         return False
-    aval = x.aval
-    return aval.dtype in dtypes and not aval.weak_type and 0 < aval.size < LARGE
+    return x.aval.dtype in dtypes and 0 < x.aval.size < LARGE
 
 
-def _run(fun: Callable[..., np.ndarray], dtype: np.dtype, *args: Any) -> Any:
+def _run(fun: Callable[..., np.ndarray], dtype: np.dtype, *args: Any, weak: bool = False) -> Any:
     token = STATE.set(IGNORED)
     try:
         out = np.asarray(fun(*args))
     finally:
         STATE.reset(token)
-    return _native.from_numpy(out, ShapedArray(out.shape, dtype), CPU)
+    return _native.from_numpy(out, ShapedArray(out.shape, dtype, weak), CPU)
 
 
 def _pair(a: Any, b: Any) -> bool:
@@ -55,7 +54,7 @@ def product(a: Any, b: Any) -> Any:
         return None
     if prod(left[:-1]) * prod(right[1:]) >= LARGE:
         return None
-    return _run(_matrices, a.aval.dtype, a._value, b._value)
+    return _run(_matrices, a.aval.dtype, a._value, b._value, weak=a.aval.weak_type and b.aval.weak_type)
 
 
 def _matrices(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -70,7 +69,8 @@ def outer(a: Any, b: Any) -> Any:
     """All products of elements of a and b; or None."""
     if not _pair(a, b) or a.aval.size * b.aval.size >= LARGE:
         return None
-    return _run(np.multiply.outer, a.aval.dtype, a._value.reshape(-1), b._value.reshape(-1))
+    return _run(np.multiply.outer, a.aval.dtype, a._value.reshape(-1), b._value.reshape(-1),
+                weak=a.aval.weak_type and b.aval.weak_type)
 
 
 # -------------------------------------------------------------------------------------------- averages

@@ -98,6 +98,16 @@ def test_products_agree(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
     agree(getattr(jnp, name), x, y.astype(jnp.float32))
 
 
+@pytest.mark.parametrize("name", ["matmul", "dot", "outer"])
+def test_products_of_weakly_typed_arrays_agree(name: str) -> None:
+    weak, strong = jnp.arange(1, 5) * 0.5, jnp.ones(4)
+    assert weak.weak_type and not strong.weak_type
+    for x, y in ((weak, weak), (weak, strong), (strong, weak)):
+        agree(getattr(jnp, name), x, y)
+    for one in (jnp.mean, jnp.var, jnp.std, jnp.cumsum, jnp.cumprod, jnp.argsort):
+        agree(one, weak)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["mean", "var", "std", "cumsum", "cumprod", "argsort", "sort", "max", "min", "sum"])
 def test_special_values_agree(name: str) -> None:
