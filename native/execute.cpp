@@ -12,6 +12,9 @@ namespace {
 
 // Below this machine code runs with the GIL held: giving it up and taking it again costs more.
 constexpr double kHoldGil = 5e3;
+constexpr double kNsPerCopiedByte = 0.1;
+// Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
+constexpr double kBriefNs = 20e6;
 
 double inline_limit_ns = 50e3;
 uint64_t executions = 0;
@@ -23,6 +26,7 @@ struct Call {
   Array* const* ins;
   const char* donated;
   bool committed;
+  double expected_ns;
   SmallVector<Buffer*, 8> outs;
 
   ~Call() {
@@ -72,6 +76,17 @@ bool takes_over(const Call& call, size_t out, bool queued) {
   int64_t refs = buffer->refs.load(std::memory_order_acquire);
   int64_t harmless = queued ? buffer->queued.load(std::memory_order_acquire) : 0;
   return refs - harmless == 1;
+}
+
+// The program's estimate has no copies of donated inputs: they are needed only where the memory cannot be taken over.
+double expected_ns(const Call& call) {
+  double nanoseconds = call.plan->cost_ns;
+  for (size_t k = 0; k < call.plan->outs.size(); ++k) {
+    int in = call.plan->alias[k];
+    if (in < 0 || !call.ins[in]->buffer || takes_over(call, k, true)) continue;
+    nanoseconds += kNsPerCopiedByte * double(call.plan->outs[k]->nbytes);
+  }
+  return nanoseconds;
 }
 
 int prepare_outputs(Call& call, bool queued) {
@@ -131,12 +146,13 @@ struct Addresses {
   }
 };
 
-int64_t run_code(const ExecutablePlan* plan, Addresses& addresses, char* scratch, int64_t* info) {
+int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t* info) {
   char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
-  if (plan->cost_ns <= kHoldGil) return plan->code.load()(ins, outs, scratch, info);
+  MachineCode code = call.plan->code.load();
+  if (call.expected_ns <= kHoldGil) return code(ins, outs, scratch, info);
   int64_t status;
   Py_BEGIN_ALLOW_THREADS;
-  status = plan->code.load()(ins, outs, scratch, info);
+  status = code(ins, outs, scratch, info);
   Py_END_ALLOW_THREADS;
   return status;
 }
@@ -154,7 +170,7 @@ int run_inline(Call& call, PyObject** results) {
     Addresses addresses(call);
     // Before the run: no other thread shall meet an array that is being overwritten.
     delete_donated(call);
-    status = run_code(call.plan, addresses, scratch.data(), info);
+    status = run_code(call, addresses, scratch.data(), info);
   }
   // Machine code may have called back into Python, and an error of that comes first.
   if (PyErr_Occurred()) return -1;
@@ -172,6 +188,7 @@ int run_queued(Call& call, PyObject** results) {
   auto job = std::make_unique<Job>();
   job->code = call.plan->code.load();
   job->scratch_bytes = call.plan->scratch_bytes;
+  job->brief = call.expected_ns <= kBriefNs;
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
     Array* array = call.ins[k];
@@ -222,12 +239,13 @@ void tell_again(Executable* executable) {
 
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
   if (executable->again && executable->call_count == 1) tell_again(executable);
-  Call call{executable, executable->plan, ins, donated, committed, {}};
+  Call call{executable, executable->plan, ins, donated, committed, 0, {}};
   drain_retired();
   if (fetch_inputs(executable, ins) < 0) return -1;
   bool can_queue = queue_open() && !on_queue_thread();
   bool pending = any_pending(call);
-  bool queued = can_queue && (pending || call.plan->cost_ns >= inline_limit_ns);
+  call.expected_ns = expected_ns(call);
+  bool queued = can_queue && (pending || call.expected_ns >= inline_limit_ns);
   // Waiting comes first: it lets other threads run, and with them anything may change.
   if (queued && queue_admit() < 0) return -1;
   if (pending && !can_queue && wait_for_inputs(call) < 0) return -1;

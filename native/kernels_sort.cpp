@@ -4,12 +4,11 @@
 #include "kernels.h"
 #include "pool.h"
 #include "sort_order.h"
+#include "sort_rows.h"
 
 namespace nj::sorting {
 
 namespace {
-
-enum Status : int64_t { status_good = 0, status_no_memory = 1, status_bad_argument = 2, status_row_too_long = 3 };
 
 // Memory of the pool; data is null when there is none.
 template <class T>
@@ -47,7 +46,8 @@ struct Row {
   int size;
 };
 
-Row row_of(const Problem& p, int64_t operand, int64_t o, int64_t i) {
+Row row_of(const Problem& p, int64_t operand, int64_t row) {
+  const int64_t o = row / p.inner, i = row % p.inner;
   Strides in = p.strides(p.in_strides, operand), out = p.strides(p.out_strides, operand);
   return {p.ins[operand] + o * in.outer + i * in.inner, p.outs[operand] + o * out.outer + i * out.inner, in.axis,
           out.axis, p.item_size(operand)};
@@ -133,20 +133,18 @@ void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
   row_sort(row, n, nullptr);
 }
 
-// One operand of a dtype that has a row sort.
-Status sort_values(const Problem& p) {
+// Rows first ... last of one operand of a dtype that has a row sort.
+Status sort_values(const Problem& p, int64_t first, int64_t last) {
   const int64_t line = p.axis * p.item_size(0);
   const bool direct = p.strides(p.out_strides, 0).axis == p.item_size(0);
   Array<char> spare(direct ? line : 2 * line);
   if (!spare.data) return status_no_memory;
-  for (int64_t o = 0; o < p.outer; ++o) {
-    for (int64_t i = 0; i < p.inner; ++i) {
-      Row row = row_of(p, 0, o, i);
-      char* work = direct ? row.out : spare.data + line;
-      copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
-      sort_contiguous(p.codes[0], work, p.axis, spare.data);
-      if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
-    }
+  for (int64_t r = first; r < last; ++r) {
+    Row row = row_of(p, 0, r);
+    char* work = direct ? row.out : spare.data + line;
+    copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
+    sort_contiguous(p.codes[0], work, p.axis, spare.data);
+    if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
   }
   return status_good;
 }
@@ -158,9 +156,9 @@ int64_t count_parts(const Problem& p) {
 }
 
 // Fills the keys of one row, all parts of all key operands.
-void fill_row_keys(const Problem& p, int64_t o, int64_t i, uint64_t* values, Keys* keys) {
+void fill_row_keys(const Problem& p, int64_t r, uint64_t* values, Keys* keys) {
   for (int64_t k = 0; k < p.num_keys; ++k) {
-    Row row = row_of(p, k, o, i);
+    Row row = row_of(p, k, r);
     KeyKind kind = key_kind(p.codes[k]);
     for (int part = 0; part < kind.parts; ++part) {
       key_loop(p.codes[k])(values, row.in, row.in_stride, p.axis, part);
@@ -176,24 +174,22 @@ int64_t largest_item(const Problem& p) {
   return size;
 }
 
-// Any operands: sort positions by the keys, then gather.
-Status sort_by_keys(const Problem& p) {
+// Rows first ... last of any operands: sort positions by the keys, then gather.
+Status sort_by_keys(const Problem& p, int64_t first, int64_t last) {
   int64_t n = p.axis, parts = count_parts(p);
   Array<uint64_t> values(n * parts), words(n);
   Array<uint32_t> order(n);
   Array<char> line(n * largest_item(p));
   Array<Keys> keys(parts);
   if (!values.data || !words.data || !order.data || !line.data || !keys.data) return status_no_memory;
-  for (int64_t o = 0; o < p.outer; ++o) {
-    for (int64_t i = 0; i < p.inner; ++i) {
-      fill_row_keys(p, o, i, values.data, keys.data);
-      if (!argsort(order.data, keys.data, parts, words.data, n)) return status_row_too_long;
-      for (int64_t operand = 0; operand < p.num_operands; ++operand) {
-        Row row = row_of(p, operand, o, i);
-        // Through a copy: an operand may be sorted in place.
-        copy_row(line.data, row.size, row.in, row.in_stride, row.size, n);
-        gather_row(row.out, row.out_stride, line.data, row.size, order.data, n);
-      }
+  for (int64_t r = first; r < last; ++r) {
+    fill_row_keys(p, r, values.data, keys.data);
+    if (!argsort(order.data, keys.data, parts, words.data, n)) return status_row_too_long;
+    for (int64_t operand = 0; operand < p.num_operands; ++operand) {
+      Row row = row_of(p, operand, r);
+      // Through a copy: an operand may be sorted in place.
+      copy_row(line.data, row.size, row.in, row.in_stride, row.size, n);
+      gather_row(row.out, row.out_stride, line.data, row.size, order.data, n);
     }
   }
   return status_good;
@@ -214,6 +210,8 @@ extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t
   Problem problem{num_operands, num_keys, codes, ins, outs, outer, axis, inner, in_strides, out_strides};
   if (!valid(problem)) return status_bad_argument;
   if (axis == 0 || inner == 0) return status_good;
-  return num_operands == 1 && row_sorts[codes[0]] ? sort_values(problem) : sort_by_keys(problem);
+  const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : sort_by_keys;
+  if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, and so tells how much that is
+  return share_rows(problem, run, outer * inner, axis);
 }
 NJ_KERNEL(nj_sort);

@@ -29,6 +29,13 @@ struct Queue {
   std::vector<Job*> finished;  // to be destroyed under the GIL
 
   bool idle() const { return jobs.empty() && !running; }
+
+  // With the lock held, and something to run.
+  Job* take() {
+    running = jobs.front();
+    jobs.pop_front();
+    return running;
+  }
 };
 
 // Replaced in a forked child, never destroyed: the thread may outlive main().
@@ -96,11 +103,9 @@ void thread_main(Queue* q, uint64_t generation) {
     Job* job;
     {
       std::unique_lock<std::mutex> lock(q->mutex);
-      q->work.wait(lock, [=] { return q->generation != generation || !q->jobs.empty(); });
+      q->work.wait(lock, [=] { return q->generation != generation || (!q->jobs.empty() && !q->running); });
       if (q->generation != generation) return;
-      job = q->jobs.front();
-      q->jobs.pop_front();
-      q->running = job;
+      job = q->take();
     }
     finish(q, job, run_job(job));
   }
@@ -240,7 +245,30 @@ bool on_queue_thread() { return is_queue_thread; }
 bool queue_open() { return !closed; }
 uint64_t queue_pushed() { return pushed; }
 
+// Runs the computation here if it is the next one and brief: that saves waking one thread and being woken by it.
+void run_if_next(const Execution* execution) {
+  Queue* q = queue;
+  Job* job;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (q->running || q->jobs.empty()) return;
+    const Job* next = q->jobs.front();
+    if (next->done != execution || !next->brief) return;
+    job = q->take();
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  is_queue_thread = true;
+  finish(q, job, run_job(job));
+  is_queue_thread = false;
+  q->work.notify_one();
+  Py_END_ALLOW_THREADS;
+}
+
 int execution_wait(Execution* execution) {
+  if (execution_state(execution) == State::Pending && !is_queue_thread) {
+    Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
+    run_if_next(execution);
+  }
   if (execution_state(execution) == State::Pending) {
     if (is_queue_thread) {
       PyErr_SetString(PyExc_RuntimeError,

@@ -15,6 +15,7 @@ struct Job {
   MachineCode code = nullptr;
   std::vector<Buffer*> ins, outs;  // one reference each, until the job has run
   size_t scratch_bytes = 0;
+  bool brief = false;  // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
   std::vector<Execution*> waits_for;  // computations that make the inputs
   Execution* done = nullptr;
   PyObject* keepalive = nullptr;

@@ -121,6 +121,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
         """body(i, j, ...) for every index. ordered=False promises that iterations don't depend on each other."""
         ...
+    def chunks(self, count: int, body: Callable[[Index], None]) -> None:
+        """body(c) for c < count, on several threads: for work worth it, and bodies that write to different places."""
+        ...
     def store(self, x: Any, index: Sequence[Index], value: Scalar) -> None:
         """x[index] = value, for an array from own or empty, inside loop or when."""
         ...

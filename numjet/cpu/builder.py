@@ -463,6 +463,12 @@ class Builder(Scalars):
             self._close_registers()
         self.nest(tuple(shape), body, mode="serial" if ordered else "vector")
 
+    def chunks(self, count: int, body: Callable[[Index], None]) -> None:
+        """body(c) for every c, at the same time where threads are free."""
+        self._close_registers()
+        with self.loop_over(count, "parallel") as c:
+            body(c)
+
     def _close_registers(self) -> None:
         """Writable arrays that a loop may store to must be memory."""
         for x in self.open_registers:

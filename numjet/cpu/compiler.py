@@ -14,7 +14,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
 from numjet.cpu.kernels import blas, lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
-from numjet.cpu.lower import lower
+from numjet.cpu.lower import Lowered, lower
 from numjet.cpu.recorder import Recorder
 from numjet.foundation.config import config
 
@@ -57,7 +57,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     unread.remove(function)
     dump("loops", lambda: loop_show.show(function))
-    nanoseconds = _plan(function)
+    nanoseconds = _plan(lowered)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
     dump("ll", lambda: text)
@@ -71,10 +71,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    workspace.routines(function), again, kept)
 
 
-def _plan(function: Function) -> float:
+def _plan(lowered: Lowered) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
+    function = lowered.function
     expand.expand_math(function)
-    nanoseconds = cost.estimate_ns(function)
+    nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
     memory.plan(function)
     return nanoseconds
@@ -83,9 +84,9 @@ def _plan(function: Function) -> float:
 def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Explanation:
     """What compile_program decides for a program, and why."""
     recorder = Recorder()
-    function = lower(closed, _symbol(name), donated, recorder=recorder).function
-    unread.remove(function)
-    return explain.explain(function, recorder, name, _plan(function))
+    lowered = lower(closed, _symbol(name), donated, recorder=recorder)
+    unread.remove(lowered.function)
+    return explain.explain(lowered.function, recorder, name, _plan(lowered))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

@@ -4,7 +4,7 @@ Operations are counted once per iteration of the loop that they cannot leave, ve
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -41,16 +41,19 @@ _WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mul
 _LIBRARY = 60.0                 # a function of the C library
 _MATHLIB = 25.0                 # a function of mathlib
 _VECTOR = ("vector", "parallel")
-CALLBACK_NS = 100_000.0         # enough to be queued: a callback may take long, and must not hold up the caller
+CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
 
 
-def estimate_ns(function: Function) -> float:
+def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> float:
     """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000.
 
-    At least CALLBACK_NS for what calls into Python.
+    aliases: results that take over a donated input's memory, as (output, input) pairs; the copy between the two is not
+    counted. At least CALLBACK_NS for what calls into Python.
     """
     calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
-    return max(block_ns(function.body), CALLBACK_NS if calls else 0.0)
+    same = [(function.outputs[out], function.inputs[given]) for out, given in aliases]
+    body = [s for s in function.body if not (isinstance(s, Copy) and (s.target, s.source) in same)]
+    return max(block_ns(body), CALLBACK_NS if calls else 0.0)
 
 
 def block_ns(block: list[Stmt]) -> float:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.builder import SHORT_REDUCTION, Builder
+from numjet.cpu.builder import SHORT_REDUCTION
 from numjet.cpu.loop_ir import Call, Carry
+from numjet.cpu.row_reductions import RowReductions
 from numjet.cpu.scalars import FLOAT32
 from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
 from numjet.foundation import dtypes
@@ -34,7 +35,7 @@ def identity(kind: str, dtype: np.dtype) -> Any:
     return dtype.type(-np.inf if kind == "max" else np.inf)
 
 
-class Reductions(Builder):
+class Reductions(RowReductions):
     """Adds reductions to the array builder."""
 
     def combine(self, kind: str, x: Any, y: Any) -> Any:
@@ -75,7 +76,7 @@ class Reductions(Builder):
         tail = prod(x.shape[axes[-1] + 1:])
         if tail <= SHORT_REDUCTION:
             return self._by_short_rows(kind, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
-        return self._in_memory(kind, x, shape, element, dtype, start, kept, axes)
+        return self.reduce_rows(kind, x, element, start, kept, axes)
 
     def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                dtype: np.dtype, start: Any) -> Arr:
@@ -155,7 +156,7 @@ class Reductions(Builder):
             index = (*done, i, *[0] * (len(dims) - 1))
             if last:
                 new_terms = terms(index)
-                nexts = [self.combine(k, v, t) for k, v, t in zip(kinds, inner, new_terms, strict=True)]
+                nexts = [self._next(k, v, t) for k, v, t in zip(kinds, inner, new_terms, strict=True)]
             else:
                 new_terms = [None] * len(kinds)
                 nexts = self._accumulate(kinds, inner, dims[1:], (*done, i), terms)
@@ -163,6 +164,10 @@ class Reductions(Builder):
                 kind = _carry_kind(k, v.dtype) if last else None
                 carries.append(Carry(v.expr, a.expr, n.expr, o.expr, kind, t.expr if last else None))
         return outs
+
+    def _next(self, kind: str, acc: Any, term: Any) -> Any:
+        """The next value of an accumulator. Limits look whether their first operand is NaN, which need not wait for acc."""
+        return self.combine(kind, term, acc) if kind in ("min", "max") else self.combine(kind, acc, term)
 
     def _accumulate_any(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int], terms: Any) -> list[Any]:
         """Serial accumulation of compound elements."""
@@ -191,20 +196,6 @@ class Reductions(Builder):
         if part is None:
             return self.wrap(self.table.var(dtype, "c"))
         return self.pair(self.wrap(self.table.var(part, "c")), self.wrap(self.table.var(part, "c")), dtype)
-
-    def _in_memory(self, kind: str, x: Arr, shape: tuple[int, ...], element: Callable[..., Any], dtype: np.dtype, start: Scalar,
-                   kept: tuple[int, ...], axes: tuple[int, ...]) -> Arr:
-        """The last axis is kept: rows are added to a result in memory, in the order in which x lies."""
-        out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
-        self.fill(out.storage, start, out.size)
-
-        def body(*index: Any) -> None:
-            outer, inner = [index[d] for d in kept], [index[d] for d in axes]
-            position = linear(shape, tuple(outer))
-            old = self.load(out.storage, dtype, position)
-            self._store_word(out.storage, dtype, position, self.combine(kind, old, element(outer, inner)))
-        self.nest(x.shape, body)
-        return out
 
     def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Any], step: Callable[...,
             Sequence[Any]]) -> list[Arr]:

@@ -120,9 +120,9 @@ def _cumprod_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool)
 _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64")
 _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32")
 
-cumsum_p = _record("cumsum", "iufc", lambda x, axis: np.cumsum(x, axis, dtype=x.dtype), LINEAR, _prefix_cpu("add"),
+cumsum_p = _record("cumsum", "iufc", lambda x, axis: x.cumsum(axis, x.dtype), LINEAR, _prefix_cpu("add"),
                    _prefix_hlo("add"), dtype_names=_NUMBERS, transpose=_cumsum_transpose)
-cumprod_p = _record("cumprod", "iufc", lambda x, axis: np.cumprod(x, axis, dtype=x.dtype),
+cumprod_p = _record("cumprod", "iufc", lambda x, axis: x.cumprod(axis, x.dtype),
                     _cumprod_jvp, _prefix_cpu("mul"), _prefix_hlo("mul"), dtype_names=_NUMBERS)
 
 

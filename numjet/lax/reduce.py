@@ -99,6 +99,8 @@ def _bind(op: Op, operand: Any, axes: Any) -> Any:
 def _arithmetic_eager(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
+        if wide is x.dtype:
+            return np.asarray(ufunc.reduce(x, axis=axes, dtype=wide))
         out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
         return np.asarray(out).astype(x.dtype, copy=False)
     return eager
@@ -212,8 +214,13 @@ def _extreme(dtype: np.dtype, infinity: float, bound: str, boolean: bool) -> Any
     return value if kind != "f" or np.isinf(np.float64(value)) else getattr(dtypes.finfo(dtype), bound)
 
 
+_PLAIN_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+
+
 def _extreme_eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
+        if x.size and x.dtype in _PLAIN_FLOATS:
+            return np.asarray(ufunc.reduce(x, axis=axes))
         wide = accumulator(x.dtype)
         initial = np.asarray(identity(x.dtype)).astype(wide)[()]
         out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)

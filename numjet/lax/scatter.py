@@ -16,12 +16,10 @@ from numjet.lax.dimension_numbers import (
     GatherScatterMode,
     Rows,
     ScatterDimensionNumbers,
-    Windows,
-    as_gather,
     drops,
     shifted,
+    as_gather,
     wide_indices,
-    window_sizes,
     windows_attribute,
 )
 from numjet.lax.gather import check_ascending, check_batching, check_indices, random_values
@@ -34,6 +32,7 @@ from numjet.lax.scatter_derivatives import (
     set_jvp,
     set_transpose,
 )
+from numjet.lax.scatter_lowering import cpu_rule, windows_of
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, moveaxis
 from numjet.lax.update_program import is_elementwise, run_elementwise, trace_update, update_program
@@ -79,11 +78,6 @@ def _check_bounds(operand: ShapedArray, indices: ShapedArray, updates: ShapedArr
                             f"{updates.shape[d]}, indices bound is {indices.shape[i]}.")
 
 
-def _windows(operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers) -> Windows:
-    sizes = window_sizes(operand.shape, updates.shape, numbers)
-    return Windows(operand.shape, indices.shape, sizes, as_gather(numbers))
-
-
 def _scatter_abstract(operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
                       dimension_numbers: ScatterDimensionNumbers, **_: Any) -> ShapedArray:
     _check_scatter(operand, indices, updates, dimension_numbers)
@@ -99,7 +93,7 @@ def _eager(combine: Combine) -> Callable[..., np.ndarray]:
     """The eager slot of a scatter; combine(view, places, rows, params) updates the view of the operand in place."""
     def eager(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, **params: Any) -> np.ndarray:
         out = np.array(operand, order="C")
-        windows = _windows(operand, indices, updates, params["dimension_numbers"])
+        windows = windows_of(operand, indices, updates, params["dimension_numbers"])
         if updates.size == 0 or out.size == 0:
             return out
         rows = Rows(windows, indices)
@@ -157,7 +151,7 @@ def _call_update(jaxpr: Jaxpr, consts: Sequence[Any], old: np.ndarray, new: np.n
     return out
 
 
-# ------------------------------------------------------------------------------------------------ batch and cpu
+# ------------------------------------------------------------------------------------------------ batch
 
 def _batch(name: str) -> Callable[..., tuple[Any, int]]:
     def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
@@ -167,39 +161,6 @@ def _batch(name: str) -> Callable[..., tuple[Any, int]]:
         numbers = shifted(dimension_numbers, operand=True, indices=dims[1] is not None)
         return call(name, operand, indices, updates, dimension_numbers=numbers, **params), 0
     return batch
-
-
-def _cpu(combine: str | None) -> Callable[..., Any]:
-    """The lowering of a scatter that combines by the elementwise operation of that name (None: sets, or applies)."""
-    def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
-             mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
-        windows = _windows(operand, indices, updates, dimension_numbers)
-        out = b.own(operand)
-
-        def value(place: Sequence[Any], index: Sequence[Any]) -> Any:
-            new = b.read(updates, *index)
-            if combine is not None:
-                return lookup(combine).cpu(b, b.read(out, *place), new)
-            return new if update_jaxpr is None else _cpu_apply(b, update_jaxpr, update_consts, b.read(out, *place), new)
-
-        def body(*index: Any) -> None:
-            starts = windows.starts(b, indices, index)
-            if not drops(mode):
-                place = windows.position(windows.clipped(b, starts), index)
-                b.store(out, place, value(place, index))
-                return
-            place = windows.position(starts, index)
-            b.when(windows.inside(b, starts), lambda: b.store(out, place, value(place, index)))
-
-        b.loop(updates.shape, body, ordered=not unique_indices)
-        return out
-    return rule
-
-
-def _cpu_apply(b: Any, jaxpr: Jaxpr, consts: Sequence[Any], old: Any, new: Any) -> Any:
-    constant = lambda a: b.const(a.val, a.aval.dtype)
-    values = [b.const(np.asarray(c), aval_of(c).dtype) for c in consts]
-    return run_elementwise(jaxpr, values, (old, new), constant, lambda op, *xs, **params: op.cpu(b, *xs, **params))[0]
 
 
 def _hlo(combine: str | None) -> Callable[..., Any]:
@@ -216,7 +177,7 @@ def _hlo(combine: str | None) -> Callable[..., Any]:
             return new if update_jaxpr is None else b.inline(ClosedJaxpr(update_jaxpr, list(update_consts)), [old, new])
         indices = wide_indices(b, indices)
         if mode is GatherScatterMode.CLIP:
-            indices = _windows(operand, indices, updates, dimension_numbers).clipped_hlo(b, indices)
+            indices = windows_of(operand, indices, updates, dimension_numbers).clipped_hlo(b, indices)
         scalar = ShapedArray((), operand.dtype)
         return b.op("stablehlo.scatter", [operand, indices, updates], operand.aval, attrs={
             "scatter_dimension_numbers": windows_attribute(as_gather(dimension_numbers), indices.ndim, gather=False),
@@ -266,7 +227,7 @@ _ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64",
 def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpose: Any,
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
-              transpose=transpose, batch=_batch(name), cpu=_cpu(program), hlo=_hlo(program),
+              transpose=transpose, batch=_batch(name), cpu=cpu_rule(program), hlo=_hlo(program),
               samples=_samples(names, unique, order, program))
 
 

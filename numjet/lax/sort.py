@@ -48,11 +48,16 @@ def _eager(*xs: np.ndarray, dimension: int, is_stable: bool, num_keys: int) -> l
     return [np.take_along_axis(x, order, dimension) for x in xs]
 
 
+_FEW = 256  # elements for which it is not worth looking how they may be sorted
+
+
 def _sorted(x: np.ndarray, axis: int) -> np.ndarray:
     """NumPy's fast sort is not stable, which only shows among zeros of either sign: other equal elements look alike."""
     values = x.astype(accumulator(x.dtype), copy=False)
-    stable = values.dtype.kind == "f" and bool(np.any((values == 0) & np.signbit(values)))
-    return np.sort(values, axis, kind="stable" if stable else None).astype(x.dtype, copy=False)
+    stable = values.size <= _FEW or (values.dtype.kind == "f" and bool(((values == 0) & np.signbit(values)).any()))
+    out = values.copy()
+    out.sort(axis, "stable" if stable else None)
+    return out.astype(x.dtype, copy=False)
 
 
 def _ordered_parts(x: np.ndarray) -> list[np.ndarray]:
@@ -283,26 +288,21 @@ def _top_k_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, k: int,
     return top_k_p.bind(args[0], k=k, axis=shift((axis,), dims[0])[0]), [dims[0], dims[0]]
 
 
+_SELECTED = KERNEL_DTYPES[:KERNEL_DTYPES.index("complex64")]
+
+
 def _top_k_cpu(b: Any, x: Any, *, k: int, axis: int) -> list[Any]:
-    """A stable sort of the reversed total order, with positions, of which the first k are kept."""
+    """A kernel selects and orders the k greatest."""
+    if x.shape[axis] >= 2**31:
+        raise NotImplementedError(f"top_k: expected less than 2**31 elements along axis {axis}, got shape {x.shape}; "
+                                  "take the top_k of parts, and of what these give")
+    if x.dtype.name not in _SELECTED:
+        raise NotImplementedError(f"top_k: expected one of the dtypes {', '.join(_SELECTED)}, got "
+                                  f"{dtypes.long_name(x.dtype)}; convert it first")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
-    keys = _descending_cpu(b, x)
-    order = _sort_kernel(b, (keys, positions(b, x.shape, axis)), axis, 1)[1]
-    best = b.compute(shape, _POSITION, lambda *index: b.read(order, *index), moves=True)
-    return [permuted(b, x, best, axis), best]
-
-
-def _descending_cpu(b: Any, x: Any) -> Any:
-    """As _descending."""
-    if kind_of(x.dtype) != "f":
-        return b.elementwise(lambda v: b.prim("not", v), x)
-    width = np.dtype(f"i{x.dtype.itemsize}")
-
-    def element(v: Any) -> Any:
-        bits = b.bitcast(v, width)
-        sign = b.prim("shra", bits, b.const(8 * width.itemsize - 1, width))
-        return b.prim("not", b.prim("xor", bits, b.prim("and", sign, b.const(np.iinfo(width).max, width))))
-    return b.elementwise(element, x, dtype=width)
+    sizes = [prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1:])]
+    return b.kernel("nj_top_k", [_kernel_code(x.dtype), k, *sizes, x],
+                    [ShapedArray(shape, x.dtype), ShapedArray(shape, _POSITION)], checked=True)
 
 
 def _top_k_hlo(b: Any, x: Any, *, k: int, axis: int) -> list[Any]:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet.api.whole import whole
 from numjet.control.custom_jvp import custom_jvp
 from numjet.lax import axes, compare, convert, slicing, special, transcendental
 from numjet.lax.shape import reshape
@@ -35,6 +36,7 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return _relu(x), compare.select(x > 0, t, _zero_like(t))
 
 
+@whole()
 def relu(x: Any) -> Any:
     """max(x, 0), whose derivative at 0 is 0.
 
@@ -56,6 +58,7 @@ def _relu6_jvp(primals: Any, tangents: Any) -> Any:
     return _relu6(x), compare.select((x > 0) & (x < 6), t, _zero_like(t))
 
 
+@whole()
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
@@ -65,6 +68,7 @@ def relu6(x: Any) -> Any:
     return _relu6(_inexact("relu6", x))
 
 
+@whole()
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     """x where it is not negative, else negative_slope * x.
 
@@ -75,6 +79,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
+@whole()
 def hard_tanh(x: Any) -> Any:
     """x limited to [-1, 1].
 
@@ -85,6 +90,7 @@ def hard_tanh(x: Any) -> Any:
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
+@whole()
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6.
 
@@ -94,6 +100,7 @@ def hard_sigmoid(x: Any) -> Any:
     return relu6(array_arg("hard_sigmoid", x) + 3.0) / 6.0
 
 
+@whole()
 def hard_silu(x: Any) -> Any:
     """x * hard_sigmoid(x); also named hard_swish.
 
@@ -128,6 +135,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- sigmoids
 
+@whole()
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)).
 
@@ -137,6 +145,7 @@ def sigmoid(x: Any) -> Any:
     return transcendental.logistic(_inexact("sigmoid", x))
 
 
+@whole()
 def silu(x: Any) -> Any:
     """x * sigmoid(x); also named swish.
 
@@ -161,6 +170,7 @@ def _softplus_jvp(primals: Any, tangents: Any) -> Any:
     return _softplus(x), t * transcendental.logistic(x)
 
 
+@whole()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow.
 
@@ -170,6 +180,7 @@ def softplus(x: Any) -> Any:
     return _softplus(_inexact("softplus", x))
 
 
+@whole()
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)), without underflow.
 
@@ -179,6 +190,7 @@ def log_sigmoid(x: Any) -> Any:
     return -_softplus(-_inexact("log_sigmoid", x))
 
 
+@whole()
 def soft_sign(x: Any) -> Any:
     """x / (1 + |x|).
 
@@ -209,6 +221,7 @@ def identity(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- exponential ones
 
+@whole()
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where it is positive, else alpha * (exp(x) - 1).
 
@@ -219,6 +232,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
+@whole()
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)): elu, smooth for all alpha.
 
@@ -229,6 +243,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
+@whole()
 def selu(x: Any) -> Any:
     """elu with the scale and slope that keep mean 0 and variance 1 through layers (Klambauer et al., 2017).
 
@@ -238,6 +253,7 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
+@whole("approximate")
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x Phi(x) with the normal distribution function Phi; approximate: by a tanh (Hendrycks, Gimpel, 2016).
 
@@ -251,6 +267,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
+@whole()
 def mish(x: Any) -> Any:
     """x * tanh(softplus(x)).
 
@@ -261,6 +278,7 @@ def mish(x: Any) -> Any:
     return x * transcendental.tanh(_softplus(x))
 
 
+@whole()
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x² + b)) / 2.
 
@@ -293,6 +311,7 @@ def log1mexp(x: Any) -> Any:
     return _log1mexp(_inexact("log1mexp", x))
 
 
+@whole("axis")
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half along `axis`, times the sigmoid of the second. AssertionError for an odd size.
 
@@ -309,6 +328,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return first * transcendental.logistic(slicing.slice_in_dim(x, size // 2, size, axis=place))
 
 
+@whole("num_classes", "dtype", "axis")
 def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> Any:
     """Ones at the positions x along a new axis of size num_classes, zeros elsewhere and for positions out of range.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, compare, convert, create, join, shape, slicing
 from numjet.lax.axes import as_axis
@@ -27,6 +28,7 @@ from numjet.numpy.repeating import flip
 
 # -------------------------------------------------------------------------------------------- differences
 
+@whole("n", "axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along `axis`, n times. prepend, append: values put before and after first.
 

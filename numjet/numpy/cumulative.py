@@ -9,6 +9,7 @@ import numpy as np
 from numjet.foundation import dtypes
 from numjet.lax import cumulative, join, shape
 from numjet.lax.axes import as_axis
+from numjet.numpy import quick_small
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array, to_array
 from numjet.numpy.reductions import wide_integer
@@ -34,7 +35,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     [1, 3, 6]
     """
     check_out("cumsum", out)
-    return run_along("cumsum", array_arg("cumsum", a), axis, dtype, cumulative.cumsum)
+    found = quick_small.running(np.add, a, axis) if dtype is None else None
+    return run_along("cumsum", array_arg("cumsum", a), axis, dtype, cumulative.cumsum) if found is None else found
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -45,7 +47,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     [1, 2, 6]
     """
     check_out("cumprod", out)
-    return run_along("cumprod", array_arg("cumprod", a), axis, dtype, cumulative.cumprod)
+    found = quick_small.running(np.multiply, a, axis) if dtype is None else None
+    return run_along("cumprod", array_arg("cumprod", a), axis, dtype, cumulative.cumprod) if found is None else found
 
 
 def _without_nan(name: str, a: Any, value: float) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bitwise, compare, convert, create, shape
 from numjet.lax.axes import as_axis
@@ -55,6 +56,7 @@ def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return sqrt(total(squares, axes, keepdims=keepdims))
 
 
+@whole("ord", "axis", "keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of vectors (one axis) or matrices (two axes).
 

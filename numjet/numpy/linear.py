@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, convert, shape
 from numjet.lax.axes import as_axes, as_axis
 from numjet.lax.dot import dot_general
+from numjet.numpy import quick_small
 from numjet.numpy.manipulation import axis_tuple, moveaxis, ravel
 from numjet.numpy.promote import array_arg, check_out, operands, promote_args
 
@@ -56,6 +58,10 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     >>> dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
     [3, 7]
     """
+    if precision is preferred_element_type is out_sharding is None:
+        found = quick_small.product(a, b)
+        if found is not None:
+            return found
     a, b = _factors("dot", a, b)
     m, n = a.aval.ndim, b.aval.ndim
     contract: Pair = ((m - 1,), (max(0, n - 2),)) if m and n else ((), ())
@@ -122,6 +128,12 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     [[0, 0, 0], [0, 1, 2]]
     """
     check_out("outer", out)
+    found = quick_small.outer(a, b)
+    return _outer(a, b) if found is None else found
+
+
+@whole()
+def _outer(a: Any, b: Any) -> Any:
     a, b = promote_args("outer", a, b)
     a, b = ravel(a), ravel(b)
     whole = (a.size, b.size)
@@ -146,6 +158,10 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     >>> matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
     (5, 2, 4)
     """
+    if precision is preferred_element_type is out_sharding is None:
+        found = quick_small.product(a, b)
+        if found is not None:
+            return found
     a, b = _factors("matmul", a, b)
     m, n = a.aval.ndim, b.aval.ndim
     if m == 0 or n == 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, compare, convert, create, join, shape
 from numjet.numpy.arrays import place
@@ -88,6 +89,7 @@ def _less_one(k: Any) -> Any:
     return int(k) - 1 if isinstance(k, (int, np.integer)) else arithmetic.sub(array_arg("k", k), 1)
 
 
+@whole("k")
 def tril(m: Any, k: Any = 0) -> Any:
     """m with zeros above diagonal k (of the last two axes).
 
@@ -98,6 +100,7 @@ def tril(m: Any, k: Any = 0) -> Any:
     return _masked("tril", m, k, True)
 
 
+@whole("k")
 def triu(m: Any, k: Any = 0) -> Any:
     """m with zeros below diagonal k (of the last two axes).
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.core.trace import Tracer
 from numjet.foundation.util import prod
 from numjet.lax import arithmetic, compare, convert, create, cumulative, dynamic_slicing, join, shape, slicing
@@ -22,6 +23,7 @@ _INT32 = np.dtype(np.int32)
 
 # -------------------------------------------------------------------------------------------- repeat
 
+@whole("reps", small=False)
 def tile(A: Any, reps: Any) -> Any:
     """The array repeated as a whole: reps[i] times along axis i. The shorter of shape and reps is filled up with 1 in front.
 
@@ -95,6 +97,7 @@ def _traced_positions(repeats: Any, size: int, total: int) -> Any:
 
 # -------------------------------------------------------------------------------------------- roll, flip
 
+@whole("shift", "axis", small=False)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved by `shift` places along `axis`, round the end; None: of the flattened array.
 

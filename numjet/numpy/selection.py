@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, compare, convert, shape
@@ -46,6 +47,7 @@ def _clipped(indices: Any, size: int) -> Any:
     return compare.clamp(np.zeros((), dtype)[()], indices, np.asarray(top, dtype)[()])
 
 
+@whole("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value")
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
          indices_are_sorted: bool = False, fill_value: Any = None) -> Any:
     """Elements of a at `indices` along `axis` (None: of the flattened array); the axes of `indices` take its place.

@@ -11,6 +11,7 @@ from numjet.foundation import dtypes
 from numjet.lax import convert, create, shape
 from numjet.lax.axes import as_axis
 from numjet.lax.sort import sort as lax_sort
+from numjet.numpy import quick_small
 from numjet.numpy.manipulation import ravel
 from numjet.numpy.promote import array_arg, check_arraylike, to_array
 
@@ -55,6 +56,10 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     _check_options("argsort", kind, order)
     a, dim = _flattened("argsort", a, axis)
     wanted = dtypes.canonicalize_dtype(np.int64) if dtype is None else dtypes.check_user_dtype(dtype, "argsort")
+    if not descending:
+        found = quick_small.order(a, dim, wanted)
+        if found is not None:
+            return found
     places = create.broadcasted_iota(wanted, a.shape, dim)
     if not descending:
         return lax_sort((a, places), dim, stable, 1)[1]

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, compare, convert, shape
-from numjet.numpy import promote
+from numjet.numpy import promote, quick_small
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, check_out, literal, strong_array
 from numjet.numpy.reductions import Axis, axes_of, put_back, sum
@@ -36,6 +37,7 @@ def count(name: str, a: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype)
     return sum(chosen, axes, dtype=dtype, keepdims=False)
 
 
+@whole("axis", "dtype", "out", "keepdims", small=False)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """The mean of the elements along `axis` (an int, a tuple of ints; None: all); NaN when there are none.
 
@@ -47,6 +49,10 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     Array(3., dtype=float32)
     """
     check_out("mean", out)
+    if dtype is where is None and not keepdims:
+        found = quick_small.mean(a, axis)
+        if found is not None:
+            return found
     a = array_arg("mean", a)
     wanted = inexact_dtype("mean", dtype, a)
     wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
@@ -101,6 +107,10 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
             correction: Any, root: bool) -> Any:
     check_out(name, out)
     ddof = _freedom(name, ddof, correction)
+    if dtype is where is mean is None and not keepdims:
+        found = quick_small.variance(a, axis, ddof, root)
+        if found is not None:
+            return found
     a = array_arg(name, a)
     wanted = dtypes.to_floating_dtype(inexact_dtype(name, dtype, a))
     if dtype is not None and not dtypes.issubdtype(dtypes.as_dtype(dtype), np.inexact):
@@ -111,6 +121,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
     return put_back(result, a.shape, axes) if keepdims else result
 
 
+@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The variance along `axis`: mean squared distance from the mean, with count - ddof in place of count.
@@ -125,6 +136,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: An
     return _spread("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction, False)
 
 
+@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def std(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The standard deviation along `axis`, the root of `var`; arguments as there.

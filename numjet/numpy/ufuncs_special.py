@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.control.while_loop import while_loop
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bits, bitwise, compare, convert, special, transcendental
@@ -45,6 +46,7 @@ def _real_operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 # -------------------------------------------------------------------------------------------- sums of exponentials
 
+@whole()
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)), without overflow. Equal infinities share the derivative equally.
 
@@ -93,6 +95,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- lengths and signs
 
+@whole()
 def hypot(x1: Any, x2: Any, /) -> Any:
     """sqrt(x1**2 + x2**2) without overflow; inf when one is infinite. Its derivative at (0, 0) is 0.
 
@@ -166,6 +169,7 @@ def spacing(x: Any, /) -> Any:
 _SINC_TERMS = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(9))
 
 
+@whole()
 def sinc(x: Any, /) -> Any:
     """sin(pi x) / (pi x), 1 at 0; near 0 by its Taylor series, so that derivatives of all orders are accurate there.
 

@@ -21,7 +21,7 @@ from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
 
 _CACHE_SIZE = 4096
-_operations: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+_operations: OrderedDict[Any, tuple[Executable, Any]] = OrderedDict()
 
 
 class Executable:
@@ -83,10 +83,9 @@ def move(array: Any, device: Device) -> Any:
     return backends.machine(device.platform).put(array._value, array.aval, device, True)
 
 
-def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: Device = CPU) -> Any:
-    """Compiles an operation (once for its avals, parameters and device) and runs it."""
-    avals = tuple(aval_of(a) for a in args)
-    key = (op, device, config.token, avals, tuple((k, _key(v)) for k, v in sorted(params.items())))
+def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], device: Device = CPU) -> Executable:
+    """The program of an operation, compiled once for its avals, parameters and device."""
+    key = (op, device, config.token, tuple(avals), tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
         program = one_equation(op, avals, params)
@@ -94,7 +93,13 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
         found = _operations[key] = (compile_closed(program, op.name, device=device), params)
         if len(_operations) > _CACHE_SIZE:
             _operations.popitem(last=False)
-    out = found[0]([as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)])
+    return found[0]
+
+
+def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: Device = CPU) -> Any:
+    """Compiles an operation (once for its avals, parameters and device) and runs it."""
+    avals = [aval_of(a) for a in args]
+    out = operation(op, avals, params, device)([as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)])
     return out if op.multiple else out[0]
 
 

@@ -1,4 +1,5 @@
-"""Evaluating one operation now: through the record's eager slot, or by compiling it when it holds a program.
+"""Evaluating one operation now: through the record's eager slot, or by compiling it when it holds a program or its
+arrays are large.
 
 What the abstract slot says of arrays and literals is remembered, so that operations on them cost little more than their
 NumPy function. Nothing is remembered while jax_debug_nans, jax_debug_infs or jax_disable_jit is set: these are part of
@@ -21,13 +22,14 @@ from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, choose, elsewhere, other_platforms
+from numjet.runtime.large import Compiled, is_large
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
 Array = _native.Array
 _from_numpy = _native.from_numpy
 _KEPT = 8192
-_known: dict[tuple, Any] = {}  # aval of the result, or a tuple of them
+_known: dict[tuple, Any] = {}  # aval of the result, or a tuple of them; or the program that runs the operation
 _scalars: dict[Literal, np.ndarray] = {}
 
 
@@ -47,6 +49,8 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         out = _known[key]
     except (AttributeError, TypeError, KeyError):  # an operand without an aval, a parameter without a hash, or the first time
         return _evaluate_new(op, args, params)
+    if type(out) is Compiled:
+        return out(args)
     values = []
     for x in args:
         if type(x) is Array:
@@ -91,11 +95,27 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:
         return dispatch.run_operation(op, args, params)
-    return interpret(op, args, params)
+    program = _large_program(op, args, params) if plain() else None
+    return interpret(op, args, params) if program is None else program(args)
 
 
-def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray], out: Any) -> None:
-    """Keeps what the abstract slot said, where it depends on nothing but the key and nothing has to be looked at."""
+def _large_program(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Compiled | None:
+    """The program that runs the operation on large arrays; None where NumPy does."""
+    avals = [aval_of(a) for a in args]
+    out = op.abstract(*avals, **params)
+    if not is_large(op, avals, out if op.multiple else [out]):
+        return None
+    try:
+        program = Compiled(op, avals, params)
+    except NotImplementedError:  # the machine has no code for these operands; the record's meaning always runs
+        return None
+    _remember(op, args, params, avals, program)
+    return program
+
+
+def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray], found: Any) -> None:
+    """Keeps what the abstract slot said, or the program that was compiled, where it depends on nothing but the key and
+    nothing has to be looked at."""
     if op.compiled or op.programs or op.effects is not None or op.collective is not None:
         return
     if not plain() or not all(type(x) in _PLAIN for x in args):
@@ -109,7 +129,7 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
         return
     if len(_known) >= _KEPT:
         _known.clear()
-    _known[key] = tuple(out) if op.multiple else out
+    _known[key] = tuple(found) if type(found) is list else found
 
 
 def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import errors, lax
+from numjet import _native, errors, lax
 from numjet.foundation import events
 
 
@@ -179,6 +179,31 @@ def test_donation():
     assert float(state["x"][0]) == 3.0 and int(state["k"]) == 3
     with pytest.raises(RuntimeError, match="deleted"):
         old["x"] + 1
+
+
+def test_an_update_of_a_donated_array_costs_what_it_writes():
+    """No copy, no new memory, and no hand-over to the queue, however large the array is."""
+    update = nj.jit(lambda x, i, v: x.at[i].set(v), donate_argnums=0)
+    x, i, v = jnp.zeros(4_000_000), jnp.arange(5), jnp.arange(5.0)
+    x = update(update(x, i, v), i, v).block_until_ready()
+    before, address = _native.counters(), x.unsafe_buffer_pointer()
+    for _ in range(10):
+        x = update(x, i, v)
+    after = _native.counters()
+    assert x.unsafe_buffer_pointer() == address and x[:6].tolist() == [0, 1, 2, 3, 4, 0]
+    assert after["enqueued"] == before["enqueued"] and after["executions"] == before["executions"] + 10
+    assert after["allocations"] == before["allocations"]
+
+
+def test_the_copy_of_what_cannot_be_taken_over_is_queued():
+    update = nj.jit(lambda x: x.at[0].set(1.0), donate_argnums=0)
+    x = update(jnp.zeros(4_000_000)).block_until_ready()
+    before = _native.counters()["enqueued"]
+    y = update(x)
+    seen = np.asarray(y)
+    z = update(y)
+    assert _native.counters()["enqueued"] == before + 1
+    assert z[0] == seen[0] == 1.0
 
 
 def test_donated_array_seen_elsewhere_is_not_overwritten():

@@ -5,6 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet.core.op import lookup
 from numjet.runtime import dispatch, eager
 
@@ -75,3 +77,34 @@ def test_products_of_mixed_dtypes(left, right, preferred):
     for compiled, meant in both("dot_general", [x, y], params):
         assert compiled.dtype == meant.dtype
         np.testing.assert_array_equal(compiled, meant)
+
+
+@pytest.mark.parametrize("shape", [(30000, 10), (30007, 9), (4003, 100), (2003, 33, 5), (7, 4001, 12)], ids=str)
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod"])
+def test_rows_are_combined_in_chunks_and_several_at_a_time(name, shape):
+    """Lengths with rests of every kind: rows per go, rows per chunk, groups of short rows."""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    x = np.exp(x * 1e-3).astype(np.float32) if name == "prod" else x
+    for axes in {(0,), tuple(range(len(shape) - 1)), (len(shape) - 2,)}:
+        expected = getattr(np, name)(x.astype(np.float64), axis=axes)
+        out = nj.jit(lambda v, axes=axes: getattr(jnp, name)(v * 1, axis=axes))(x)
+        np.testing.assert_allclose(out, expected, rtol=2e-4, atol=2e-3)
+        mixed = nj.jit(lambda v, axes=axes: getattr(jnp, name)((jnp.broadcast_to(v[..., :1], shape) + v) / 2, axis=axes))(x)
+        expected = getattr(np, name)((x[..., :1] + x).astype(np.float64) / 2, axis=axes)
+        np.testing.assert_allclose(mixed, expected, rtol=2e-4, atol=2e-3)
+
+
+def test_nan_and_infinities_in_rows_that_are_combined_in_chunks():
+    x = np.zeros((30000, 10), np.float32)
+    x[29999, 0], x[3, 1], x[20000, 2], x[17, 3] = np.nan, np.inf, -np.inf, np.nan
+    for name in ("sum", "max", "min"):
+        out = nj.jit(lambda v, name=name: getattr(jnp, name)(v, axis=0))(x)
+        np.testing.assert_array_equal(out, getattr(np, name)(x, axis=0))
+
+
+def test_integers_and_halves_in_chunks():
+    x = np.random.default_rng(1).integers(-9, 9, (30001, 12))
+    for dtype in (np.int8, np.int32, np.float16):
+        expected = x.astype(dtype).astype(np.int64).sum(0)
+        out = np.asarray(nj.jit(lambda v, dtype=dtype: jnp.sum(v, 0, dtype))(x.astype(dtype)))
+        assert out.tolist() == expected.astype(dtype).tolist()

@@ -1,13 +1,16 @@
 """sort, sort_key_val and top_k."""
 from __future__ import annotations
 
+import os
+
 import ml_dtypes
 import numpy as np
 import pytest
 
-from numjet import lax
+import numjet as nj
+from numjet import _native, lax
 from numjet.cpu.kernels import SORT_CODES
-from numjet.lax.sort import KERNEL_DTYPES
+from numjet.lax.sort import KERNEL_DTYPES, top_k_p
 from tests.lax.lax_gradients import by_loop, jvp, vjp, vmap
 
 X = np.array([[3, -1, 2, 5], [0, 7, -4, 5], [2, 2, 2, -9]], np.float32)
@@ -87,6 +90,52 @@ def test_top_k(x, k, values, indices):
     assert where.tolist() == indices
 
 
+SELECTED = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+            "uint64", "bool"]
+
+
+@pytest.mark.parametrize("k", [1, 7, 40, 300, 1000])
+@pytest.mark.parametrize("name", SELECTED)
+def test_compiled_top_k_selects_and_orders_as_defined(name, k, x64):
+    """Rows longer than what the kernel gathers at a time, with ties, NaNs of both signs and zeros of both signs."""
+    dtype = np.dtype(getattr(ml_dtypes, name, None) or name)
+    rng = np.random.default_rng(k)
+    x = (rng.normal(size=(3, 1000)) * 40).round().astype(np.int64).clip(0 if name.startswith("u") else -128, 127)
+    x = x.astype(dtype)
+    if "float" in name:
+        x[:, ::50] = rng.choice(np.array([NAN, -NAN, 0.0, -0.0], np.float32), (3, 20)).astype(dtype)
+    expected = top_k_p.eager(x, k=k, axis=1)
+    for out, wanted in zip(nj.jit(lambda x: lax.top_k(x, k))(x), expected, strict=True):
+        assert np.asarray(out).tobytes() == wanted.tobytes()
+    for out, wanted in zip(nj.jit(lambda x: lax.top_k(x, k, axis=0))(x.T), expected, strict=True):
+        assert np.asarray(out).tobytes() == wanted.T.tobytes()
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "equal"])
+def test_top_k_of_ordered_rows(order):
+    x = {"ascending": np.arange(5000), "descending": -np.arange(5000), "equal": np.zeros(5000)}[order].astype(np.float32)
+    values, where = nj.jit(lambda x: lax.top_k(x, 100))(x)
+    np.testing.assert_array_equal(np.asarray(where), np.arange(4999, 4899, -1) if order == "ascending" else np.arange(100))
+    np.testing.assert_array_equal(np.asarray(values), x[np.asarray(where)])
+
+
+def test_top_k_shares_its_rows_among_threads():
+    x = np.random.default_rng(0).normal(size=(64, 4000)).astype(np.float32)
+    f = nj.jit(lambda x: lax.top_k(x, 9))
+    before = _native.num_threads()
+    results, shared = [], []
+    try:
+        for count in (1, 2):
+            _native.set_num_threads(count)
+            regions = _native.parallel_regions()
+            results.append([np.asarray(out).tobytes() for out in f(x)])
+            shared.append(_native.parallel_regions() - regions)
+    finally:
+        _native.set_num_threads(before)
+    assert results[0] == results[1]
+    assert shared == [0, 1 if len(os.sched_getaffinity(0)) > 1 else 0]
+
+
 def test_top_k_along_an_axis_and_its_derivative():
     top, where = lax.top_k(X, 2, axis=0)
     np.testing.assert_array_equal(np.asarray(top), np.take_along_axis(X, np.asarray(where), 0))
@@ -110,6 +159,7 @@ def test_top_k_along_an_axis_and_its_derivative():
     (lambda: lax.top_k(X, -1), ValueError, "nonnegative"),
     (lambda: lax.top_k(X, 1, axis=4), ValueError, "axis 4 is out of bounds"),
     (lambda: lax.top_k(X.astype(np.complex64), 1), ValueError, "complex"),
+    (lambda: nj.jit(lambda x: lax.top_k(x, 1))(X.astype(ml_dtypes.float8_e5m2)), NotImplementedError, "convert it first"),
 ])
 def test_errors(fun, error, message):
     with pytest.raises(error, match=message):

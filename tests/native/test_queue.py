@@ -199,13 +199,50 @@ def test_a_callback_that_would_wait_for_ever_raises(from_python, executable, arr
     assert later[0].tolist() == [2, 3, 4, 5]
 
 
+def threads_of(from_python, executable, array, aval, cost_ns: float, count: int) -> set[bool]:
+    """Whether the main thread, which waits for each, ran computations of an expected cost (True) or not (False)."""
+    vector, ran = aval((4,), "float32"), []
+
+    def callback(ins, outs, info):
+        ran.append(threading.current_thread() is threading.main_thread())
+        ctypes.memmove(outs[0], ins[0], 16)
+        return 0
+
+    run, add = from_python(callback, (vector,), (vector,), cost_ns=cost_ns), executable("add_one", cost_ns=1e6)
+    for k in range(count):
+        (y,) = run([array([k, 0, 0, 0], "float32")])
+        assert y.tolist()[0] == k
+        (z,) = add([y])
+        assert z.tolist() == [k + 1, 1, 1, 1]
+    assert len(ran) == count
+    return set(ran)
+
+
+def test_who_waits_may_run_what_is_brief_and_next(from_python, executable, array, aval):
+    assert True in threads_of(from_python, executable, array, aval, 1e6, 300)
+    assert threads_of(from_python, executable, array, aval, 1e9, 50) == {False}
+
+
+def test_who_waits_runs_nothing_out_of_order(gate, executable, array):
+    g, done = gate(), []
+    (x,) = executable("add_one", 1, cost_ns=1e6)([g.result])
+    (y,) = executable("add_one", 1, cost_ns=1e6)([x])
+    waiter = threading.Thread(target=lambda: done.append(y.tolist()))
+    waiter.start()
+    time.sleep(0.05)
+    assert not done and not x.is_ready()
+    g.open()
+    waiter.join(5)
+    assert done == [[3.0]]
+
+
 def test_many_threads(executable, array):
     wrong = []
 
     def work(number: int) -> None:
         for step in range(60):
             x = array([number, step, 0, 1], "float32")
-            cost = (100.0, 2e4, 1e9)[step % 3]
+            cost = (100.0, 1e6, 1e9)[step % 3]
             (y,) = executable("add", cost_ns=cost)([x, x])
             (z,) = executable("add_one", cost_ns=cost)([y], [True])
             if z.tolist() != [2 * number + 1, 2 * step + 1, 1, 3]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 import ml_dtypes
 import numpy as np
@@ -175,3 +176,22 @@ def test_bad_arguments_are_reported():
     assert call([x], [x], 2, 1, 4, 1) == 2
     assert call([x], [x], 0, 1, 4, 1) == 2
     assert call([x], [x], 1, -1, 4, 1) == 2
+
+
+def test_rows_are_shared_among_threads_with_equal_results():
+    rng = np.random.default_rng(0)
+    x, positions = rng.normal(size=(64, 3000)).astype(np.float32), np.tile(np.arange(3000, dtype=np.int32), (64, 1))
+    before, results, shared = _native.num_threads(), [], []
+    try:
+        for count in (1, 2):
+            _native.set_num_threads(count)
+            regions = _native.parallel_regions()
+            values, order = [np.empty_like(x), np.empty_like(x)], np.empty_like(positions)
+            assert call([x], values[:1], 1, 64, 3000, 1) == 0
+            assert call([x, positions], [values[1], order], 1, 64, 3000, 1) == 0
+            results.append([a.tobytes() for a in (*values, order)])
+            shared.append(_native.parallel_regions() - regions)
+    finally:
+        _native.set_num_threads(before)
+    assert results[0] == results[1] and results[0][0] == results[0][1] == np.sort(x, 1).tobytes()
+    assert shared[0] == 0 and shared[1] == (2 if len(os.sched_getaffinity(0)) > 1 else 0)

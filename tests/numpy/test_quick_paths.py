@@ -25,7 +25,11 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "cumsum": jnp.cumsum, "sort": lambda x: jnp.sort(x, axis=None), "astype": lambda x: x.astype(jnp.int8),
     "reshape": lambda x: x.reshape(-1, 1), "transpose": jnp.transpose, "zeros_like": jnp.zeros_like,
     "ones_like": jnp.ones_like, "full_like": lambda x: jnp.full_like(x, 3), "stack": lambda x: jnp.stack([x, x]),
-    "top": lambda x: lax.top_k(jnp.ravel(x), 1), "softmax": nj.nn.softmax, "iterate": list,
+    "top": lambda x: lax.top_k(jnp.ravel(x), 1), "iterate": list,
+    "var": jnp.var, "std": lambda x: jnp.std(x, ddof=1), "mean_last": lambda x: jnp.mean(x, -1),
+    "var_0": lambda x: jnp.var(x, 0),
+    "argsort": lambda x: jnp.argsort(x, axis=None), "argsort_last": jnp.argsort, "cumprod": lambda x: jnp.cumprod(x, 0),
+    "gram": lambda x: x @ x.T, "length": lambda x: jnp.dot(jnp.ravel(x), jnp.ravel(x)), "outer": lambda x: jnp.outer(x, x),
 }
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": jnp.add, "subtract": jnp.subtract, "multiply": jnp.multiply, "divide": jnp.divide,
@@ -82,6 +86,36 @@ def test_binary_operations_agree(name: str, dtype: str) -> None:
     agree(BINARY[name], x, x[::-1])
 
 
+@pytest.mark.parametrize("shapes", [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((3, 4), (3, 4)),
+                                    ((2, 3, 4), (4,)),
+                                    ((), (4,)), ((0, 4), (4, 2))], ids=str)
+@pytest.mark.parametrize("name", ["matmul", "dot", "outer"])
+def test_products_agree(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.int32):
+        x, y = (jnp.asarray((rng.normal(size=shape) * 9).astype(dtype)) for shape in shapes)
+        agree(getattr(jnp, name), x, y)
+    agree(getattr(jnp, name), x, y.astype(jnp.float32))
+
+
+@pytest.mark.parametrize("name", ["matmul", "dot", "outer"])
+def test_products_of_weakly_typed_arrays_agree(name: str) -> None:
+    weak, strong = jnp.arange(1, 5) * 0.5, jnp.ones(4)
+    assert weak.weak_type and not strong.weak_type
+    for x, y in ((weak, weak), (weak, strong), (strong, weak)):
+        agree(getattr(jnp, name), x, y)
+    for one in (jnp.mean, jnp.var, jnp.std, jnp.cumsum, jnp.cumprod, jnp.argsort):
+        agree(one, weak)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["mean", "var", "std", "cumsum", "cumprod", "argsort", "sort", "max", "min", "sum"])
+def test_special_values_agree(name: str) -> None:
+    x = jnp.asarray(np.array([*SPECIAL, -np.nan, 0.0, -0.0], np.float32))
+    agree(getattr(jnp, name), x)
+    agree(getattr(jnp, name), x[:6].reshape(2, 3))
+
+
 SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, -7.25, 1e30, -1e-30, 3e38, np.inf, -np.inf, np.nan]
 
 
@@ -99,6 +133,15 @@ def test_divisions_agree_on_special_values(op: Callable[[Any, Any], Any], dtype:
         for number in numbers.tolist():
             agree(op, x, number)
             agree(op, number, x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_remainders_of_many_numbers_agree(dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    x = jnp.asarray(np.random.default_rng(0).integers(limits.min, limits.max, 5000, dtype, endpoint=True))
+    for divisor in (1, 3, 100, int(limits.max)):
+        agree(lambda v, by=divisor: v % by, x)
+        assert (x % divisor).tolist() == (np.asarray(x).astype(int) % divisor).tolist()
 
 
 INDICES = (0, -1, 2, 5, -9, slice(None), slice(1, 3), slice(None, None, -1), slice(9, None), slice(-2, None, 2), slice(3, 1),

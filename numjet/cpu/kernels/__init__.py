@@ -22,6 +22,17 @@ the GIL, and never raise: what can go wrong is a status, 0 for success.
   position.
   nj_sort1, nj_sort2, nj_sort3(num_keys, outer, axis, inner, code..., in..., out...): the same for 1, 2, 3 contiguous
   operands, with single pointers for arguments, as compiled programs pass them.
+
+`nj_top_k`: the greatest elements of rows
+
+    int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis, int64_t inner, const void* in,
+                     void* values, int32_t* positions)
+
+  The k greatest elements of every row along the middle axis of the shape (outer, axis, inner), in descending order, and
+  their positions; the results have the shape (outer, k, inner). `code` is one of SORT_CODES, bool to float64.
+  Order: floats totally, that is NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with a sign; equal elements by position.
+  Status: 1 out of memory, 2 bad argument, 3 more than 2**31 - 1 elements along the axis.
+  Cost: a row is read once, against the least element that still belongs to the best; rows are shared among threads.
 """
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, children
 
 # Which argument counts the repetitions (the batch) of a routine.
 _REPEATS = {**dict.fromkeys(lapack.KERNELS, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}}
+_SORTED_PER_CHUNK = 32768  # kChunkElements of native/sort_rows.h
 _TRIED = frozenset({"nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
 
 
@@ -34,7 +35,15 @@ def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
 
 def largest(calls: Sequence[tuple[Call, bool]], threads: int) -> int:
     """Bytes that the routines of a program take at most at a time."""
-    return max((of(call) * (threads if parallel else 1) for call, parallel in calls), default=0)
+    return max((of(call) * (threads if parallel else min(threads, chunks(call))) for call, parallel in calls), default=0)
+
+
+def chunks(call: Call) -> int:
+    """How many parts of its work a routine runs side by side, each with memory of its own."""
+    if not call.symbol.startswith("nj_sort"):
+        return 1
+    outer, axis, inner = (int(a.attr) if isinstance(a, Expr) and a.op == "const" else 1 for a in call.args[1:4])
+    return -(-outer * inner // max(1, _SORTED_PER_CHUNK // max(1, axis)))
 
 
 def of(call: Call) -> int:

@@ -1,0 +1,63 @@
+"""Single operations on large arrays run compiled: on several threads, behind the caller's back, on warm memory.
+
+Whether they do depends on the operation and its avals only, so that the same call always gives the same bits.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.core.op import Missing, Op
+from numjet.runtime import dispatch
+
+LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
+_VIEWS = frozenset(("reshape", "squeeze", "expand_dims"))  # take no time, as they move nothing
+_OTHER_NUMBERS = frozenset(("bfloat16",))
+_KEPT = 4096
+
+Array = _native.Array
+_scalars: dict[Literal, Any] = {}
+
+
+def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> bool:
+    """Whether the operation is to be compiled for these operands and results."""
+    if op.name in _VIEWS or isinstance(op.cpu, Missing) or op.programs or op.effects is not None:
+        return False
+    every = (*avals, *outs)
+    return any(a.size >= LARGE for a in every) and all(_machine_type(a.dtype) for a in every)
+
+
+def _machine_type(dtype: np.dtype) -> bool:
+    return dtype.isbuiltin == 1 or dtype.name in _OTHER_NUMBERS
+
+
+class Compiled:
+    """The program of one operation for certain avals."""
+
+    __slots__ = ("native", "multiple")
+
+    def __init__(self, op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]):
+        """Raises NotImplementedError where the machine has no code for these operands."""
+        self.native = dispatch.operation(op, avals, params).native
+        self.multiple = op.multiple
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """The result for Arrays, Literals, and what else aval_of accepts."""
+        out = self.native([x if type(x) is Array else _as_array(x) for x in args])
+        return out if self.multiple else out[0]
+
+
+def _as_array(x: Any) -> Any:
+    if type(x) is not Literal:
+        return dispatch.as_array(x)
+    found = _scalars.get(x)
+    if found is None:
+        if len(_scalars) >= _KEPT:
+            _scalars.clear()
+        found = _scalars[x] = dispatch.as_array(x)
+    return found
