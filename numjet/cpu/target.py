@@ -1,15 +1,10 @@
 """What the code generator has to know about a CPU: its name, its features, its register width.
 
-Only data: this module imports nothing heavy. `jit.host` fills a `Target` for this machine from LLVM;
-`host_signature` names the machine for the disk cache without LLVM.
+Only data: this module imports nothing heavy. `jit.host` fills a `Target` for this machine from LLVM.
 """
 from __future__ import annotations
 
-import functools
-import hashlib
-import platform
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -46,15 +41,3 @@ def from_features(cpu: str, features: str, machine: str, triple: str = "") -> Ta
     width = 64 if wide else 32 if "avx2" in present else 16
     registers = 32 if wide or arm else 16
     return Target(cpu, features, width, wide, arm or "f16c" in present, registers, triple)
-
-
-@functools.cache
-def host_signature() -> str:
-    """A short name for this machine's kind of CPU: code compiled under one signature runs under the same one."""
-    text = f"{platform.machine()} {platform.processor()} {platform.system()}"
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        wanted = ("model name", "flags", "Features", "CPU part", "CPU implementer")
-        lines = cpuinfo.read_text(errors="replace").splitlines()
-        text += "".join(sorted({line for line in lines if line.startswith(wanted)}))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
