@@ -1,0 +1,197 @@
+// Blocks, threads and the choice of the kernel for products of matrices.
+#include "gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels.h"
+#include "pool.h"
+#include "threads.h"
+
+namespace nj::gemm {
+
+namespace {
+
+constexpr int64_t kDepth = 384;              // of a block of A and B along k: sums are made block by block
+constexpr int64_t kBlockBytes = 192 * 1024;  // of a packed block of A: part of a core's second-level cache, on the stack
+constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the stack
+constexpr int64_t kShareBytes = 4 << 20;     // of packed panels of B for all threads
+constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
+constexpr int64_t kMostParts = 64;
+constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+template <class Body>
+void in_parts(int64_t parts, Body body) {
+  nj_parallel_for(parts, [](void* context, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
+  }, &body);
+}
+
+// A product, its kernel, and how it is cut.
+struct Plan {
+  const Product& x;
+  const Kernel& kernel;
+  int64_t depth;       // of blocks along k
+  int64_t height;      // of slivers of A
+  int64_t block_rows;  // of blocks of A, a multiple of height
+  bool direct;
+
+  explicit Plan(const Product& product)
+      : x(product), kernel(kernel_of(product.code)) {
+    depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
+    height = ceil_div(x.m, ceil_div(x.m, kernel.rows));
+    const int64_t sliver = height * kernel.steps(depth) * kernel.unit;
+    block_rows = std::max<int64_t>(1, kBlockBytes / sliver) * height;
+    block_rows = std::min(block_rows, ceil_div(ceil_div(x.m, ceil_div(x.m, block_rows)), height) * height);
+    direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
+  }
+
+  // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
+  void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
+    const int64_t steps = kernel.steps(k);
+    for (int64_t first = 0; first < rows; first += height) {
+      const int64_t count = std::min(height, rows - first);
+      kernel.pack_a(x.a + ((i + first) * x.a_row + p * x.a_col) * kernel.item, x.a_row, x.a_col, count, count, k, out);
+      out += count * steps * kernel.unit;
+    }
+  }
+
+  // The panel of B that starts at column j.
+  void pack_b(int64_t j, int64_t p, int64_t k, char* out) const {
+    const int64_t columns = std::min(kernel.columns(), x.n - j);
+    const int64_t width = ceil_div(columns, kernel.lanes) * kernel.lanes;
+    kernel.pack_b(x.b + (p * x.b_row + j * x.b_col) * kernel.item, x.b_col, x.b_row, columns, width, k, out);
+  }
+
+  // Rows i ... i + rows of one panel of C; `b` holds the panel of B, packed or where it lies.
+  void panel(int64_t i, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
+    const int64_t columns = std::min(kernel.columns(), x.n - j), vectors = ceil_div(columns, kernel.lanes);
+    const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
+    for (int64_t first = 0; first < rows; first += height) {
+      const int64_t count = std::min(height, rows - first);
+      char* c = x.c + ((i + first) * x.c_row + j) * kernel.result;
+      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, x.add || p > 0);
+      a += count * steps * kernel.unit;
+    }
+  }
+
+  int64_t panel_step(int64_t j) const {
+    return ceil_div(std::min(kernel.columns(), x.n - j), kernel.lanes) * kernel.lanes * kernel.unit;
+  }
+};
+
+// Few rows: the threads share the columns; each packs the panels of B that it needs.
+void multiply_flat(const Plan& plan) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  alignas(64) char block[kBlockBytes];
+  const int64_t panels = ceil_div(x.n, kernel.columns());
+  for (int64_t p = 0; p < x.k; p += plan.depth) {
+    const int64_t k = std::min(plan.depth, x.k - p);
+    for (int64_t i = 0; i < x.m; i += plan.block_rows) {
+      const int64_t rows = std::min(plan.block_rows, x.m - i);
+      plan.pack_a(i, rows, p, k, block);
+      const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
+      in_parts(parts, [&](int64_t part) {
+        alignas(64) char packed[kPanelBytes];
+        for (int64_t q = part * panels / parts; q < (part + 1) * panels / parts; ++q) {
+          const int64_t j = q * kernel.columns();
+          if (plan.direct) {
+            plan.panel(i, rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
+          } else {
+            plan.pack_b(j, p, k, packed);
+            plan.panel(i, rows, j, p, k, block, packed, plan.panel_step(j));
+          }
+        }
+      });
+    }
+  }
+}
+
+// Many rows: the panels of B are packed first, for all threads, which then share tiles of C and pack the rows of A.
+void multiply_square(const Plan& plan, char* shared, int64_t across) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  const int64_t panel_bytes = kernel.columns() * kernel.steps(plan.depth) * kernel.unit;
+  const int64_t blocks = ceil_div(x.m, plan.block_rows);
+  for (int64_t j = 0; j < x.n; j += across) {
+    const int64_t columns = std::min(across, x.n - j), panels = ceil_div(columns, kernel.columns());
+    for (int64_t p = 0; p < x.k; p += plan.depth) {
+      const int64_t k = std::min(plan.depth, x.k - p);
+      in_parts(std::min(panels, kMostParts), [&](int64_t part) {
+        const int64_t parts = std::min(panels, kMostParts);
+        for (int64_t q = part * panels / parts; q < (part + 1) * panels / parts; ++q)
+          plan.pack_b(j + q * kernel.columns(), p, k, shared + q * panel_bytes);
+      });
+      const int64_t wide = std::clamp<int64_t>(kMostParts / blocks, 1, std::max<int64_t>(1, panels / 8));
+      in_parts(blocks * wide, [&](int64_t part) {
+        alignas(64) char block[kBlockBytes];
+        const int64_t i = part / wide * plan.block_rows, rows = std::min(plan.block_rows, x.m - i), share = part % wide;
+        plan.pack_a(i, rows, p, k, block);
+        for (int64_t q = share * panels / wide; q < (share + 1) * panels / wide; ++q) {
+          const int64_t column = j + q * kernel.columns();
+          plan.panel(i, rows, column, p, k, block, shared + q * panel_bytes, plan.panel_step(column));
+        }
+      });
+    }
+  }
+}
+
+void clear(const Product& x, int64_t bytes) {
+  for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
+}
+
+}  // namespace
+
+const Kernel& kernel_of(Code code) {
+#if defined(__x86_64__)
+  static const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx512)
+    if (const Kernel* found = avx512_kernel(code)) return *found;
+  if (avx2)
+    if (const Kernel* found = avx2_kernel(code)) return *found;
+#endif
+  return *portable_kernel(code);
+}
+
+void multiply(const Product& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  if (multiply_vector(x)) return;
+  const Plan plan(x);
+  if (plan.direct || x.m <= plan.block_rows) return multiply_flat(plan);
+  const int64_t columns = plan.kernel.columns();
+  const int64_t panel_bytes = columns * plan.kernel.steps(plan.depth) * plan.kernel.unit;
+  const int64_t panels = std::min(ceil_div(x.n, columns), std::max<int64_t>(1, kShareBytes / panel_bytes));
+  const Scratch shared(panels * panel_bytes);
+  if (shared.failed) return multiply_flat(plan);  // needs the stack only
+  multiply_square(plan, shared.data(), panels * columns);
+}
+
+}  // namespace nj::gemm
+
+// `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
+extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                        char* c, int64_t add) {
+  using namespace nj::gemm;
+  const Kernel& kernel = kernel_of(static_cast<Code>(code));
+  const auto one = [&](int64_t t) {
+    multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
+              b_row, b_col, c + t * m * n * kernel.result, n, add != 0});
+  };
+  const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
+  if (batch == 1 || each >= 64 * kShared) {
+    for (int64_t t = 0; t < batch; ++t) one(t);
+    return;
+  }
+  const int64_t parts = std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
+  in_parts(parts, [&](int64_t part) {
+    for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
+  });
+}
+NJ_KERNEL(nj_gemm);
