@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, jit, llvm, loop_show, memory, schedule, threads
-from numjet.cpu.kernels import blas, lapack
+from numjet.cpu.kernels import lapack
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import lower
 from numjet.foundation.config import config
@@ -72,7 +72,7 @@ def call_symbols(function: Function) -> dict[str, int]:
 
 
 def _address(name: str) -> int:
-    found = blas.address(name) or lapack.address(name)
+    found = lapack.address(name)
     return _native.kernel_address(name) if found is None else found
 
 
