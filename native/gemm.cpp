@@ -12,10 +12,13 @@ namespace nj::gemm {
 
 namespace {
 
-constexpr int64_t kDepth = 384;              // of a block of A and B along k: sums are made block by block
+constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
 constexpr int64_t kBlockBytes = 192 * 1024;  // of a packed block of A: part of a core's second-level cache, on the stack
 constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the stack
-constexpr int64_t kShareBytes = 4 << 20;     // of packed panels of B for all threads
+constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
+constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
+constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
+constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
@@ -50,19 +53,29 @@ struct Plan {
 
   // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
   void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
-    const int64_t steps = kernel.steps(k);
-    for (int64_t first = 0; first < rows; first += height) {
-      const int64_t count = std::min(height, rows - first);
-      kernel.pack_a(x.a + ((i + first) * x.a_row + p * x.a_col) * kernel.item, x.a_row, x.a_col, count, count, k, out);
-      out += count * steps * kernel.unit;
+    const int64_t run = x.a_row == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t first = 0; first < rows; first += height) {
+        const int64_t count = std::min(height, rows - first);
+        kernel.pack_a(x.a + ((i + first) * x.a_row + (p + q) * x.a_col) * kernel.item, x.a_row, x.a_col, count, count, there,
+                      out + (first * kernel.steps(k) + count * kernel.steps(q)) * kernel.unit);
+      }
     }
   }
 
-  // The panel of B that starts at column j.
-  void pack_b(int64_t j, int64_t p, int64_t k, char* out) const {
-    const int64_t columns = std::min(kernel.columns(), x.n - j);
-    const int64_t width = ceil_div(columns, kernel.lanes) * kernel.lanes;
-    kernel.pack_b(x.b + (p * x.b_row + j * x.b_col) * kernel.item, x.b_col, x.b_row, columns, width, k, out);
+  // `panels` panels of B from column j on at depth p ... p + k, `distance` bytes apart.
+  void pack_b(int64_t j, int64_t panels, int64_t p, int64_t k, char* out, int64_t distance) const {
+    const int64_t run = x.b_col == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t t = 0; t < panels; ++t) {
+        const int64_t column = j + t * kernel.columns(), count = std::min(kernel.columns(), x.n - column);
+        const int64_t width = ceil_div(count, kernel.lanes) * kernel.lanes;
+        kernel.pack_b(x.b + ((p + q) * x.b_row + column * x.b_col) * kernel.item, x.b_col, x.b_row, count, width, there,
+                      out + t * distance + width * kernel.steps(q) * kernel.unit);
+      }
+    }
   }
 
   // Rows i ... i + rows of one panel of C; `b` holds the panel of B, packed or where it lies.
@@ -101,7 +114,7 @@ void multiply_flat(const Plan& plan) {
           if (plan.direct) {
             plan.panel(i, rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
           } else {
-            plan.pack_b(j, p, k, packed);
+            plan.pack_b(j, 1, p, k, packed, 0);
             plan.panel(i, rows, j, p, k, block, packed, plan.panel_step(j));
           }
         }
@@ -110,34 +123,57 @@ void multiply_flat(const Plan& plan) {
   }
 }
 
-// Many rows: the panels of B are packed first, for all threads, which then share tiles of C and pack the rows of A.
-void multiply_square(const Plan& plan, char* shared, int64_t across) {
-  const Product& x = plan.x;
-  const Kernel& kernel = plan.kernel;
-  const int64_t panel_bytes = kernel.columns() * kernel.steps(plan.depth) * kernel.unit;
-  const int64_t blocks = ceil_div(x.m, plan.block_rows);
-  for (int64_t j = 0; j < x.n; j += across) {
-    const int64_t columns = std::min(across, x.n - j), panels = ceil_div(columns, kernel.columns());
-    for (int64_t p = 0; p < x.k; p += plan.depth) {
-      const int64_t k = std::min(plan.depth, x.k - p);
-      in_parts(std::min(panels, kMostParts), [&](int64_t part) {
-        const int64_t parts = std::min(panels, kMostParts);
-        for (int64_t q = part * panels / parts; q < (part + 1) * panels / parts; ++q)
-          plan.pack_b(j + q * kernel.columns(), p, k, shared + q * panel_bytes);
-      });
-      const int64_t wide = std::clamp<int64_t>(kMostParts / blocks, 1, std::max<int64_t>(1, panels / 8));
-      in_parts(blocks * wide, [&](int64_t part) {
-        alignas(64) char block[kBlockBytes];
-        const int64_t i = part / wide * plan.block_rows, rows = std::min(plan.block_rows, x.m - i), share = part % wide;
-        plan.pack_a(i, rows, p, k, block);
-        for (int64_t q = share * panels / wide; q < (share + 1) * panels / wide; ++q) {
-          const int64_t column = j + q * kernel.columns();
-          plan.panel(i, rows, column, p, k, block, shared + q * panel_bytes, plan.panel_step(column));
-        }
-      });
+// Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
+// cache until it is done; for every depth, the rows of A are packed again.
+class Square {
+ public:
+  // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
+  explicit Square(const Plan& of)
+      : plan(of), x(of.x), kernel(of.kernel), depths(ceil_div(x.k, plan.depth)),
+        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
+        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))),
+        shared(most * depths * panel_bytes) {}
+
+  bool failed() const { return shared.failed; }
+
+  void run() {
+    for (first = 0; first < x.n; first += most * kernel.columns()) {
+      panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
+      groups = ceil_div(panels, kGroup);
+      in_parts(groups * depths, [this](int64_t part) { pack(part); });
+      across = ceil_div(panels, std::max<int64_t>(1, kTileBytes / (kernel.columns() * plan.block_rows * kernel.result)));
+      in_parts(ceil_div(x.m, plan.block_rows) * across, [this](int64_t part) { tile(part / across, part % across); });
     }
   }
-}
+
+ private:
+  void pack(int64_t part) const {
+    const int64_t d = part / groups, group = part % groups, p = d * plan.depth;
+    const int64_t begin = group * panels / groups, end = (group + 1) * panels / groups;
+    plan.pack_b(first + begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
+                shared.data() + (d * panels + begin) * panel_bytes, panel_bytes);
+  }
+
+  void tile(int64_t down, int64_t right) const {
+    alignas(64) char block[kBlockBytes];
+    const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
+      plan.pack_a(i, rows, p, k, block);
+      for (int64_t q = right * panels / across; q < (right + 1) * panels / across; ++q) {
+        const int64_t j = first + q * kernel.columns();
+        plan.panel(i, rows, j, p, k, block, shared.data() + (d * panels + q) * panel_bytes, plan.panel_step(j));
+      }
+    }
+  }
+
+  const Plan& plan;
+  const Product& x;
+  const Kernel& kernel;
+  const int64_t depths, panel_bytes, most;
+  const Scratch shared;
+  int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
+};
 
 void clear(const Product& x, int64_t bytes) {
   for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
@@ -163,13 +199,10 @@ void multiply(const Product& x) {
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
   if (multiply_vector(x)) return;
   const Plan plan(x);
-  if (plan.direct || x.m <= plan.block_rows) return multiply_flat(plan);
-  const int64_t columns = plan.kernel.columns();
-  const int64_t panel_bytes = columns * plan.kernel.steps(plan.depth) * plan.kernel.unit;
-  const int64_t panels = std::min(ceil_div(x.n, columns), std::max<int64_t>(1, kShareBytes / panel_bytes));
-  const Scratch shared(panels * panel_bytes);
-  if (shared.failed) return multiply_flat(plan);  // needs the stack only
-  multiply_square(plan, shared.data(), panels * columns);
+  if (plan.direct || x.m * x.n * x.k < 4 * kShared) return multiply_flat(plan);
+  Square square(plan);
+  if (square.failed()) return multiply_flat(plan);  // needs the stack only
+  square.run();
 }
 
 }  // namespace nj::gemm

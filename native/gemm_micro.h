@@ -21,8 +21,13 @@ void micro(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_st
   typename V::Mask last{};
   if constexpr (Edge) last = V::mask(columns - (C - 1) * V::lanes);
   typename V::Register acc[R][C];
-  for (int i = 0; i < R; ++i)
-    for (int j = 0; j < C; ++j) acc[i][j] = V::zero();
+  for (int i = 0; i < R; ++i) {
+    // C is read and written at the end; its rows are often far apart.
+    for (int j = 0; j < C; ++j) {
+      acc[i][j] = V::zero();
+      __builtin_prefetch(c_bytes + i * c_row + j * V::lanes * sizeof(typename V::Result), 1);
+    }
+  }
   for (int64_t p = 0; p < steps; ++p, a += R, b_bytes += b_step) {
     auto* b = reinterpret_cast<const typename V::Element*>(b_bytes);
     typename V::Register row[C];
