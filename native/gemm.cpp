@@ -16,6 +16,8 @@ constexpr int64_t kDepth = 512;              // of a block of A and B along k: s
 constexpr int64_t kBlockBytes = 192 * 1024;  // of a packed block of A: part of a core's second-level cache, on the stack
 constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the stack
 constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
+constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
+constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
 constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
@@ -45,9 +47,8 @@ struct Plan {
       : x(product), kernel(kernel_of(product.code)) {
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
     height = ceil_div(x.m, ceil_div(x.m, kernel.rows));
-    const int64_t sliver = height * kernel.steps(depth) * kernel.unit;
-    block_rows = std::max<int64_t>(1, kBlockBytes / sliver) * height;
-    block_rows = std::min(block_rows, ceil_div(ceil_div(x.m, ceil_div(x.m, block_rows)), height) * height);
+    const int64_t fit = kBlockBytes / (height * kernel.steps(depth) * kernel.unit);
+    block_rows = std::clamp<int64_t>(fit, 1, kSlivers) * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
 
@@ -141,8 +142,10 @@ class Square {
       panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
       groups = ceil_div(panels, kGroup);
       in_parts(groups * depths, [this](int64_t part) { pack(part); });
-      across = ceil_div(panels, std::max<int64_t>(1, kTileBytes / (kernel.columns() * plan.block_rows * kernel.result)));
-      in_parts(ceil_div(x.m, plan.block_rows) * across, [this](int64_t part) { tile(part / across, part % across); });
+      const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
+      across = std::max(ceil_div(panels, std::max<int64_t>(1, kTileBytes / row_bytes)),
+                        std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
+      in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
     }
   }
 
@@ -199,7 +202,7 @@ void multiply(const Product& x) {
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
   if (multiply_vector(x)) return;
   const Plan plan(x);
-  if (plan.direct || x.m * x.n * x.k < 4 * kShared) return multiply_flat(plan);
+  if (plan.direct || x.m <= plan.block_rows || x.m * x.n * x.k < 2 * kShared) return multiply_flat(plan);
   Square square(plan);
   if (square.failed()) return multiply_flat(plan);  // needs the stack only
   square.run();

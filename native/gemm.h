@@ -37,6 +37,11 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
                        int64_t columns, bool add);
 
+// `count` results, `step` apart: sums of x[p] m[i][p] (Kernel::dots) or x[p] m[p][i] (Kernel::combination) over k
+// elements, where the rows of m are contiguous and `row` elements apart.
+using Vector = void (*)(int64_t count, int64_t k, const char* x, const char* m, int64_t row, char* out, int64_t step,
+                        bool add);
+
 // How products of one dtype are computed on a kind of CPU.
 struct Kernel {
   int64_t rows, lanes, vectors;  // the largest tile: rows x (lanes * vectors)
@@ -46,6 +51,7 @@ struct Kernel {
   int64_t result;                // bytes of an element of C
   bool direct;                   // B may be read where it lies, if its columns are side by side
   Pack pack_a, pack_b;
+  Vector dots, combination;      // null where there are none
   Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
 
   int64_t columns() const { return lanes * vectors; }

@@ -2,7 +2,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "gemm_micro.h"
+#include "gemm_vector.h"
 
 namespace nj::gemm {
 namespace {
@@ -90,7 +90,8 @@ constexpr Kernel pairs() {
   return real_kernel<Pairs, 6, 2, From>(pack_pairs<From, int16_t>, pack_pairs<From, int16_t>, false, 2);
 }
 
-constexpr Kernel float32 = kernel<F32, float>(), float64 = kernel<F64, double>(), bfloat16 = kernel<F32, Bfloat16>(),
+constexpr Kernel float32 = with_vectors<F32>(kernel<F32, float>()), float64 = with_vectors<F64>(kernel<F64, double>()),
+                 bfloat16 = kernel<F32, Bfloat16>(),
                  float16 = kernel<F32, Float16>(), int8 = pairs<int8_t>(), uint8 = pairs<uint8_t>(),
                  int16 = pairs<int16_t>(), uint16 = kernel<I32, uint16_t>(), int32 = kernel<I32, int32_t>(),
                  complex64 = complex_kernel<F32, 4>(), complex128 = complex_kernel<F64, 4>();

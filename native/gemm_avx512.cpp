@@ -2,7 +2,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "gemm_micro.h"
+#include "gemm_vector.h"
 
 namespace nj::gemm {
 namespace {
@@ -240,7 +240,8 @@ constexpr Kernel pairs() {
   return real_kernel<Pairs, 12, 2, From>(pack_pairs<From, int16_t>, pack_pairs<From, int16_t>, false, 2);
 }
 
-constexpr Kernel float32 = float_kernel<F32, FromFloat32, float>(), float64 = float_kernel<F64, FromFloat64, double>(),
+constexpr Kernel float32 = with_vectors<F32>(float_kernel<F32, FromFloat32, float>()),
+                 float64 = with_vectors<F64>(float_kernel<F64, FromFloat64, double>()),
                  bfloat16 = float_kernel<F32, FromBfloat16, Bfloat16>(),
                  float16 = float_kernel<F32, FromFloat16, Float16>(), int8 = pairs<int8_t>(), uint8 = pairs<uint8_t>(),
                  int16 = pairs<int16_t>(), uint16 = integer_kernel<I32, uint16_t>(),

@@ -188,7 +188,7 @@ constexpr void fill_complex(Kernel& kernel) {
 template <class V, int Rows, int Vectors, class From>
 constexpr Kernel real_kernel(Pack pack_a, Pack pack_b, bool direct, int group = 1) {
   Kernel kernel{Rows, V::lanes, Vectors, group, sizeof(From), sizeof(typename V::Element), sizeof(typename V::Result),
-                direct, pack_a, pack_b, {}};
+                direct, pack_a, pack_b, nullptr, nullptr, {}};
   fill<V, Rows, Vectors>(kernel);
   return kernel;
 }
@@ -197,7 +197,7 @@ template <class V, int Rows>
 constexpr Kernel complex_kernel() {
   using T = typename V::Element;
   Kernel kernel{Rows, V::lanes, 1, 1, 2 * sizeof(T), 2 * sizeof(T), 2 * sizeof(T), false,
-                pack<Twins<T>, Twins<T>>, pack_parts<T>, {}};
+                pack<Twins<T>, Twins<T>>, pack_parts<T>, nullptr, nullptr, {}};
   fill_complex<V, Rows>(kernel);
   return kernel;
 }

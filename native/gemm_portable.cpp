@@ -1,7 +1,7 @@
 // Micro-kernels in plain C++, for every CPU.
 #include <cmath>
 
-#include "gemm_micro.h"
+#include "gemm_vector.h"
 
 namespace nj::gemm {
 namespace {
@@ -82,7 +82,8 @@ constexpr Kernel kernel() {
 
 const Kernel* portable_kernel(Code code) {
   static constexpr Kernel kernels[code_count] = {
-      kernel<float, float>(), kernel<double, double>(), kernel<Bfloat16, float>(), kernel<Float16, float>(),
+      with_vectors<Plain<float>>(kernel<float, float>()), with_vectors<Plain<double>>(kernel<double, double>()),
+      kernel<Bfloat16, float>(), kernel<Float16, float>(),
       kernel<int8_t, uint32_t>(), kernel<uint8_t, uint32_t>(), kernel<int16_t, uint32_t>(), kernel<uint16_t, uint32_t>(),
       kernel<int32_t, uint32_t>(), kernel<int64_t, uint64_t>(), complex_kernel<Plain<float>, 4>(),
       complex_kernel<Plain<double>, 4>()};

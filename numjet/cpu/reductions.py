@@ -319,7 +319,7 @@ class Reductions(Builder):
         aval = ShapedArray((size, m, n), dtype)
         if k == 0 or aval.size == 0:
             return self.broadcast_constant(0, aval)
-        if m * n * k >= GEMM_SIZE and min(m, n) > 1 and dtype.name in products.CODES:
+        if m * n * k >= GEMM_SIZE and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
             return self._gemm(x, tx, y, ty, aval, (size, m, n, k))
         if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
@@ -393,6 +393,11 @@ class Reductions(Builder):
 def words(x: Any) -> tuple[Any, ...]:
     """The real halves of a scalar."""
     return (x,) if isinstance(x, Scalar) else x.parts
+
+
+def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
+    """Whether a product with a vector finds its operands in memory, as floats; others are read as they are computed."""
+    return dtype.kind == "f" and all(a.dtype == dtype and a.storage is not None for a in (x, y))
 
 
 def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:
