@@ -2,6 +2,7 @@
 #include "gemm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "kernels.h"
@@ -178,6 +179,23 @@ class Square {
   int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
 };
 
+std::atomic<int> most_level{2};
+
+// 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+int cpu_level() {
+#if defined(__x86_64__)
+  static const int level = [] {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return wide ? 2 : 1;
+  }();
+  return level;
+#else
+  return 0;
+#endif
+}
+
 void clear(const Product& x, int64_t bytes) {
   for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
 }
@@ -185,16 +203,13 @@ void clear(const Product& x, int64_t bytes) {
 }  // namespace
 
 const Kernel& kernel_of(Code code) {
+  const Kernel* found = nullptr;
+  const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
 #if defined(__x86_64__)
-  static const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx512)
-    if (const Kernel* found = avx512_kernel(code)) return *found;
-  if (avx2)
-    if (const Kernel* found = avx2_kernel(code)) return *found;
+  if (level >= 2) found = avx512_kernel(code);
+  if (!found && level >= 1) found = avx2_kernel(code);
 #endif
-  return *portable_kernel(code);
+  return found ? *found : *portable_kernel(code);
 }
 
 void multiply(const Product& x) {
@@ -231,3 +246,11 @@ extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64
   });
 }
 NJ_KERNEL(nj_gemm);
+
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512. Returns the level in use: this CPU
+// may have less. For tests, while nothing else runs.
+extern "C" int64_t nj_gemm_level(int64_t level) {
+  nj::gemm::most_level.store(static_cast<int>(level));
+  return std::min<int64_t>(level, nj::gemm::cpu_level());
+}
+NJ_KERNEL(nj_gemm_level);

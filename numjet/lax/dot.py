@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
@@ -20,6 +21,8 @@ from numjet.lax.templates import call, kind_of
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 Numbers = tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
+_LARGE = 32 ** 3  # multiply-adds from which NumPy's matmul is not used: it has one thread, or threads that spin
+_NATIVE = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64", "complex64", "complex128"))
 
 
 # -------------------------------------------------------------------------------------------- shapes, dtypes
@@ -105,7 +108,23 @@ def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
         return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64).astype(wide)
     if kind_of(wide) in "iu" and wide.isbuiltin != 1:
         return np.matmul(x.astype(np.int32), y.astype(np.int32)).astype(wide)
-    return np.matmul(x.astype(wide, copy=False), y.astype(wide, copy=False))
+    x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
+    if wide.name in _NATIVE and x.size * y.shape[-1] >= _LARGE and _whole(x) and _whole(y):
+        return _matmul_native(x, y)
+    return np.matmul(x, y)
+
+
+def _whole(x: np.ndarray) -> bool:
+    """Not a field of records, whose neighbours may be any number of bytes apart."""
+    return x.flags.aligned and all(s % x.itemsize == 0 for s in x.strides)
+
+
+def _matmul_native(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Products of arrays with equal batch axes by the kernel of compiled programs, on all threads."""
+    shape = (*x.shape[:-1], y.shape[-1])
+    out = np.empty((prod(shape[:-2]), *shape[-2:]), x.dtype)
+    _native.multiply_matrices(x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:]), out)
+    return out.reshape(shape)
 
 
 def _cpu(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
