@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import ml_dtypes
 import numpy as np
@@ -101,8 +102,8 @@ def test_dtypes_and_layouts(dtype, shape):
     one = dtype_of(dtype)
     for seed, left in enumerate(LAYOUTS):
         for right in LAYOUTS if seed == 0 else ("rows", left):
-            x = LAYOUTS[left]((batch, m, k), lambda s: numbers(s, one, seed))
-            y = LAYOUTS[right]((batch, k, n), lambda s: numbers(s, one, seed + 1))
+            x = LAYOUTS[left]((batch, m, k), partial(numbers, dtype=one, seed=seed))
+            y = LAYOUTS[right]((batch, k, n), partial(numbers, dtype=one, seed=seed + 1))
             check(x, y)
     check(x, y, numbers((batch, m, n), result(one), 7))
 
