@@ -21,7 +21,6 @@ from numjet.lax.templates import call, kind_of
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 Numbers = tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
-_LARGE = 32 ** 3  # multiply-adds from which NumPy's matmul is not used: it has one thread, or threads that spin
 _NATIVE = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64", "complex64", "complex128"))
 
 
@@ -109,9 +108,7 @@ def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
     if kind_of(wide) in "iu" and wide.isbuiltin != 1:
         return np.matmul(x.astype(np.int32), y.astype(np.int32)).astype(wide)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
-    if wide.name in _NATIVE and x.size * y.shape[-1] >= _LARGE and _whole(x) and _whole(y):
-        return _matmul_native(x, y)
-    return np.matmul(x, y)
+    return _matmul_native(x, y) if wide.name in _NATIVE and _whole(x) and _whole(y) else np.matmul(x, y)
 
 
 def _whole(x: np.ndarray) -> bool:
@@ -121,10 +118,11 @@ def _whole(x: np.ndarray) -> bool:
 
 def _matmul_native(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Products of arrays with equal batch axes by the kernel of compiled programs, on all threads."""
-    shape = (*x.shape[:-1], y.shape[-1])
-    out = np.empty((prod(shape[:-2]), *shape[-2:]), x.dtype)
-    _native.multiply_matrices(x.reshape(-1, *x.shape[-2:]), y.reshape(-1, *y.shape[-2:]), out)
-    return out.reshape(shape)
+    *batch, m, k = x.shape
+    n, size = y.shape[-1], prod(batch)
+    out = np.empty((size, m, n), x.dtype)
+    _native.multiply_matrices(x.reshape(size, m, k), y.reshape(size, k, n), out)
+    return out.reshape(*batch, m, n)
 
 
 def _cpu(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
