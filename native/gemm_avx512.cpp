@@ -203,8 +203,11 @@ void pack_turned(const char* from, int64_t si, int64_t count, int64_t height, in
     const int64_t wide = fewer(S::side, k - p);
     for (int64_t i = 0; i < height; i += S::side) {
       typename S::Register square[S::side];
-      for (int64_t r = 0; r < S::side; ++r)
-        square[r] = i + r < count ? S::get(from + ((i + r) * si + p) * item, wide) : S::zero();
+      for (int64_t r = 0; r < S::side; ++r) {
+        const char* line = from + ((i + r) * si + p) * item;
+        __builtin_prefetch(line + height * si * item);  // of what is packed next
+        square[r] = i + r < count ? S::get(line, wide) : S::zero();
+      }
       turn(square);
       const int64_t there = fewer(S::side, height - i);
       if (wide == S::side) {
