@@ -8,7 +8,7 @@
 
 namespace nj::gemm {
 
-// Dtypes of the operands; documented in numjet/cpu/kernels/__init__.py.
+// Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
 enum Code : int64_t {
   code_float32, code_float64, code_bfloat16, code_float16, code_int8, code_uint8, code_int16, code_uint16, code_int32,
   code_int64, code_complex64, code_complex128, code_count

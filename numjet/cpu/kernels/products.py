@@ -8,7 +8,13 @@ For each of `batch` products: C = A B, or C += A B where `add` is not 0. A is m 
 elements and may be any; C is contiguous and overlaps neither. `code` is the dtype of A and B (CODES below); C has that of
 `result`. Products of halves are exact and summed in float32, of integers modulo 2**32 or 2**64; floats round once per
 multiply-add where the CPU can. Every element is summed in the same order whatever the number of threads, and every
-product counts: 0 * inf is NaN. The kernel shares its work among threads itself, and cannot fail.
+product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves don't use the CPU's own products of bfloat16.
+The kernel shares its work among threads itself, and cannot fail. It needs 256 KiB of stack.
+
+    int64_t nj_gemm_level(int64_t level)
+
+limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512 (where there is; the default).
+Returns the level in use.
 """
 from __future__ import annotations
 
