@@ -37,10 +37,12 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
                        int64_t columns, bool add);
 
-// `count` results, `step` apart: sums of x[p] m[i][p] (Kernel::dots) or x[p] m[p][i] (Kernel::combination) over k
-// elements, where the rows of m are contiguous and `row` elements apart.
-using Vector = void (*)(int64_t count, int64_t k, const char* x, const char* m, int64_t row, char* out, int64_t step,
-                        bool add);
+// `count` results, `step` apart: sums of x[p] m[i][p] over k elements; the rows of m are contiguous and `row` elements apart.
+using Dots = void (*)(int64_t count, int64_t k, const char* x, const char* m, int64_t row, char* out, int64_t step, bool add);
+
+// For each of `vectors` rows of x: `count` results, sums of x[p] m[p][i].
+using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m,
+                             int64_t row, char* out, int64_t out_row, int64_t step, bool add);
 
 // How products of one dtype are computed on a kind of CPU.
 struct Kernel {
@@ -51,7 +53,8 @@ struct Kernel {
   int64_t result;                // bytes of an element of C
   bool direct;                   // B may be read where it lies, if its columns are side by side
   Pack pack_a, pack_b;
-  Vector dots, combination;      // null where there are none
+  Dots dots;                     // null where there is none
+  Combination combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
 
   int64_t columns() const { return lanes * vectors; }
@@ -71,7 +74,8 @@ const Kernel& kernel_of(Code code);
 // Shared among threads where that pays; the same, bit by bit, for any number of threads.
 void multiply(const Product& product);
 
-// Products with one row or one column of float32 and float64, at the speed of memory; false where it is none.
+// Products of float32 and float64 with one row or one column, or of a few rows with a large matrix, at the speed of memory;
+// false for others.
 bool multiply_vector(const Product& product);
 
 }  // namespace nj::gemm

@@ -1,4 +1,4 @@
-// Products with a vector: which of the two orders suits the matrix, and the threads.
+// Products with one or a few vectors: which of the two orders suits the matrix, and the threads.
 #include <algorithm>
 #include <cstring>
 
@@ -14,9 +14,14 @@ constexpr int64_t kShared = 1 << 16;  // elements of the matrix in a part that i
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kRows = 16, kColumns = 1024;  // results of a part are a multiple of this: rows of the matrix, or columns
 
-// One result per row of a matrix, whose rows are `row` and columns `column` elements apart, k columns.
+constexpr int64_t kFew = 4;           // rows at most of what is multiplied with a matrix that fits in no cache of a core
+constexpr int64_t kFar = 4 << 20;     // bytes of such a matrix
+
+// One result per row of a matrix, whose rows are `row` and columns `column` elements apart, k columns; for each of
+// `vectors` vectors, if its rows aren't contiguous.
 struct Rows {
   const Kernel& kernel;
+  int64_t vectors, x_row, out_row;
   int64_t count, k;
   const char* x;
   int64_t x_step;
@@ -30,7 +35,7 @@ struct Rows {
     const char* from = m + begin * row * kernel.item;
     char* to = out + begin * step * kernel.item;
     if (column == 1) kernel.dots(end - begin, k, vector, from, row, to, step, add);
-    else kernel.combination(end - begin, k, vector, from, column, to, step, add);
+    else kernel.combination(vectors, end - begin, k, vector, x_row, from, column, to, out_row, step, add);
   }
 
   void run(const char* vector) const {
@@ -55,9 +60,14 @@ struct Rows {
 
 bool multiply_vector(const Product& x) {
   const Kernel& kernel = kernel_of(x.code);
-  if (!kernel.dots || (x.m > 1 && x.n > 1)) return false;
-  const Rows rows = x.m == 1 ? Rows{kernel, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add}
-                             : Rows{kernel, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
+  if (!kernel.dots) return false;
+  if (x.m > 1 && x.n > 1) {
+    const bool few = x.m <= kFew && x.n >= 2 * kColumns && x.k * x.n * kernel.item >= kFar && x.a_col == 1 && x.b_col == 1;
+    if (few) Rows{kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, 1, x.b, x.b_col, x.b_row, x.c, 1, x.add}.run(x.a);
+    return few;
+  }
+  const Rows rows = x.m == 1 ? Rows{kernel, 1, 0, 0, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add}
+                             : Rows{kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
   if (rows.row != 1 && rows.column != 1) return false;
   if (rows.x_step == 1 || rows.k == 1) {
     rows.run(rows.x);

@@ -140,6 +140,15 @@ def test_several_blocks(dtype, size):
     check(numbers((1, k, m), one, 0).swapaxes(1, 2), numbers((1, n, k), one, 1).swapaxes(1, 2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_rows_and_a_large_matrix(dtype, level):
+    one = dtype_of(dtype)
+    for m, n, k in ((2, 2100, 517), (3, 2050, 600), (4, 4100, 300), (4, 1030 * 2, 1)):
+        x, y = numbers((1, m, k), one, 0), numbers((1, k, n), one, 1)
+        check(x, y)
+        check(x, y, numbers((1, m, n), one, 2))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_small_products_of_integers_are_exact(dtype):
     one, rng = dtype_of(dtype), np.random.default_rng(0)
@@ -200,7 +209,7 @@ def test_nothing_to_add_leaves_the_start():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex64"])
 @pytest.mark.parametrize("shape", [(1, 300, 500, 700), (40, 32, 64, 96), (1, 20, 4000, 300), (1, 1, 5000, 500),
-                                   (1, 9000, 1, 130), (3, 300, 257, 900)], ids=str)
+                                   (1, 9000, 1, 130), (3, 300, 257, 900), (1, 3, 3000, 700)], ids=str)
 def test_the_number_of_threads_changes_nothing(dtype, shape):
     batch, m, n, k = shape
     one = dtype_of(dtype)
