@@ -5,6 +5,7 @@
 
 #include "array_slots.h"
 #include "hooks.h"
+#include "strided_copy.h"
 #include "queue.h"
 
 namespace nj {
@@ -185,6 +186,12 @@ Array* array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device
   Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
   if (!array) return nullptr;
   auto* result = reinterpret_cast<Array*>(array.get());
+  bool copied;
+  Py_BEGIN_ALLOW_THREADS
+  copied = copy_transposed(PyArray_BYTES(ndarray), result->buffer->data, PyArray_NDIM(ndarray), PyArray_DIMS(ndarray),
+                           PyArray_STRIDES(ndarray), info->itemsize);
+  Py_END_ALLOW_THREADS
+  if (copied) return reinterpret_cast<Array*>(array.release());
   Py_INCREF(info->dtype);
   Ref target(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
                                   result->buffer->data, NPY_ARRAY_CARRAY, nullptr));

@@ -26,6 +26,12 @@ PyObject* slow_binary(PyObject* a, PyObject* b) {
   return by_hook(kHook, kReflected, a, b);
 }
 
+PyObject* matmul(PyObject* a, PyObject* b) {
+  PyObject* result = eager_matmul(a, b);
+  if (result || PyErr_Occurred()) return result;
+  return by_hook(hook_matmul, hook_rmatmul, a, b);
+}
+
 template <Hook kHook>
 PyObject* unary(PyObject* self) {
   return call_hook(kHook, &self, 1);
@@ -100,7 +106,7 @@ void add_operator_slots(std::vector<PyType_Slot>& slots) {
            slot(Py_nb_floor_divide, slow_binary<hook_floordiv, hook_rfloordiv>),
            slot(Py_nb_remainder, slow_binary<hook_mod, hook_rmod>),
            slot(Py_nb_divmod, slow_binary<hook_divmod, hook_rdivmod>),
-           slot(Py_nb_matrix_multiply, slow_binary<hook_matmul, hook_rmatmul>),
+           slot(Py_nb_matrix_multiply, matmul),
            slot(Py_nb_and, slow_binary<hook_and, hook_rand>),
            slot(Py_nb_or, slow_binary<hook_or, hook_ror>),
            slot(Py_nb_xor, slow_binary<hook_xor, hook_rxor>),

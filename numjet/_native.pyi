@@ -169,6 +169,10 @@ class Array:
 # TypeError when shape or dtype are not the aval's.
 def from_numpy(ndarray: np.ndarray, aval: Any, device: Any, committed: bool = False) -> Array: ...
 
+# Writes the matrix products of ndarrays of rank 3, of any strides, to a contiguous one that overlaps neither. All have one
+# dtype, a float, a complex or an integer of at least 32 bits. TypeError, ValueError.
+def multiply_matrices(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None: ...
+
 # An uninitialised Array from the pool. MemoryError.
 def empty(aval: Any, device: Any, committed: bool = False) -> Array: ...
 

@@ -12,7 +12,7 @@ from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
-from numjet.cpu.kernels import blas, lapack, workspace
+from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
 from numjet.cpu.recorder import Recorder
@@ -101,7 +101,7 @@ def call_symbols(function: Function) -> dict[str, int]:
 
 
 def _address(name: str) -> int:
-    found = blas.address(name) or lapack.address(name)
+    found = lapack.address(name)
     return _native.kernel_address(name) if found is None else found
 
 

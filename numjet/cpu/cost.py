@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
+from numjet.cpu.kernels.products import GEMM, multiply_adds
 from numjet.cpu.loop_ir import (
     BOOL,
     CALLBACK,
@@ -30,8 +30,7 @@ from numjet.cpu.loop_ir import (
 from numjet.cpu.memory import stmt_exprs
 
 UNKNOWN_TRIPS = 1000
-GEMM_SIZES = slice(3, 6)        # m, n, k among the arguments of cblas_?gemm
-_FLOPS_PER_NS = 50.0
+_FLOPS_PER_NS = 100.0
 _LANES = 16.0                   # of 4 bytes each
 _NS_PER_OPERATION = 0.25        # outside of vector code
 _NS_PER_ITERATION = 0.3
@@ -196,22 +195,10 @@ def _vectorized(loop: For) -> bool:
     return loop.mode in _VECTOR and not any(isinstance(s, For) and s.mode in _VECTOR for s in walk(loop.body))
 
 
-def gemm_sizes(stmt: Stmt) -> tuple[int, int, int] | None:
-    """m, n, k of a call of cblas_?gemm, if they are known."""
-    if not isinstance(stmt, Call) or not (stmt.symbol.startswith("cblas_") and stmt.symbol.endswith("gemm")):
-        return None
-    sizes = stmt.args[GEMM_SIZES]
-    if any(isinstance(a, tuple) or a.op != "const" for a in sizes):
-        return None
-    m, n, k = (int(a.attr) for a in sizes)  # type: ignore[union-attr]
-    return m, n, k
-
-
 def _call(stmt: Call) -> float:
     """Matrix products by their size; other kernels by what they touch."""
-    sizes = gemm_sizes(stmt)
-    if sizes is not None:
-        return 2.0 * prod(sizes) / _FLOPS_PER_NS
+    if stmt.symbol == GEMM:
+        return 2.0 * multiply_adds(stmt) / _FLOPS_PER_NS
     if stmt.symbol.startswith(CALLBACK):
         return CALLBACK_NS
     return 100.0 + 5.0 * sum(b.size for b in (*stmt.reads, *stmt.writes))

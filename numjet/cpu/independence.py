@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .affine import Sums
-from .cost import gemm_sizes
+from .kernels.products import GEMM, POINTERS, result_words
 from .lanes import Facts
 from .loop_ir import Buffer, Call, Check, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While, walk, written
 from .loop_show import own_expressions
@@ -18,7 +18,6 @@ from .ranges import Ranges
 
 COMBINABLE = ("add", "mul", "min", "max", "and", "or", "xor")
 _FAR = 1 << 40
-_GEMM_POINTERS = {7: 8, 9: 10, 12: 13}   # argument of a pointer -> argument with its distance between rows
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def independent(loop: For) -> bool:
 
 def _forbidden(stmt: Stmt) -> bool:
     """What leaves the function, and calls that may do anything."""
-    return isinstance(stmt, Check) or (isinstance(stmt, Call) and gemm_sizes(stmt) is None)
+    return isinstance(stmt, Check) or (isinstance(stmt, Call) and stmt.symbol != GEMM)
 
 
 def combination(loop: For, which: int) -> str | None:
@@ -149,14 +148,11 @@ class _Accesses:
                 yield expr.attr, self._place(expr.args[0], 1)
 
     def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, Place | None]]:
-        """A pointer reaches over as many rows as there may be; only the result's shape matters otherwise."""
-        m, n, _ = gemm_sizes(stmt) or (0, 0, 0)
-        for pointer, distance in _GEMM_POINTERS.items():
-            (buffer, start), row = stmt.args[pointer], stmt.args[distance]  # type: ignore[misc]
-            if buffer not in self.written:
-                continue
-            known = pointer == 12 and row.op == "const"  # type: ignore[union-attr]
-            yield buffer, self._place(start, (m - 1) * int(row.attr) + n) if known else None  # type: ignore[union-attr]
+        """The result is one block; where an operand lies is not looked at."""
+        for pointer in POINTERS:
+            buffer, start = stmt.args[pointer]  # type: ignore[misc]
+            if buffer in self.written:
+                yield buffer, self._place(start, result_words(stmt)) if pointer == POINTERS[-1] else None
 
     def _block(self, start: Expr, count: Expr) -> Place | None:
         return self._place(start, max(1, int(count.attr))) if count.op == "const" else None

@@ -9,6 +9,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.builder import SHORT_REDUCTION
+from numjet.cpu.kernels import products
 from numjet.cpu.loop_ir import Call, Carry
 from numjet.cpu.row_reductions import RowReductions
 from numjet.cpu.scalars import FLOAT32
@@ -16,9 +17,7 @@ from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
 from numjet.foundation import dtypes
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
-GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix product is called
-_ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
-_GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
+GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel of matrix products is called
 
 
 def identity(kind: str, dtype: np.dtype) -> Any:
@@ -311,8 +310,8 @@ class Reductions(RowReductions):
         aval = ShapedArray((size, m, n), dtype)
         if k == 0 or aval.size == 0:
             return self.broadcast_constant(0, aval)
-        if dtype.name in _GEMM and m * n * k >= GEMM_FLOPS and min(m, n) > 1:
-            return self._gemm(self._widened(x, dtype), tx, self._widened(y, dtype), ty, aval, (size, m, n, k))
+        if m * n * k >= GEMM_SIZE and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
+            return self._gemm(x, tx, y, ty, aval, (size, m, n, k))
         if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
@@ -366,30 +365,31 @@ class Reductions(RowReductions):
         return out
 
     def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:
-        """The library's matrix product, per element of the batch."""
+        """The kernel of matrix products, which reads operands of any layout and widens narrow ones itself."""
         size, m, n, k = dims
-        why = f"operand of the library call {_GEMM[aval.dtype.name]}"
+        wide = dtypes.int32 if aval.dtype.name in products.NARROW else aval.dtype
+        if x.dtype != y.dtype or products.result(x.dtype) != wide:
+            x, y = self._widened(x, wide), self._widened(y, wide)
+        why = "operand of a matrix product"
         sx, sy = self.in_memory(x, why), self.in_memory(y, why)
-        out = Arr(aval, storage=self.temporary(aval))
-        number, real = self.table.index, lambda v: self.table.const(v, aval.dtype)
-
-        def body(b: Any) -> None:
-            args: list[Any] = [number(_ROW_MAJOR), number(_TRANS if tx else _NO_TRANS), number(_TRANS if ty else _NO_TRANS),
-                    number(m), number(n), number(k), real(1), (sx.buffer, (sx.base + b * (m * k)).expr),
-                    number(m if tx else k), (sy.buffer, (sy.base + b * (k * n)).expr), number(k if ty else n), real(0),
-                    (out.storage.buffer, (out.storage.base + b * (m * n)).expr), number(n)]
-            self.emit(Call(_GEMM[aval.dtype.name], args, (sx.buffer, sy.buffer), (out.storage.buffer,)))
-        if size == 1:
-            body(0)
-        else:
-            with self.loop_over(size, "serial") as b:
-                body(b)
-        return out
+        out = Arr(ShapedArray(aval.shape, wide), storage=self.temporary(ShapedArray(aval.shape, wide)))
+        numbers = lambda *values: [self.table.index(v) for v in values]
+        self.emit(Call(products.GEMM, [
+            *numbers(products.CODES[x.dtype.name], size, m, n, k),
+            (sx.buffer, sx.base.expr), *numbers(m * k, *((1, m) if tx else (k, 1))),
+            (sy.buffer, sy.base.expr), *numbers(k * n, *((1, k) if ty else (n, 1))),
+            (out.storage.buffer, out.storage.base.expr), *numbers(0)], (sx.buffer, sy.buffer), (out.storage.buffer,)))
+        return out if wide == aval.dtype else self.elementwise(lambda v: self.convert(v, aval.dtype), out, dtype=aval.dtype)
 
 
 def words(x: Any) -> tuple[Any, ...]:
     """The real halves of a scalar."""
     return (x,) if isinstance(x, Scalar) else x.parts
+
+
+def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
+    """Whether a product with a vector finds its operands in memory, as floats; others are read as they are computed."""
+    return dtype.kind == "f" and all(a.dtype == dtype and a.storage is not None for a in (x, y))
 
 
 def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:

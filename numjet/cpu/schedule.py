@@ -1,16 +1,15 @@
 """Which loops are shared among threads, and in what pieces.
 
 A loop with independent iterations that takes long enough becomes a `parallel` loop over chunks, each a run of
-iterations; reductions keep one partial result per chunk and combine them in order. Large matrix products become
-parallel loops over tiles. How many chunks there are depends on the program only, never on the number of threads, so
-results are the same, bit by bit, however many threads there are.
+iterations; reductions keep one partial result per chunk and combine them in order. Large matrix products share their
+work themselves (see kernels/products.py). How many chunks there are depends on the program only, never on the number of
+threads, so results are the same, bit by bit, however many threads there are.
 """
 from __future__ import annotations
 
-from math import prod
-
-from .cost import GEMM_SIZES, block_ns, gemm_sizes, static_trips
+from .cost import block_ns, static_trips
 from .independence import combination, independent
+from .kernels.products import multiply_adds
 from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children
 from .loop_meaning import identity
 
@@ -19,13 +18,7 @@ CHUNK_NS = 10e3          # estimated time of the smallest chunks
 MOST_CHUNKS = 256
 RUN = 64                 # a chunk of a vector loop is a multiple of this many iterations
 FEW_TRIPS = 8            # of a loop with so few iterations the loops inside are shared, if they can be
-GEMM_WORTH = 2 ** 22     # multiply-adds from which a matrix product is shared
-GEMM_TILE = 2 ** 23      # multiply-adds of the smallest tiles of large products
-MOST_TILES = 64
-TILE_SIDE = 64           # about the smallest number of rows or columns of a tile
-TILE_UNIT = 16
-_OPERANDS, _RESULT = (7, 9), 12   # arguments of cblas_?gemm
-_TRANS = 112
+GEMM_WORTH = 2 ** 22     # multiply-adds from which the loops around a matrix product leave the threads to it
 
 
 def share(function: Function) -> Function:
@@ -54,7 +47,7 @@ class _Schedule:
     def _stmt(self, stmt: Stmt) -> list[Stmt] | None:
         """What takes the place of a statement; None if nothing is shared."""
         if isinstance(stmt, Call):
-            return self._tiles(stmt)
+            return [stmt] if multiply_adds(stmt) >= GEMM_WORTH else None
         if isinstance(stmt, For):
             return self._loop(stmt)
         found = [self.block(inner) for inner in children(stmt)]
@@ -135,41 +128,6 @@ class _Schedule:
     def _number(self) -> int:
         self.exprs.counter += 1
         return self.exprs.counter
-
-    # --- matrix products ---
-
-    def _tiles(self, call: Call) -> list[Stmt] | None:
-        """Tiles of the result, as square as they can be: the library copies the operands of each."""
-        sizes = gemm_sizes(call)
-        if sizes is None or prod(sizes) < GEMM_WORTH:
-            return None
-        rows, columns = tile_sizes(*sizes)
-        down, across = -(-sizes[0] // rows), -(-sizes[1] // columns)
-        if down * across < 2:
-            return None
-        make, index = self.exprs.prim, self.exprs.index
-        tile = self.exprs.var(INT64, "tile")
-        args = list(call.args)
-        parts = ((make("div", tile, index(across)), rows, 0), (make("rem", tile, index(across)), columns, 1))
-        for number, size, axis in parts:
-            first = make("mul", number, index(size))
-            args[GEMM_SIZES.start + axis] = make("min", index(size), make("sub", index(sizes[axis]), first))
-            transposed = args[1 + axis].attr == _TRANS  # type: ignore[union-attr]
-            # The left operand is cut along its rows, the right one along its columns, the result along both.
-            for pointer, by_rows in ((_OPERANDS[axis], transposed == bool(axis)), (_RESULT, axis == 0)):
-                buffer, start = args[pointer]  # type: ignore[misc]
-                distance = args[pointer + 1] if by_rows else index(1)
-                args[pointer] = (buffer, make("add", start, make("mul", first, distance)))  # type: ignore[arg-type]
-        part = Call(call.symbol, args, call.reads, call.writes)
-        return [For(tile, index(0), index(down * across), [part], [], "parallel")]
-
-
-def tile_sizes(m: int, n: int, k: int) -> tuple[int, int]:
-    """Rows and columns of the tiles that a matrix product is cut into."""
-    count = max(2, min(MOST_TILES, m * n * k // GEMM_TILE))
-    down = max(1, min(round((count * m / n) ** 0.5), count, m // TILE_SIDE))
-    across = max(1, min(count // down, n // TILE_SIDE))
-    return chunk_size(m, TILE_UNIT, down), chunk_size(n, TILE_UNIT, across)
 
 
 def _nest(loop: For) -> list[For]:

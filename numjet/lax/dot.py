@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
@@ -26,6 +27,7 @@ from numjet.lax.templates import call, kind_of
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 Numbers = tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
+_NATIVE = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64", "complex64", "complex128"))
 
 
 # -------------------------------------------------------------------------------------------- shapes, dtypes
@@ -111,7 +113,22 @@ def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
         return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64).astype(wide)
     if kind_of(wide) in "iu" and wide.isbuiltin != 1:
         return np.matmul(x.astype(np.int32), y.astype(np.int32)).astype(wide)
-    return np.matmul(x.astype(wide, copy=False), y.astype(wide, copy=False))
+    x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
+    return _matmul_native(x, y) if wide.name in _NATIVE and _whole(x) and _whole(y) else np.matmul(x, y)
+
+
+def _whole(x: np.ndarray) -> bool:
+    """Not a field of records, whose neighbours may be any number of bytes apart."""
+    return x.flags.aligned and all(s % x.itemsize == 0 for s in x.strides)
+
+
+def _matmul_native(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Products of arrays with equal batch axes by the kernel of compiled programs, on all threads."""
+    *batch, m, k = x.shape
+    n, size = y.shape[-1], prod(batch)
+    out = np.empty((size, m, n), x.dtype)
+    _native.multiply_matrices(x.reshape(size, m, k), y.reshape(size, k, n), out)
+    return out.reshape(*batch, m, n)
 
 
 def _cpu(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,

@@ -16,9 +16,9 @@ from numjet.lax.dimension_numbers import (
     GatherScatterMode,
     Rows,
     ScatterDimensionNumbers,
+    as_gather,
     drops,
     shifted,
-    as_gather,
     wide_indices,
     windows_attribute,
 )

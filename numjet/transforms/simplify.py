@@ -23,6 +23,7 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
+from numjet.transforms.turned_products import turn_products
 
 Simplify = Callable[[ClosedJaxpr], ClosedJaxpr]
 
@@ -60,7 +61,8 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> Closed
     for eqn in jaxpr.eqns:
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
-    made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, scope.eqns, debug=jaxpr.debug)
+    eqns = turn_products(scope.eqns, outvars)
+    made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, eqns, debug=jaxpr.debug)
     thin, _ = dce_jaxpr(made, keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}

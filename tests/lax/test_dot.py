@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.foundation.config import config
 from numjet.lax.precision import canonicalize_precision
@@ -155,3 +156,63 @@ def test_the_default_precision_is_a_flag():
         assert canonicalize_precision(None) == (lax.Precision.HIGHEST, lax.Precision.HIGHEST)
     finally:
         config.update("jax_default_matmul_precision", None)
+
+
+# ------------------------------------------------------------------------------------------------ the kernel of large products
+
+LARGE = [((70, 50), (50, 60), (((1,), (0,)), ((), ())), "ij,jk->ik"),
+         ((70, 50), (60, 50), (((1,), (1,)), ((), ())), "ij,kj->ik"),
+         ((3, 50, 40), (3, 50, 30), (((1,), (1,)), ((0,), (0,))), "bji,bjk->bik"),
+         ((40, 5, 30), (30, 4, 40), (((2, 0), (0, 2)), ((), ())), "abc,cda->bd"),
+         ((1, 300), (300, 200), (((1,), (0,)), ((), ())), "ij,jk->ik"),
+         ((300, 200), (200,), (((1,), (0,)), ((), ())), "ij,j->i")]
+large = pytest.mark.parametrize("left, right, numbers, formula", LARGE, ids=[c[3] + str(c[0]) for c in LARGE])
+
+
+@large
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int8", "uint16", "int32", "complex64"])
+def test_large_products(left, right, numbers, formula, dtype):
+    rng = np.random.default_rng(1)
+    x, y = (rng.integers(0, 8, s).astype(np.float32) for s in (left, right))
+    a, b = (nj.numpy.asarray(v).astype(dtype) for v in (x, y))
+    fun = lambda p, q: lax.dot_general(p, q, numbers, preferred_element_type=np.float32 if "float" in dtype else None)
+    want = np.einsum(formula, x, y).astype(np.int64)
+    for out in (fun(a, b), nj.jit(fun)(a, b)):
+        same = want.astype(out.dtype) if np.dtype(out.dtype).kind in "iu" else want
+        np.testing.assert_array_equal(np.asarray(out), same)
+
+
+@large
+def test_large_products_under_transformations(left, right, numbers, formula):
+    x, y = operands(left, right)
+    fun = lambda p, q: lax.dot_general(p, q, numbers)
+    ct = RNG.standard_normal(np.einsum(formula, x, y).shape).astype(np.float32)
+    into, out = formula.split("->")
+    first, second = into.split(",")
+    dx, dy = nj.jit(nj.grad(lambda p, q: (fun(p, q) * ct).sum(), (0, 1)))(x, y)
+    np.testing.assert_allclose(dx, np.einsum(f"{out},{second}->{first}", ct, y), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(dy, np.einsum(f"{first},{out}->{second}", x, ct), rtol=1e-3, atol=1e-3)
+    xs = np.stack([x, 2 * x, -x])
+    got = nj.jit(nj.vmap(fun, (0, None)))(xs, y)
+    np.testing.assert_allclose(got, np.stack([np.einsum(formula, v, y) for v in xs]), rtol=1e-3, atol=1e-3)
+
+
+def test_products_in_loops():
+    w, x = RNG.standard_normal((64, 64)).astype(np.float32) / 8, RNG.standard_normal((5, 20, 64)).astype(np.float32)
+
+    def loss(w, xs):
+        return lax.scan(lambda h, v: (nj.numpy.tanh(h @ w + v), h), xs[0] * 0, xs)[0].sum()
+    compiled = nj.jit(nj.value_and_grad(loss))(w, x)
+    with nj.disable_jit():
+        plain = nj.value_and_grad(loss)(w, x)
+    for got, want in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_fields_of_records():
+    records = np.zeros((40, 50), np.dtype([("a", "i1"), ("x", "f4"), ("y", "c16")], align=False))
+    records["x"], records["y"] = RNG.standard_normal((40, 50)), RNG.standard_normal((40, 50))
+    for name in ("x", "y"):
+        field = records[name]
+        got = lax.dot_general_p.eager(field, field, dimension_numbers=(((1,), (1,)), ((), ())))
+        np.testing.assert_allclose(got, field.copy() @ field.copy().T, rtol=1e-4, atol=1e-4)

@@ -64,6 +64,18 @@ def test_from_numpy_copies_what_is_not_contiguous(data, aval, device):
     np.testing.assert_array_equal(x._value, data)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "complex64", "complex128"])
+@pytest.mark.parametrize("shape, axes", [
+    ((300, 1000), (1, 0)), ((70, 9, 530), (2, 1, 0)), ((70, 9, 530), (0, 2, 1)), ((5, 70, 9, 130), (0, 3, 2, 1)),
+    ((4, 90_001), (1, 0)), ((90_001, 4), (1, 0))], ids=str)
+def test_large_transposed_arrays_are_copied_by_tiles(dtype, shape, axes, aval, device):
+    data = np.random.default_rng(0).integers(-100, 100, shape).astype(dtype)
+    for view in (data.transpose(axes), data[::-1].transpose(axes), data[..., ::2].transpose(axes)):
+        made = aval(view.shape, dtype)
+        np.testing.assert_array_equal(np.asarray(_native.from_numpy(view, made, device)), view)
+        np.testing.assert_array_equal(np.asarray(_native.to_array(view, made, device)), view)
+
+
 def test_from_numpy_copies_what_is_not_aligned(aval, device):
     data = np.frombuffer(b"x" + np.arange(3.0).tobytes(), np.float64, offset=1)
     x = _native.from_numpy(data, aval((3,), "float64"), device)

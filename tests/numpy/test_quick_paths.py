@@ -301,6 +301,34 @@ def test_what_is_kept_depends_on_the_width_of_numbers() -> None:
     assert not config.x64 and jnp.argmax(x).dtype == np.int32
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left, right", [
+    ((3, 4), (4, 2)), ((1, 4), (4, 1)), ((0, 4), (4, 3)), ((2, 0), (0, 3)), ((4,), (4, 2)), ((3, 4), (4,)), ((2, 3, 4), (4, 2)),
+    ((3, 4), (3, 4)), ((), (2, 2)), ((40, 50), (50, 60))], ids=str)
+def test_matrix_products(left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
+    agree(operator.matmul, values(left, dtype), values(right, dtype))
+
+
+def test_matrix_products_of_other_operands() -> None:
+    x = values((2, 2), "float32")
+    agree(operator.matmul, x, values((2, 2), "int32"))
+    agree(operator.matmul, x, np.eye(2, dtype=np.float32))
+    agree(operator.matmul, np.eye(2, dtype=np.float32), x)
+    agree(operator.matmul, x, jnp.broadcast_to(2.0, (2, 2)))
+    agree(operator.matmul, x, 2.0)
+    assert nj.make_jaxpr(operator.matmul)(x, x).eqns[0].primitive.name == "dot_general"
+    with debug_nans(True), pytest.raises(FloatingPointError):
+        _ = (x * float("inf")) @ x
+    gone = x + 0
+    gone.delete()
+    for args in ((gone, x), (x, gone)):
+        with pytest.raises(RuntimeError, match="deleted"):
+            operator.matmul(*args)
+    with enable_x64(True):
+        wide = jnp.asarray(np.arange(4.0).reshape(2, 2))
+        assert (wide @ wide).dtype == np.float64 and (wide @ wide).tolist() == [[2.0, 3.0], [6.0, 11.0]]
+
+
 def test_functions_and_programs_among_parameters_are_not_kept() -> None:
     op: Any = SimpleNamespace(abstract=object(), compiled=False, programs=False, effects=None, collective=None, multiple=False)
     kept = lambda: any(key[0] is op.abstract for key in eager._known)

@@ -42,6 +42,34 @@ def names(closed: ClosedJaxpr, inner: bool = False) -> list[str]:
     return [e.primitive.name for e in (all_eqns(closed.jaxpr) if inner else closed.eqns)]
 
 
+# ------------------------------------------------------------------------------------------------ products
+
+PRODUCTS = [((3, 4), (4, 5), (((1,), (0,)), ((), ())), (1, 0)),
+            ((6, 3, 4), (6, 5, 4), (((2,), (2,)), ((0,), (0,))), (0, 2, 1)),
+            ((3, 2, 4), (4, 5), (((2,), (0,)), ((), ())), (2, 0, 1)),
+            ((4, 3), (2, 4, 5), (((0,), (1,)), ((), ())), (1, 2, 0))]
+
+
+@pytest.mark.parametrize("left, right, numbers, order", PRODUCTS, ids=str)
+def test_transposed_products_are_turned(left, right, numbers, order):
+    x, y = (np.arange(np.prod(s), dtype=F32).reshape(s) - 5 for s in (left, right))
+    made = simplified(lambda a, b: lax.transpose(lax.dot_general(a, b, numbers), order), x, y)
+    assert names(made) == ["dot_general"]
+
+
+def test_products_that_stay():
+    x, y, z = np.ones((3, 4), F32), np.ones((4, 5), F32), np.ones((2, 3, 4), F32)
+    assert names(simplified(lambda a, b: (a @ b, (a @ b).T), x, y)) == ["dot_general", "transpose"]
+    whole = (((2,), (0,)), ((), ()))
+    kept = simplified(lambda a, b: lax.transpose(lax.dot_general(a, b, whole), (1, 0, 2)), z, y)
+    assert names(kept) == ["dot_general", "transpose"]
+
+
+def test_the_gradient_of_a_weight_on_the_right_needs_no_transpose():
+    made = simplified(nj.grad(lambda w, x: (x @ w).sum()), np.ones((4, 5), F32), np.ones((3, 4), F32))
+    assert "transpose" not in names(made, inner=True)
+
+
 # ------------------------------------------------------------------------------------------------ calls
 
 def test_calls_are_written_out():

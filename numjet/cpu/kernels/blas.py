@@ -1,4 +1,4 @@
-"""The BLAS that numjet's machine code calls by address: OpenBLAS as shipped in the wheels of scipy (or numpy).
+"""The BLAS and LAPACK of the kernels for decompositions: OpenBLAS as shipped in the wheels of scipy (or numpy).
 
 scipy's copy is loaded without importing scipy. On CPUs with AVX-512 OpenBLAS is told to use its SkylakeX kernels, which
 it doesn't choose by itself on AMD's Zen (half the speed otherwise).
@@ -10,8 +10,6 @@ import functools
 import importlib.util
 import os
 from pathlib import Path
-
-_NAMES = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm", "cblas_zgemm", "cblas_sgemv", "cblas_dgemv")
 
 
 @functools.cache
@@ -59,14 +57,3 @@ def _core_type() -> str:
     except OSError:
         return ""
     return "SkylakeX" if " avx512bw" in flags and "AuthenticAMD" in flags else ""
-
-
-@functools.cache
-def address(name: str) -> int | None:
-    """The address of a CBLAS function; None if `name` is none."""
-    if name not in _NAMES:
-        return None
-    lib, pattern = library()
-    return ctypes.cast(getattr(lib, pattern.format(name)), ctypes.c_void_p).value
-
-

@@ -1,0 +1,256 @@
+// Blocks, threads and the choice of the kernel for products of matrices.
+#include "gemm.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "kernels.h"
+#include "pool.h"
+#include "threads.h"
+
+namespace nj::gemm {
+
+namespace {
+
+constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
+constexpr int64_t kBlockBytes = 192 * 1024;  // of a packed block of A: part of a core's second-level cache, on the stack
+constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the stack
+constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
+constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
+constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
+constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
+constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
+constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
+constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
+constexpr int64_t kMostParts = 64;
+constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+template <class Body>
+void in_parts(int64_t parts, Body body) {
+  nj_parallel_for(parts, [](void* context, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
+  }, &body);
+}
+
+// A product, its kernel, and how it is cut.
+struct Plan {
+  const Product& x;
+  const Kernel& kernel;
+  int64_t depth;       // of blocks along k
+  int64_t height;      // of slivers of A
+  int64_t block_rows;  // of blocks of A, a multiple of height
+  bool direct;
+
+  explicit Plan(const Product& product)
+      : x(product), kernel(kernel_of(product.code)) {
+    depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
+    height = ceil_div(x.m, ceil_div(x.m, kernel.rows));
+    const int64_t fit = kBlockBytes / (height * kernel.steps(depth) * kernel.unit);
+    block_rows = std::clamp<int64_t>(fit, 1, kSlivers) * height;
+    direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
+  }
+
+  // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
+  void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
+    const int64_t run = x.a_row == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t first = 0; first < rows; first += height) {
+        const int64_t count = std::min(height, rows - first);
+        kernel.pack_a(x.a + ((i + first) * x.a_row + (p + q) * x.a_col) * kernel.item, x.a_row, x.a_col, count, count, there,
+                      out + (first * kernel.steps(k) + count * kernel.steps(q)) * kernel.unit);
+      }
+    }
+  }
+
+  // `panels` panels of B from column j on at depth p ... p + k, `distance` bytes apart.
+  void pack_b(int64_t j, int64_t panels, int64_t p, int64_t k, char* out, int64_t distance) const {
+    const int64_t run = x.b_col == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t t = 0; t < panels; ++t) {
+        const int64_t column = j + t * kernel.columns(), count = std::min(kernel.columns(), x.n - column);
+        const int64_t width = ceil_div(count, kernel.lanes) * kernel.lanes;
+        kernel.pack_b(x.b + ((p + q) * x.b_row + column * x.b_col) * kernel.item, x.b_col, x.b_row, count, width, there,
+                      out + t * distance + width * kernel.steps(q) * kernel.unit);
+      }
+    }
+  }
+
+  // Rows i ... i + rows of one panel of C; `b` holds the panel of B, packed or where it lies.
+  void panel(int64_t i, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
+    const int64_t columns = std::min(kernel.columns(), x.n - j), vectors = ceil_div(columns, kernel.lanes);
+    const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
+    for (int64_t first = 0; first < rows; first += height) {
+      const int64_t count = std::min(height, rows - first);
+      char* c = x.c + ((i + first) * x.c_row + j) * kernel.result;
+      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, x.add || p > 0);
+      a += count * steps * kernel.unit;
+    }
+  }
+
+  int64_t panel_step(int64_t j) const {
+    return ceil_div(std::min(kernel.columns(), x.n - j), kernel.lanes) * kernel.lanes * kernel.unit;
+  }
+};
+
+// Few rows: the threads share the columns; each packs the panels of B that it needs.
+void multiply_flat(const Plan& plan) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  alignas(64) char block[kBlockBytes];
+  const int64_t panels = ceil_div(x.n, kernel.columns());
+  for (int64_t p = 0; p < x.k; p += plan.depth) {
+    const int64_t k = std::min(plan.depth, x.k - p);
+    for (int64_t i = 0; i < x.m; i += plan.block_rows) {
+      const int64_t rows = std::min(plan.block_rows, x.m - i);
+      plan.pack_a(i, rows, p, k, block);
+      const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
+      in_parts(parts, [&](int64_t part) {
+        alignas(64) char packed[kPanelBytes];
+        for (int64_t q = part * panels / parts; q < (part + 1) * panels / parts; ++q) {
+          const int64_t j = q * kernel.columns();
+          if (plan.direct) {
+            plan.panel(i, rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
+          } else {
+            plan.pack_b(j, 1, p, k, packed, 0);
+            plan.panel(i, rows, j, p, k, block, packed, plan.panel_step(j));
+          }
+        }
+      });
+    }
+  }
+}
+
+// Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
+// cache until it is done; for every depth, the rows of A are packed again.
+class Square {
+ public:
+  // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
+  explicit Square(const Plan& of)
+      : plan(of), x(of.x), kernel(of.kernel), depths(ceil_div(x.k, plan.depth)),
+        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
+        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))),
+        shared(most * depths * panel_bytes) {}
+
+  bool failed() const { return shared.failed; }
+
+  void run() {
+    for (first = 0; first < x.n; first += most * kernel.columns()) {
+      panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
+      groups = ceil_div(panels, kGroup);
+      in_parts(groups * depths, [this](int64_t part) { pack(part); });
+      const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
+      across = std::max(ceil_div(panels, std::max<int64_t>(1, kTileBytes / row_bytes)),
+                        std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
+      in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
+    }
+  }
+
+ private:
+  void pack(int64_t part) const {
+    const int64_t d = part / groups, group = part % groups, p = d * plan.depth;
+    const int64_t begin = group * panels / groups, end = (group + 1) * panels / groups;
+    plan.pack_b(first + begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
+                shared.data() + (d * panels + begin) * panel_bytes, panel_bytes);
+  }
+
+  void tile(int64_t down, int64_t right) const {
+    alignas(64) char block[kBlockBytes];
+    const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
+      plan.pack_a(i, rows, p, k, block);
+      for (int64_t q = right * panels / across; q < (right + 1) * panels / across; ++q) {
+        const int64_t j = first + q * kernel.columns();
+        plan.panel(i, rows, j, p, k, block, shared.data() + (d * panels + q) * panel_bytes, plan.panel_step(j));
+      }
+    }
+  }
+
+  const Plan& plan;
+  const Product& x;
+  const Kernel& kernel;
+  const int64_t depths, panel_bytes, most;
+  const Scratch shared;
+  int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
+};
+
+std::atomic<int> most_level{2};
+
+// 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+int cpu_level() {
+#if defined(__x86_64__)
+  static const int level = [] {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return wide ? 2 : 1;
+  }();
+  return level;
+#else
+  return 0;
+#endif
+}
+
+void clear(const Product& x, int64_t bytes) {
+  for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
+}
+
+}  // namespace
+
+const Kernel& kernel_of(Code code) {
+  const Kernel* found = nullptr;
+  const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
+#if defined(__x86_64__)
+  if (level >= 2) found = avx512_kernel(code);
+  if (!found && level >= 1) found = avx2_kernel(code);
+#endif
+  return found ? *found : *portable_kernel(code);
+}
+
+void multiply(const Product& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  if (multiply_vector(x)) return;
+  const Plan plan(x);
+  if (plan.direct || x.m <= plan.block_rows || x.m * x.n * x.k < 2 * kShared) return multiply_flat(plan);
+  Square square(plan);
+  if (square.failed()) return multiply_flat(plan);  // needs the stack only
+  square.run();
+}
+
+}  // namespace nj::gemm
+
+// `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
+extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                        char* c, int64_t add) {
+  using namespace nj::gemm;
+  const Kernel& kernel = kernel_of(static_cast<Code>(code));
+  const auto one = [&](int64_t t) {
+    multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
+              b_row, b_col, c + t * m * n * kernel.result, n, add != 0});
+  };
+  const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
+  if (batch == 1 || each >= 64 * kShared) {
+    for (int64_t t = 0; t < batch; ++t) one(t);
+    return;
+  }
+  const int64_t parts = std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
+  in_parts(parts, [&](int64_t part) {
+    for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
+  });
+}
+NJ_KERNEL(nj_gemm);
+
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512. Returns the level in use: this CPU
+// may have less. For tests, while nothing else runs.
+extern "C" int64_t nj_gemm_level(int64_t level) {
+  nj::gemm::most_level.store(static_cast<int>(level));
+  return std::min<int64_t>(level, nj::gemm::cpu_level());
+}
+NJ_KERNEL(nj_gemm_level);

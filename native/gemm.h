@@ -1,0 +1,81 @@
+// Products of matrices: C = A B or C += A B. No Python in here.
+//
+// The loops are those of K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), and of
+// F. Van Zee and R. van de Geijn, "BLIS" (2015): panels of B and blocks of A are copied into the order in which a
+// micro-kernel reads them, which computes a small tile of C in registers.
+#pragma once
+#include <cstdint>
+
+namespace nj::gemm {
+
+// Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
+enum Code : int64_t {
+  code_float32, code_float64, code_bfloat16, code_float16, code_int8, code_uint8, code_int16, code_uint16, code_int32,
+  code_int64, code_complex64, code_complex128, code_count
+};
+
+// C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
+struct Product {
+  Code code;
+  int64_t m, n, k;
+  const char* a;
+  int64_t a_row, a_col;
+  const char* b;
+  int64_t b_row, b_col;
+  char* c;
+  int64_t c_row;
+  bool add;
+};
+
+constexpr int64_t kMostRows = 14, kMostVectors = 2;
+
+// Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
+using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
+
+// One tile of C, from `steps` rows of a packed sliver of A and of B, whose rows are `b_step` bytes apart; `columns` of the
+// tile are there.
+using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
+                       int64_t columns, bool add);
+
+// `count` results, `step` apart: sums of x[p] m[i][p] over k elements; the rows of m are contiguous and `row` elements apart.
+using Dots = void (*)(int64_t count, int64_t k, const char* x, const char* m, int64_t row, char* out, int64_t step, bool add);
+
+// For each of `vectors` rows of x: `count` results, sums of x[p] m[p][i].
+using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m,
+                             int64_t row, char* out, int64_t out_row, int64_t step, bool add);
+
+// How products of one dtype are computed on a kind of CPU.
+struct Kernel {
+  int64_t rows, lanes, vectors;  // the largest tile: rows x (lanes * vectors)
+  int64_t group;                 // this many neighbours along k share one step
+  int64_t item;                  // bytes of an element of A or B where it lies
+  int64_t unit;                  // bytes of a step of one row or column, packed
+  int64_t result;                // bytes of an element of C
+  bool direct;                   // B may be read where it lies, if its columns are side by side
+  Pack pack_a, pack_b;
+  Dots dots;                     // null where there is none
+  Combination combination;
+  Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
+
+  int64_t columns() const { return lanes * vectors; }
+  int64_t steps(int64_t k) const { return (k + group - 1) / group; }
+};
+
+using Kernels = const Kernel* (*)(Code code);  // null for a code that is left to the next kind of CPU
+const Kernel* portable_kernel(Code code);
+#if defined(__x86_64__)
+const Kernel* avx2_kernel(Code code);
+const Kernel* avx512_kernel(Code code);
+#endif
+
+// The kernel for this CPU.
+const Kernel& kernel_of(Code code);
+
+// Shared among threads where that pays; the same, bit by bit, for any number of threads.
+void multiply(const Product& product);
+
+// Products of float32 and float64 with one row or one column, or of a few rows with a large matrix, at the speed of memory;
+// false for others.
+bool multiply_vector(const Product& product);
+
+}  // namespace nj::gemm

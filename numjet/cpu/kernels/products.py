@@ -1,0 +1,64 @@
+"""The kernel of matrix products, `nj_gemm` (`native/gemm*.cpp`), as compiled programs call it.
+
+    void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
+                 const char* a, int64_t a_batch, int64_t a_row, int64_t a_col,
+                 const char* b, int64_t b_batch, int64_t b_row, int64_t b_col, char* c, int64_t add)
+
+For each of `batch` products: C = A B, or C += A B where `add` is not 0. A is m x k and B k x n, their strides count
+elements and may be any; C is contiguous and overlaps neither. `code` is the dtype of A and B (CODES below); C has that of
+`result`. Products of halves are exact and summed in float32, of integers modulo 2**32 or 2**64; floats round once per
+multiply-add where the CPU can. Every element is summed in the same order whatever the number of threads, and every
+product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves don't use the CPU's own products of bfloat16.
+The kernel shares its work among threads itself, and cannot fail. It needs 256 KiB of stack.
+
+    int64_t nj_gemm_level(int64_t level)
+
+limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512 (where there is; the default).
+Returns the level in use.
+"""
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from numjet.cpu.loop_ir import Call, Stmt
+from numjet.foundation import dtypes
+
+GEMM = "nj_gemm"
+CODES = {name: code for code, name in enumerate((
+    "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",
+    "complex128"))} | {"uint32": 8, "uint64": 9}
+"""Codes of `nj_gemm` by dtype name, in the order of native/gemm.h. Products modulo 2**n have no sign."""
+NARROW = ("int8", "uint8", "int16", "uint16")
+POINTERS = (5, 9, 13)     # A, B and C among the arguments
+SIZES = slice(1, 5)       # batch, m, n, k among the arguments
+
+
+def result(dtype: np.dtype) -> np.dtype | None:
+    """The dtype of C for operands of `dtype`; None where the kernel does not know it."""
+    if dtype.name not in CODES:
+        return None
+    if dtype.name in NARROW:
+        return dtypes.int32
+    return dtypes.float32 if dtype.kind != "c" and dtype.itemsize == 2 else dtype
+
+
+def gemm_sizes(stmt: Stmt) -> tuple[int, int, int, int] | None:
+    """batch, m, n, k of a call of the kernel; None for other statements."""
+    if not isinstance(stmt, Call) or stmt.symbol != GEMM:
+        return None
+    batch, m, n, k = (int(a.attr) for a in stmt.args[SIZES])  # type: ignore[union-attr]
+    return batch, m, n, k
+
+
+def result_words(stmt: Call) -> int:
+    """Elements of the buffer that a call of the kernel writes."""
+    batch, m, n, _ = gemm_sizes(stmt) or (0, 0, 0, 0)
+    code = int(stmt.args[0].attr)  # type: ignore[union-attr]
+    return batch * m * n * (2 if code >= CODES["complex64"] else 1)
+
+
+def multiply_adds(stmt: Stmt) -> int:
+    """The size of a product; 0 for other statements."""
+    return prod(gemm_sizes(stmt) or (0,))
