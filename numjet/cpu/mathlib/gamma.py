@@ -5,6 +5,8 @@ series' coefficients are replaced by minimax ones. float32 is computed in float6
 """
 from __future__ import annotations
 
+from typing import Any
+
 from ..loop_ir import Expr
 from .helpers import Calc, Poly, widened
 from .logarithm import log_positive
@@ -89,7 +91,7 @@ def _digamma_steps(c: Calc, a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     a polynomial in a number that stands in their middle; last, the rounding error of bottom where the sum could cancel."""
     one, two, three, four = (c.sub(a, float(k)) for k in (1, 2, 3, 4))
     pair, square, ends = c.mul(one, two), c.mul(one, three), c.mul(one, four)
-    forms = (  # from which a on, u, top, bottom, rest of bottom
+    forms: tuple[tuple[Any, ...], ...] = (  # from which a on, u, top, bottom, rest of bottom
         (0.0, a, -1.0, a, 0.0),
         (1.0, one, 0.0, 1.0, 0.0),
         (2.0, two, 1.0, one, 0.0),
@@ -134,6 +136,7 @@ def _digamma_positive(c: Calc, a: Expr) -> Expr:
     inverse = c.div(1.0, a)
     square = c.mul(inverse, inverse)
     series = c.add(log_positive(c, a), c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
+    near = c.select(c.test("lt", a, 2.0**-200), steps, near)  # only the pole counts, and parts may overflow
     return c.select(c.test("ge", a, 6.0), series, near)
 
 
