@@ -29,7 +29,7 @@ def test_what_the_page_tells_is_true(op):
     found = exhaustive.Progress(1)
     found.look(op, x, compiled(op, x.dtype, len(x)))
     told = TOLD[op, "float32"]
-    assert all(e <= (t or 0.0) * 1.06 + 0.03 for e, t in zip(found.worst, told, strict=True)), (found.worst, told)
+    assert all(e <= (t or 0.0) * 1.1 + 0.05 for e, t in zip(found.worst, told, strict=True)), (found.worst, told)
     assert max(found.worst) >= 0.75 * max(t for t in told if t is not None)
 
 

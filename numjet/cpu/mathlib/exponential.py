@@ -45,16 +45,9 @@ def expm1_poly(c: Calc, r: Expr) -> Expr:
 
 def exp_parts(c: Calc, x: Expr) -> tuple[Expr, Expr]:
     """exp(x) = p * 2**n: p and the bits of n + magic. |x| must be below 2**20."""
-    p, _, shifted = exp_parts_and_rest(c, x)
-    return p, shifted
-
-
-def exp_parts_and_rest(c: Calc, x: Expr) -> tuple[Expr, Expr, Expr]:
-    """As exp_parts, with what was rounded off p between the two: exp(x) = (p + rest) * 2**n."""
     shifted, r = reduce_exp(c, x)
     tail = c.fma(c.mul(r, r), c.poly(EXP_32 if c.single else EXP_64, r), r)
-    p = c.add(tail, 1.0)
-    return p, c.sub(tail, c.sub(p, 1.0)), shifted
+    return c.add(tail, 1.0), shifted
 
 
 def exp(c: Calc, x: Expr) -> Expr:

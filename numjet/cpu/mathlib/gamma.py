@@ -37,7 +37,8 @@ DIGAMMA_NEAR = Poly((0.951055876031833, -0.4236274212814606, 0.24054248424077398
                     f"digamma(u + 1.5) / (u + 1.5 - {_ROOT_TEXT})", f"(u + 1.5 - {_ROOT_TEXT}) / digamma(u + 1.5)",
                     -0.5, 0.5, 53.5, "float64")
 DIGAMMA_FAR = Poly((0.08333333333333331, -0.008333333333305736, 0.003968253954115435, -0.004166663106631379,
-                    0.0075752470708336525, -0.021048012194904524, 0.08085339405787093, -0.35621408837351803, 1.1428871108992409),
+                    0.0075752470708336525, -0.021048012194904524, 0.08085339405787093, -0.35621408837351803,
+                    1.1428871108992409),
                    "(log(1/sqrt(u)) - sqrt(u)/2 - digamma(1/sqrt(u))) / u", "u", 1e-5, 0.027778, 67.7, "float64")
 
 
@@ -135,6 +136,7 @@ def _digamma_positive(c: Calc, a: Expr) -> Expr:
     inverse = c.div(1.0, a)
     square = c.mul(inverse, inverse)
     series = c.add(log_positive(c, a), c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
+    near = c.select(c.test("lt", a, 2.0**-200), steps, near)  # only the pole counts, and parts may overflow
     return c.select(c.test("ge", a, 6.0), series, near)
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import exp_parts, exp_parts_and_rest
+from .exponential import exp_parts
 from .helpers import Calc, Poly, widened
 from .logarithm import log1p_sum
 
@@ -36,20 +36,16 @@ def tanh(c: Calc, x: Expr) -> Expr:
 def logistic(c: Calc, x: Expr) -> Expr:
     """e / (1 + e) for negative and 1 / (1 + e) for positive x with e = exp(-|x|), denormals included.
 
-    The quotient is corrected by its remainder, with the rounding errors of e and of 1 + e.
+    The quotient is corrected by its remainder, with the rounding error of 1 + e.
     """
     y = c.at_least(c.neg(c.abs(x)), -104.0 if c.single else -746.0)
-    p, rest, shifted = exp_parts_and_rest(c, y)
+    p, shifted = exp_parts(c, y)
     half = (c.bias + 1) // 2
-    power = c.pow2(shifted, half)
-    e, e_rest = c.mul(c.mul(p, power), 2.0**-half), c.mul(c.mul(rest, power), 2.0**-half)
-    negative = c.test("lt", x, 0.0)
-    top, total = c.select(negative, e, 1.0), c.add(e, 1.0)
-    total_rest = c.add(c.sub(e, c.sub(total, 1.0)), e_rest)
+    e = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
+    top, total = c.select(c.test("lt", x, 0.0), e, 1.0), c.add(e, 1.0)
     inverse = c.div(1.0, total)
     quotient = c.mul(top, inverse)
-    remainder = c.fnma(quotient, total, top)
-    remainder = c.add(remainder, c.fnma(quotient, total_rest, c.select(negative, e_rest, 0.0)))
+    remainder = c.fnma(quotient, c.sub(e, c.sub(total, 1.0)), c.fnma(quotient, total, top))
     return c.fma(remainder, inverse, quotient)
 
 
