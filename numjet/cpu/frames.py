@@ -218,6 +218,7 @@ class Frames(Reductions):
     def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
         """Writes arrays into storages: definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
+        stored = [(a, s) for a, s in items if not a.lazy]
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
         seen: set[int] = set()
         for a, s in lazy:
@@ -226,8 +227,8 @@ class Frames(Reductions):
             fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
         for group in fresh.values():
             self.store_all(group)
-        for a, s in items:
-            if a.elems is not None or (a.storage is not None and a.storage is not s):
+        for a, s in stored:
+            if a.storage is not s:
                 self._copy_into(a, s)
 
 
