@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -41,6 +42,8 @@ SMALL = 16            # elements of an array that is kept in registers inside of
 SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
 TILE = 32             # rows and columns of a tile of a transpose
+MOST_PIECES = 16      # of a concatenation that is stored piece by piece
+LONG_PIECE = 16       # elements in a row of each such piece
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
 
 
@@ -192,11 +195,13 @@ class Builder(Scalars):
 
     # ------------------------------------------------------------------------------------------ definitions
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
-                parents: Sequence[Arr] = ()) -> Arr:
+                parents: Sequence[Arr] = (), pieces: tuple[Sequence[Arr], int] | None = None) -> Arr:
         """The array out[i, ...] = fn(i, ...)."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
-        return Arr(aval, fn, parents=tuple(parents), cost=cost)
+        out = Arr(aval, fn, parents=tuple(parents), cost=cost)
+        out.pieces = pieces
+        return out
 
     def elementwise(self, fn: Callable[..., Any], *arrays: Arr, dtype: Any = None, cost: float = 1.0) -> Arr:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
@@ -299,10 +304,39 @@ class Builder(Scalars):
         """Writes definitions of one shape into their storages in one loop nest."""
         arrays = [x for x, _ in items]
         shape = arrays[0].shape
-        if prod(shape) == 0:
-            for x, storage in items:
-                x.place(storage=storage)
-            return
+        if len(items) == 1 and self._long_pieces(arrays[0]):
+            self._store_pieces(*items[0])
+        elif prod(shape) > 0:
+            self._store_elements(items)
+        for x, storage in items:
+            x.place(storage=storage)
+
+    def _long_pieces(self, x: Arr) -> bool:
+        """Whether x is several arrays joined, each with enough elements in a row to be stored by itself."""
+        if x.pieces is None or parts_dtype(x.dtype) is not None:
+            return False
+        parts, axis = x.pieces
+        run = prod(x.shape[axis + 1:])
+        return len(parts) <= MOST_PIECES and all(p.shape[axis] * run >= LONG_PIECE and p.size > self.small for p in parts)
+
+    def _store_pieces(self, x: Arr, storage: Storage) -> None:
+        """Writes arrays that are joined where they belong, those of one shape in one loop nest."""
+        parts, axis = x.pieces
+        starts = [0, *accumulate(p.shape[axis] for p in parts)]
+        groups: dict[tuple[int, ...], list[tuple[Arr, int]]] = {}
+        for part, start in zip(parts, starts, strict=False):
+            groups.setdefault(part.shape, []).append((part, start))
+        for shape, group in groups.items():
+            def body(*index: Any, group: list[tuple[Arr, int]] = group) -> None:
+                values = [self.let(self.read(part, *index)) for part, _ in group]
+                for (_, start), value in zip(group, values, strict=True):
+                    place = (*index[:axis], index[axis] + start, *index[axis + 1:])
+                    self._store_word(storage, x.dtype, linear(x.shape, place), value)
+            self.nest(shape, body)
+
+    def _store_elements(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+        arrays = [x for x, _ in items]
+        shape = arrays[0].shape
         flat = all(x.flat is not None for x in arrays) and prod(shape) > self.small
         nest = (prod(shape),) if flat else shape
 
@@ -318,8 +352,6 @@ class Builder(Scalars):
             self.nest(nest, body)
         else:
             self._tiles(shape, across, body)
-        for x, storage in items:
-            x.place(storage=storage)
 
     def _store_word(self, storage: Storage, dtype: np.dtype, position: Any, value: Any) -> None:
         if isinstance(value, Pair):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ from numjet.foundation import source
 LONG = 400.0     # estimated operations per element from which a definition is stored: loop bodies stay compilable
 DEEP = 24        # nested definitions that move data, from which one is stored
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
+WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
+WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
           "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
@@ -27,12 +29,18 @@ _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_
                "select_and_gather_add"}
 
 
-class Frame:
-    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
+Home = Callable[[], Storage]
 
-    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier")
+
+class Frame:
+    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it.
+    homes: where results should be stored."""
+
+    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
+                 "homes")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
+        self.homes: dict[Var, Home] = {}
         self.env: dict[Var, Arr] = {}
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
@@ -123,14 +131,21 @@ class Frames(Reductions):
         if not x.lazy:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
-        return Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+        made = Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+        made.pieces = x.pieces
+        return made
 
     # ------------------------------------------------------------------------------------------ the walk
-    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
-        """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
+    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False,
+            homes: Sequence[Home | None] = ()) -> list[Arr]:
+        """Lowers the equations of a program; its results as arrays (perhaps definitions). homes: where the first results
+        go if they are stored before the end."""
         jaxpr = closed.jaxpr
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
+        for a, home in zip(jaxpr.outvars, homes, strict=False):
+            if home is not None and isinstance(a, Var):
+                frame.homes.setdefault(a, home)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
             frame.env[v] = self.embedded(c)
         if barrier:
@@ -207,13 +222,36 @@ class Frames(Reductions):
                 continue
             shared = isinstance(atom, Var) and frame.uses[atom] > 1
             if op.elementwise:
-                store = a.cost > LONG
+                store = self._long(a)
             elif op.name in _READS_ONCE:
                 store = shared and a.cost > CHEAP
             else:
-                store = a.cost > CHEAP and (shared or out_size > a.size) or a.cost > LONG
+                store = a.cost > CHEAP and (shared or out_size > a.size) or self._long(a)
             if store:
-                self.materialize(a)
+                self._store_wanted(frame, atom, a)
+
+    def _long(self, a: Arr) -> bool:
+        return a.cost > LONG and a.work() > LONG
+
+    def _store_wanted(self, frame: Frame, atom: Any, a: Arr) -> None:
+        """Stores a definition, and in the same loop those parts of it that are wanted later, which would be computed
+        again."""
+        if a.source is not None or a.size <= self.small:
+            self.materialize(a)
+            return
+        least = WANTED_FAR[0] if a.aval.nbytes >= WANTED_FAR[1] else WANTED
+        parts = {id(p) for p in a.reachable() if p.pointwise and p.lazy and p.shape == a.shape and p.cost >= least}
+        items = [(a, self._home(frame, atom, a))]
+        for v, x in frame.env.items():
+            if x is not a and id(x) in parts and frame.last_use.get(v, -1) > frame.position:
+                parts.discard(id(x))
+                items.append((x, self._home(frame, v, x)))
+        self.store_all(items)
+
+    def _home(self, frame: Frame, atom: Any, a: Arr) -> Storage:
+        """Where a definition goes: if it is a result of a loop's body, to the place of the next value."""
+        home = frame.homes.pop(atom, None)
+        return self.temporary(a.aval) if home is None else home()
 
     def put_all(self, items: Sequence[tuple[Arr, Storage]]) -> None:
         """Writes arrays into storages: definitions of one shape in one loop nest, memory by copies."""
