@@ -4,12 +4,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
+from numjet.cpu.builder import SHORT_ROW
 from numjet.cpu.guards import guard
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.values import Arr, Storage
@@ -216,7 +218,7 @@ class Frames(Reductions):
     def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[Arr]) -> None:
         """Stores definitions that this equation, with later ones, would compute too often."""
         op = eqn.primitive
-        out_size = max((v.aval.size for v in eqn.outvars), default=0)
+        out_size = 0 if _spreads_short_rows(eqn) else max((v.aval.size for v in eqn.outvars), default=0)
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
@@ -268,6 +270,16 @@ class Frames(Reductions):
         for a, s in stored:
             if a.storage is not s:
                 self._copy_into(a, s)
+
+
+def _spreads_short_rows(eqn: JaxprEqn) -> bool:
+    """Whether elements are only repeated along last axes so short that they are written out, side by side."""
+    if eqn.primitive.name != "broadcast_in_dim":
+        return False
+    shape, given = eqn.params["shape"], eqn.invars[0].aval.shape
+    kept = dict(zip(eqn.params["broadcast_dimensions"], given, strict=True))
+    spread = [d for d, n in enumerate(shape) if n != kept.get(d, 1)]
+    return bool(spread) and prod(shape[spread[0]:]) == prod(shape[d] for d in spread) <= SHORT_ROW
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:

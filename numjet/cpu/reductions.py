@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.cpu.affine import in_order
 from numjet.cpu.builder import SHORT_REDUCTION, Builder
-from numjet.cpu.loop_ir import Call, Carry
+from numjet.cpu.independence import nodes
+from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
 from numjet.cpu.scalars import FLOAT32
 from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
 from numjet.foundation import dtypes
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
+PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms
+LANES = 16                # results from which that pays
+LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix product is called
 _ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
 _GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
@@ -74,7 +79,7 @@ class Reductions(Builder):
             return self._by_carries(kind, x, shape, over, element, dtype, start, axes)
         tail = prod(x.shape[axes[-1] + 1:])
         if tail <= SHORT_REDUCTION:
-            return self._by_short_rows(kind, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
+            return self._by_short_rows(kind, x, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
         return self._in_memory(kind, x, shape, element, dtype, start, kept, axes)
 
     def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
@@ -112,26 +117,48 @@ class Reductions(Builder):
                                      lambda inner: [terms(o, inner) for o in outers])
             return Arr(aval, elems=values, block=self.block)
         storage = self.temporary(aval)
+        side_by_side = self._side_by_side(x, shape, over, element)
+        accumulate = self._accumulate_any if side_by_side else self.accumulate
 
         def body(*outer: Any) -> None:
-            (value,) = self.accumulate([kind], [start], dims, lambda inner: [terms(outer, inner)])
+            term = element if side_by_side else terms
+            (value,) = accumulate([kind], [start], over if side_by_side else dims, lambda inner: [term(outer, inner)])
             self._store_word(storage, dtype, linear(shape, outer), value)
-        self.nest(shape, body, mode="serial")
+        self.nest(shape, body, mode="vector" if side_by_side else "serial")
         return Arr(aval, storage=storage)
 
-    def _by_short_rows(self, kind: str, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+    def _side_by_side(self, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any]) -> bool:
+        """Whether lanes should be results, each adding up its terms in order, and not terms of one result: where terms are
+        computed from what lies in order along the results, as all pairs of two lists of points are."""
+        if not shape or not x.lazy or x.work() < PAIRWISE_WORK or shape[-1] < LANES or prod(over) > LONGEST_IN_ORDER:
+            return False
+        place = self.table.var(INT64, "lane")
+        bounds = lambda n: (0, n - 1)
+        outer = [self.terms.variable(self.table.var(INT64, "i"), bounds(n)) for n in shape[:-1]]
+        inner = [self.terms.variable(self.table.var(INT64, "r"), bounds(n)) for n in over]
+        known = [(a, dict(a.memo)) for a in x.reachable()]
+        statements: list[Stmt] = []
+        with self.inside(statements):
+            term = element([*outer, self.terms.variable(place, bounds(shape[-1]))], inner)
+        for a, memo in known:
+            a.memo = memo
+        return not statements and all(in_order(e.args[0], place) for w in words(term) for e in nodes([w.expr]) if e.op == "load")
+
+    def _by_short_rows(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                        dtype: np.dtype, start: Any, width: int) -> Arr:
         """A few last axes are kept: their elements are accumulated side by side."""
         out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
         lead, tail = shape[:len(shape) - width], shape[len(shape) - width:]
         rows = list(np.ndindex(*tail))
+        side_by_side = self._side_by_side(x, lead, over, lambda outer, inner: element((*outer, *rows[0]), inner))
+        accumulate = self._accumulate_any if side_by_side else self.accumulate
 
         def body(*outer: Any) -> None:
-            values = self.accumulate([kind] * len(rows), [start] * len(rows), over,
+            values = accumulate([kind] * len(rows), [start] * len(rows), over,
                                      lambda inner: [element((*outer, *row), inner) for row in rows])
             for row, value in zip(rows, values, strict=True):
                 self._store_word(out.storage, dtype, linear(shape, (*outer, *row)), value)
-        self.nest(lead, body, mode="serial")
+        self.nest(lead, body, mode="vector" if side_by_side else "serial")
         return out
 
     def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
