@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.affine import in_order
-from numjet.cpu.builder import SHORT_REDUCTION, Builder
+from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW, SMALL, Builder
 from numjet.cpu.independence import nodes
 from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
 from numjet.cpu.scalars import FLOAT32
@@ -21,6 +21,9 @@ PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather t
 LANES = 16                # results from which that pays
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix product is called
+WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
+READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
+LONG_SUM = 200.0
 _ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
 _GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
 
@@ -309,12 +312,54 @@ class Reductions(Builder):
         """dot_general: batch axes first, then the free axes of x, then those of y."""
         dtype = np.dtype(dtype)
         wide = FLOAT32 if dtype in _HALVES else dtype
+        if 0 < prod(x.shape[d] for d in contract[0]) <= SHORT_REDUCTION:
+            out = self._short_dot(x, y, contract, batch, wide)
+            return out if wide == dtype else self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
         out = self._dot(self._canonical(x, batch[0], contract[0], True), self._canonical(y, batch[1], contract[1], False), wide)
         free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
         shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
         if wide != dtype:
             out = self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
         return self.reshape(out, tuple(shape))
+
+    def _short_dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
+                   batch: tuple[Sequence[int], Sequence[int]], dtype: np.dtype) -> Arr:
+        """A product of few terms per element: a definition that adds them up, so that what follows fuses with it."""
+        free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
+        sizes = [prod(a.shape[d] for d in f) for a, f in zip((x, y), free, strict=True)]
+        x, y = self._for_short_dot(x, free[0], sizes[1]), self._for_short_dot(y, free[1], sizes[0])
+        shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
+        over = [x.shape[d] for d in contract[0]]
+        outer = (len(batch[0]), len(batch[0]) + len(free[0]))
+
+        def factor(a: Arr, k: int, index: Sequence[Any], inner: Sequence[int]) -> Any:
+            groups = index[:outer[0]], index[outer[0]:outer[1]] if k == 0 else index[outer[1]:], inner
+            place = dict(zip((*batch[k], *free[k], *contract[k]), (i for g in groups for i in g), strict=True))
+            return self.convert(self.read(a, *[place[d] for d in range(a.ndim)]), dtype)
+
+        def at(*index: Any) -> Any:
+            total = None
+            for inner in np.ndindex(*over):
+                p, q = factor(x, 0, index, inner), factor(y, 1, index, inner)
+                total = self.mul(p, q) if total is None else self.fused(p, q, total)
+            return total
+        terms = prod(over)
+        out = Arr(ShapedArray(tuple(shape), dtype), at, cost=2.0 * terms + x.cost + y.cost, parents=(x, y))
+        if out.size <= SMALL and out.size * terms <= WRITTEN_OUT:
+            out.place(elems=[self.let(at(*i)) for i in np.ndindex(*shape)], block=self.block)
+        return out
+
+    def _for_short_dot(self, x: Arr, free: Sequence[int], reads: int) -> Arr:
+        """An operand as it is best read, each element so many times: stored if it is no simple definition, and with its
+        last free axis last in memory."""
+        if x.lazy and x.work() > READ_AGAIN and (reads > 1 or x.cost > LONG_SUM):
+            self.materialize(x)
+        if x.lazy or x.storage is None or not free or free[-1] == x.ndim - 1 or reads <= SHORT_ROW \
+                or x.shape[free[-1]] <= SHORT_ROW:
+            return x
+        order = [*(d for d in range(x.ndim) if d != free[-1]), free[-1]]
+        moved = self.materialize(self.transpose(x, order))
+        return self.transpose(moved, [order.index(d) for d in range(x.ndim)])
 
     def _canonical(self, x: Arr, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[Arr, bool]:
         """x as [batch, free, contract] (left) or [batch, contract, free], or transposed (True) where it lies so."""
