@@ -15,6 +15,7 @@ from numjet.control.cond_op import clamped, cond_p
 from numjet.control.custom_jvp import custom_jvp_call_p
 from numjet.control.custom_vjp_call import custom_vjp_call_p
 from numjet.control.loop_products import ScanParts, move_products
+from numjet.control.packing import pack
 from numjet.control.programs import substituted
 from numjet.control.scan_op import scan_p
 from numjet.control.while_op import while_p
@@ -234,7 +235,8 @@ def _scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
         params["length"], body.consts, _except(init, same), list(xs), _except(carries, same), list(ys), body.jaxpr
     )
     move_products(parts)
-    body.jaxpr = parts.body
+    pack(parts, simplify.producer)
+    body.jaxpr, body.consts = parts.body, parts.consts
     made = eqn.replace(
         params={
             **params,

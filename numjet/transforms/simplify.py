@@ -14,9 +14,9 @@ Programs in parameters of other operations are left alone. Equations with effect
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.transforms.dce import dce_jaxpr
@@ -24,7 +24,14 @@ from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
 
-Simplify = Callable[[ClosedJaxpr], ClosedJaxpr]
+class Simplify(Protocol):
+    """What rules of operations that hold programs get."""
+
+    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """A program without constants, simplified, with the same inputs and results."""
+
+    def producer(self, a: Atom) -> JaxprEqn | None:
+        """The equation that makes an operand of the operation; None for inputs and constants."""
 
 
 @dataclass
@@ -168,7 +175,7 @@ class _Scope:
     def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
         """Writes down what the operation's rule makes of an equation; the results of that."""
         rule = eqn.primitive.extensions.get("simplify")
-        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self.simplify_inner)
+        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self)
         for earlier in made.before:
             self.add(earlier, earlier.outvars)
         self.emit(made.eqn.replace(invars=[self.read(a) for a in made.eqn.invars]))
@@ -176,7 +183,7 @@ class _Scope:
             self.add(later, later.outvars)
         return [self.read(a) for a in made.results]
 
-    def simplify_inner(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         """A program that an operation holds, simplified once per pass."""
         if closed.consts:
             return closed
