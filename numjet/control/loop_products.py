@@ -93,9 +93,15 @@ def _before(parts: ScanParts) -> None:
         product, moved = _of_all_steps(parts, eqn, k, sides, stacks[operands[k]], outer[operands[1 - k]])
         parts.before.append(product)
         parts.xs.append(product.outvars[0])
-        added.append(eqn.outvars[0] if moved is None else moved.invars[0])
+        added.append(eqn.outvars[0] if moved is None else _only_operand(moved))
         eqns += [] if moved is None else [moved]
     parts.body = parts.body.replace(eqns=eqns, invars=[*parts.body.invars, *added])
+
+
+def _only_operand(eqn: JaxprEqn) -> Var:
+    (operand,) = eqn.invars
+    assert isinstance(operand, Var)
+    return operand
 
 
 def _of_all_steps(parts: ScanParts, eqn: JaxprEqn, k: int, sides: tuple[tuple[int, ...], tuple[int, ...]], stack: Atom,

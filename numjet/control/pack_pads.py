@@ -77,7 +77,8 @@ def _joined(root: JaxprEqn, pads: Sequence[JaxprEqn], rest: Sequence[Atom]) -> l
         if count:
             shape = (count, *aval.shape[1:])
             filled = Var(aval.update(shape=shape))
-            eqns.append(JaxprEqn(broadcast_in_dim_p, [zero], [filled], {"shape": shape, "broadcast_dimensions": ()}, root.source))
+            spread = {"shape": shape, "broadcast_dimensions": ()}
+            eqns.append(JaxprEqn(broadcast_in_dim_p, [zero], [filled], spread, root.source))
             pieces.append(filled)
     reached = 0
     for eqn in pads:

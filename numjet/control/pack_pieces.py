@@ -12,16 +12,16 @@ from numjet.lax.slicing import slice_p
 
 
 class Element(NamedTuple):
-    """array[index] along the axis that values are stacked on."""
+    """array[place] along the axis that values are stacked on."""
     array: Var
-    index: int
+    place: int
 
 
 class Run(NamedTuple):
-    """Neighbouring elements of an array, in rising (step 1) or falling order (-1), or one value alone (step 0)."""
+    """`size` neighbouring elements of an array, in rising (step 1) or falling order (-1), or a value alone (step 0)."""
     source: Atom
     start: int
-    count: int
+    size: int
     step: int
 
 
@@ -35,11 +35,11 @@ def runs(atoms: Sequence[Atom], element: Callable[[Atom], Element | None]) -> li
             continue
         last = found[-1] if found else None
         if last is not None and last.step and last.source is place.array:
-            ahead = place.index - (last.start + last.step * (last.count - 1))
-            if ahead in (1, -1) and (last.count == 1 or ahead == last.step):
-                found[-1] = last._replace(count=last.count + 1, step=ahead)
+            ahead = place.place - (last.start + last.step * (last.size - 1))
+            if ahead in (1, -1) and (last.size == 1 or ahead == last.step):
+                found[-1] = last._replace(size=last.size + 1, step=ahead)
                 continue
-        found.append(Run(place.array, place.index, 1, 1))
+        found.append(Run(place.array, place.place, 1, 1))
     return found
 
 
@@ -64,15 +64,15 @@ class Maker:
         pieces = [self._piece(aval, run) for run in found]
         if len(pieces) == 1:
             return pieces[0]
-        total = self.stacked(aval, sum(r.count for r in found))
+        total = self.stacked(aval, sum(r.size for r in found))
         return self.add(concatenate_p, pieces, total, dimension=self.axis)
 
     def _piece(self, aval: ShapedArray, run: Run) -> Var:
         if run.step == 0:
-            return self.spread(aval, run.source, run.count)
-        first = run.start if run.step > 0 else run.start - run.count + 1
+            return self.spread(aval, run.source, run.size)
+        first = run.start if run.step > 0 else run.start - run.size + 1
         assert isinstance(run.source, Var)
-        piece = self.cut(run.source, first, run.count)
+        piece = self.cut(run.source, first, run.size)
         return piece if run.step > 0 else self.add(rev_p, [piece], piece.aval, dimensions=(self.axis,))
 
     def spread(self, aval: ShapedArray, value: Atom, count: int) -> Var:
@@ -94,7 +94,7 @@ class Maker:
 
     def take(self, element: Element, out: Var) -> None:
         """Names an element of an array."""
-        piece = self.cut(element.array, element.index, 1)
+        piece = self.cut(element.array, element.place, 1)
         self.eqns.append(JaxprEqn(squeeze_p, [piece], [out], {"dimensions": (self.axis,)}, self.source))
 
 

@@ -61,6 +61,7 @@ class _Plan:
         self.parts = parts
         self.body = parts.body
         self.makers = {v: e for e in self.body.eqns for v in e.outvars}
+        self.maker: Producer = lambda a: None if isinstance(a, Literal) else self.makers.get(a)
         self.levels: dict[Var, int] = {}
         self.groups = self._groups()
         self.carries: list[Var] = []
@@ -83,8 +84,8 @@ class _Plan:
             level = 1 + max((self.levels.get(a, 0) for a in eqn.invars if isinstance(a, Var)), default=0)
             (out,) = eqn.outvars
             self.levels[out] = level
-            taken = element_of(out, self.makers.get, 0)
-            what = (eqn.primitive, params_key(eqn.params), out.aval,
+            taken = element_of(out, self.maker, 0)
+            what: Any = (eqn.primitive, params_key(eqn.params), out.aval,
                     tuple(atom_key(a) if isinstance(a, Literal) else kinds[a] for a in eqn.invars))
             if taken is not None:
                 what = ("element", kinds[taken.array])
@@ -101,7 +102,7 @@ class _Plan:
         self.elements.clear()
         self.slices.clear()
         for v in self.makers:
-            found = element_of(v, self.makers.get, 0)
+            found = element_of(v, self.maker, 0)
             if found is not None:
                 self.elements[v] = found
         for g in self.groups:
@@ -125,7 +126,7 @@ class _Plan:
         for found in classes.values():
             if sum(place.array in order for place, _ in found) < FEWEST:
                 continue
-            found.sort(key=lambda f: (order.get(f[0].array, len(order)), f[0].index))
+            found.sort(key=lambda f: (order.get(f[0].array, len(order)), f[0].place))
             packed = self.stacked(found[0][1], len(found))
             self.carries.append(packed)
             self.elements.update((v, Element(packed, k)) for k, (_, v) in enumerate(found))
@@ -142,7 +143,7 @@ class _Plan:
 
     def joined(self, eqn: JaxprEqn) -> list[Atom] | None:
         """The values that an equation stacks, if they lie together."""
-        atoms = stacked_values(eqn, self.makers.get)
+        atoms = stacked_values(eqn, self.maker)
         return atoms if atoms is not None and len(atoms) >= FEWEST and self._together(atoms) else None
 
     def element(self, a: Atom) -> Element | None:
@@ -233,7 +234,7 @@ class _Writer:
             return a
         if a not in self.named:
             place = self.plan.elements[a]
-            self.inside.take(Element(self._array(place.array), place.index), a)
+            self.inside.take(Element(self._array(place.array), place.place), a)
             self.named.add(a)
         return self.same.get(a, a)
 
@@ -256,9 +257,10 @@ class _Writer:
     def _carries(self, news: Sequence[Atom]) -> tuple[list[Var], list[Atom]]:
         """The carries of the body and their next values: stacked ones, then others."""
         parts, elements = self.parts, self.plan.elements
-        new, init, last = (dict(zip(self.carries, x, strict=False)) for x in (news, parts.init, parts.carries))
+        new, init = (dict(zip(self.carries, x, strict=False)) for x in (news, parts.init))
+        last = dict(zip(self.carries, parts.carries, strict=True))
         members: dict[Var, list[Var]] = {packed: [] for packed in self.plan.carries}
-        for v in sorted((v for v in self.carries if v in elements), key=lambda v: elements[v].index):
+        for v in sorted((v for v in self.carries if v in elements), key=lambda v: elements[v].place):
             members[elements[v].array].append(v)
         loose = [v for v in self.carries if v not in elements]
         outs = [*(self.stack([new[v] for v in vs]) for vs in members.values()), *(self.read(new[v]) for v in loose)]
@@ -277,7 +279,7 @@ class _Writer:
         for y, result in zip(ys, parts.ys, strict=True):
             place = self.plan.element(y)
             if place is not None and place.array not in self.originals:
-                arrays.setdefault(place.array, []).append((place.index, result))
+                arrays.setdefault(place.array, []).append((place.place, result))
         arrays = {array: members for array, members in arrays.items() if len(members) >= FEWEST}
         stacks = [Var(parts.stacked(array.aval)) for array in arrays]
         for stack, members in zip(stacks, arrays.values(), strict=True):

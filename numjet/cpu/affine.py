@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from .loop_ir import INT64, Expr
 
-
 FEW = 4   # elements that neighbouring lanes may be apart to be read in order
 
 

@@ -240,8 +240,7 @@ class Builder(Scalars):
             return Arr(aval, elems=x.elems, block=x.block)
         if x.storage is not None:
             return Arr(aval, storage=x.storage)
-        if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None:
-            self.materialize(x)
+        if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None and not self.materialize(x).lazy:
             return self.reshape(x, shape)
         fn = lambda *index: self.read(x, *delinearize(x.shape, self.terms.index(linear(shape, index))))
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
@@ -321,6 +320,7 @@ class Builder(Scalars):
 
     def _store_pieces(self, x: Arr, storage: Storage) -> None:
         """Writes arrays that are joined where they belong, those of one shape in one loop nest."""
+        assert x.pieces is not None
         parts, axis = x.pieces
         starts = [0, *accumulate(p.shape[axis] for p in parts)]
         groups: dict[tuple[int, ...], list[tuple[Arr, int]]] = {}

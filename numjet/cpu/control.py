@@ -14,8 +14,9 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.builder import SMALL
-from numjet.cpu.frames import LONG, Frames
+from numjet.cpu.frames import LONG
 from numjet.cpu.index import Index
+from numjet.cpu.lanewise import Lanewise
 from numjet.cpu.loop_ir import INT64, Carry, Expr, For, If, Stmt, Switch, While
 from numjet.cpu.reductions import words
 from numjet.cpu.values import Arr, Storage, parts_dtype
@@ -86,7 +87,7 @@ class LargeState:
         return Arr(self.aval, storage=self._half(self.b.terms.variable(self.out, (0, 1))))
 
 
-class Control(Frames):
+class Control(Lanewise):
     """Adds control flow to the builder."""
 
     def inline(self, jaxpr: ClosedJaxpr, args: Sequence[Arr]) -> list[Arr]:
@@ -115,6 +116,9 @@ class Control(Frames):
     def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
                    init: Sequence[Arr]) -> list[Arr]:
         cond_consts, body_consts = self._invariant(cond_consts), self._invariant(body_consts)
+        found = self.while_by_lanes(cond, body, body_consts, init) if not cond_consts else None
+        if found is not None:
+            return found
         states = self._states(init)
         cond_block: list[Stmt] = []
         with self.consumed(pinned=(*cond_consts, *body_consts)):
@@ -135,6 +139,9 @@ class Control(Frames):
         if length == 0:
             return [*init, *[self.empty((0, *a.shape), a.dtype) for a in y_avals]]
         consts, xs = self._invariant(consts), [x if self._reads_once(x) else self.materialize(x) for x in xs]
+        found = self.scan_by_lanes(jaxpr, consts, init, xs, length, reverse)
+        if found is not None:
+            return found
         states = self._states(init)
         stacks = [self.temporary(a.update(shape=(length, *a.shape))) for a in y_avals]
         var = self.table.var(INT64, "step")

@@ -275,28 +275,42 @@ class LoopEmitter(ExprEmitter):
         self.memory.kill(writes)
         head, body, exit_label = self.name("while"), self.name("body"), self.name("exit")
         names = [f"%{self.name('c')}" for _ in inits]
+        lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
         outer = self.enter("loop", Code(head), writes, True)
-        for c, name in zip(stmt.carries, names, strict=True):
-            self.bind(c.var, name)
+        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
+            self.bind(c.var, name, width)
         self.block(stmt.cond_body)
-        cond = self.value(stmt.cond)
+        again = self._some_lane(self.value(stmt.cond))
         inner = self.enter("branch", Code(body), writes, False)
         self.block(stmt.body)
-        nexts = [self.value(c.next).text for c in stmt.carries]
+        nexts = [self._in_body(c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
         self.leave()
         self.here()
-        self.line(f"br i1 {cond.text}, label %{body}, label %{exit_label}")
+        self.line(f"br i1 {again}, label %{body}, label %{exit_label}")
         self.leave()
+        first = [self.fit(v, c.var, width) for c, v, width in zip(stmt.carries, inits, lanes, strict=True)]
         self.line(f"br label %{head}")
         lines, before, latch = self.scope.code.lines, self.scope.code.block, inner.code.block
-        types = [scalar_type(c.var.dtype) for c in stmt.carries]
+        types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
         lines.append(f"{head}:")
-        lines += [f"  {name} = phi {ty} [ {init.text}, %{before} ], [ {last}, %{latch} ]"
-                  for name, ty, init, last in zip(names, types, inits, nexts, strict=True)]
+        lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
+                  for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
         lines += [*outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]
         self.label(exit_label)
-        for c, name in zip(stmt.carries, names, strict=True):
-            self.bind(c.out, name)
+        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
+            self.bind(c.out, name, width)
+
+    def _in_body(self, carry: Carry, lanes: int) -> str:
+        value = self.value(carry.next)
+        self.here()
+        return self.fit(value, carry.next, lanes)
+
+    def _some_lane(self, cond: Value) -> str:
+        """Whether a condition holds in some lane that counts."""
+        self.here()
+        if cond.lanes > 1 and self.mask is not None:
+            cond = Value(self.put(f"and {wide('i1', cond.lanes)} {cond.text}, {self.mask.text}"), cond.lanes)
+        return self.any_lane(cond)
 
 
 def identity(combine: str, dtype: np.dtype) -> str:

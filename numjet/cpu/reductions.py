@@ -145,7 +145,8 @@ class Reductions(Builder):
             term = element([*outer, self.terms.variable(place, bounds(shape[-1]))], inner)
         for a, memo in known:
             a.memo = memo
-        return not statements and all(in_order(e.args[0], place) for w in words(term) for e in nodes([w.expr]) if e.op == "load")
+        loads = [e for e in nodes([w.expr for w in words(term)]) if e.op == "load"]
+        return not statements and all(in_order(e.args[0], place) for e in loads)
 
     def _by_short_rows(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                        dtype: np.dtype, start: Any, width: int) -> Arr:

@@ -24,6 +24,7 @@ from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
 
+
 class Simplify(Protocol):
     """What rules of operations that hold programs get."""
 
