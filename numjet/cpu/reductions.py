@@ -13,7 +13,7 @@ from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW, SMALL, Builder
 from numjet.cpu.independence import nodes
 from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
 from numjet.cpu.scalars import FLOAT32
-from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
+from numjet.cpu.values import Arr, Scalar, Storage, linear, parts_dtype
 from numjet.foundation import dtypes
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
@@ -24,6 +24,7 @@ GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix produc
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0
+CHAINS = 4                # partial sums of an element of a product, which need not wait for each other
 _ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
 _GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
 
@@ -44,6 +45,10 @@ def identity(kind: str, dtype: np.dtype) -> Any:
 
 class Reductions(Builder):
     """Adds reductions to the array builder."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.turned: dict[Any, Storage] = {}
 
     def combine(self, kind: str, x: Any, y: Any) -> Any:
         """One step of a reduction."""
@@ -397,9 +402,29 @@ class Reductions(Builder):
             return self._gemm(self._widened(x, dtype), tx, self._widened(y, dtype), ty, aval, (size, m, n, k))
         if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
+        if n == 1 and not tx and size == 1 and (turned := self._turned(x, m, k)) is not None:
+            return self._dot_by_lanes(aval, k, at_x=lambda b, i, r: self.convert(self.load(turned, x.dtype, self.index(r) * m + i),
+                                                                                dtype), at_y=at_y)
+        if ty and size == 1 and (turned := self._turned(y, n, k)) is not None:
+            return self._dot_by_lanes(aval, k, at_x, lambda b, r, j: self.convert(
+                self.load(turned, y.dtype, self.index(r) * n + j), dtype))
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._dot_by_rows(aval, k, at_x, at_y)
         return self._dot_by_lanes(aval, k, at_x, at_y)
+
+    def _turned(self, x: Arr, rows: int, columns: int) -> Storage | None:
+        """The transpose of a matrix that is an operand of the program, made once in front of the loop that is being written;
+        None for other matrices."""
+        if len(self.blocks) == 1 or rows < LANES or x.storage is None or x.storage.owned or x.storage.base.terms \
+                or x.storage.buffer.kind not in ("input", "const") or parts_dtype(x.dtype) is not None:
+            return None
+        key = (x.storage.buffer, x.storage.base.const, rows, columns)
+        if key not in self.turned:
+            source = Arr(ShapedArray((rows, columns), x.dtype), storage=x.storage)
+            with self.inside(self.function.body):
+                made = self.transpose(source, (1, 0))
+                self.turned[key] = self.in_memory(made)
+        return self.turned[key]
 
     def _widened(self, x: Arr, dtype: np.dtype) -> Arr:
         """x in the dtype of the product, stored."""
@@ -443,8 +468,23 @@ class Reductions(Builder):
     def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
         """Contiguous in the columns of y: lanes are columns, the contracted axis is the inner loop."""
         zero = self.const(0, aval.dtype)
-        (out,) = self.fold(aval.shape, (k,), [zero], lambda index, r, acc: [
-            self.fused(at_x(index[0], index[1], r[0]), at_y(index[0], r[0], index[2]), acc)])
+        chains = CHAINS if k >= 2 * CHAINS else 1
+        out = self.empty(aval.shape, aval.dtype)
+
+        def more(index: Sequence[Any], r: Any, total: Any) -> Any:
+            return self.fused(at_x(index[0], index[1], r), at_y(index[0], r, index[2]), total)
+
+        def body(*index: Any) -> None:
+            sums = self.carry_loop((k // chains,), [zero] * chains, lambda r, accs: [
+                more(index, self.terms.index(r[0]) * chains + c, acc) for c, acc in enumerate(accs)])
+            for r in range(k // chains * chains, k):
+                sums[r % chains] = more(index, r, sums[r % chains])
+            while len(sums) > 1:
+                sums = [self.add(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
+            self.store(out, index, sums[0])
+        if aval.size > self.small:
+            self._close_registers()
+        self.nest(aval.shape, body)
         return out
 
     def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:
