@@ -333,7 +333,8 @@ class Reductions(Builder):
         """A product of few terms per element: a definition that adds them up, so that what follows fuses with it."""
         free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
         sizes = [prod(a.shape[d] for d in f) for a, f in zip((x, y), free, strict=True)]
-        x, y = self._for_short_dot(x, free[0], sizes[1]), self._for_short_dot(y, free[1], sizes[0])
+        x = self._for_short_dot(x, free[0], sizes[1], not free[1])
+        y = self._for_short_dot(y, free[1], sizes[0], True)
         shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
         over = [x.shape[d] for d in contract[0]]
         outer = (len(batch[0]), len(batch[0]) + len(free[0]))
@@ -355,12 +356,12 @@ class Reductions(Builder):
             out.place(elems=[self.let(at(*i)) for i in np.ndindex(*shape)], block=self.block)
         return out
 
-    def _for_short_dot(self, x: Arr, free: Sequence[int], reads: int) -> Arr:
+    def _for_short_dot(self, x: Arr, free: Sequence[int], reads: int, lanes: bool) -> Arr:
         """An operand as it is best read, each element so many times: stored if it is no simple definition, and with its
-        last free axis last in memory."""
+        last free axis last in memory if lanes go along it."""
         if x.lazy and x.work() > READ_AGAIN and (reads > 1 or x.cost > LONG_SUM):
             self.materialize(x)
-        if x.lazy or x.storage is None or not free or free[-1] == x.ndim - 1 or reads <= SHORT_ROW \
+        if not lanes or x.lazy or x.storage is None or not free or free[-1] == x.ndim - 1 or reads <= SHORT_ROW \
                 or x.shape[free[-1]] <= SHORT_ROW:
             return x
         order = [*(d for d in range(x.ndim) if d != free[-1]), free[-1]]

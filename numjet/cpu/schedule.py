@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import prod
 
+from .batches import by_rows
 from .cost import GEMM_SIZES, block_ns, gemm_sizes, static_trips
 from .independence import combination, independent
 from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children
@@ -73,7 +74,7 @@ class _Schedule:
             size = chunk_size(trips, unit, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
             if size < trips and independent(loop):
                 return self._chunks(loop, trips, size)
-            shared = self._columns(loop, nanoseconds)
+            shared = self._columns(loop, nanoseconds) or by_rows(loop, self.exprs)
             if shared is not None:
                 return shared
         return [loop] if not few and self.block(loop.body) else None
