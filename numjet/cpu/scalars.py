@@ -236,8 +236,10 @@ def never_negative(x: Expr, depth: int = SIGN_DEPTH) -> bool:
 
 def fold(table: Exprs, op: str, args: list[Expr]) -> Expr:
     """The operation, simplified where an operand is a telling constant."""
-    if op == "abs" and args[0].dtype.kind == "f" and never_negative(args[0]):
-        return args[0]
+    if op == "abs" and args[0].dtype.kind == "f":
+        if never_negative(args[0]):
+            return args[0]
+        args = [args[0].args[0]] if args[0].op == "neg" else args
     if op == "select":
         cond, x, y = args
         if cond.op == "const":
