@@ -24,7 +24,7 @@ GEMM_FLOPS = 32 ** 3      # multiply-adds from which the library's matrix produc
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0
-CHAINS = 4                # partial sums of an element of a product, which need not wait for each other
+CHAINS = 4                # partial sums of an element of a product inside of a loop, which need not wait for each other
 _ROW_MAJOR, _NO_TRANS, _TRANS = 101, 111, 112
 _GEMM = {"float32": "cblas_sgemm", "float64": "cblas_dgemm"}
 
@@ -469,7 +469,7 @@ class Reductions(Builder):
     def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
         """Contiguous in the columns of y: lanes are columns, the contracted axis is the inner loop."""
         zero = self.const(0, aval.dtype)
-        chains = CHAINS if k >= 2 * CHAINS else 1
+        chains = CHAINS if k >= 2 * CHAINS and len(self.blocks) > 1 else 1
         out = self.empty(aval.shape, aval.dtype)
 
         def more(index: Sequence[Any], r: Any, total: Any) -> Any:
