@@ -7,9 +7,9 @@ loop: the threads never wait for each other, and a thread's rows stay in its cac
 """
 from __future__ import annotations
 
-from .affine import Sum, Sums
+from .affine import Sums
 from .cost import GEMM_SIZES, gemm_sizes, static_trips
-from .independence import nodes
+from .independence import nodes, parity
 from .loop_ir import INT64, Buffer, Call, Carry, Comment, Copy, Expr, Exprs, Fill, For, Let, Stmt, Store, walk, written
 from .loop_show import own_expressions
 from .ranges import Ranges
@@ -23,17 +23,12 @@ def by_rows(loop: For, exprs: Exprs) -> list[Stmt] | None:
     """A serial loop as a parallel one over chunks of rows, each of which goes through all iterations; None if it has no
     independent rows."""
     trips = static_trips(loop)
-    if loop.mode != "serial" or trips is None or not all(_is_parity(c) for c in loop.carries):
+    if loop.mode != "serial" or trips is None or not all(map(parity, loop.carries)):
         return None
     for rows in _candidates(loop):
         if rows >= 2 * ROWS and _Rows(loop, rows).independent():
             return _Chunks(loop, rows, trips, exprs).statements()
     return None
-
-
-def _is_parity(carry: Carry) -> bool:
-    total = Sums().split(carry.next)
-    return carry.init.op == "const" and total in (Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),)))
 
 
 def _candidates(loop: For) -> list[int]:

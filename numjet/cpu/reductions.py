@@ -404,8 +404,8 @@ class Reductions(Builder):
         if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
         if n == 1 and not tx and size == 1 and (turned := self._turned(x, m, k)) is not None:
-            return self._dot_by_lanes(aval, k, at_x=lambda b, i, r: self.convert(self.load(turned, x.dtype, self.index(r) * m + i),
-                                                                                dtype), at_y=at_y)
+            return self._dot_by_lanes(aval, k, lambda b, i, r: self.convert(
+                self.load(turned, x.dtype, self.index(r) * m + i), dtype), at_y)
         if ty and size == 1 and (turned := self._turned(y, n, k)) is not None:
             return self._dot_by_lanes(aval, k, at_x, lambda b, r, j: self.convert(
                 self.load(turned, y.dtype, self.index(r) * n + j), dtype))

@@ -12,6 +12,7 @@ from numjet.cpu.loop_ir import Call, Copy, For, Store, walk
 from numjet.cpu.loop_show import expressions_of
 from numjet.cpu.lower import lower
 from numjet.foundation.tree import tree_leaves
+from numjet.runtime import dispatch
 from numjet.transforms.simplify import simplify
 
 F32 = np.float32
@@ -138,6 +139,18 @@ def test_slices_of_cheap_stacks_are_computed_where_they_are_read():
     fun = lambda x, xs: lax.scan(lambda c, t: (c * 0.5 + jnp.roll(t, 1), c.sum()), x, xs * 2 + 1)
     agree(fun, values(40), values(6, 40, seed=1), rtol=1e-4)
     assert all(b.size < 6 * 40 for b in function_of(fun, values(40), values(6, 40)).temps if b.name.startswith("t"))
+
+
+def test_stencils_in_a_loop_are_shared_among_threads():
+    """They read neighbours in one half of the state and write the other half."""
+    def run(u):
+        step = lambda _, u: u + 0.1 * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) - 3 * u)
+        return lax.fori_loop(0, 3, step, u)
+    u = values(300, 300)
+    agree(run, u, rtol=1e-4)
+    function = dispatch.compile_closed(trace_call(run, (jnp.asarray(u),), {})[0], "f").program.function
+    (loop,) = [s for s in function.body if isinstance(s, For) and s.mode == "serial"]
+    assert any(isinstance(s, For) and s.mode == "parallel" for s in loop.body)
 
 
 @pytest.mark.parametrize("exponent", [-1.5, 0.5, 2.5])
