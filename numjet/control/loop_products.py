@@ -18,7 +18,8 @@ from numjet.lax.dot import dot_general_p
 from numjet.lax.shape import transpose_p
 
 WORTH = 2 ** 10            # multiply-adds of a step from which a product leaves the loop
-STACKED_BYTES = 2 ** 28    # the most memory for what is computed for all steps
+STACKED_BYTES = 2 ** 25    # memory for what is computed for all steps, or, if that is more,
+TIMES_READ = 4             # so many times what the loop reads step by step
 _ADDS = ("add", "add_any")
 
 
@@ -46,7 +47,8 @@ class ScanParts:
         return aval.update(shape=(self.length, *aval.shape))
 
     def affordable(self, avals: Sequence[ShapedArray]) -> bool:
-        return self.length * sum(a.nbytes for a in avals) <= STACKED_BYTES
+        read = sum(x.aval.nbytes for x in self.xs)
+        return self.length * sum(a.nbytes for a in avals) <= max(STACKED_BYTES, TIMES_READ * read)
 
 
 def move_products(parts: ScanParts) -> None:

@@ -86,6 +86,12 @@ def test_products_over_a_batch_and_small_ones_stay():
     assert "dot_general" in body
 
 
+def test_products_that_would_take_much_more_memory_stay():
+    f = lambda w, xs: lax.scan(lambda c, x: (c + (x @ w).sum(), None), F32(0), xs)[0]
+    made = simplify(nj.make_jaxpr(f)(np.zeros((4, 4096), F32), np.zeros((1000, 4, 4), F32)))
+    assert "dot_general" not in [e.primitive.name for e in made.eqns]
+
+
 @pytest.mark.parametrize("length", [0, 1])
 def test_short_loops(length):
     def f(w, xs):
