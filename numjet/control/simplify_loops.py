@@ -15,6 +15,8 @@ from numjet.control.composite import composite_p
 from numjet.control.cond_op import clamped, cond_p
 from numjet.control.custom_jvp import custom_jvp_call_p
 from numjet.control.custom_vjp_call import custom_vjp_call_p
+from numjet.control.loop_products import ScanParts, move_products
+from numjet.control.packing import pack
 from numjet.control.programs import substituted
 from numjet.control.scan_op import scan_p
 from numjet.control.while_op import while_p
@@ -230,18 +232,24 @@ def _scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     body.drop_results(same)
     body.move_out()
     carries, ys = eqn.outvars[: len(init)], eqn.outvars[len(init) :]
+    parts = ScanParts(
+        params["length"], body.consts, _except(init, same), list(xs), _except(carries, same), list(ys), body.jaxpr
+    )
+    move_products(parts)
+    pack(parts, simplify.producer)
+    body.jaxpr, body.consts = parts.body, parts.consts
     made = eqn.replace(
         params={
             **params,
             "jaxpr": body.closed(),
             "num_consts": len(body.consts),
-            "num_carry": same.count(False),
+            "num_carry": len(parts.carries),
         },
-        invars=[*body.consts, *_except(init, same), *xs],
-        outvars=[*_except(carries, same), *ys],
+        invars=[*body.consts, *parts.init, *parts.xs],
+        outvars=[*parts.carries, *parts.ys],
     )
-    results = [a if s else v for a, v, s in zip(init, carries, same, strict=True)]
-    return Rewritten(made, [*results, *ys], body.before)
+    results = [a if s else parts.results.get(v, v) for a, v, s in zip(init, carries, same, strict=True)]
+    return Rewritten(made, [*results, *ys], [*body.before, *parts.before], parts.after)
 
 
 def _while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:

@@ -33,6 +33,7 @@ from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list, split_list
+from numjet.lax.bitwise import and_p
 from numjet.lax.compare import select_n_p
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
@@ -255,14 +256,15 @@ class _MaskedProgram(NamedTuple):
 
 @remember
 def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int) -> _MaskedProgram:
-    """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's)."""
+    """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). That a lane which has finished
+    stays so, and keeps its values, can be read off: machines may run lanes by themselves."""
     carry = body.in_avals[body_consts:]
     running = cond.out_avals[0]
 
     def step(*args: Any) -> list[Any]:
         own, conds, (mask, *old) = split_list(args, [body_consts, cond_consts])
         new = [_keep_finished(mask, a, b) for a, b in zip(old, eval_closed(body, *own, *old), strict=True)]
-        return [eval_closed(cond, *conds, *new)[0], *new]
+        return [and_p.bind(mask, eval_closed(cond, *conds, *new)[0]), *new]
 
     in_avals = [*body.in_avals[:body_consts], *cond.in_avals[:cond_consts], running, *carry]
     made_body = trace_to_closed(step, in_avals, body.jaxpr.debug)

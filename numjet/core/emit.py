@@ -72,8 +72,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def read(self, x: Any, *index: Index) -> Scalar:
         """Element of an array. The index must be in bounds wherever it is evaluated."""
         ...
-    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False) -> Any:
-        """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving)."""
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False,
+                pieces: tuple[Sequence[Any], int] | None = None) -> Any:
+        """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving).
+        pieces=(arrays, axis): it is these arrays, joined along an axis."""
         ...
     def elementwise(self, fn: Callable[..., Scalar], *arrays: Any, dtype: Any = None) -> Any:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""

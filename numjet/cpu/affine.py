@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from .loop_ir import INT64, Expr
 
+FEW = 4   # elements that neighbouring lanes may be apart to be read in order
+
 
 class Sum(NamedTuple):
     """An int64 expression as a constant and the terms that are not sums themselves, with their coefficients."""
@@ -55,6 +57,29 @@ class Sums:
                 return Sum(0, ((expr, 1),))
             return _scale(first, second.constant) if not second.terms else _scale(second, first.constant)
         return _add(first, second if expr.op == "add" else _scale(second, -1))
+
+
+def in_order(index: Expr, var: Expr) -> bool:
+    """Does an index stay, or rise by a few elements, as `var` grows by one?"""
+    step = 0
+    for term, coefficient in Sums().split(index).terms:
+        if term is var:
+            step = coefficient
+        elif _reads(term, var):
+            return False
+    return 0 <= step <= FEW
+
+
+def _reads(expr: Expr, var: Expr) -> bool:
+    stack, seen = [expr], set()
+    while stack:
+        top = stack.pop()
+        if top is var:
+            return True
+        if top.id not in seen:
+            seen.add(top.id)
+            stack.extend(top.args)
+    return False
 
 
 def _parts(expr: Expr) -> tuple[Expr, ...]:

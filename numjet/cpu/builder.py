@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import product
+from itertools import accumulate, product
 from math import prod
 from typing import Any
 
@@ -43,6 +43,8 @@ SMALL = 16            # elements of an array that is kept in registers inside of
 SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
 TILE = 32             # rows and columns of a tile of a transpose
+MOST_PIECES = 16      # of a concatenation that is stored piece by piece
+LONG_PIECE = 16       # elements in a row of each such piece
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
 
 
@@ -199,11 +201,13 @@ class Builder(Scalars):
 
     # ------------------------------------------------------------------------------------------ definitions
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
-                parents: Sequence[Arr] = ()) -> Arr:
+                parents: Sequence[Arr] = (), pieces: tuple[Sequence[Arr], int] | None = None) -> Arr:
         """The array out[i, ...] = fn(i, ...)."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
-        return Arr(aval, fn, parents=tuple(parents), cost=cost)
+        out = Arr(aval, fn, parents=tuple(parents), cost=cost)
+        out.pieces = pieces
+        return out
 
     def elementwise(self, fn: Callable[..., Any], *arrays: Arr, dtype: Any = None, cost: float = 1.0) -> Arr:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
@@ -242,8 +246,7 @@ class Builder(Scalars):
             return Arr(aval, elems=x.elems, block=x.block)
         if x.storage is not None:
             return Arr(aval, storage=x.storage)
-        if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None:
-            self.materialize(x)
+        if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None and not self.materialize(x).lazy:
             return self.reshape(x, shape)
         fn = lambda *index: self.read(x, *delinearize(x.shape, self.terms.index(linear(shape, index))))
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
@@ -308,10 +311,41 @@ class Builder(Scalars):
         """Writes definitions of one shape into their storages in one loop nest."""
         arrays = [x for x, _ in items]
         shape = arrays[0].shape
-        if prod(shape) == 0:
-            for x, storage in items:
-                x.place(storage=storage)
-            return
+        with nullcontext() if self.recorder is None else self.recorder.storing(items, why):
+            if len(items) == 1 and self._long_pieces(arrays[0]):
+                self._store_pieces(*items[0])
+            elif prod(shape) > 0:
+                self._store_elements(items)
+        for x, storage in items:
+            x.place(storage=storage)
+
+    def _long_pieces(self, x: Arr) -> bool:
+        """Whether x is several arrays joined, each with enough elements in a row to be stored by itself."""
+        if x.pieces is None or parts_dtype(x.dtype) is not None:
+            return False
+        parts, axis = x.pieces
+        run = prod(x.shape[axis + 1:])
+        return len(parts) <= MOST_PIECES and all(p.shape[axis] * run >= LONG_PIECE and p.size > self.small for p in parts)
+
+    def _store_pieces(self, x: Arr, storage: Storage) -> None:
+        """Writes arrays that are joined where they belong, those of one shape in one loop nest."""
+        assert x.pieces is not None
+        parts, axis = x.pieces
+        starts = [0, *accumulate(p.shape[axis] for p in parts)]
+        groups: dict[tuple[int, ...], list[tuple[Arr, int]]] = {}
+        for part, start in zip(parts, starts, strict=False):
+            groups.setdefault(part.shape, []).append((part, start))
+        for shape, group in groups.items():
+            def body(*index: Any, group: list[tuple[Arr, int]] = group) -> None:
+                values = [self.let(self.read(part, *index)) for part, _ in group]
+                for (_, start), value in zip(group, values, strict=True):
+                    place = (*index[:axis], index[axis] + start, *index[axis + 1:])
+                    self._store_word(storage, x.dtype, linear(x.shape, place), value)
+            self.nest(shape, body)
+
+    def _store_elements(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+        arrays = [x for x, _ in items]
+        shape = arrays[0].shape
         flat = all(x.flat is not None for x in arrays) and prod(shape) > self.small
         nest = (prod(shape),) if flat else shape
 
@@ -323,13 +357,10 @@ class Builder(Scalars):
             for (x, storage), value in zip(items, values, strict=True):
                 self._store_word(storage, x.dtype, position, value)
         across = None if flat else _read_across(arrays)
-        with nullcontext() if self.recorder is None else self.recorder.storing(items, why):
-            if across is None:
-                self.nest(nest, body)
-            else:
-                self._tiles(shape, across, body)
-        for x, storage in items:
-            x.place(storage=storage)
+        if across is None:
+            self.nest(nest, body)
+        else:
+            self._tiles(shape, across, body)
 
     def _store_word(self, storage: Storage, dtype: np.dtype, position: Any, value: Any) -> None:
         if isinstance(value, Pair):

@@ -81,6 +81,14 @@ def _plan(lowered: Lowered) -> float:
     return nanoseconds
 
 
+def planned(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Function:
+    """The loop IR from which compile_program makes machine code: with threads and memory planned."""
+    lowered = lower(closed, _symbol(name), donated)
+    unread.remove(lowered.function)
+    _plan(lowered)
+    return lowered.function
+
+
 def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Explanation:
     """What compile_program decides for a program, and why."""
     recorder = Recorder()

@@ -14,8 +14,9 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.builder import SMALL
-from numjet.cpu.frames import Frames
+from numjet.cpu.frames import LONG
 from numjet.cpu.index import Index
+from numjet.cpu.lanewise import Lanewise
 from numjet.cpu.loop_ir import INT64, Carry, Expr, For, If, Stmt, Switch, While
 from numjet.cpu.reductions import words
 from numjet.cpu.values import Arr, Storage, parts_dtype
@@ -53,6 +54,7 @@ class LargeState:
         self.parity, self.out = b.table.var(INT64, "half"), b.table.var(INT64, "half")
         self.here = self._half(b.terms.variable(self.parity, (0, 1)))
         self.flips = False
+        self.there: Storage | None = None
 
     def _half(self, parity: Index) -> Storage:
         return Storage(self.buffer, parity * self.words, True)
@@ -65,11 +67,16 @@ class LargeState:
         return (new.storage is not None and new.storage.buffer is self.buffer
                 and new.storage.base.expr is self.here.base.expr)
 
+    def moved(self, new: Arr) -> bool:
+        """Whether the new value is in the other half already."""
+        return new.storage is not None and new.storage is self.there
+
     def target(self) -> Storage:
         """Where a new value goes that is not computed in place."""
         self.flips = True
         self.buffer.size = 2 * self.words
-        return self._half(self.b.terms.index(self.parity) * -1 + 1)
+        self.there = self._half(self.b.terms.index(self.parity) * -1 + 1)
+        return self.there
 
     def advance(self) -> Carry:
         parity = self.b.terms.index(self.parity)
@@ -80,7 +87,7 @@ class LargeState:
         return Arr(self.aval, storage=self._half(self.b.terms.variable(self.out, (0, 1))))
 
 
-class Control(Frames):
+class Control(Lanewise):
     """Adds control flow to the builder."""
 
     def inline(self, jaxpr: ClosedJaxpr, args: Sequence[Arr]) -> list[Arr]:
@@ -102,10 +109,17 @@ class Control(Frames):
         return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= SMALL) else x
                 for x in arrays]
 
+    def _reads_once(self, x: Arr) -> bool:
+        """Whether slices of x need not be stored: elements that a step reads are computed there, each in one step only."""
+        return not x.lazy or x.cost == 0 and x.size > SMALL or x.pointwise and x.cost <= LONG
+
     # ------------------------------------------------------------------------------------------ loops
     def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
                    init: Sequence[Arr]) -> list[Arr]:
         cond_consts, body_consts = self._invariant(cond_consts), self._invariant(body_consts)
+        found = self.while_by_lanes(cond, body, body_consts, init) if not cond_consts else None
+        if found is not None:
+            return found
         states = self._states(init)
         cond_block: list[Stmt] = []
         with self.consumed(pinned=(*cond_consts, *body_consts)):
@@ -114,7 +128,8 @@ class Control(Frames):
                 test = self.let(self.read(ok)).expr
             body_block: list[Stmt] = []
             with self.inside(body_block):
-                news = self.run(body, [*body_consts, *[s.current(body_block) for s in states]], barrier=True)
+                news = self.run(body, [*body_consts, *[s.current(body_block) for s in states]], barrier=True,
+                                homes=_homes(states))
                 carries = self._advance(states, news, [])
         if self.recorder is not None:
             self.recorder.loop(test, None)
@@ -126,7 +141,10 @@ class Control(Frames):
         y_avals = jaxpr.out_avals[len(init):]
         if length == 0:
             return [*init, *[self.empty((0, *a.shape), a.dtype) for a in y_avals]]
-        consts, xs = self._invariant(consts), self._invariant(xs)
+        consts, xs = self._invariant(consts), [x if self._reads_once(x) else self.materialize(x) for x in xs]
+        found = self.scan_by_lanes(jaxpr, consts, init, xs, length, reverse)
+        if found is not None:
+            return found
         states = self._states(init)
         stacks = [self.temporary(a.update(shape=(length, *a.shape))) for a in y_avals]
         var = self.table.var(INT64, "step")
@@ -135,7 +153,7 @@ class Control(Frames):
         block: list[Stmt] = []
         with self.consumed(pinned=(*consts, *xs)), self.inside(block):
             slices = [self._slice(x, place) for x in xs]
-            outs = self.run(jaxpr, [*consts, *[s.current(block) for s in states], *slices], barrier=True)
+            outs = self.run(jaxpr, [*consts, *[s.current(block) for s in states], *slices], barrier=True, homes=_homes(states))
             ys = [(y, _at(stack, place, a)) for y, stack, a in zip(outs[len(init):], stacks, y_avals, strict=True)]
             carries = self._advance(states, outs[:len(init)], ys)
         if self.recorder is not None:
@@ -149,7 +167,8 @@ class Control(Frames):
         aval = x.aval.update(shape=x.shape[1:])
         if x.storage is not None:
             return Arr(aval, storage=_at(x.storage, place, aval))
-        return Arr(aval, lambda *i: self.read(x, place, *i), cost=x.cost, parents=(x,))
+        flat = (lambda k: self.read_flat(x, place * aval.size + k)) if x.flat is not None else None
+        return Arr(aval, lambda *i: self.read(x, place, *i), flat=flat, cost=x.cost, parents=(x,))
 
     def _advance(self, states: Sequence[Any], news: Sequence[Arr], ys: Sequence[tuple[Arr, Storage]]) -> list[Carry]:
         """Stores the new values of large states and the results of this iteration; the carries of all states."""
@@ -160,7 +179,7 @@ class Control(Frames):
         items = list(ys)
         for s, new in zip(states, news, strict=True):
             if isinstance(s, LargeState):
-                if not s.stays(new):
+                if not s.stays(new) and not s.moved(new):
                     items.append((new, s.target()))
                 carries.append(s.advance())
         self.put_all(items, "carried or stacked by a loop")
@@ -209,6 +228,11 @@ class Control(Frames):
         else:
             self.emit(Switch(choice.expr, blocks, results))
         return outs
+
+
+def _homes(states: Sequence[Any]) -> list[Any]:
+    """Where the next values of large states go."""
+    return [s.target if isinstance(s, LargeState) else None for s in states]
 
 
 def _at(storage: Storage, place: Any, aval: ShapedArray) -> Storage:

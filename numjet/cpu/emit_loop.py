@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .affine import Sum
 from .emit_expr import ExprEmitter
 from .emit_ops import RULES
 from .emit_scope import Code, Value
 from .emit_state import Lane
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
 from .lanes import Lanes, choose_lanes, static_trips
-from .loop_ir import Carry, For, Stmt, While
+from .loop_ir import INT64, Carry, For, Stmt, While
 
 
 class LoopEmitter(ExprEmitter):
@@ -25,6 +26,7 @@ class LoopEmitter(ExprEmitter):
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         inits = [self.value(c.init) for c in stmt.carries]
         self.ranges.bind(stmt.var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1] - 1)
+        self._bind_parities(stmt.carries)
         plan = choose_lanes(stmt, self.target, self.sums) if self.lane is None else None
         if plan is not None:
             results = self._vector(stmt, plan, start, stop, inits)
@@ -34,6 +36,17 @@ class LoopEmitter(ExprEmitter):
             results = self._piece(stmt, start.text, stop.text, trips, inits, 1, None)
         for c, value in zip(stmt.carries, results, strict=True):
             self.bind(c.out, value.text, value.lanes, value.literal)
+
+    def _bind_parities(self, carries: list[Carry]) -> None:
+        """Carries that say which half of a buffer is current are 0 or 1."""
+        for c in carries:
+            if c.var.dtype == INT64 and self.ranges.within(c.init, 0, 1) and self._stays_or_flips(c):
+                self.ranges.bind(c.var, 0, 1)
+                self.ranges.bind(c.out, 0, 1)
+
+    def _stays_or_flips(self, carry: Carry) -> bool:
+        total = self.sums.split(carry.next)
+        return total in (Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),)))
 
     # --- unrolled ---
 
@@ -257,32 +270,47 @@ class LoopEmitter(ExprEmitter):
     def repeat(self, stmt: While) -> None:
         """Writes a `While` and binds its results."""
         inits = [self.value(c.init) for c in stmt.carries]
+        self._bind_parities(stmt.carries)
         writes = self.writes(stmt)
         self.memory.kill(writes)
         head, body, exit_label = self.name("while"), self.name("body"), self.name("exit")
         names = [f"%{self.name('c')}" for _ in inits]
+        lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
         outer = self.enter("loop", Code(head), writes, True)
-        for c, name in zip(stmt.carries, names, strict=True):
-            self.bind(c.var, name)
+        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
+            self.bind(c.var, name, width)
         self.block(stmt.cond_body)
-        cond = self.value(stmt.cond)
+        again = self._some_lane(self.value(stmt.cond))
         inner = self.enter("branch", Code(body), writes, False)
         self.block(stmt.body)
-        nexts = [self.value(c.next).text for c in stmt.carries]
+        nexts = [self._in_body(c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
         self.leave()
         self.here()
-        self.line(f"br i1 {cond.text}, label %{body}, label %{exit_label}")
+        self.line(f"br i1 {again}, label %{body}, label %{exit_label}")
         self.leave()
+        first = [self.fit(v, c.var, width) for c, v, width in zip(stmt.carries, inits, lanes, strict=True)]
         self.line(f"br label %{head}")
         lines, before, latch = self.scope.code.lines, self.scope.code.block, inner.code.block
-        types = [scalar_type(c.var.dtype) for c in stmt.carries]
+        types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
         lines.append(f"{head}:")
-        lines += [f"  {name} = phi {ty} [ {init.text}, %{before} ], [ {last}, %{latch} ]"
-                  for name, ty, init, last in zip(names, types, inits, nexts, strict=True)]
+        lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
+                  for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
         lines += [*outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]
         self.label(exit_label)
-        for c, name in zip(stmt.carries, names, strict=True):
-            self.bind(c.out, name)
+        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
+            self.bind(c.out, name, width)
+
+    def _in_body(self, carry: Carry, lanes: int) -> str:
+        value = self.value(carry.next)
+        self.here()
+        return self.fit(value, carry.next, lanes)
+
+    def _some_lane(self, cond: Value) -> str:
+        """Whether a condition holds in some lane that counts."""
+        self.here()
+        if cond.lanes > 1 and self.mask is not None:
+            cond = Value(self.put(f"and {wide('i1', cond.lanes)} {cond.text}, {self.mask.text}"), cond.lanes)
+        return self.any_lane(cond)
 
 
 def identity(combine: str, dtype: np.dtype) -> str:

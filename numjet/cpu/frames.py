@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
+from numjet.cpu.builder import SHORT_ROW
 from numjet.cpu.guards import guard
 from numjet.cpu.loop_ir import Buffer
 from numjet.cpu.order import shortest_lives
@@ -24,6 +26,8 @@ MOST_HELD = 6    # arrays of that size that a definition may keep
 DEEP = 24        # nested definitions that move data, from which one is stored
 TOGETHER = 8     # unrelated results that are stored in one loop nest
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
+WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
+WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
 _COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
           "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
@@ -33,12 +37,18 @@ _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_
                "select_and_gather_add"}
 
 
-class Frame:
-    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
+Home = Callable[[], Storage]
 
-    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier")
+
+class Frame:
+    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it.
+    homes: where results should be stored."""
+
+    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
+                 "homes")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
+        self.homes: dict[Var, Home] = {}
         self.env: dict[Var, Arr] = {}
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
@@ -130,14 +140,21 @@ class Frames(Reductions):
         if not x.lazy:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
-        return Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+        made = Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+        made.pieces = x.pieces
+        return made
 
     # ------------------------------------------------------------------------------------------ the walk
-    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
-        """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
+    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False,
+            homes: Sequence[Home | None] = ()) -> list[Arr]:
+        """Lowers the equations of a program; its results as arrays (perhaps definitions). homes: where the first results
+        go if they are stored before the end."""
         jaxpr = shortest_lives(closed.jaxpr)
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
+        for a, home in zip(jaxpr.outvars, homes, strict=False):
+            if home is not None and isinstance(a, Var):
+                frame.homes.setdefault(a, home)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
             frame.env[v] = self.embedded(c)
         if barrier:
@@ -235,21 +252,45 @@ class Frames(Reductions):
     def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[Arr]) -> None:
         """Stores definitions that this equation, with later ones, would compute too often."""
         op = eqn.primitive
-        out_size = max((v.aval.size for v in eqn.outvars), default=0)
+        out_size = 0 if _spreads_short_rows(eqn) else max((v.aval.size for v in eqn.outvars), default=0)
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
             uses = frame.uses[atom] if isinstance(atom, Var) else 1
             repeated = not op.elementwise and a.cost > CHEAP and (
                 uses > 1 or op.name not in _READS_ONCE and out_size > a.size)
-            if repeated or a.cost > LONG and op.name not in _READS_ONCE:
+            if repeated or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
                 cost = f"costs {operations(a.cost)} per element"
-                self.materialize(a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
+                self._store_wanted(frame, atom, a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
+
+    def _long(self, a: Arr) -> bool:
+        return a.cost > LONG and a.work() > LONG
+
+    def _store_wanted(self, frame: Frame, atom: Any, a: Arr, why: str) -> None:
+        """Stores a definition, and in the same loop those parts of it that are wanted later, which would be computed
+        again."""
+        if a.source is not None or a.size <= self.small:
+            self.materialize(a, why)
+            return
+        least = WANTED_FAR[0] if a.aval.nbytes >= WANTED_FAR[1] else WANTED
+        parts = {id(p) for p in a.reachable() if p.pointwise and p.lazy and p.shape == a.shape and p.cost >= least}
+        items = [(a, self._home(frame, atom, a))]
+        for v, x in frame.env.items():
+            if x is not a and id(x) in parts and frame.last_use.get(v, -1) > frame.position:
+                parts.discard(id(x))
+                items.append((x, self._home(frame, v, x)))
+        self.store_all(items, why)
+
+    def _home(self, frame: Frame, atom: Any, a: Arr) -> Storage:
+        """Where a definition goes: if it is a result of a loop's body, to the place of the next value."""
+        home = frame.homes.pop(atom, None)
+        return self.temporary(a.aval) if home is None else home()
 
     def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
+        stored = [(a, s) for a, s in items if not a.lazy]
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
         seen: set[int] = set()
         for a, s in lazy:
@@ -259,8 +300,8 @@ class Frames(Reductions):
         for group in fresh.values():
             for part in _related(group):
                 self.store_all(part, why)
-        for a, s in items:
-            if a.elems is not None or (a.storage is not None and a.storage is not s):
+        for a, s in stored:
+            if a.storage is not s:
                 self._copy_into(a, s, why and f"{why}, which is in other memory already")
 
 
@@ -301,6 +342,16 @@ def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, 
             packed.append([])
         packed[-1] += part
     return packed
+
+
+def _spreads_short_rows(eqn: JaxprEqn) -> bool:
+    """Whether elements are only repeated along last axes so short that they are written out, side by side."""
+    if eqn.primitive.name != "broadcast_in_dim":
+        return False
+    shape, given = eqn.params["shape"], eqn.invars[0].aval.shape
+    kept = dict(zip(eqn.params["broadcast_dimensions"], given, strict=True))
+    spread = [d for d, n in enumerate(shape) if n != kept.get(d, 1)]
+    return bool(spread) and prod(shape[spread[0]:]) == prod(shape[d] for d in spread) <= SHORT_ROW
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:

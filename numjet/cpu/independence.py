@@ -9,10 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .affine import Sums
-from .kernels.products import GEMM, POINTERS, result_words
+from .affine import Sum, Sums
+from .kernels.products import GEMM, POINTERS, gemm_sizes, result_words
 from .lanes import Facts
-from .loop_ir import Buffer, Call, Check, Copy, Expr, Fill, For, If, Let, Stmt, Store, Switch, While, walk, written
+from .loop_ir import (
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    walk,
+    written,
+)
 from .loop_show import own_expressions
 from .ranges import Ranges
 
@@ -29,13 +47,31 @@ class Place:
     high: int
 
 
-def independent(loop: For) -> bool:
-    """Whether the iterations of a loop may run at the same time, its carries being combined from partial results."""
+@dataclass(frozen=True)
+class _Access:
+    """A place that is touched, None where it is not known; in which half of loop state; whether it is written."""
+    place: Place | None
+    half: int
+    writes: bool
+
+
+def parity(carry: Carry) -> bool:
+    """Is this a carry that says which half of a buffer is current: 0 or 1, kept or flipped by each iteration?"""
+    total = Sums().split(carry.next)
+    stays, flips = Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),))
+    return carry.init.op == "const" and carry.init.attr in (0, 1) and carry.var.dtype == INT64 and total in (stays, flips)
+
+
+def independent(loop: For, parities: frozenset[int] = frozenset()) -> bool:
+    """Whether the iterations of a loop may run at the same time, its carries being combined from partial results.
+
+    parities: ids of variables of loops around that say which half of a buffer is current.
+    """
     if any(_forbidden(s) for s in walk(loop.body)):
         return False
     if any(combination(loop, k) is None for k in range(len(loop.carries))):
         return False
-    return _Accesses(loop).disjoint() or (loop.mode in ("vector", "parallel") and Facts(loop, _sums(loop)).possible)
+    return _Accesses(loop, parities).disjoint() or (loop.mode in ("vector", "parallel") and Facts(loop, _sums(loop)).possible)
 
 
 def _forbidden(stmt: Stmt) -> bool:
@@ -101,8 +137,8 @@ def _sums(loop: For) -> Sums:
 class _Accesses:
     """Where the body of a loop touches the buffers that it writes."""
 
-    def __init__(self, loop: For):
-        self.loop = loop
+    def __init__(self, loop: For, parities: frozenset[int]):
+        self.loop, self.parities = loop, parities
         self.sums, self.ranges = _sums(loop), Ranges()
         self.written = written(loop.body)
         self.inside = {loop.var.id} | {c.var.id for c in loop.carries}
@@ -122,37 +158,51 @@ class _Accesses:
             self.ranges.bind(loop.var, low, high - 1)
 
     def disjoint(self) -> bool:
-        """Does every iteration have its own part of every buffer?"""
-        places: dict[Buffer, list[Place | None]] = {}
-        for buffer, place in self._places():
-            places.setdefault(buffer, []).append(place)
-        return all(_apart(found) for found in places.values())
+        """Does every iteration have its own part of every buffer? What is only read is shared; so is the half of a buffer
+        that holds the current value of loop state, while the next value is written to the other half."""
+        found: dict[Buffer, list[_Access]] = {}
+        for buffer, access in self._accesses():
+            found.setdefault(buffer, []).append(access)
+        for accesses in found.values():
+            halves = {a.half for a in accesses}
+            groups = [[a for a in accesses if a.half == h] for h in halves] if 0 not in halves else [accesses]
+            if not all(_apart([a.place for a in group]) for group in groups if any(a.writes for a in group)):
+                return False
+        return True
 
-    def _places(self) -> Iterator[tuple[Buffer, Place | None]]:
+    def _accesses(self) -> Iterator[tuple[Buffer, _Access]]:
+        """All accesses to the buffers that are written."""
         roots: list[Expr] = [c.next for c in self.loop.carries]
         for stmt in walk(self.loop.body):
             roots += own_expressions(stmt)
             match stmt:
                 case Store(buffer=buffer, index=index):
-                    yield buffer, self._place(index, 1)
+                    yield buffer, _Access(self._place(index, 1), self._half(buffer, index), True)
                 case Fill(target=buffer, start=index, count=count):
-                    yield buffer, self._block(index, count)
+                    yield buffer, _Access(self._block(index, count), 0, True)
                 case Copy(count=count):
-                    yield stmt.target, self._block(stmt.target_start, count)
+                    yield stmt.target, _Access(self._block(stmt.target_start, count), 0, True)
                     if stmt.source in self.written:
-                        yield stmt.source, self._block(stmt.source_start, count)
+                        yield stmt.source, _Access(self._block(stmt.source_start, count), 0, True)
                 case Call():
                     yield from self._gemm(stmt)
         for expr in nodes(roots):
             if expr.op == "load" and expr.attr in self.written:
-                yield expr.attr, self._place(expr.args[0], 1)
+                yield expr.attr, _Access(self._place(expr.args[0], 1), self._half(expr.attr, expr.args[0]), False)
 
-    def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, Place | None]]:
+    def _half(self, buffer: Buffer, index: Expr) -> int:
+        """1 for a place in the half that a parity says, -1 for one in the other half, 0 where that is not known. An index
+        is always inside the array that the half holds."""
+        found = [c for t, c in self.sums.split(index).terms if t.id in self.parities and abs(2 * c) == buffer.size]
+        return 0 if not found else 1 if found[0] > 0 else -1
+
+    def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, _Access]]:
         """The result is one block; where an operand lies is not looked at."""
         for pointer in POINTERS:
             buffer, start = stmt.args[pointer]  # type: ignore[misc]
             if buffer in self.written:
-                yield buffer, self._place(start, result_words(stmt)) if pointer == POINTERS[-1] else None
+                known = pointer == POINTERS[-1] and gemm_sizes(stmt) is not None
+                yield buffer, _Access(self._place(start, result_words(stmt)) if known else None, 0, True)
 
     def _block(self, start: Expr, count: Expr) -> Place | None:
         return self._place(start, max(1, int(count.attr))) if count.op == "const" else None

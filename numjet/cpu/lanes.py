@@ -181,6 +181,9 @@ class Facts:
             case If(cond=cond):
                 inside = self._block(stmt.then) and self._block(stmt.orelse)
                 return inside and (not self.varies(cond) or self._selects(stmt))
+            case While(cond=cond):
+                inside = self._block(stmt.cond_body) and self._block(stmt.body)
+                return inside and (stmt.settles or not self.varies(cond))
             case Switch(index=index):
                 return not self.varies(index) and all(self._block(branch) for branch in stmt.branches)
         return False
@@ -239,7 +242,7 @@ class Facts:
             end = last.get(expr.id, place)
             ends[end] = ends.get(end, 0) + 1
             alive -= ends.pop(place, 0)
-        inner = sum(c.var.id in self._varying for s in walk([self.loop]) if isinstance(s, For) for c in s.carries)
+        inner = sum(c.var.id in self._varying for s in walk([self.loop]) if isinstance(s, For | While) for c in s.carries)
         return len(vectors), most + inner
 
 
@@ -252,6 +255,8 @@ def _used(stmt: Stmt) -> list[Expr]:
             return [index, value]
         case For():
             return [stmt.start, stmt.stop, *(e for c in stmt.carries for e in (c.init, c.next))]
+        case While(cond=cond, carries=carries):
+            return [cond, *(e for c in carries for e in (c.init, c.next))]
         case If(cond=cond, results=results):
             return [cond, *(e for _, yes, no in results for e in (yes, no))]
         case Switch(index=index, results=results):

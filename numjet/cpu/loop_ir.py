@@ -181,11 +181,13 @@ class For:
 
 @dataclass(slots=True)
 class While:
-    """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds."""
+    """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `settles`: once the condition
+    is false, further repetitions change nothing, so lanes of vector code may go on until the last one has finished."""
     carries: list[Carry]
     cond_body: list[Stmt]
     cond: Expr
     body: list[Stmt]
+    settles: bool = False
 
 
 @dataclass(slots=True)

@@ -323,13 +323,14 @@ class _Parser:
         return For(var, start, stop, body, carries, mode)
 
     def _while(self) -> Stmt:
+        settles = self.accept("settles")
         carries = self._carries()
         cond_body = self.block("test")
         self.expect("test")
         cond = self.expr()
         body = self.block("next", "}")
         self._ends(carries)
-        return While(carries, cond_body, cond, body)
+        return While(carries, cond_body, cond, body, settles)
 
     def _branch(self) -> tuple[list[Stmt], list[Expr]]:
         body = self.block("yield")

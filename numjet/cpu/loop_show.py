@@ -208,7 +208,7 @@ class _Show:
             bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}"
             self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode} ({carries}) {{")
         else:
-            self.line(level, f"while ({carries}) {{")
+            self.line(level, f"while{' settles' if stmt.settles else ''} ({carries}) {{")
             self.block(stmt.cond_body, level + 1)
             self.line(level + 1, f"test {self.expr(stmt.cond)}")
         self.block(stmt.body, level + 1)

@@ -43,6 +43,17 @@ class Recorder:
         """The equation that is being lowered; None while the results are written."""
         return self._open[-1][0] if self._open else None
 
+    def snapshot(self) -> dict[str, Any]:
+        """What is known so far, for `restore`, should what follows be given up."""
+        known = {name: value.copy() for name, value in vars(self).items()}
+        known["consumers"] = {v: list(eqns) for v, eqns in self.consumers.items()}
+        known["computed"] = {k: (block, list(eqns)) for k, (block, eqns) in self.computed.items()}
+        return known
+
+    def restore(self, known: dict[str, Any]) -> None:
+        """Forgets what came after a snapshot."""
+        vars(self).update(known)
+
     def begin(self, eqn: JaxprEqn) -> None:
         """An equation's lowering begins."""
         self._open.append((eqn, len(self.buffers), len(self.made)))

@@ -8,16 +8,26 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.builder import SHORT_REDUCTION
+from numjet.cpu.affine import in_order
+from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW, SMALL
+from numjet.cpu.independence import nodes
 from numjet.cpu.kernels import products
-from numjet.cpu.loop_ir import Call, Carry
+from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.row_reductions import RowReductions
 from numjet.cpu.scalars import FLOAT32
-from numjet.cpu.values import Arr, Scalar, linear, parts_dtype
+from numjet.cpu.values import Arr, Scalar, Storage, linear, parts_dtype
 from numjet.foundation import dtypes
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel of matrix products is called
+PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms
+LANES = 16                # results from which that pays
+LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
+WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
+READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
+LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once
+CHAINS = 4                # partial sums of an element of a product inside of a loop, which need not wait for each other
 
 
 def identity(kind: str, dtype: np.dtype) -> Any:
@@ -36,6 +46,10 @@ def identity(kind: str, dtype: np.dtype) -> Any:
 
 class Reductions(RowReductions):
     """Adds reductions to the array builder."""
+
+    def __init__(self, name: str, recorder: Recorder | None = None):
+        super().__init__(name, recorder)
+        self.turned: dict[Any, Storage] = {}
 
     def combine(self, kind: str, x: Any, y: Any) -> Any:
         """One step of a reduction."""
@@ -74,7 +88,7 @@ class Reductions(RowReductions):
             return self._by_carries(kind, x, shape, over, element, dtype, start, axes)
         tail = prod(x.shape[axes[-1] + 1:])
         if tail <= SHORT_REDUCTION:
-            return self._by_short_rows(kind, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
+            return self._by_short_rows(kind, x, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
         return self.reduce_rows(kind, x, element, start, kept, axes)
 
     def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
@@ -112,26 +126,49 @@ class Reductions(RowReductions):
                                      lambda inner: [terms(o, inner) for o in outers])
             return Arr(aval, elems=values, block=self.block)
         storage = self.temporary(aval)
+        side_by_side = self._side_by_side(x, shape, over, element)
+        accumulate = self._accumulate_any if side_by_side else self.accumulate
 
         def body(*outer: Any) -> None:
-            (value,) = self.accumulate([kind], [start], dims, lambda inner: [terms(outer, inner)])
+            term = element if side_by_side else terms
+            (value,) = accumulate([kind], [start], over if side_by_side else dims, lambda inner: [term(outer, inner)])
             self._store_word(storage, dtype, linear(shape, outer), value)
-        self.nest(shape, body, mode="serial")
+        self.nest(shape, body, mode="vector" if side_by_side else "serial")
         return Arr(aval, storage=storage)
 
-    def _by_short_rows(self, kind: str, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+    def _side_by_side(self, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any]) -> bool:
+        """Whether lanes should be results, each adding up its terms in order, and not terms of one result: where terms are
+        computed from what lies in order along the results, as all pairs of two lists of points are."""
+        if not shape or not x.lazy or x.work() < PAIRWISE_WORK or shape[-1] < LANES or prod(over) > LONGEST_IN_ORDER:
+            return False
+        place = self.table.var(INT64, "lane")
+        bounds = lambda n: (0, n - 1)
+        outer = [self.terms.variable(self.table.var(INT64, "i"), bounds(n)) for n in shape[:-1]]
+        inner = [self.terms.variable(self.table.var(INT64, "r"), bounds(n)) for n in over]
+        known = [(a, dict(a.memo)) for a in x.reachable()]
+        statements: list[Stmt] = []
+        with self.inside(statements):
+            term = element([*outer, self.terms.variable(place, bounds(shape[-1]))], inner)
+        for a, memo in known:
+            a.memo = memo
+        loads = [e for e in nodes([w.expr for w in words(term)]) if e.op == "load"]
+        return not statements and all(in_order(e.args[0], place) for e in loads)
+
+    def _by_short_rows(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                        dtype: np.dtype, start: Any, width: int) -> Arr:
         """A few last axes are kept: their elements are accumulated side by side."""
         out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
         lead, tail = shape[:len(shape) - width], shape[len(shape) - width:]
         rows = list(np.ndindex(*tail))
+        side_by_side = self._side_by_side(x, lead, over, lambda outer, inner: element((*outer, *rows[0]), inner))
+        accumulate = self._accumulate_any if side_by_side else self.accumulate
 
         def body(*outer: Any) -> None:
-            values = self.accumulate([kind] * len(rows), [start] * len(rows), over,
+            values = accumulate([kind] * len(rows), [start] * len(rows), over,
                                      lambda inner: [element((*outer, *row), inner) for row in rows])
             for row, value in zip(rows, values, strict=True):
                 self._store_word(out.storage, dtype, linear(shape, (*outer, *row)), value)
-        self.nest(lead, body, mode="serial")
+        self.nest(lead, body, mode="vector" if side_by_side else "serial")
         return out
 
     def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
@@ -272,12 +309,55 @@ class Reductions(RowReductions):
         """dot_general: batch axes first, then the free axes of x, then those of y."""
         dtype = np.dtype(dtype)
         wide = FLOAT32 if dtype in _HALVES else dtype
+        if 0 < prod(x.shape[d] for d in contract[0]) <= SHORT_REDUCTION:
+            out = self._short_dot(x, y, contract, batch, wide)
+            return out if wide == dtype else self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
         out = self._dot(self._canonical(x, batch[0], contract[0], True), self._canonical(y, batch[1], contract[1], False), wide)
         free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
         shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
         if wide != dtype:
             out = self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
         return self.reshape(out, tuple(shape))
+
+    def _short_dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
+                   batch: tuple[Sequence[int], Sequence[int]], dtype: np.dtype) -> Arr:
+        """A product of few terms per element: a definition that adds them up, so that what follows fuses with it."""
+        free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
+        sizes = [prod(a.shape[d] for d in f) for a, f in zip((x, y), free, strict=True)]
+        x = self._for_short_dot(x, free[0], sizes[1], not free[1])
+        y = self._for_short_dot(y, free[1], sizes[0], True)
+        shape = [x.shape[d] for d in batch[0]] + [x.shape[d] for d in free[0]] + [y.shape[d] for d in free[1]]
+        over = [x.shape[d] for d in contract[0]]
+        outer = (len(batch[0]), len(batch[0]) + len(free[0]))
+
+        def factor(a: Arr, k: int, index: Sequence[Any], inner: Sequence[int]) -> Any:
+            groups = index[:outer[0]], index[outer[0]:outer[1]] if k == 0 else index[outer[1]:], inner
+            place = dict(zip((*batch[k], *free[k], *contract[k]), (i for g in groups for i in g), strict=True))
+            return self.convert(self.read(a, *[place[d] for d in range(a.ndim)]), dtype)
+
+        def at(*index: Any) -> Any:
+            total = None
+            for inner in np.ndindex(*over):
+                p, q = factor(x, 0, index, inner), factor(y, 1, index, inner)
+                total = self.mul(p, q) if total is None else self.fused(p, q, total)
+            return total
+        terms = prod(over)
+        out = Arr(ShapedArray(tuple(shape), dtype), at, cost=2.0 * terms + x.cost + y.cost, parents=(x, y))
+        if out.size <= SMALL and out.size * terms <= WRITTEN_OUT:
+            out.place(elems=[self.let(at(*i)) for i in np.ndindex(*shape)], block=self.block)
+        return out
+
+    def _for_short_dot(self, x: Arr, free: Sequence[int], reads: int, lanes: bool) -> Arr:
+        """An operand as it is best read, each element so many times: stored if it is no simple definition, and with its
+        last free axis last in memory if lanes go along it."""
+        if x.lazy and x.work() > READ_AGAIN and (reads > 1 or x.cost > LONG_SUM):
+            self.materialize(x)
+        if not lanes or x.lazy or x.storage is None or not free or free[-1] == x.ndim - 1 or reads <= SHORT_ROW \
+                or x.shape[free[-1]] <= SHORT_ROW:
+            return x
+        order = [*(d for d in range(x.ndim) if d != free[-1]), free[-1]]
+        moved = self.materialize(self.transpose(x, order))
+        return self.transpose(moved, [order.index(d) for d in range(x.ndim)])
 
     def _canonical(self, x: Arr, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[Arr, bool]:
         """x as [batch, free, contract] (left) or [batch, contract, free], or transposed (True) where it lies so."""
@@ -314,9 +394,29 @@ class Reductions(RowReductions):
             return self._gemm(x, tx, y, ty, aval, (size, m, n, k))
         if k <= self.small and m * n * k <= self.small ** 2:
             return self._dot_written_out(aval, k, at_x, at_y)
+        if n == 1 and not tx and size == 1 and (turned := self._turned(x, m, k)) is not None:
+            return self._dot_by_lanes(aval, k, lambda b, i, r: self.convert(
+                self.load(turned, x.dtype, self.index(r) * m + i), dtype), at_y)
+        if ty and size == 1 and (turned := self._turned(y, n, k)) is not None:
+            return self._dot_by_lanes(aval, k, at_x, lambda b, r, j: self.convert(
+                self.load(turned, y.dtype, self.index(r) * n + j), dtype))
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._dot_by_rows(aval, k, at_x, at_y)
         return self._dot_by_lanes(aval, k, at_x, at_y)
+
+    def _turned(self, x: Arr, rows: int, columns: int) -> Storage | None:
+        """The transpose of a matrix that is an operand of the program, made once in front of the loop that is being written;
+        None for other matrices."""
+        if len(self.blocks) == 1 or rows < LANES or x.storage is None or x.storage.owned or x.storage.base.terms \
+                or x.storage.buffer.kind not in ("input", "const") or parts_dtype(x.dtype) is not None:
+            return None
+        key = (x.storage.buffer, x.storage.base.const, rows, columns)
+        if key not in self.turned:
+            source = Arr(ShapedArray((rows, columns), x.dtype), storage=x.storage)
+            with self.inside(self.function.body):
+                made = self.transpose(source, (1, 0))
+                self.turned[key] = self.in_memory(made)
+        return self.turned[key]
 
     def _widened(self, x: Arr, dtype: np.dtype) -> Arr:
         """x in the dtype of the product, stored."""
@@ -360,8 +460,23 @@ class Reductions(RowReductions):
     def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
         """Contiguous in the columns of y: lanes are columns, the contracted axis is the inner loop."""
         zero = self.const(0, aval.dtype)
-        (out,) = self.fold(aval.shape, (k,), [zero], lambda index, r, acc: [
-            self.fused(at_x(index[0], index[1], r[0]), at_y(index[0], r[0], index[2]), acc)])
+        chains = CHAINS if k >= 2 * CHAINS and len(self.blocks) > 1 else 1
+        out = self.empty(aval.shape, aval.dtype)
+
+        def more(index: Sequence[Any], r: Any, total: Any) -> Any:
+            return self.fused(at_x(index[0], index[1], r), at_y(index[0], r, index[2]), total)
+
+        def body(*index: Any) -> None:
+            sums = self.carry_loop((k // chains,), [zero] * chains, lambda r, accs: [
+                more(index, self.terms.index(r[0]) * chains + c, acc) for c, acc in enumerate(accs)])
+            for r in range(k // chains * chains, k):
+                sums[r % chains] = more(index, r, sums[r % chains])
+            while len(sums) > 1:
+                sums = [self.add(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
+            self.store(out, index, sums[0])
+        if aval.size > self.small:
+            self._close_registers()
+        self.nest(aval.shape, body)
         return out
 
     def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:

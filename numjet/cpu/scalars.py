@@ -13,6 +13,7 @@ from numjet.foundation import dtypes
 FLOAT32 = np.dtype(np.float32)
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 _MOVES = {"select"}
+SIGN_DEPTH = 8   # how far the sign of a value is looked for in its operands
 _COMPARE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
 
@@ -101,8 +102,10 @@ class Scalars:
         for _ in range(whole):
             out = x if out is None else self.mul(out, x)
         if odd:
-            minus_inf = self.compare("eq", x, self.const(-np.inf, x.dtype))
-            base = self.select(minus_inf, self.const(np.inf, x.dtype), self.add(x, self.const(0, x.dtype)))
+            base = x
+            if not never_negative(x.expr):
+                minus_inf = self.compare("eq", x, self.const(-np.inf, x.dtype))
+                base = self.select(minus_inf, self.const(np.inf, x.dtype), self.add(x, self.const(0, x.dtype)))
             out = self.prim("sqrt", base) if out is None else self.mul(self.prim("abs", out), self.prim("sqrt", base))
         return self.div(self.const(1, x.dtype), out) if exponent < 0 else out
 
@@ -217,8 +220,26 @@ def _convert_const(value: Any, dtype: np.dtype) -> Any:
         info.max if value > 0 else info.min)
 
 
+def never_negative(x: Expr, depth: int = SIGN_DEPTH) -> bool:
+    """Whether a float is known to have no sign: it is 0.0 and not -0.0, positive, or NaN."""
+    if depth == 0:
+        return False
+    below = lambda: all(never_negative(a, depth - 1) for a in x.args)
+    if x.op == "const":
+        return x.dtype.kind == "f" and not np.signbit(x.attr)
+    if x.op in ("exp", "exp2", "abs", "logistic"):
+        return True
+    if x.op == "mul":
+        return x.args[0] is x.args[1] or below()
+    return x.op in ("add", "sqrt", "min", "max", "div", "fma") and below()
+
+
 def fold(table: Exprs, op: str, args: list[Expr]) -> Expr:
     """The operation, simplified where an operand is a telling constant."""
+    if op == "abs" and args[0].dtype.kind == "f":
+        if never_negative(args[0]):
+            return args[0]
+        args = [args[0].args[0]] if args[0].op == "neg" else args
     if op == "select":
         cond, x, y = args
         if cond.op == "const":

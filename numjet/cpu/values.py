@@ -101,7 +101,7 @@ class Arr:
     """
 
     __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable",
-                 "pointwise", "depth", "view", "holds")
+                 "pointwise", "depth", "view", "holds", "pieces", "own")
 
     def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
                  storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
@@ -109,11 +109,13 @@ class Arr:
         self.aval, self.fn, self.flat, self.elems = aval, fn, flat, elems
         self.storage: Any = storage  # a Storage, or None
         self.cost, self.parents, self.source, self.block = cost, parents, source, block
+        self.own = max(0.0, cost - sum(p.cost for p in parents))  # without that of the parents
         self.memo: dict[Any, Any] = {}
         self.mutable = False
         self.pointwise = False
         self.view: tuple[Arr, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
         self.holds: tuple[Buffer, ...] = ()  # large memory that a result of an equation reads, see frames
+        self.pieces: tuple[Any, int] | None = None  # of a concatenation: (arrays, axis)
         self.depth: int = 1 + max((p.depth for p in parents), default=0)
 
     shape = property(lambda self: self.aval.shape)
@@ -128,7 +130,7 @@ class Arr:
     def place(self, *, elems: Any = None, storage: Storage | None = None, block: Any = None) -> None:
         """Turns a definition into registers or memory."""
         self.elems, self.storage, self.block = elems, storage, block
-        self.fn = self.flat = self.source = self.view = None
+        self.fn = self.flat = self.source = self.view = self.pieces = None
         self.parents, self.cost, self.memo, self.pointwise, self.depth = (), 0.0, {}, False, 0
 
     def reachable(self) -> Iterator[Arr]:
@@ -143,6 +145,10 @@ class Arr:
             stack.extend(a.parents)
             if a.source is not None:
                 stack.append(a.source)
+
+    def work(self) -> float:
+        """As cost, but what is read in several places counts once, and what has been stored since not at all."""
+        return sum(a.own for a in self.reachable() if a.lazy)
 
     def __repr__(self) -> str:
         how = "definition" if self.lazy else "registers" if self.elems is not None else f"in {self.storage.buffer}"

@@ -83,7 +83,7 @@ def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
             middle = (low + high) // 2
             return choose(b, place < starts[middle], lambda: pick(low, middle), lambda: pick(middle, high))
         return pick(0, len(parts))
-    return b.compute(shape, xs[0].dtype, element, moves=True)
+    return b.compute(shape, xs[0].dtype, element, moves=True, pieces=(parts, dimension))
 
 
 def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:

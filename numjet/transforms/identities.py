@@ -161,6 +161,15 @@ def _select(eqn: JaxprEqn, producer: Producer) -> Atom | None:
     return None if value is None or not 0 <= int(value) < len(cases) else cases[int(value)]
 
 
+def _times_one(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    """A product that contracts nothing, with the number 1, as reverse mode begins with."""
+    contract, batch = eqn.params["dimension_numbers"]
+    for one, x in (eqn.invars, eqn.invars[::-1]):
+        if not any((*contract, *batch)) and one.aval.ndim == 0 and _is(splat(one, producer), 1, eqn.outvars[0].aval.dtype):
+            return x
+    return None
+
+
 RULES: dict[str, Rule] = {
     "mul": _neutral(1.0, 1), "div": _neutral(1.0, 1, both=False),
     "add": _neutral(-0.0, 0), "add_any": _neutral(-0.0, 0), "sub": _neutral(0.0, 0, both=False),
@@ -168,6 +177,7 @@ RULES: dict[str, Rule] = {
     "neg": _twice, "not": _twice, "rev": _twice, "transpose": _transpose, "reshape": _reshape,
     "broadcast_in_dim": _broadcast, "convert_element_type": _same_aval, "slice": _whole_slice,
     "dynamic_slice": _same_aval, "squeeze": _no_axes("dimensions"), "concatenate": _single, "pad": _no_padding,
+    "dot_general": _times_one,
     "integer_pow": _power, "select_n": _select, "stop_gradient": _itself, "name": _itself,
     **{f"reduce_{kind}": _no_axes("axes") for kind in ("sum", "prod", "max", "min", "and", "or", "xor")},
 }

@@ -14,9 +14,9 @@ Programs in parameters of other operations are left alone. Equations with effect
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.transforms.dce import dce_jaxpr
@@ -25,22 +25,31 @@ from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
 from numjet.transforms.turned_products import turn_products
 
-Simplify = Callable[[ClosedJaxpr], ClosedJaxpr]
+
+class Simplify(Protocol):
+    """What rules of operations that hold programs get."""
+
+    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """A program without constants, simplified, with the same inputs and results."""
+
+    def producer(self, a: Atom) -> JaxprEqn | None:
+        """The equation that makes an operand of the operation; None for inputs and constants."""
 
 
 @dataclass
 class Rewritten:
-    """What an equation that holds programs became: itself, its former results, and equations to run before it."""
+    """What an equation that holds programs became: itself, its former results, equations to run before and after it."""
     eqn: JaxprEqn
     results: Sequence[Atom]
     before: Sequence[JaxprEqn] = ()
+    after: Sequence[JaxprEqn] = ()
 
 
 def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
     """An equal program with the same inputs and results, that a machine can compile quicker.
 
-    Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions: those
-    are computed by their meaning, not by machine code.
+    Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions (those
+    are computed by their meaning, not by machine code) and to the order in which the terms of matrix products are added.
 
     >>> import numjet as nj
     >>> f = nj.jit(lambda x: x * 1.0 + x * 1.0)
@@ -169,13 +178,15 @@ class _Scope:
     def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
         """Writes down what the operation's rule makes of an equation; the results of that."""
         rule = eqn.primitive.extensions.get("simplify")
-        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self.simplify_inner)
+        made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self)
         for earlier in made.before:
             self.add(earlier, earlier.outvars)
         self.emit(made.eqn.replace(invars=[self.read(a) for a in made.eqn.invars]))
+        for later in made.after:
+            self.add(later, later.outvars)
         return [self.read(a) for a in made.results]
 
-    def simplify_inner(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         """A program that an operation holds, simplified once per pass."""
         if closed.consts:
             return closed

@@ -13,7 +13,7 @@ X = np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
 
 
 def program(fun, *args):
-    return compiler.compile_program(nj.make_jaxpr(fun)(*args), "f", ()).function
+    return compiler.planned(nj.make_jaxpr(fun)(*args), "f")
 
 
 def calls(fun, *args) -> list[str]:

@@ -45,8 +45,8 @@ def result(dtype: np.dtype) -> np.dtype | None:
 
 
 def gemm_sizes(stmt: Stmt) -> tuple[int, int, int, int] | None:
-    """batch, m, n, k of a call of the kernel; None for other statements."""
-    if not isinstance(stmt, Call) or stmt.symbol != GEMM:
+    """batch, m, n, k of a call of the kernel; None for other statements, and where a size is not known."""
+    if not isinstance(stmt, Call) or stmt.symbol != GEMM or any(a.op != "const" for a in stmt.args[SIZES]):  # type: ignore[union-attr]
         return None
     batch, m, n, k = (int(a.attr) for a in stmt.args[SIZES])  # type: ignore[union-attr]
     return batch, m, n, k

@@ -88,7 +88,7 @@ class Calc:
         return self.op("neg", x) if isinstance(x, Expr) else self.operand(-x)
 
     def abs(self, x: Expr) -> Expr:
-        return self.op("abs", x)
+        return self.op("abs", x.args[0] if x.op == "neg" else x)
 
     def sqrt(self, x: Expr) -> Expr:
         return self.op("sqrt", x)
