@@ -58,10 +58,11 @@ def product(a: Any, b: Any) -> Any:
 
 
 def _matrices(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """As matrices, which NumPy multiplies by other functions than vectors."""
-    if x.ndim == y.ndim == 2:
-        return np.matmul(x, y)
-    out = np.matmul(x.reshape(-1, x.shape[-1]), y.reshape(y.shape[0], -1))
+    """As matrices, by the kernel that all products outside of programs take."""
+    k = y.shape[0]
+    left, right = x.reshape(1, -1, k), y.reshape(1, k, -1)
+    out = np.empty((1, left.shape[1], right.shape[2]), x.dtype)
+    _native.multiply_matrices(left, right, out)
     return out.reshape(x.shape[:-1] + y.shape[1:])
 
 
