@@ -163,10 +163,11 @@ class LoopBuilder(ScalarBuilder, Protocol):
 class HloBuilder(Protocol):
     """Tensors of a StableHLO program, for `hlo` slots: rule(b, *values, **params) -> value, a list for multiple results.
 
-    A value has `.aval, .shape, .dtype, .ndim`, and `.known`, the number that a constant of rank 0 is. Rules of elementwise records get operands of one shape; a rule that is
-    the name of an operation ("stablehlo.add", "chlo.erf") has its operands and result; `SCALARS` runs the record's
-    scalar rule on tensors; `Expand(fn)` traces fn, which is written with other operations. Keys (dtype
-    `key<fry>`) are tensors of 64-bit words, whose lower half is the first word: data movement needs no care.
+    A value has `.aval, .shape, .dtype, .ndim`, and `.known`, the number that a constant of rank 0 is. Rules of elementwise
+    records get operands of one shape; a rule that is the name of an operation ("stablehlo.add", "chlo.erf") has its operands
+    and result; `SCALARS` runs the record's scalar rule on tensors; `Expand(fn)` traces fn, which is written with other
+    operations. Keys (dtype `key<fry>`) are tensors of 64-bit words, whose lower half is the first word: data movement needs
+    no care.
     """
     platform: str  # cpu, cuda, rocm or tpu: for rules that choose library calls
 

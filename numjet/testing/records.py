@@ -215,7 +215,7 @@ def check_transpose(fun: Any, xs: list[np.ndarray], direction: list[np.ndarray],
     # The real part: between real and complex numbers, transposition is meant over the reals.
     left = sum(np.sum(c * t) for c, t in zip(cts, tangents, strict=True)).real
     right = sum(np.sum(np.asarray(instantiate(g)) * t) for g, t in zip(grads, direction, strict=True)).real
-    scale = sum(np.sum(np.abs(c * t)) for c, t in zip(cts, tangents, strict=True)) + 1e-9
+    scale = sum(np.sum(np.abs(c * t)) + 1e-6 * np.sum(np.abs(c)) for c, t in zip(cts, tangents, strict=True))
     if np.isfinite(left):
         assert abs(left - right) <= 1e-8 * scale, f"transpose of {note}: <ct, Jt> = {left}, <J^T ct, t> = {right}"
 

@@ -87,9 +87,9 @@ class Executable:
     def memory_stats(self) -> dict[str, int]:
         """What XLA planned, in bytes."""
         found = self.loaded.get_compiled_memory_stats()
-        names = ("argument", "output", "alias", "temp", "generated_code", "host_argument", "host_output", "host_alias", "host_temp",
-                 "host_generated_code")
-        sizes = {f"{n}_size_in_bytes": getattr(found, f"{n}_size_in_bytes") for n in names}
+        kinds = ("argument", "output", "alias", "temp", "generated_code")
+        names = [f"{side}{kind}_size_in_bytes" for side in ("", "host_") for kind in kinds]
+        sizes = {name: getattr(found, name) for name in names}
         new = sizes["output_size_in_bytes"] - sizes["alias_size_in_bytes"] + sizes["temp_size_in_bytes"]
         return {**sizes, "workspace_size_in_bytes": 0, "extra_memory_in_bytes": new}
 
