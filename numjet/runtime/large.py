@@ -16,7 +16,8 @@ from numjet.core.op import Missing, Op
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
-_VIEWS = frozenset(("reshape", "squeeze", "expand_dims"))  # take no time, as they move nothing
+# Views in NumPy: they move nothing, or (transpose) are copied by tiles on all threads when the array is made.
+_VIEWS = frozenset(("reshape", "squeeze", "expand_dims", "transpose"))
 _OTHER_NUMBERS = frozenset(("bfloat16",))
 _KEPT = 4096
 
