@@ -49,7 +49,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("x", EXAMPLES, ids=repr)
+@pytest.mark.parametrize("x", EXAMPLES, ids=map(str, range(len(EXAMPLES))))
 def test_pickle_and_copy(x):
     treedef = structure(x)
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
@@ -59,7 +59,7 @@ def test_pickle_and_copy(x):
     assert copy.copy(treedef) is treedef and copy.deepcopy(treedef) is treedef
 
 
-@pytest.mark.parametrize("x", EXAMPLES, ids=repr)
+@pytest.mark.parametrize("x", EXAMPLES, ids=map(str, range(len(EXAMPLES))))
 def test_node_data_and_children_put_it_together_again(x):
     treedef = structure(x)
     again = tu.PyTreeDef.from_node_data_and_children(tu.default_registry, treedef.node_data(), treedef.children())
