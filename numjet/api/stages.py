@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numjet import _native
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
@@ -250,18 +251,27 @@ class Compiled:
         return self.executable.program.text
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates: "nanoseconds" within an order of magnitude, "bytes accessed" at least once."""
+        """Estimates: "nanoseconds" within an order of magnitude, "bytes accessed" at least once; on XLA's devices, what XLA
+        counts ("flops", "bytes accessed", ...)."""
+        if self._elsewhere():
+            return self.executable.program.cost_analysis()
         memory = self.memory_analysis()
         return {"nanoseconds": self.executable.program.cost_ns,
                 "bytes accessed": float(memory.argument_size_in_bytes + memory.output_size_in_bytes)}
 
     def memory_analysis(self) -> MemoryAnalysis:
         """What the program needs in memory; the scratch arena is planned ahead, so these are exact."""
+        if self._elsewhere():
+            return MemoryAnalysis(*self.executable.program.memory_analysis())
         program, e = self.executable.program, self.executable
         outs = e.out_avals
         return MemoryAnalysis(sum(a.nbytes for a in e.in_avals), sum(a.nbytes for a in outs),
                               sum(outs[o].nbytes for o, _ in program.aliases), program.scratch_bytes,
                               len(program.compiled.object_bytes))
+
+    def _elsewhere(self) -> bool:
+        """Whether another machine than numjet's own compiled the program."""
+        return type(self.executable.native) is not _native.Executable
 
     def runtime_executable(self) -> Any:
         """The native executable."""

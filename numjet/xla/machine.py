@@ -10,6 +10,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import buffers, plugin
 from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
@@ -80,6 +81,16 @@ class Executable:
             return remote.buffer
         return buffers.put(array._value, aval, self.device).buffer
 
+    def memory_analysis(self) -> tuple[int, int, int, int, int]:
+        """Bytes of arguments, results, results that take over arguments, temporaries, and code."""
+        found = self.loaded.get_compiled_memory_stats()
+        return (found.argument_size_in_bytes, found.output_size_in_bytes, found.alias_size_in_bytes, found.temp_size_in_bytes,
+                found.generated_code_size_in_bytes)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's counts: flops, bytes accessed, ..."""
+        return dict(self.loaded.cost_analysis())
+
     @property
     def text(self) -> str:
         """The program after XLA's optimisations, as HLO."""
@@ -90,7 +101,11 @@ def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
     """A callback as XLA calls it: with the arrays of the device's buffers."""
     def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
         turn, args = (given[:1], given[1:]) if call.ordered else ((), given)
-        outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+        try:
+            outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+        except JaxRuntimeError as error:
+            buffers.failed_calls.append(error)
+            raise
         return (*turn, *[buffers.to_stored(np.asarray(x), a) for x, a in zip(outs, call.out_avals, strict=True)])
     return run
 
