@@ -160,6 +160,13 @@ def test_arrays_made_like_others_lie_beside_them(xla):
     assert not jnp.zeros_like(jnp.ones(3)).committed
 
 
+def test_indices_stay_on_the_device(xla):
+    places = nj.device_put(np.array([2, 0]), xla)
+    y = jnp.zeros(3).at[places].add(np.float32(1.5))
+    assert y.device == xla and y.committed and y.tolist() == [1.5, 0, 1.5]
+    assert jnp.arange(3)[places].device == xla and jnp.arange(6).reshape(2, 3)[1, places].tolist() == [5, 3]
+
+
 def test_values_of_the_host_go_to_the_default_device(xla, cpu):
     made = {"asarray": lambda: jnp.asarray(np.ones(2)), "list": lambda: jnp.array([1, 2]), "scalar": lambda: jnp.asarray(3.0),
             "zeros": lambda: jnp.zeros(3), "arange": lambda: jnp.arange(3), "nonzero": lambda: jnp.nonzero(np.ones(2))[0],
