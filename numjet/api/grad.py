@@ -10,6 +10,7 @@ import numpy as np
 from numjet.api.arguments import as_tuple, as_values, check_callable, debug_info, flat_function, flatten_result, path_names
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
@@ -28,6 +29,7 @@ from numjet.foundation.tree import (
 )
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
+from numjet.runtime.dispatch import as_array
 from numjet.transforms.jvp import jvp_flat
 from numjet.transforms.linearize import Linear, linearize_flat
 from numjet.transforms.transpose import backward_pass
@@ -87,8 +89,9 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
             return _split_aux(fun, out, aux_tree) if has_aux else [_scalar(out)]
         outs, linear = linearize_flat(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
         _check_output(aval_of(outs[0]), holomorphic)
-        seed = full_like(outs[0], 1)
-        grads = [instantiate(g) for g in pull_back(linear, [seed])]
+        one = aval_of(outs[0])
+        seed = Literal(np.ones((), one.dtype)[()], one)
+        grads = [as_array(g) if type(g) is Literal else instantiate(g) for g in pull_back(linear, [seed])]
         g = tree_unflatten(in_tree, grads)
         g = g[0] if isinstance(argnums, int) else tuple(g)
         value = (outs[0], tree_unflatten(aux_tree[0], outs[1:])) if has_aux else outs[0]
@@ -153,13 +156,6 @@ def _check_output(aval: ShapedArray, holomorphic: bool) -> None:
                "involving complex outputs, use vjp directly." if kind == "c" else ""
         raise TypeError("grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
                         f"but got {aval.dtype.name}.{hint}")
-
-
-def full_like(x: Any, value: float) -> Any:
-    """An array of one value with the shape and dtype of x."""
-    aval = aval_of(x)
-    scalar = np.asarray(value, aval.dtype)[()]
-    return scalar if aval.shape == () else call("broadcast_in_dim", scalar, shape=aval.shape, broadcast_dimensions=())
 
 
 def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:

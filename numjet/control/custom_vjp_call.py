@@ -293,6 +293,6 @@ custom_lin_p = Op(
     transpose=_lin_transpose,
     batch=_lin_batch,
     cpu=_forward_mode_error,
-    hlo=Missing("known only by its transpose"),
+    hlo=_forward_mode_error,
     samples=Missing("known only by its transpose"),
 )

@@ -31,6 +31,11 @@ class DebugInfo:
         return f"{self.name} at {self.file}:{self.line}" if self.file else self.name
 
 
+def _at_hand(x: Any) -> bool:
+    """Whether a value is known and on the host: what is on another device is not fetched, and has its place there."""
+    return not isinstance(x, Tracer) and (type(x) is not _native.Array or x._remote is None)
+
+
 class StageTracer(Tracer):
     """A variable of the jaxpr that is being written."""
 
@@ -92,7 +97,7 @@ class StageTrace(Trace):
         elif hasattr(x, "__jax_array__"):
             return self.atom(x.__jax_array__())
         aval = aval_of(x)
-        if aval.shape == () and not isinstance(x, Tracer) and aval.dtype.kind in "biufcV" and aval.dtype.names is None:
+        if aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _at_hand(x):
             value = x._value if isinstance(x, _native.Array) else np.asarray(x)
             return Literal(value.astype(aval.dtype)[()], aval)
         var = Var(aval)

@@ -447,9 +447,8 @@ def _pow_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[
 
 
 def _pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    exponent = y if y.dtype == x.dtype else y.astype(np.float64 if x.dtype.itemsize > 2 else np.float32)
-    base = x.astype(np.float32) if exponent.dtype != x.dtype and x.dtype.itemsize <= 2 else x
-    return np.asarray(np.power(base, exponent)).astype(x.dtype, copy=False)
+    """Integer exponents are rounded to the dtype of x."""
+    return np.asarray(np.power(x, y.astype(x.dtype, copy=False)))
 
 
 def _float_exponent(x: Any, y: Any) -> Any:

@@ -95,6 +95,16 @@ def _logical_right(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (_unsigned(x) >> _unsigned(y)).view(x.dtype)
 
 
+def _arithmetic_right(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The highest bit moves in, that of unsigned numbers, too."""
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    return (x.view(signed) >> y.view(signed)).view(x.dtype)
+
+
+def _copies_of_highest_bit(x: np.ndarray) -> np.ndarray:
+    return np.where(x.view(f"i{x.dtype.itemsize}") < 0, ~np.zeros_like(x), np.zeros_like(x))
+
+
 def _shift_op(name: str, prim: str, fn: Any, beyond: Any) -> Op:
     return elementwise(name, nargs=2, accepts=INTEGER, eager=lambda x, y: _shift(x, y, fn, beyond), jvp=ZERO,
                        transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=SCALARS,
@@ -103,8 +113,7 @@ def _shift_op(name: str, prim: str, fn: Any, beyond: Any) -> Op:
 
 shift_left_p = _shift_op("shift_left", "shl", np.left_shift, np.zeros_like)
 shift_right_logical_p = _shift_op("shift_right_logical", "shrl", _logical_right, np.zeros_like)
-shift_right_arithmetic_p = _shift_op("shift_right_arithmetic", "shra", np.right_shift,
-                                     lambda x: np.where(x < 0, ~np.zeros_like(x), np.zeros_like(x)))
+shift_right_arithmetic_p = _shift_op("shift_right_arithmetic", "shra", _arithmetic_right, _copies_of_highest_bit)
 
 
 def shift_left(x: Any, y: Any) -> Any:
@@ -126,7 +135,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
-    """x >> y, copies of the sign moving in (zeros for unsigned dtypes); only the sign is left when y is out of range.
+    """x >> y, copies of the highest bit moving in, whatever the dtype; nothing else is left when y is out of range.
 
     >>> shift_right_arithmetic(-16, 2)
     Array(-4, dtype=int32, weak_type=True)

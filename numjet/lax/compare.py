@@ -370,7 +370,8 @@ def _half_nextafter(b: Any, x: Any, y: Any) -> Any:
 
 
 nextafter_p: Op = elementwise(
-    "nextafter", nargs=2, accepts=FLOAT, eager=np.nextafter, jvp=ZERO, transpose=_no_transpose("nextafter"),
+    "nextafter", nargs=2, accepts=FLOAT, eager=lambda x, y: np.where(x == y, y, np.nextafter(x, y)), jvp=ZERO,
+    transpose=_no_transpose("nextafter"),
     cpu=lambda b, x, y: b.math("nextafter", x, y) if x.dtype.itemsize > 2 else _half_nextafter(b, x, y),
     hlo="chlo.next_after", samples=Samples(shapes=BINARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ def scipy_special() -> Any:
     return importlib.import_module("scipy.special")
 
 
-def by_scipy(name: str) -> Any:
-    """An eager rule: a function of scipy.special in the dtype of the first operand, computed in float64 (SciPy's float32
-    versions lose up to 400 ulps)."""
+def by_scipy(function: str | Callable[..., Any]) -> Any:
+    """An eager rule: a function of scipy.special, or one made of such, in the dtype of the first operand, computed in
+    float64 (SciPy's float32 versions lose up to 400 ulps)."""
     def eager(*xs: np.ndarray) -> np.ndarray:
         dtype = xs[0].dtype
         wide = [x.astype(np.float64) if x.dtype.itemsize < 8 else x for x in xs]
-        return np.asarray(getattr(scipy_special(), name)(*wide)).astype(dtype, copy=False)
+        fn = getattr(scipy_special(), function) if isinstance(function, str) else function
+        return np.asarray(fn(*wide)).astype(dtype, copy=False)
     return eager

@@ -16,9 +16,9 @@ from numjet.lax.templates import FLOAT, elementwise
 from numjet.lax.transcendental import exp_p, log1p_p, log_p
 
 
-def _builder_function(name: str, scipy_name: str, jvp: Any, low: float, high: float) -> Op:
+def _builder_function(name: str, function: Any, jvp: Any, low: float, high: float) -> Op:
     """A record of a function of one operand that the scalar builder knows under the same name."""
-    return elementwise(name, accepts=FLOAT, eager=by_scipy(scipy_name), jvp=jvp, cpu=lambda b, x: b.math(name, x),
+    return elementwise(name, accepts=FLOAT, eager=by_scipy(function), jvp=jvp, cpu=lambda b, x: b.math(name, x),
                        hlo=SCALARS,
                        samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
 
@@ -32,6 +32,27 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
                      samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt))
     op.elementwise = False
     return op
+
+
+def _psi(x: np.ndarray) -> np.ndarray:
+    """SciPy's, and NaN at 0, where the two sides have different infinities."""
+    return np.where(x == 0, np.nan, scipy_special().psi(x))
+
+
+def _gammaln(x: np.ndarray) -> np.ndarray:
+    """SciPy's, and inf at -inf."""
+    return np.where(np.isinf(x), np.inf, scipy_special().gammaln(x))
+
+
+def _odd(name: str) -> Any:
+    """An odd function of SciPy, with -0.0 at -0.0."""
+    return lambda x: np.copysign(getattr(scipy_special(), name)(x), x)
+
+
+def _zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """SciPy's, NaN where an operand is, and the limit 0 at s = inf, q > 1."""
+    value = np.where((s == np.inf) & (q > 1), 0.0, scipy_special().zeta(s, q))
+    return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
 
 
 def _refuse(message: str) -> Any:
@@ -72,7 +93,7 @@ def erfc(x: Any) -> Any:
 
 
 erf_inv_p: Op = _builder_function(
-    "erf_inv", "erfinv",
+    "erf_inv", _odd("erfinv"),
     lambda t, out, x: mul_p.bind(t, mul_p(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2)), -0.9, 0.9)
 
 
@@ -87,7 +108,7 @@ def erf_inv(x: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ gamma functions
 
-lgamma_p: Op = _builder_function("lgamma", "gammaln", lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
+lgamma_p: Op = _builder_function("lgamma", _gammaln, lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
 
 
 def lgamma(x: Any) -> Any:
@@ -99,7 +120,7 @@ def lgamma(x: Any) -> Any:
     return lgamma_p(x)
 
 
-digamma_p: Op = _builder_function("digamma", "psi", lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
+digamma_p: Op = _builder_function("digamma", _psi, lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
 
 
 def digamma(x: Any) -> Any:
@@ -121,6 +142,7 @@ def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     whole = (n == np.floor(n)) & (n >= 0)
     wide = x.astype(np.float64)
     value = scipy_special().polygamma(np.where(whole, n, np.asarray(0, n.dtype)).astype(np.int64), wide)
+    value = np.where(n == 0, _psi(wide), value)
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
@@ -143,7 +165,7 @@ def polygamma(m: Any, x: Any) -> Any:
 
 
 zeta_p: Op = _looped_function(
-    "zeta", 2, by_scipy("zeta"), rules.zeta,
+    "zeta", 2, by_scipy(_zeta), rules.zeta,
     (_refuse("zeta gradient with respect to its first argument is not supported"),
      lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2,
     wrt=(1,))
@@ -281,7 +303,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 bessel_i1e_p: Op = elementwise(
-    "bessel_i1e", accepts=FLOAT, eager=by_scipy("i1e"), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp,
+    "bessel_i1e", accepts=FLOAT, eager=by_scipy(_odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
 

@@ -411,8 +411,11 @@ def _beta_density(b: Any, p: S, q: S, x: S, other: S) -> S:
 
 def _beta_edges(b: Any, p: S, q: S, x: S, value: S) -> S:
     zero, one = _c(b, 0.0), _c(b, 1.0)
+    value = b.select(b.prim("or", _is(b, q, 0.0), _is(b, p, math.inf)), zero, value)
+    value = b.select(b.prim("or", _is(b, p, 0.0), _is(b, q, math.inf)), one, value)
+    both = b.prim("and", _is(b, p, math.inf), _is(b, q, math.inf))
     value = b.select(_is(b, x, 0.0), zero, b.select(_is(b, x, 1.0), one, value))
-    value = b.select(_is(b, p, 0.0), one, b.select(_is(b, q, 0.0), zero, value))
+    value = b.select(both, _c(b, math.nan), value)
     inside = b.prim("and", b.compare("ge", x, zero), b.compare("le", x, one))
     positive = b.prim("and", b.compare("ge", p, zero), b.compare("ge", q, zero))
     some = b.compare("gt", b.add(p, q), zero)
@@ -461,7 +464,9 @@ def _zeta_rest(b: Any, s: S, q: S, head: S) -> S:
     pole = b.prim("and", b.compare("le", q, _c(b, 0.0)), b.compare("eq", q, b.prim("floor", q)))
     total = b.select(b.prim("or", pole, b.compare("eq", s, one)), _c(b, math.inf), total)
     known = b.prim("and", b.compare("ge", s, one), b.compare("gt", q, _c(b, 10.0 - _ZETA_TERMS)))
-    return b.select(b.prim("or", known, b.prim("and", pole, b.compare("gt", s, one))), total, _c(b, math.nan))
+    harmonic = b.prim("and", b.compare("eq", s, one), b.compare("eq", q, q))
+    known = b.prim("or", known, b.prim("or", harmonic, b.prim("and", pole, b.compare("gt", s, one))))
+    return b.select(known, total, _c(b, math.nan))
 
 
 def zeta(m: Any) -> Any:
@@ -484,6 +489,7 @@ def polygamma(m: Any) -> Any:
         even = b.compare("eq", half, b.prim("floor", half))
         signed = b.select(even, size, b.neg(size))
         whole = b.prim("and", b.compare("eq", n, b.prim("floor", n)), b.compare("ge", n, _c(b, 0.0)))
+        whole = b.prim("and", whole, b.compare("lt", n, _c(b, math.inf)))
         value = b.select(whole, signed, _c(b, math.nan))
         return b.select(b.compare("eq", n, _c(b, 0.0)), b.math("digamma", x), value)
 

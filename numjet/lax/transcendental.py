@@ -65,7 +65,15 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p(x)
 
 
-expm1_p: Op = _function("expm1", np.expm1, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1)
+def _expm1_eager(x: np.ndarray) -> np.ndarray:
+    """NumPy's multiplies the infinite e^x by sin 0, which is 0."""
+    out = np.asarray(np.expm1(x))
+    if x.dtype.kind == "c":
+        out.imag = np.where(x.imag == 0, x.imag, out.imag)
+    return out
+
+
+expm1_p: Op = _function("expm1", _expm1_eager, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:

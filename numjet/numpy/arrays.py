@@ -27,6 +27,13 @@ def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> An
     return x if device is None else device_put(x, device)
 
 
+def beside(x: Any, like: Any) -> Any:
+    """x on the device to which the array `like` is committed, if to any."""
+    if type(like) is Array and like.committed and type(x) is Array:
+        return dispatch.move(x, like.device)
+    return x
+
+
 # -------------------------------------------------------------------------------------------- conversion
 
 def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
@@ -121,7 +128,7 @@ def _convert(x: Any, dtype: np.dtype | None) -> Any:
 def _fresh(x: Any) -> Any:
     """A copy that shares no memory; a tracer is its own copy."""
     if type(x) is Array and current_trace() is EVAL:
-        return _native.from_numpy(np.array(x._value), x.aval, x.device, x.committed)
+        return dispatch.copied(x)
     return x
 
 

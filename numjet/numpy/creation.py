@@ -15,7 +15,7 @@ from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import dtypes, errors
 from numjet.lax import arithmetic, axes, compare, convert, create, join, shape as shapes
 from numjet.numpy import promote
-from numjet.numpy.arrays import asarray, place
+from numjet.numpy.arrays import asarray, beside, place
 from numjet.numpy.choosing import choose_by
 from numjet.numpy.promote import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.ufuncs import floor, power, sign, true_divide
@@ -128,7 +128,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     if wanted == dtypes.key_dtype:
         return create.full_like(promote.to_array(a), value, shape=target)
     filled = as_dtype(promote.operand(name, value), wanted, bool(weak))
-    return place(name, _spread(name, filled, target), device, out_sharding)
+    return place(name, beside(_spread(name, filled, target), a), device, out_sharding)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:

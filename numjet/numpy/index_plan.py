@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
-from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 
@@ -189,8 +189,9 @@ def _has_tracer(items: Sequence[Any]) -> bool:
 
 
 def _settled(idx: Any) -> Any:
-    """Arrays whose values are there as NumPy arrays (integers of rank 0: as int); traced ones as they are."""
-    if isinstance(idx, Tracer):
+    """Arrays whose values are there as NumPy arrays (integers of rank 0: as int); traced ones as they are, and so are
+    arrays of integers on other devices, where their values are used."""
+    if isinstance(idx, Tracer) or (type(idx) is Array and idx._remote is not None and idx.ndim and idx.dtype != np.bool_):
         return idx
     value = np.asarray(idx)
     return int(value) if value.ndim == 0 and value.dtype != np.bool_ else value

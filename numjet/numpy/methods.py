@@ -14,6 +14,7 @@ from numjet.core.trace import Array, ArrayBase, Tracer
 from numjet.numpy import arrays, choosing, cumulative, printing, reductions, shape_methods, statistics, ufuncs, views
 from numjet.numpy.index_update import IndexUpdateHelper
 from numjet.numpy.operators import CONTAINS, OPERATORS
+from numjet.runtime import dispatch
 
 
 def _flat(self: Any) -> None:
@@ -82,6 +83,11 @@ OF_ARRAYS: dict[str, Any] = {
 }
 
 
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """How to pickle an array: its values on the host, which go to the default device when they are read back."""
+    return dispatch.as_array, (np.asarray(self._value), self.aval)
+
+
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
@@ -90,6 +96,7 @@ def install(namespace: ModuleType) -> None:
     _native.set_hook("__repr__", printing.repr_array)
     _native.set_hook("__str__", printing.str_array)
     _native.set_hook("aval", ShapedArray)
+    _native.set_hook("reduce", _reduce)
     named = {**METHODS, **shape_methods.METHODS, "__array_namespace__": _namespace(namespace)}
     hooks.set_methods(named | OF_ARRAYS, Array)
     hooks.set_methods(operators | named, Tracer)

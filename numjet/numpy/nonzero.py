@@ -12,7 +12,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.util import prod
 from numjet.lax import arithmetic, compare, convert, create, cumulative, join, shape
 from numjet.lax.reduce import reduce_sum
-from numjet.numpy.arrays import asarray
+from numjet.numpy.arrays import asarray, beside
 from numjet.numpy.concrete import known_for_size
 from numjet.numpy.indexing import scatter_update
 from numjet.numpy.promote import array_arg
@@ -36,7 +36,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     dtype = dtypes.canonicalize_dtype(np.int64)
     if size is None:
-        return tuple(asarray(i.astype(dtype)) for i in np.nonzero(known_for_size("nonzero", a)))
+        return tuple(beside(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
     size = operator.index(size)
     if prod(a.shape) == 0 or size == 0:
         return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core import hooks
+from numjet.core import hooks, invalid
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
-from numjet.core.trace import Tracer, aval_of, escaped
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
 from numjet.runtime import backends
-from numjet.runtime.device import CPU, Device
+from numjet.runtime.device import CPU, Device, default_device
+from numjet.runtime.settings import plain
 
 _CACHE_SIZE = 4096
 _operations: OrderedDict[Any, tuple[Executable, Any]] = OrderedDict()
@@ -31,14 +32,18 @@ class Executable:
     another machine.
     """
 
-    __slots__ = ("program", "native", "in_avals", "out_avals", "__weakref__")
+    __slots__ = ("program", "native", "name", "in_avals", "out_avals", "__weakref__")
 
-    def __init__(self, program: Any, native: Any, closed: ClosedJaxpr):
-        self.program, self.native = program, native
+    def __init__(self, program: Any, native: Any, closed: ClosedJaxpr, name: str):
+        self.program, self.native, self.name = program, native, name
         self.in_avals, self.out_avals = list(closed.in_avals), list(closed.out_avals)
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
-        return self.native(list(args), donated)
+        outs = self.native(list(args), donated)
+        if invalid.wanted() and type(self.native) is not _native.Executable:  # whose programs look for themselves
+            for out in outs:
+                invalid.check_value(out._value, out.aval, self.name)
+        return outs
 
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
@@ -50,17 +55,20 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
     with events.span("compile", name=name), rare_collections():
         if device != CPU:
             loaded = backends.machine(device.platform).compile_program(closed, name, tuple(donated), device)
-            return Executable(loaded, loaded, closed)
+            return Executable(loaded, loaded, closed, name)
         program = backends.machine("cpu").compile_program(closed, name, tuple(donated))
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.again is not None:
         native.when_repeated(program.again)
-    return Executable(program, native, closed)
+    return Executable(program, native, closed, name)
 
 
-def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> Any:
-    """An Array of anything that aval_of accepts; NumPy memory is copied. Arrays stay where they are."""
+def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = None) -> Any:
+    """An Array of anything that aval_of accepts; NumPy memory is copied. Arrays stay where they are.
+
+    device: default the default device; the constants of a program that is being traced stay on the host.
+    """
     if type(x) is _native.Array:
         return x
     if isinstance(x, Tracer):
@@ -69,18 +77,28 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device = CPU) -> A
         return as_array(x.__jax_array__(), aval, device)
     aval = aval_of(x) if aval is None else aval
     value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True).reshape(aval.shape)
-    if device != CPU:
-        return backends.machine(device.platform).put(value, aval, device, False)
-    return _native.from_numpy(value, aval, device)
+    if device is None:
+        device = CPU if plain() or current_trace() is not EVAL else default_device()
+    return _placed(value, aval, device, False)
+
+
+def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:
+    """An Array on a device of values that nobody can write."""
+    if device == CPU:
+        return _native.from_numpy(value, aval, CPU, committed)
+    return backends.machine(device.platform).put(value, aval, device, committed)
+
+
+def copied(array: Any) -> Any:
+    """An Array that shares no memory with the given one, on its device."""
+    return _placed(np.array(array._value), array.aval, array.device, array.committed)
 
 
 def move(array: Any, device: Device) -> Any:
     """The array on a device, committed to it."""
     if array.device == device:
         return array if array.committed else _native.rewrap(array, committed=True)
-    if device == CPU:
-        return _native.from_numpy(array._value, array.aval, CPU, True)
-    return backends.machine(device.platform).put(array._value, array.aval, device, True)
+    return _placed(array._value, array.aval, device, True)
 
 
 def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], device: Device = CPU) -> Executable:

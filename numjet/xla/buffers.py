@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,11 @@ class Remote:
         return from_stored(value, self.aval)
 
 
+failed_calls: deque[JaxRuntimeError] = deque(maxlen=64)  # what Python functions that programs call raised, newest last
+
+
 class failures:
-    """Turns errors of XLA's runtime into ours, which have the same base class."""
+    """Turns errors of XLA's runtime into ours, which have the same base class; those of callbacks into what they raised."""
 
     def __enter__(self) -> None:
         return None
@@ -50,7 +54,11 @@ class failures:
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if error is not None and type(error).__name__ in ("XlaRuntimeError", "JaxRuntimeError") \
                 and not isinstance(error, JaxRuntimeError):
-            raise JaxRuntimeError(str(error)) from error
+            text = str(error)
+            for call in reversed(failed_calls):
+                if str(call) in text:
+                    raise JaxRuntimeError(str(call)) from call.__cause__
+            raise JaxRuntimeError(text) from error
 
 
 @functools.cache

@@ -10,6 +10,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import buffers, libraries, plugin
 from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
@@ -103,7 +104,11 @@ def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
     """A callback as XLA calls it: with the arrays of the device's buffers."""
     def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
         turn, args = (given[:1], given[1:]) if call.ordered else ((), given)
-        outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+        try:
+            outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+        except JaxRuntimeError as error:
+            buffers.failed_calls.append(error)
+            raise
         return (*turn, *[buffers.to_stored(np.asarray(x), a) for x, a in zip(outs, call.out_avals, strict=True)])
     return run
 

@@ -16,12 +16,12 @@ _SAME = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate", "abs": "abs",
     "min": "minimum", "max": "maximum", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
     "round_even": "round_nearest_even", "round_away": "round_nearest_afz", "and": "and", "or": "or", "xor": "xor", "not": "not",
-    "shl": "shift_left", "shrl": "shift_right_logical", "popcount": "popcnt",
+    "shl": "shift_left", "shrl": "shift_right_logical", "shra": "shift_right_arithmetic", "popcount": "popcnt",
     "clz": "count_leading_zeros", "exp": "exponential", "expm1": "exponential_minus_one", "log": "log", "log1p": "log_plus_one",
     "sin": "sine", "cos": "cosine", "tan": "tan", "tanh": "tanh", "atan2": "atan2", "pow": "power", "cbrt": "cbrt",
     "rsqrt": "rsqrt", "logistic": "logistic",
     **{name: f"chlo.{name}" for name in ("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "erfc",
-                                         "erf_inv", "lgamma")},
+                                         "erf_inv", "lgamma", "digamma")},
     "nextafter": "chlo.next_after",
 }
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -137,15 +137,6 @@ class Scalars:
         middle = self.add(self.mul(xh, yl), self.prim("shrl", self.mul(xl, yl), half))
         last = self.add(self.mul(xl, yh), self.prim("and", middle, low))
         return self.add(self.add(self.mul(xh, yh), upper(middle)), upper(last))
-
-    def _shra(self, x: Value, y: Value) -> Value:
-        """Zeros move into unsigned numbers."""
-        return self.b.binary("shift_right_logical" if dtypes.kind(x.dtype) == "u" else "shift_right_arithmetic", x, y)
-
-    def _digamma(self, x: Value) -> Value:
-        """At 0, where chlo has NaN, the infinity of the side that the zero's sign tells."""
-        pole = self._copysign(self.const(np.inf, x.dtype), self.neg(x))
-        return self.select(self.compare("eq", x, self.const(0, x.dtype)), pole, self.b.unary("chlo.digamma", x))
 
     def _sign(self, x: Value) -> Value:
         if dtypes.kind(x.dtype) == "u":

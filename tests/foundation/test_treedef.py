@@ -81,7 +81,7 @@ def test_node_data_and_children_put_it_together_again(x):
         (OrderedDict(b=1), (OrderedDict, ("b",))),
         (defaultdict(int, b=1), (defaultdict, (int, ("b",)))),
     ],
-    ids=repr,
+    ids=lambda value: None,
 )
 def test_node_data(x, data):
     assert structure(x).node_data() == data

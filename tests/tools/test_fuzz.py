@@ -19,6 +19,12 @@ def test_deep_programs_agree():
         assert fuzz.difference(p, seed) is None, programs.script(p, seed)
 
 
+def test_random_programs_agree_on_the_xla_machine():
+    for seed in range(2000, 2012):
+        p = programs.Generator(seed).program()
+        assert fuzz.difference(p, seed, "xla_cpu") is None, programs.script(p, seed)
+
+
 def test_same_seed_same_program():
     assert programs.source(programs.Generator(5).program()) == programs.source(programs.Generator(5).program())
 

@@ -1,4 +1,6 @@
 """Devices: where arrays live, where programs run, and what moves."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,60 @@ def test_keys_travel(xla):
     there = nj.device_put(key, xla)
     assert there.device == xla
     np.testing.assert_array_equal(nj.random.key_data(nj.device_put(there, nj.devices("cpu")[0])), nj.random.key_data(key))
+
+
+def test_weak_types_survive_on_a_device(xla):
+    x = nj.device_put(2.0, xla)
+    assert x.weak_type and (x * jnp.int32(3)).weak_type and (1 - x).weak_type and nj.jit(lambda a: a * 2)(x).weak_type
+    assert (x * nj.device_put(np.float16(3), xla)).dtype == np.float16
+    assert not nj.device_put(np.float32(2), xla).weak_type
+
+
+@pytest.mark.parametrize("value", [2.0, np.float32(2), np.ones(3, np.float32)])
+def test_derivatives_stay_on_the_device_with_their_weak_type(xla, value):
+    x = nj.device_put(value, xla)
+    total = lambda a: jnp.sum(jnp.sin(a))
+    for d in (nj.grad(total)(x), nj.jacfwd(total)(x), nj.vjp(total, x)[1](nj.numpy.ones_like(total(x)))[0]):
+        assert d.device == xla and d.committed
+    assert nj.grad(jnp.sin)(nj.device_put(2.0, xla)).weak_type and nj.grad(jnp.sin)(2.0).weak_type
+    assert isinstance(nj.grad(lambda a: a)(2.0), nj.Array)
+
+
+def test_arrays_made_like_others_lie_beside_them(xla):
+    x = nj.device_put(np.array([0.0, 5.0, 7.0], np.float32), xla)
+    for y in (jnp.zeros_like(x), jnp.full_like(x, 3), jnp.nonzero(x)[0], jnp.copy(x), jnp.array(x), x.copy()):
+        assert y.device == xla and y.committed
+    assert x.copy().unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    assert not jnp.zeros_like(jnp.ones(3)).committed
+
+
+def test_indices_stay_on_the_device(xla):
+    places = nj.device_put(np.array([2, 0]), xla)
+    y = jnp.zeros(3).at[places].add(np.float32(1.5))
+    assert y.device == xla and y.committed and y.tolist() == [1.5, 0, 1.5]
+    assert jnp.arange(3)[places].device == xla and jnp.arange(6).reshape(2, 3)[1, places].tolist() == [5, 3]
+
+
+def test_values_of_the_host_go_to_the_default_device(xla, cpu):
+    made = {"asarray": lambda: jnp.asarray(np.ones(2)), "list": lambda: jnp.array([1, 2]), "scalar": lambda: jnp.asarray(3.0),
+            "zeros": lambda: jnp.zeros(3), "arange": lambda: jnp.arange(3), "nonzero": lambda: jnp.nonzero(np.ones(2))[0],
+            "index": lambda: jnp.arange(5)[np.array([1, 2])], "update": lambda: jnp.arange(5).at[1].set(7),
+            "normal": lambda: nj.random.normal(nj.random.key(0), (2,))}
+    with nj.default_device(xla):
+        for name, make in made.items():
+            assert make().device == xla and not make().committed, name
+    for name, make in made.items():
+        assert make().device == cpu, name
+
+
+@pytest.mark.parametrize("value", [2.0, np.arange(3, dtype=np.int8), np.complex64(1j)])
+def test_arrays_pickle(xla, cpu, value):
+    for device in (cpu, xla):
+        x = nj.device_put(value, device)
+        y = pickle.loads(pickle.dumps(x))
+        assert y.device == cpu and y.aval == x.aval and np.asarray(y).tobytes() == np.asarray(x).tobytes()
+    key = nj.random.key(3)
+    assert (nj.random.key_data(pickle.loads(pickle.dumps(key))) == nj.random.key_data(key)).all()
 
 
 def test_empty_arrays(xla):
