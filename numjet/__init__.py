@@ -6,6 +6,7 @@
 [0.0, 2.0, 4.0]
 """
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numjet.core import show as _show
 from numjet.runtime import eager as _eager, settings as _settings
@@ -21,7 +22,6 @@ from numjet.api.diagnostics import (
 )
 from numjet.control.callback import io_callback as io_callback, pure_callback as pure_callback
 # end of side effects and debugging
-from numjet.api.explain import explain as explain
 from numjet.api.grad import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,
@@ -54,11 +54,16 @@ from numjet.runtime.device import Device as Device
 
 __version__ = "0.1.0"
 
+if _TYPE_CHECKING:
+    from numjet.api.explain import explain as explain
+
 _ON_DEMAND = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
 
 
 def __getattr__(name: str) -> object:
-    """Libraries are imported when they are first named, so that `import numjet` stays quick."""
+    """What is not always wanted is imported when it is first named, so that `import numjet` stays quick."""
     if name in _ON_DEMAND:
         return _importlib.import_module(f"numjet.{name}")
+    if name == "explain":
+        return _importlib.import_module("numjet.api.explain").explain
     raise AttributeError(f"module 'numjet' has no attribute {name!r}")
