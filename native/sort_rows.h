@@ -14,7 +14,8 @@ enum Status : int64_t { status_good = 0, status_no_memory = 1, status_bad_argume
 // Memory of the pool; data is null when there is none.
 template <class T>
 struct Array {
-  explicit Array(int64_t n) : scratch(size_t(std::max<int64_t>(n, 1)) * sizeof(T)), data(reinterpret_cast<T*>(scratch.data())) {}
+  explicit Array(int64_t n)
+      : scratch(size_t(std::max<int64_t>(n, 1)) * sizeof(T)), data(reinterpret_cast<T*>(scratch.data())) {}
   Scratch scratch;
   T* data;
 };

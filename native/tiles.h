@@ -130,7 +130,8 @@ template <class Body> void for_batch(int64_t batch, int64_t elements, Body body)
 }
 
 // Bytes that for_batch takes of the pool, if one matrix with so many threads at work on it takes of(T{}, threads).
-template <class Of> int64_t bytes_for_batch(Routine routine, int64_t code, int64_t threads, int64_t batch, int64_t elements, Of of) {
+template <class Of>
+int64_t bytes_for_batch(Routine routine, int64_t code, int64_t threads, int64_t batch, int64_t elements, Of of) {
   const int64_t each = matrices_per_chunk(batch, elements), together = std::min(threads, (batch + each - 1) / each);
   int64_t bytes = 0;
   dispatch(routine, code, [&](auto zero, auto) { bytes = together * of(zero, together > 1 ? 1 : threads); });

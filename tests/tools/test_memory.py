@@ -55,7 +55,8 @@ ROUTINES = {
     "eig": lambda a: jnp.linalg.eig(a), "schur": lambda a: nj.lax.linalg.schur(a), "inverse": lambda a: jnp.linalg.inv(a),
     "solve": lambda a: jnp.linalg.solve(a, a), "product": lambda a: a @ a,
     "product of columns": lambda a: a.mT[..., :1, :] @ a, "sort of columns": lambda a: jnp.sort(a.real, axis=0),
-    "sort of pairs": lambda a: nj.lax.sort((a.real, a.imag), num_keys=2), "greatest": lambda a: nj.lax.top_k(a.real, a.shape[-1] // 9 + 1),
+    "sort of pairs": lambda a: nj.lax.sort((a.real, a.imag), num_keys=2),
+    "greatest": lambda a: nj.lax.top_k(a.real, a.shape[-1] // 9 + 1),
     "greatest of columns": lambda a: nj.lax.top_k(a.real.mT, 1), "transform": lambda a: jnp.fft.fft(a)}
 SHARED = {
     "tall qr": (lambda a: nj.lax.linalg.qr(a, full_matrices=False), (900, 200)), "flat qr": (jnp.linalg.qr, (200, 900)),
@@ -98,6 +99,16 @@ def test_threads_take_no_more_than_predicted(name):
     assert alone <= predicted
     for _ in range(10):
         assert 0.95 * alone <= _with_threads(2, fun, a)[1] <= 1.05 * predicted
+
+
+@pytest.mark.parametrize("size", [1, 2, 6, 100, 101, 202, 2048, 2053, 65536, 65537, 150001])
+def test_transforms_tell_their_memory(size):
+    """One thread: lengths that are short, long and split, odd, and those of a convolution."""
+    real = jnp.array(np.random.default_rng(0).standard_normal((3, size)), jnp.float32)
+    for fun in (jnp.fft.rfft, lambda a: jnp.fft.fft(a + 0j), lambda a: jnp.fft.irfft(a + 0j, 2 * (size - 1) + size % 2),
+                lambda a: jnp.fft.fft(a.T + 0j, axis=0)):
+        predicted, taken = _with_threads(1, fun, real)
+        assert taken == pytest.approx(predicted, rel=0.05)
 
 
 def test_the_pool_tells_peaks_of_nested_windows():

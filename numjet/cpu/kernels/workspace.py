@@ -2,7 +2,7 @@
 
 Routines of the native core take it from the buffer pool. Those whose threads share one matrix tell how much it will be. Of
 the others, the pool tells it: they are called for no repetitions, which takes the memory of one thread and computes
-nothing; Fourier transforms are called on zeros.
+nothing.
 """
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from numjet.cpu.kernels.products import GEMM
 from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, children
 
 # Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
-_TOLD = frozenset({GEMM, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr"})
+_TOLD = frozenset({GEMM, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
 # Which argument counts the repetitions (the batch) of others.
 _REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
 _ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
 _ROWS_PER_CHUNK = 32768  # kChunkElements of native/sort_rows.h
-_TRIED = frozenset({"nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
 
 
 def routines(function: Function) -> list[tuple[Call, bool]]:
@@ -47,7 +46,7 @@ def largest(calls: Sequence[tuple[Call, bool]], threads: int) -> int:
 def of(call: Call, threads: int = 1) -> int:
     """Bytes that one call takes for itself, with so many threads at work on it; 0 for routines that take none from the
     pool."""
-    if call.symbol not in _REPEATS and call.symbol not in _TRIED and call.symbol not in _TOLD:
+    if call.symbol not in _REPEATS and call.symbol not in _TOLD:
         return 0
     numbers: list[int | None] = []
     for a in call.args:
@@ -56,9 +55,7 @@ def of(call: Call, threads: int = 1) -> int:
         numbers.append(None if isinstance(a, tuple) else int(a.attr))
     if call.symbol in _TOLD:
         return _told(call.symbol, threads, tuple(numbers))
-    sizes = tuple(a[0].nbytes if isinstance(a, tuple) else 0 for a in call.args)
-    one = _measured(call.symbol, tuple(numbers), sizes if call.symbol in _TRIED else ())
-    return one * min(threads, _chunks(call.symbol, numbers))
+    return _measured(call.symbol, tuple(numbers)) * min(threads, _chunks(call.symbol, numbers))
 
 
 def _chunks(symbol: str, numbers: Sequence[int | None]) -> int:
@@ -78,16 +75,12 @@ def _told(symbol: str, threads: int, numbers: tuple[int | None, ...]) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _measured(symbol: str, numbers: tuple[int | None, ...], sizes: tuple[int, ...]) -> int:
-    """The pool's peak during a call; sizes: bytes of the arguments that are pointers, or none to call it for nothing."""
+def _measured(symbol: str, numbers: tuple[int | None, ...]) -> int:
+    """The pool's peak during a call for nothing."""
     address = lapack.address(symbol) or _native.kernel_address(symbol)
     kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
-    given: list[object] = list(numbers)
-    memory = {k: ctypes.create_string_buffer(max(size, 1)) for k, size in enumerate(sizes) if numbers[k] is None}
-    for k, block in memory.items():
-        given[k] = ctypes.addressof(block)
-    if symbol in _REPEATS:
-        given[_REPEATS[symbol]] = 0
+    given = list(numbers)
+    given[_REPEATS[symbol]] = 0
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
     _native.synchronize()  # so that nobody else allocates
     return _native.pool_peak_during(lambda: function(*given))
