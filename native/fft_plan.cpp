@@ -38,6 +38,12 @@ int64_t power_of_two(int64_t least) {
   return m;
 }
 
+int64_t middle_divisor(int64_t n) {
+  int64_t d = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  while (n % d != 0) --d;
+  return d;
+}
+
 namespace {
 
 // Eights, with fours at the end where the power of two demands it, then the odd primes.
@@ -74,13 +80,6 @@ template <class T> std::vector<T> small_roots(int64_t p) {
     table[2 * t + 1] = static_cast<T>(w.im);
   }
   return table;
-}
-
-// The divisor of n that is nearest to its square root, from below.
-int64_t middle_divisor(int64_t n) {
-  int64_t d = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
-  while (n % d != 0) --d;
-  return d;
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ Root unit(int64_t t, int64_t n);
 // Whether all prime factors are at most max_radix.
 bool is_smooth(int64_t n);
 int64_t power_of_two(int64_t least);
+// The divisor of n that is nearest to its square root, from below.
+int64_t middle_divisor(int64_t n);
 
 // A smooth length, for lanes side by side: Stockham's self-sorting algorithm of mixed radix (C. Van Loan, "Computational
 // Frameworks for the Fast Fourier Transform", 1992, sections 1.7 and 2.1).

@@ -53,6 +53,9 @@ struct Plan {
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
 
+  // Whether threads share the columns only.
+  bool flat() const { return direct || x.m <= block_rows || x.m * x.n * x.k < 2 * kShared; }
+
   // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
   void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
     const int64_t run = x.a_row == 1 ? kRun : k;
@@ -133,12 +136,13 @@ class Square {
   explicit Square(const Plan& of)
       : plan(of), x(of.x), kernel(of.kernel), depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))),
-        shared(most * depths * panel_bytes) {}
+        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
 
-  bool failed() const { return shared.failed; }
+  int64_t nbytes() const { return most * depths * panel_bytes; }
 
-  void run() {
+  // memory: so many bytes, aligned to 64.
+  void run(char* memory) {
+    shared = memory;
     for (first = 0; first < x.n; first += most * kernel.columns()) {
       panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
       groups = ceil_div(panels, kGroup);
@@ -155,7 +159,7 @@ class Square {
     const int64_t d = part / groups, group = part % groups, p = d * plan.depth;
     const int64_t begin = group * panels / groups, end = (group + 1) * panels / groups;
     plan.pack_b(first + begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
-                shared.data() + (d * panels + begin) * panel_bytes, panel_bytes);
+                shared + (d * panels + begin) * panel_bytes, panel_bytes);
   }
 
   void tile(int64_t down, int64_t right) const {
@@ -166,7 +170,7 @@ class Square {
       plan.pack_a(i, rows, p, k, block);
       for (int64_t q = right * panels / across; q < (right + 1) * panels / across; ++q) {
         const int64_t j = first + q * kernel.columns();
-        plan.panel(i, rows, j, p, k, block, shared.data() + (d * panels + q) * panel_bytes, plan.panel_step(j));
+        plan.panel(i, rows, j, p, k, block, shared + (d * panels + q) * panel_bytes, plan.panel_step(j));
       }
     }
   }
@@ -175,7 +179,7 @@ class Square {
   const Product& x;
   const Kernel& kernel;
   const int64_t depths, panel_bytes, most;
-  const Scratch shared;
+  char* shared = nullptr;  // packed panels
   int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
 };
 
@@ -217,10 +221,25 @@ void multiply(const Product& x) {
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
   if (multiply_vector(x)) return;
   const Plan plan(x);
-  if (plan.direct || x.m <= plan.block_rows || x.m * x.n * x.k < 2 * kShared) return multiply_flat(plan);
+  if (plan.flat()) return multiply_flat(plan);
   Square square(plan);
-  if (square.failed()) return multiply_flat(plan);  // needs the stack only
-  square.run();
+  const Scratch memory(square.nbytes());
+  if (memory.failed) return multiply_flat(plan);  // needs the stack only
+  square.run(memory.data());
+}
+
+int64_t bytes(const Product& x) {
+  if (x.m <= 0 || x.n <= 0 || x.k <= 0) return 0;
+  if (const int64_t vector = vector_bytes(x); vector >= 0) return vector;
+  const Plan plan(x);
+  return plan.flat() ? 0 : Square(plan).nbytes();
+}
+
+// How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.
+int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
+  if (batch <= 1 || each >= 64 * kShared) return 1;
+  return std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
 }
 
 }  // namespace nj::gemm
@@ -235,17 +254,23 @@ extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64
     multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
               b_row, b_col, c + t * m * n * kernel.result, n, add != 0});
   };
-  const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
-  if (batch == 1 || each >= 64 * kShared) {
-    for (int64_t t = 0; t < batch; ++t) one(t);
-    return;
-  }
-  const int64_t parts = std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
+  const int64_t parts = batch_parts(batch, m, n, k);
   in_parts(parts, [&](int64_t part) {
     for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
   });
 }
 NJ_KERNEL(nj_gemm);
+
+extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a,
+                                 int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t, int64_t b_row, int64_t b_col,
+                                 char* c, int64_t add) {
+  using namespace nj::gemm;
+  if (batch <= 0) return 0;
+  const int64_t one = bytes({static_cast<Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, c, n, add != 0});
+  const int64_t together = std::min(threads, batch_parts(batch, m, n, k));
+  return one ? together * static_cast<int64_t>(nj::pool_capacity(one)) : 0;
+}
+NJ_KERNEL(nj_gemm_bytes);
 
 // Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512. Returns the level in use: this CPU
 // may have less. For tests, while nothing else runs.

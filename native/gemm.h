@@ -78,4 +78,7 @@ void multiply(const Product& product);
 // false for others.
 bool multiply_vector(const Product& product);
 
+// Bytes of memory that multiply_vector takes; -1 for products that it leaves to others.
+int64_t vector_bytes(const Product& product);
+
 }  // namespace nj::gemm

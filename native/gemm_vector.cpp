@@ -56,27 +56,40 @@ struct Rows {
   }
 };
 
+bool few_rows(const Product& x, const Kernel& kernel) {
+  return x.m <= kFew && x.n >= 2 * kColumns && x.k * x.n * kernel.item >= kFar && x.a_col == 1 && x.b_col == 1;
+}
+
+// Of a product with one row or one column.
+Rows rows_of(const Product& x, const Kernel& kernel) {
+  if (x.m == 1) return {kernel, 1, 0, 0, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add};
+  return {kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
+}
+
 }  // namespace
+
+int64_t vector_bytes(const Product& x) {
+  const Kernel& kernel = kernel_of(x.code);
+  if (!kernel.dots) return -1;
+  if (x.m > 1 && x.n > 1) return few_rows(x, kernel) ? 0 : -1;
+  const Rows rows = rows_of(x, kernel);
+  if (rows.row != 1 && rows.column != 1) return -1;
+  return rows.x_step == 1 || rows.k == 1 ? 0 : rows.k * kernel.item;
+}
 
 bool multiply_vector(const Product& x) {
   const Kernel& kernel = kernel_of(x.code);
-  if (!kernel.dots) return false;
+  const int64_t nbytes = vector_bytes(x);
+  if (nbytes < 0) return false;
   if (x.m > 1 && x.n > 1) {
-    const bool few = x.m <= kFew && x.n >= 2 * kColumns && x.k * x.n * kernel.item >= kFar && x.a_col == 1 && x.b_col == 1;
-    if (few) Rows{kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, 1, x.b, x.b_col, x.b_row, x.c, 1, x.add}.run(x.a);
-    return few;
-  }
-  const Rows rows = x.m == 1 ? Rows{kernel, 1, 0, 0, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add}
-                             : Rows{kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
-  if (rows.row != 1 && rows.column != 1) return false;
-  if (rows.x_step == 1 || rows.k == 1) {
-    rows.run(rows.x);
+    Rows{kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, 1, x.b, x.b_col, x.b_row, x.c, 1, x.add}.run(x.a);
     return true;
   }
-  const Scratch copy(rows.k * kernel.item);
+  const Rows rows = rows_of(x, kernel);
+  const Scratch copy(nbytes);  // of a vector whose elements lie apart
   if (copy.failed) return false;
-  kernel.pack_a(rows.x, 1, rows.x_step, 1, 1, rows.k, copy.data());
-  rows.run(copy.data());
+  if (nbytes) kernel.pack_a(rows.x, 1, rows.x_step, 1, 1, rows.k, copy.data());
+  rows.run(nbytes ? copy.data() : rows.x);
   return true;
 }
 

@@ -20,18 +20,25 @@ template <class T> const T* transform_lanes(const LanePlan<T>& plan, const T* in
   return lane_functions<T>().transform(plan.stages.data(), static_cast<int64_t>(plan.stages.size()), in, a, b);
 }
 
-// The two passes over a split sequence: groups of neighbouring columns, and blocks of rows, whose results are written as
-// columns again. Between them stands a lane array for each block.
+// How a sequence of n1 n2 elements is cut: groups of neighbouring columns, and blocks of rows; and the numbers that are
+// kept for a while.
+struct Split {
+  int64_t lanes, n1, n2;
+  int64_t groups = (n2 + lanes - 1) / lanes, blocks = (n1 + lanes - 1) / lanes;
+
+  int64_t middle_size() const { return 2 * lanes * blocks * n2; }
+  int64_t column_size() const { return 2 * 2 * lanes * n1; }
+  int64_t row_size() const { return 2 * lanes * n2; }
+};
+
+// The two passes over a split sequence: groups of columns, and blocks of rows, whose results are written as columns again.
+// Between them stands a lane array for each block.
 template <class T> struct SplitRow {
   const LaneFunctions<T>& lane = lane_functions<T>();
   const SplitPlan<T>& plan;
   bool inverse;
   T scale;
-  int64_t groups = (plan.n2 + lane.lanes - 1) / lane.lanes, blocks = (plan.n1 + lane.lanes - 1) / lane.lanes;
-
-  int64_t middle_size() const { return 2 * lane.lanes * blocks * plan.n2; }
-  int64_t column_size() const { return 2 * 2 * lane.lanes * plan.n1; }
-  int64_t row_size() const { return 2 * lane.lanes * plan.n2; }
+  Split split{lane.lanes, plan.n1, plan.n2};
 
   void columns(int64_t g, const T* in, T* middle, T* work) const {
     const int64_t first = g * lane.lanes, n1 = plan.n1, width = std::min(lane.lanes, plan.n2 - first);
@@ -51,13 +58,13 @@ template <class T> struct SplitRow {
 
 template <class T> void split_row(const SplitPlan<T>& plan, const T* in, T* out, bool inverse, T scale) {
   const SplitRow<T> row{lane_functions<T>(), plan, inverse, scale};
-  Workspace<T> middle(row.middle_size());
-  parallel_for(row.groups, [&](int64_t g) {
-    Workspace<T> work(row.column_size());
+  Workspace<T> middle(row.split.middle_size());
+  parallel_for(row.split.groups, [&](int64_t g) {
+    Workspace<T> work(row.split.column_size());
     row.columns(g, in, middle.data(), work.data());
   });
-  parallel_for(row.blocks, [&](int64_t b) {
-    Workspace<T> work(row.row_size());
+  parallel_for(row.split.blocks, [&](int64_t b) {
+    Workspace<T> work(row.split.row_size());
     row.rows(b, middle.data(), out, work.data());
   });
 }
@@ -75,9 +82,12 @@ template <class T> bool splits(int64_t n) {
   return n >= lanes * lanes;
 }
 
+// Pieces of `size` elements that one thread takes.
+int64_t range_length(int64_t size) { return std::max<int64_t>(1, shared_from / std::max<int64_t>(1, size)); }
+
 // body(first, last) for ranges of `count` pieces of `size` elements, shared among threads when they are large enough.
 template <class Body> void parallel_ranges(int64_t count, int64_t size, Body body) {
-  const int64_t each = std::max<int64_t>(1, shared_from / std::max<int64_t>(1, size));
+  const int64_t each = range_length(size);
   parallel_for((count + each - 1) / each, [&](int64_t c) { body(c * each, std::min(count, (c + 1) * each)); });
 }
 
@@ -132,10 +142,11 @@ template <class T> void split_rows(int64_t rows, int64_t n, const T* in, T* out,
   }
   const SplitRow<T> one{lane_functions<T>(), *plan, inverse, scale};
   parallel_ranges(rows, n, [&](int64_t begin, int64_t end) {
-    Workspace<T> middle(one.middle_size()), work(std::max(one.column_size(), one.row_size()));
+    const Split& split = one.split;
+    Workspace<T> middle(split.middle_size()), work(std::max(split.column_size(), split.row_size()));
     for (int64_t row = begin; row < end; ++row) {
-      for (int64_t g = 0; g < one.groups; ++g) one.columns(g, in + 2 * n * row, middle.data(), work.data());
-      for (int64_t b = 0; b < one.blocks; ++b) one.rows(b, middle.data(), out + 2 * n * row, work.data());
+      for (int64_t g = 0; g < split.groups; ++g) one.columns(g, in + 2 * n * row, middle.data(), work.data());
+      for (int64_t b = 0; b < split.blocks; ++b) one.rows(b, middle.data(), out + 2 * n * row, work.data());
     }
   });
 }
@@ -157,12 +168,26 @@ template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out
   });
 }
 
+// Sequences that stand side by side are transformed in groups of lanes within spans of neighbours; where there are few, from
+// several of the outer positions.
+struct ColumnGroups {
+  bool neighbours;
+  int64_t span, per_span;
+};
+
+ColumnGroups column_groups(int64_t outer, int64_t inner, int64_t lanes) {
+  const bool neighbours = 2 * inner >= lanes;
+  const int64_t span = neighbours ? inner : outer * inner;
+  return {neighbours, span, (span + lanes - 1) / lanes};
+}
+
 template <class T> void smooth_columns(int64_t outer, Layout layout, const T* in, T* out, bool inverse, T scale) {
   const LaneFunctions<T>& lane = lane_functions<T>();
   const int64_t n = layout.n, inner = layout.inner, lanes = lane.lanes;
   auto plan = lane_plan<T>(n);
-  const bool neighbours = 2 * inner >= lanes;  // else lanes come from several of the outer positions
-  const int64_t span = neighbours ? inner : outer * inner, per_span = (span + lanes - 1) / lanes;
+  const ColumnGroups groups = column_groups(outer, inner, lanes);
+  const int64_t span = groups.span, per_span = groups.per_span;
+  const bool neighbours = groups.neighbours;
   parallel_ranges(outer * inner / span * per_span, n * lanes, [&](int64_t begin, int64_t end) {
     Workspace<T> a(2 * lanes * n), b(2 * lanes * n);
     for (int64_t g = begin; g < end; ++g) {
@@ -223,11 +248,15 @@ void chirp_row(const ChirpPlan& plan, Layout layout, int64_t index, const T* in,
   scatter(a.data(), layout, index, 1, 1, inverse, scale, out);
 }
 
+// Whether `count` convolutions of length m are made side by side.
+bool chirps_in_lanes(int64_t count, int64_t m) {
+  constexpr int64_t longest = 4096;
+  return m <= longest && (2 * count >= lane_functions<double>().lanes || !splits<double>(m));
+}
+
 template <class T> void chirp_sequences(int64_t count, Layout layout, const T* in, T* out, bool inverse, double scale) {
   auto plan = chirp_plan(layout.n);
-  constexpr int64_t longest = 4096;  // of convolutions side by side
-  if (plan->m <= longest && (2 * count >= lane_functions<double>().lanes || !splits<double>(plan->m)))
-    return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
+  if (chirps_in_lanes(count, plan->m)) return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
   const auto one = [&](int64_t k) { chirp_row(*plan, layout, k, in, out, inverse, scale); };
   if (plan->m < shared_from) return parallel_for(count, one);
   for (int64_t k = 0; k < count; ++k) one(k);
@@ -330,6 +359,59 @@ template <class T> void hermitian_rows(int64_t rows, int64_t n, const T* in, T* 
   complex_axis(true, rows, half, 1, z.data(), out, 1.0 / static_cast<double>(n));
 }
 
+// ------------------------------------------------------------------------------------------- memory
+// Bytes that the functions above take with so many threads. Plans, which later transforms use again, do not count.
+
+// Two lane arrays of `length` elements for each thread that works on ranges of `count` groups of lanes.
+template <class T> int64_t lanes_bytes(int64_t threads, int64_t count, int64_t n, int64_t length) {
+  const int64_t lanes = lane_functions<T>().lanes, each = range_length(n * lanes);
+  return 2 * std::min(threads, (count + each - 1) / each) * Workspace<T>::taken(2 * lanes * length);
+}
+
+template <class T> Split split_of(int64_t n) {
+  const int64_t n1 = middle_divisor(n);
+  return {lane_functions<T>().lanes, n1, n / n1};
+}
+
+template <class T> int64_t split_row_bytes(int64_t threads, int64_t n) {
+  const Split split = split_of<T>(n);
+  return Workspace<T>::taken(split.middle_size()) +
+         std::max(std::min(threads, split.groups) * Workspace<T>::taken(split.column_size()),
+                  std::min(threads, split.blocks) * Workspace<T>::taken(split.row_size()));
+}
+
+template <class T> int64_t smooth_rows_bytes(int64_t threads, int64_t rows, int64_t n) {
+  const int64_t lanes = lane_functions<T>().lanes;
+  if (!splits<T>(n)) return lanes_bytes<T>(threads, (rows + lanes - 1) / lanes, n, n);
+  if (n >= shared_from) return rows ? split_row_bytes<T>(threads, n) : 0;
+  const Split split = split_of<T>(n);
+  const int64_t each = range_length(n), work = std::max(split.column_size(), split.row_size());
+  return std::min(threads, (rows + each - 1) / each) *
+         (Workspace<T>::taken(split.middle_size()) + Workspace<T>::taken(work));
+}
+
+int64_t chirp_bytes(int64_t threads, int64_t count, int64_t n) {
+  const int64_t m = power_of_two(2 * n - 1), lanes = lane_functions<double>().lanes;
+  if (chirps_in_lanes(count, m)) return lanes_bytes<double>(threads, (count + lanes - 1) / lanes, m, m);
+  const int64_t together = m < shared_from ? std::min(threads, count) : std::min<int64_t>(1, count);
+  return together * (2 * Workspace<double>::taken(2 * m) + split_row_bytes<double>(together > 1 ? 1 : threads, m));
+}
+
+template <class T> int64_t complex_bytes(int64_t threads, int64_t outer, int64_t n, int64_t inner) {
+  if (outer * inner == 0) return 0;
+  if (!is_smooth(n)) return chirp_bytes(threads, outer * inner, n);
+  if (inner == 1) return smooth_rows_bytes<T>(threads, outer, n);
+  const ColumnGroups groups = column_groups(outer, inner, lane_functions<T>().lanes);
+  return lanes_bytes<T>(threads, outer * inner / groups.span * groups.per_span, n, n);
+}
+
+template <class T> int64_t real_bytes(int64_t threads, int64_t rows, int64_t n) {
+  const int64_t half = n / 2, lanes = lane_functions<T>().lanes;
+  if (n % 2 != 0) return 2 * Workspace<T>::taken(2 * n * rows) + complex_bytes<T>(threads, rows, n, 1);
+  if (is_smooth(half) && !splits<T>(half)) return lanes_bytes<T>(threads, (rows + lanes - 1) / lanes, half, half + 1);
+  return Workspace<T>::taken(n * rows) + complex_bytes<T>(threads, rows, half, 1);
+}
+
 template <class Body> int64_t guarded(Body body) {
   try {
     body();
@@ -360,12 +442,28 @@ extern "C" int64_t nj_fft_complex(int64_t wide, int64_t inverse, int64_t outer, 
 }
 NJ_KERNEL(nj_fft_complex);
 
+extern "C" int64_t nj_fft_complex_bytes(int64_t threads, int64_t wide, int64_t, int64_t outer, int64_t n, int64_t inner,
+                                        const char*, char*) {
+  return wide ? complex_bytes<double>(threads, outer, n, inner) : complex_bytes<float>(threads, outer, n, inner);
+}
+NJ_KERNEL(nj_fft_complex_bytes);
+
 extern "C" int64_t nj_fft_real(int64_t wide, int64_t rows, int64_t n, const char* in, char* out) {
   return by_width(wide, in, out, [=](auto from, auto to) { real_rows(rows, n, from, to); });
 }
 NJ_KERNEL(nj_fft_real);
 
+extern "C" int64_t nj_fft_real_bytes(int64_t threads, int64_t wide, int64_t rows, int64_t n, const char*, char*) {
+  return wide ? real_bytes<double>(threads, rows, n) : real_bytes<float>(threads, rows, n);
+}
+NJ_KERNEL(nj_fft_real_bytes);
+
 extern "C" int64_t nj_fft_hermitian(int64_t wide, int64_t rows, int64_t n, const char* in, char* out) {
   return by_width(wide, in, out, [=](auto from, auto to) { hermitian_rows(rows, n, from, to); });
 }
 NJ_KERNEL(nj_fft_hermitian);
+
+extern "C" int64_t nj_fft_hermitian_bytes(int64_t threads, int64_t wide, int64_t rows, int64_t n, const char*, char*) {
+  return wide ? real_bytes<double>(threads, rows, n) : real_bytes<float>(threads, rows, n);
+}
+NJ_KERNEL(nj_fft_hermitian_bytes);

@@ -15,6 +15,7 @@ namespace nj::lapack {
 namespace {
 
 constexpr int64_t strip_width = 96;
+constexpr int64_t inverse_width = 64;
 
 template <class T> void exchange_rows(View<T> a, int64_t columns, const int64_t* pivots, int64_t count) {
   for (int64_t k = 0; k < count; ++k)
@@ -88,6 +89,14 @@ template <class T> void factor(View<T> a, int64_t m, int64_t n, int64_t* pivots)
     for (int64_t k = 0; k < strips.size(p); ++k) pivots[strips.first(p) + k] += strips.first(p);
 }
 
+// Bytes that factor takes: a panel at a time.
+template <class T> int64_t factor_bytes(int64_t m, int64_t k) {
+  if (k == 0) return 0;
+  if (!is_complex<T>) return Workspace<T>::taken(m * panel_width);
+  const int64_t n = std::min(k, panel_width);
+  return Workspace<T>::taken(m * n) + Workspace<char>::taken(n * int_bytes);
+}
+
 // The permutation of `size` rows that exchanging row k with row pivots[k], in order, makes.
 template <class P> void permute(const P* pivots, int64_t count, int64_t size, int32_t* out) {
   for (int64_t k = 0; k < size; ++k) out[k] = static_cast<int32_t>(k);
@@ -98,9 +107,9 @@ template <class P> void permute(const P* pivots, int64_t count, int64_t size, in
 // out = U^-1 L^-1 P by strips of columns of L^-1, which start at the diagonal and do not depend on each other. Column j of
 // U^-1 L^-1 is column order[j] of the inverse.
 template <class T> void invert(View<T> lu, int64_t n, const int32_t* order, T* out) {
-  constexpr int64_t strip = 64;
-  parallel_for((n + strip - 1) / strip, [&](int64_t s) {
-    const int64_t first = s * strip, width = std::min(strip, n - first);
+  const Strips strips(n, n, inverse_width);
+  parallel_for(strips.count, [&](int64_t s) {
+    const int64_t first = strips.first(s), width = strips.size(s);
     Workspace<T> memory(n * width);
     const View<T> x{memory.data(), width};
     std::fill_n(memory.data(), n * width, T(0));
@@ -133,6 +142,14 @@ extern "C" int64_t nj_getrf(int64_t code, int64_t batch, int64_t m, int64_t n, c
 }
 NJ_KERNEL(nj_getrf);
 
+extern "C" int64_t nj_getrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, char*, char*, char*) {
+  const int64_t k = std::min(m, n);
+  return bytes_for_batch(getrf, code, threads, batch, m * n, [=](auto t, int64_t) {
+    return nj::Workspace<int64_t>::taken(k) + factor_bytes<decltype(t)>(m, k);
+  });
+}
+NJ_KERNEL(nj_getrf_bytes);
+
 // The inverses of n x n matrices from their LU factors and permutations of rows.
 extern "C" int64_t nj_getri(int64_t code, int64_t batch, int64_t n, const char* lu, const char* permutation, char* out) {
   return dispatch(getrf, code, [=](auto t, auto) {
@@ -144,6 +161,14 @@ extern "C" int64_t nj_getri(int64_t code, int64_t batch, int64_t n, const char* 
   });
 }
 NJ_KERNEL(nj_getri);
+
+extern "C" int64_t nj_getri_bytes(int64_t threads, int64_t code, int64_t batch, int64_t n, const char*, const char*, char*) {
+  return bytes_for_batch(getrf, code, threads, batch, n * n, [=](auto t, int64_t sharing) {
+    const nj::Strips strips(n, n, inverse_width);
+    return std::min(sharing, strips.count) * nj::Workspace<decltype(t)>::taken(n * std::min(n, inverse_width));
+  });
+}
+NJ_KERNEL(nj_getri_bytes);
 
 extern "C" int64_t nj_permutation(int64_t batch, int64_t count, int64_t size, const char* pivots, char* out) {
   for (int64_t b = 0; b < batch; ++b)

@@ -88,10 +88,12 @@ template <class T> void reflect(int64_t m, int64_t n, int64_t k, View<T> v, View
   multiply(Op::none, Op::none, m, n, k, T(-1), v, turned, T(1), a);
 }
 
+int64_t left_half(int64_t n) { return (n / 2 + panel_width - 1) / panel_width * panel_width; }
+
 // The same as factor_panel for any n.
 template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r, T* taus, View<T> t) {
   if (n <= panel_width) return factor_panel(v, m, n, r, taus, t);
-  const int64_t n1 = (n / 2 + panel_width - 1) / panel_width * panel_width, n2 = n - n1;
+  const int64_t n1 = left_half(n), n2 = n - n1;
   factor_block(v, m, n1, r, taus, t);
   Workspace<T> work(2 * n1 * n2);
   const View<T> right = v.at(0, n1);
@@ -104,6 +106,22 @@ template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r,
   join_triangles(n1, n2, g, t);
 }
 
+// Bytes that the functions above take.
+template <class T> int64_t triangle_bytes(int64_t n) {
+  return n <= panel_width ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2));
+}
+
+template <class T> int64_t panel_bytes(int64_t m, int64_t n) {
+  const int64_t own = Workspace<T>::taken(m * panel_width) + Workspace<T>::taken(panel_width * panel_width);
+  return is_complex<T> ? own + Workspace<T>::taken(m * n) + Workspace<T>::taken(64 * n) : own;
+}
+
+template <class T> int64_t block_bytes(int64_t m, int64_t n) {
+  if (n <= panel_width) return panel_bytes<T>(m, n);
+  const int64_t n1 = left_half(n), n2 = n - n1, within = std::max(block_bytes<T>(m - n1, n2), Workspace<T>::taken(n1 * n2));
+  return std::max(block_bytes<T>(m, n1), Workspace<T>::taken(2 * n1 * n2) + within);
+}
+
 // V and T of the blocks of k reflections of m numbers.
 template <class T> struct Blocks {
   int64_t m, k, count;
@@ -111,6 +129,10 @@ template <class T> struct Blocks {
   Blocks(int64_t rows, int64_t reflections)
       : m(rows), k(reflections), count((k + block_width - 1) / block_width), vectors(count * m * block_width),
         triangles(count * block_width * block_width) {}
+  static int64_t bytes(int64_t m, int64_t k) {
+    const int64_t count = (k + block_width - 1) / block_width;
+    return Workspace<T>::taken(count * m * block_width) + Workspace<T>::taken(count * block_width * block_width);
+  }
   int64_t width(int64_t b) const { return std::min(block_width, k - b * block_width); }
   View<T> v(int64_t b) const { return {vectors.data() + b * m * block_width, width(b)}; }
   View<T> t(int64_t b) const { return {triangles.data() + b * block_width * block_width, block_width}; }
@@ -156,6 +178,21 @@ template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
       });
 }
 
+// Bytes that factor takes: while one thread factors a panel but the first, others update strips.
+template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
+  const int64_t k = std::min(m, n);
+  if (k == 0) return Blocks<T>::bytes(m, 0);
+  const Strips strips(k, n, block_width);
+  const auto panel = [&](int64_t s) {
+    return Workspace<T>::taken(block_width * block_width) + block_bytes<T>(m - strips.first(s), strips.size(s));
+  };
+  const auto updates = [&](int64_t at_once, int64_t left) {
+    return std::clamp<int64_t>(left, 0, at_once) * Workspace<T>::taken(2 * block_width * block_width);
+  };
+  const int64_t later = strips.panels > 1 ? panel(1) + updates(threads - 1, strips.count - 2) : 0;
+  return Blocks<T>::bytes(m, k) + std::max({panel(0), later, updates(threads, strips.count - 1)});
+}
+
 // The first n columns of the product of the k reflections in a[m, n], by strips of columns: the identity, to which the
 // blocks that touch these columns are applied, the last one first.
 template <class T> void form_product(View<const T> a, const T* taus, int64_t m, int64_t n, int64_t k, T* out) {
@@ -172,6 +209,15 @@ template <class T> void form_product(View<const T> a, const T* taus, int64_t m, 
       if (b * block_width < first + columns) blocks.apply(b, Op::none, q.at(b * block_width, 0), columns, work.data());
     for (int64_t i = 0; i < m; ++i) std::copy_n(q.row(i), columns, out + i * n + first);
   });
+}
+
+// Bytes that form_product takes: for products of vectors first, then for strips of columns.
+template <class T> int64_t product_bytes(int64_t m, int64_t n, int64_t k, int64_t threads) {
+  const int64_t width = std::min(k, block_width), columns = std::min(n, product_width);
+  const int64_t blocks = (k + block_width - 1) / block_width, strips = Strips(n, n, product_width).count;
+  const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
+  const int64_t strip = Workspace<T>::taken(m * columns) + Workspace<T>::taken(2 * block_width * columns);
+  return Blocks<T>::bytes(m, k) + std::max(std::min(threads, blocks) * reading, std::min(threads, strips) * strip);
 }
 
 }  // namespace
@@ -191,6 +237,13 @@ extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, c
 }
 NJ_KERNEL(nj_geqrf);
 
+extern "C" int64_t nj_geqrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, char*, char*) {
+  return bytes_for_batch(geqrf, code, threads, batch, m * n, [=](auto t, int64_t sharing) {
+    return factor_bytes<decltype(t)>(m, n, sharing);
+  });
+}
+NJ_KERNEL(nj_geqrf_bytes);
+
 // The first n columns of the product of k Householder reflections; in and out are m x n, m >= n >= k. What stands above
 // the diagonal of `in` is not read.
 extern "C" int64_t nj_orgqr(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* in, const char* taus,
@@ -204,3 +257,11 @@ extern "C" int64_t nj_orgqr(int64_t code, int64_t batch, int64_t m, int64_t n, i
   });
 }
 NJ_KERNEL(nj_orgqr);
+
+extern "C" int64_t nj_orgqr_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char*,
+                                  const char*, char*) {
+  return bytes_for_batch(orgqr, code, threads, m * n == 0 ? 0 : batch, m * n, [=](auto t, int64_t sharing) {
+    return product_bytes<decltype(t)>(m, n, k, sharing);
+  });
+}
+NJ_KERNEL(nj_orgqr_bytes);

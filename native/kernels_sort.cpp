@@ -2,21 +2,12 @@
 #include <algorithm>
 
 #include "kernels.h"
-#include "pool.h"
 #include "sort_order.h"
 #include "sort_rows.h"
 
 namespace nj::sorting {
 
 namespace {
-
-// Memory of the pool; data is null when there is none.
-template <class T>
-struct Array {
-  explicit Array(int64_t n) : scratch(size_t(std::max<int64_t>(n, 1)) * sizeof(T)), data(reinterpret_cast<T*>(scratch.data())) {}
-  Scratch scratch;
-  T* data;
-};
 
 struct Strides {
   int64_t outer, axis, inner;

@@ -4,7 +4,6 @@
 // What exceeds it is gathered, and thinned out to the best k whenever the gathering place is full.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <type_traits>
@@ -82,16 +81,6 @@ struct BoolKeys {
   static Key key(Bits bits) { return Key(bits != 0); }
 };
 
-// Working memory of one thread; `data` is null where there is none.
-template <class T>
-struct Room {
-  explicit Room(int64_t n) : data(static_cast<T*>(std::malloc(size_t(std::max<int64_t>(n, 1)) * sizeof(T)))) {}
-  ~Room() { std::free(data); }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
-  T* data;
-};
-
 template <class Keys>
 struct Selection {
   using Bits = typename Keys::Bits;
@@ -160,8 +149,8 @@ struct Selection {
 
   static Status rows(const Problem& p, int64_t first, int64_t last) {
     const int64_t room = room_for(p);
-    Room<Word> words(room + kBlock);  // a block more, as it is looked at after a block
-    Room<Bits> line(p.inner == 1 ? 0 : p.axis);
+    Array<Word> words(room + kBlock);  // a block more, as it is looked at after a block
+    Array<Bits> line(p.inner == 1 ? 0 : p.axis);
     if (!words.data || !line.data) return status_no_memory;
     for (int64_t row = first; row < last; ++row) {
       const int64_t o = row / p.inner, i = row % p.inner;
@@ -214,8 +203,9 @@ extern "C" int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis
   const Rows rows = rows_of(code);
   if (!rows || outer < 0 || axis < 0 || inner < 0 || k < 0 || k > axis) return status_bad_argument;
   if (axis > std::numeric_limits<int32_t>::max()) return status_row_too_long;
-  if (outer == 0 || inner == 0 || k == 0) return status_good;
+  if (inner == 0 || k == 0) return status_good;
   const Problem problem{k, outer, axis, inner, in, values, positions};
+  if (outer == 0) return rows(problem, 0, 0);  // takes one thread's memory, and so tells how much that is
   return share_rows(problem, rows, outer * inner, axis);
 }
 NJ_KERNEL(nj_top_k);

@@ -32,10 +32,14 @@ template <class Body> void parallel_for(int64_t chunks, Body body) {
 // Memory for `size` numbers, uninitialised, aligned to 64 bytes, from the pool of buffers.
 template <class T> class Workspace {
  public:
-  explicit Workspace(int64_t size) : scratch_(sizeof(T) * static_cast<size_t>(size > 0 ? size : 1)) {
+  explicit Workspace(int64_t size) : scratch_(nbytes(size)) {
     if (scratch_.failed) throw std::bad_alloc();
   }
   T* data() const { return reinterpret_cast<T*>(scratch_.data()); }
+  static size_t nbytes(int64_t size) { return sizeof(T) * static_cast<size_t>(size > 0 ? size : 1); }
+  // What one takes of the pool. Kernels tell by it what they will take: nj_X_bytes(threads, arguments of nj_X), with so
+  // many threads, reading none of the arrays.
+  static int64_t taken(int64_t size) { return static_cast<int64_t>(pool_capacity(nbytes(size))); }
 
  private:
   Scratch scratch_;

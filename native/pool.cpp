@@ -251,6 +251,8 @@ uint64_t pool_allocations() {
   return pool.allocations;
 }
 
+size_t pool_capacity(size_t nbytes) { return size_class_of(nbytes).capacity; }
+
 PyObject* out_of_memory(size_t nbytes) {
   return PyErr_Format(PyExc_MemoryError,
                       "out of memory: could not allocate %zu bytes for a result; delete arrays that are no longer "
@@ -296,12 +298,12 @@ PyObject* pool_peak_during(PyObject*, PyObject* function) {
   return PyLong_FromSize_t(peak - before);
 }
 
-PyObject* pool_capacity(PyObject*, PyObject* value) {
+PyObject* pool_capacity_of(PyObject*, PyObject* value) {
   Py_ssize_t nbytes = PyNumber_AsSsize_t(value, PyExc_OverflowError);
   if (nbytes == -1 && PyErr_Occurred()) return nullptr;
   if (nbytes < 0 || size_t(nbytes) > kLargest)
     return PyErr_Format(PyExc_ValueError, "pool_capacity: expected a number of bytes the pool can give, got %zd", nbytes);
-  return PyLong_FromSize_t(size_class_of(size_t(nbytes)).capacity);
+  return PyLong_FromSize_t(pool_capacity(size_t(nbytes)));
 }
 
 PyObject* set_pool_limit(PyObject*, PyObject* value) {
@@ -324,7 +326,7 @@ PyMethodDef functions[] = {
     {"pool_trim", pool_trim, METH_NOARGS, PyDoc_STR("Gives all cached memory back to the system.")},
     {"pool_peak_during", pool_peak_during, METH_O,
      PyDoc_STR("Calls a function; how many bytes more than before were in use at the peak, by all threads.")},
-    {"pool_capacity", pool_capacity, METH_O, PyDoc_STR("The size of the block that a number of bytes gets.")},
+    {"pool_capacity", pool_capacity_of, METH_O, PyDoc_STR("The size of the block that a number of bytes gets.")},
     {"set_pool_limit", set_pool_limit, METH_O,
      PyDoc_STR("Sets how many bytes of free memory are kept; returns the previous limit.")},
     {nullptr, nullptr, 0, nullptr}};

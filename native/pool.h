@@ -53,6 +53,8 @@ struct Scratch {
 };
 
 uint64_t pool_allocations();
+// Bytes of the block that a buffer of `nbytes` gets.
+size_t pool_capacity(size_t nbytes);
 
 // Gives up a reference from a thread without the GIL; it is dropped by the next thread that has it.
 void retire(PyObject* object);

@@ -4,11 +4,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "pool.h"
 #include "threads.h"
 
 namespace nj::sorting {
 
 enum Status : int64_t { status_good = 0, status_no_memory = 1, status_bad_argument = 2, status_row_too_long = 3 };
+
+// Memory of the pool; data is null when there is none.
+template <class T>
+struct Array {
+  explicit Array(int64_t n)
+      : scratch(size_t(std::max<int64_t>(n, 1)) * sizeof(T)), data(reinterpret_cast<T*>(scratch.data())) {}
+  Scratch scratch;
+  T* data;
+};
 
 constexpr int64_t kChunkElements = 32768;  // of the rows that one chunk of a parallel region takes
 

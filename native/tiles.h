@@ -115,17 +115,27 @@ template <class T> void solve_shared(bool left, const Triangle<T>& t, int64_t m,
   });
 }
 
-// body(k) for each matrix of a batch: small ones are shared among threads, large ones share their own work.
-template <class Body> void for_batch(int64_t batch, int64_t elements, Body body) {
+// How many matrices of a batch one thread takes: small ones are shared among threads, large ones share their own work.
+inline int64_t matrices_per_chunk(int64_t batch, int64_t elements) {
   constexpr int64_t large = 256 * 256, worth = 1 << 13;
-  if (elements >= large) {
-    for (int64_t k = 0; k < batch; ++k) body(k);
-    return;
-  }
-  const int64_t each = std::max<int64_t>(1, worth / std::max<int64_t>(1, elements));
+  return elements >= large ? std::max<int64_t>(1, batch) : std::max<int64_t>(1, worth / std::max<int64_t>(1, elements));
+}
+
+// body(k) for each matrix of a batch.
+template <class Body> void for_batch(int64_t batch, int64_t elements, Body body) {
+  const int64_t each = matrices_per_chunk(batch, elements);
   parallel_for((batch + each - 1) / each, [&](int64_t c) {
     for (int64_t k = c * each; k < std::min(batch, (c + 1) * each); ++k) body(k);
   });
+}
+
+// Bytes that for_batch takes of the pool, if one matrix with so many threads at work on it takes of(T{}, threads).
+template <class Of>
+int64_t bytes_for_batch(Routine routine, int64_t code, int64_t threads, int64_t batch, int64_t elements, Of of) {
+  const int64_t each = matrices_per_chunk(batch, elements), together = std::min(threads, (batch + each - 1) / each);
+  int64_t bytes = 0;
+  dispatch(routine, code, [&](auto zero, auto) { bytes = together * of(zero, together > 1 ? 1 : threads); });
+  return bytes;
 }
 
 }  // namespace nj::lapack

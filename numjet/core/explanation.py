@@ -63,13 +63,14 @@ class Loop:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a library routine; workspace: bytes that the routine takes for itself."""
+    """A call of a library routine; workspace: bytes that it takes for itself in one thread. They depend on the CPU, and are
+    printed where they matter."""
     symbol: str
     place: Place
     workspace: int
 
     def __str__(self) -> str:
-        return self.symbol + (f", which takes {_bytes(self.workspace)} while it runs" if self.workspace else "")
+        return self.symbol + (f", which takes {_bytes(self.workspace)} while it runs" if self.workspace >= LARGE else "")
 
 
 @dataclass(frozen=True)

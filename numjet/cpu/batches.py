@@ -134,8 +134,8 @@ class _Rows:
 
     def _product(self, call: Call) -> bool:
         """One product, of as many rows, with a matrix that the loop does not write."""
-        sizes, code = gemm_sizes(call), int(call.args[0].attr)  # type: ignore[union-attr]
-        if sizes is None or sizes[:2] != (1, self.rows) or code >= _REAL:
+        sizes = gemm_sizes(call)  # None for other kernels and callbacks
+        if sizes is None or sizes[:2] != (1, self.rows) or int(call.args[0].attr) >= _REAL:  # type: ignore[union-attr]
             return False
         (left, start), (right, _), (result, place) = (call.args[k] for k in POINTERS)  # type: ignore[misc]
         row, column = call.args[_ROW], call.args[_COLUMN]

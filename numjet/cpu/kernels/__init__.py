@@ -2,7 +2,9 @@
 
 Native kernels are extern "C" functions of the native core (`native/kernels_*.cpp`), and
 `numjet._native.kernel_address(name)` gives their addresses. They hold no Python state, may run in any thread without
-the GIL, and never raise: what can go wrong is a status, 0 for success.
+the GIL, and never raise: what can go wrong is a status, 0 for success. Memory that they need for themselves comes from
+the buffer pool. How much it is can be asked, see `workspace`: of `nj_X_bytes(threads, arguments of nj_X)`, or by a call
+of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the memory of one thread.
 
 `nj_sort`: stable sort of rows, lexicographic in several keys
 

@@ -9,7 +9,8 @@ elements and may be any; C is contiguous and overlaps neither. `code` is the dty
 `result`. Products of halves are exact and summed in float32, of integers modulo 2**32 or 2**64; floats round once per
 multiply-add where the CPU can. Every element is summed in the same order whatever the number of threads, and every
 product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves don't use the CPU's own products of bfloat16.
-The kernel shares its work among threads itself, and cannot fail. It needs 256 KiB of stack.
+The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (nj_gemm_bytes tells
+how much) it needs 256 KiB of stack only.
 
     int64_t nj_gemm_level(int64_t level)
 

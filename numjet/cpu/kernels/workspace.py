@@ -1,7 +1,8 @@
 """How much memory library routines take for themselves while they run, beyond their operands and results.
 
-Routines of the native core take it from the buffer pool, which can tell: a routine is called for no repetitions, which
-takes the same memory and computes nothing; one that allocates within its repetitions is called on zeros.
+Routines of the native core take it from the buffer pool. Those whose threads share one matrix tell how much it will be. Of
+the others, the pool tells it: they are called for no repetitions, which takes the memory of one thread and computes
+nothing.
 """
 from __future__ import annotations
 
@@ -11,12 +12,16 @@ from collections.abc import Iterator, Sequence
 
 from numjet import _native
 from numjet.cpu.kernels import lapack
+from numjet.cpu.kernels.products import GEMM
 from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, children
 
-# Which argument counts the repetitions (the batch) of a routine.
-_REPEATS = {**dict.fromkeys(lapack.KERNELS, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}}
-_SORTED_PER_CHUNK = 32768  # kChunkElements of native/sort_rows.h
-_TRIED = frozenset({"nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
+# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
+_TOLD = frozenset({GEMM, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
+_NONE = frozenset({"nj_potrf", "nj_trsm"})
+# Which argument counts the repetitions (the batch) of others.
+_REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
+_ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
+_ROWS_PER_CHUNK = 32768  # kChunkElements of native/sort_rows.h
 
 
 def routines(function: Function) -> list[tuple[Call, bool]]:
@@ -35,41 +40,47 @@ def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
 
 def largest(calls: Sequence[tuple[Call, bool]], threads: int) -> int:
     """Bytes that the routines of a program take at most at a time."""
-    return max((of(call) * (threads if parallel else min(threads, chunks(call))) for call, parallel in calls), default=0)
+    return max((threads * of(call, 1) if parallel else of(call, threads) for call, parallel in calls), default=0)
 
 
-def chunks(call: Call) -> int:
-    """How many parts of its work a routine runs side by side, each with memory of its own."""
-    if not call.symbol.startswith("nj_sort"):
-        return 1
-    outer, axis, inner = (int(a.attr) if isinstance(a, Expr) and a.op == "const" else 1 for a in call.args[1:4])
-    return -(-outer * inner // max(1, _SORTED_PER_CHUNK // max(1, axis)))
-
-
-def of(call: Call) -> int:
-    """Bytes that one call takes for itself; 0 for routines that take none from the pool, such as those of BLAS."""
-    if call.symbol not in _REPEATS and call.symbol not in _TRIED:
+def of(call: Call, threads: int = 1) -> int:
+    """Bytes that one call takes for itself, with so many threads at work on it; 0 for routines that take none from the
+    pool."""
+    if call.symbol not in _REPEATS and call.symbol not in _TOLD:
         return 0
     numbers: list[int | None] = []
     for a in call.args:
         if isinstance(a, Expr) and a.op != "const":
             return 0  # part of a loop whose pieces are small
         numbers.append(None if isinstance(a, tuple) else int(a.attr))
-    sizes = tuple(a[0].nbytes if isinstance(a, tuple) else 0 for a in call.args)
-    return _measured(call.symbol, tuple(numbers), sizes if call.symbol in _TRIED else ())
+    if call.symbol in _TOLD:
+        return _told(call.symbol, threads, tuple(numbers))
+    return _measured(call.symbol, tuple(numbers)) * min(threads, _chunks(call.symbol, numbers))
+
+
+def _chunks(symbol: str, numbers: Sequence[int | None]) -> int:
+    """How many parts of its work a routine runs side by side, each with memory of its own."""
+    if symbol not in _ROWS:
+        return 1
+    outer, axis, inner = (n or 0 for n in numbers[_ROWS[symbol]])
+    return -(-outer * inner // max(1, _ROWS_PER_CHUNK // max(1, axis)))
+
+
+def _told(symbol: str, threads: int, numbers: tuple[int | None, ...]) -> int:
+    if symbol in lapack.KERNELS:
+        lapack.load()
+    kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *kinds)(_native.kernel_address(f"{symbol}_bytes"))
+    return int(function(threads, *numbers))
 
 
 @functools.lru_cache(maxsize=1024)
-def _measured(symbol: str, numbers: tuple[int | None, ...], sizes: tuple[int, ...]) -> int:
-    """The pool's peak during a call; sizes: bytes of the arguments that are pointers, or none to call it for nothing."""
+def _measured(symbol: str, numbers: tuple[int | None, ...]) -> int:
+    """The pool's peak during a call for nothing."""
     address = lapack.address(symbol) or _native.kernel_address(symbol)
     kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
-    given: list[object] = list(numbers)
-    memory = {k: ctypes.create_string_buffer(max(size, 1)) for k, size in enumerate(sizes) if numbers[k] is None}
-    for k, block in memory.items():
-        given[k] = ctypes.addressof(block)
-    if symbol in _REPEATS:
-        given[_REPEATS[symbol]] = 0
+    given = list(numbers)
+    given[_REPEATS[symbol]] = 0
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address)
     _native.synchronize()  # so that nobody else allocates
     return _native.pool_peak_during(lambda: function(*given))
