@@ -258,10 +258,10 @@ class Frames(Reductions):
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
-            uses = frame.uses[atom] if isinstance(atom, Var) else 1
+            uses, reductions = (frame.uses[atom], frame.passes.get(atom, 0)) if isinstance(atom, Var) else (1, 0)
             repeated = not op.elementwise and a.cost > CHEAP and (
                 op.name not in _READS_ONCE and out_size > a.size
-                or uses > 1 and not computed_again(a, frame.passes.get(atom, 0)))
+                or uses > 1 and not computed_again(a, reductions))
             if repeated or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
                 cost = f"costs {operations(a.cost)} per element"

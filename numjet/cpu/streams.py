@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.cpu.values import Arr
 
-FAR = 2 ** 20           # bytes of an array that caches do not hold for long
-SPREAD = 8              # such an array has at least this many times the bytes of the memory that it is computed from
+LARGE = 2 ** 18         # bytes of such an array
+SPREAD = 8              # and at least this many times the bytes of the memory that it is computed from
 MOST_PASSES = 4         # reductions that may compute it
-COMPUTED_AGAIN = 150.0  # operations per element that all but the first may take together
+COMPUTED_AGAIN = 40.0   # operations per element that all but the first may take together
+FAR = 2 ** 20           # bytes that caches do not hold for long,
+COMPUTED_FAR = 150.0    # of which more is computed again
 _REDUCES = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor"}
 _MOVES = {"broadcast_in_dim", "transpose", "rev", "slice", "squeeze", "expand_dims", "copy"}
 
@@ -28,7 +30,7 @@ def passes(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, int]:
         if needed[k]:
             found = _readers(eqn, k, reduced)
             for a in eqn.invars:
-                if not isinstance(a, Literal) and a.aval.nbytes >= FAR:
+                if not isinstance(a, Literal) and a.aval.nbytes >= LARGE:
                     reduced[a] = _joined(reduced.get(a, frozenset()), found)
     return {v: len(readers) for v, readers in reduced.items() if readers}
 
@@ -50,6 +52,7 @@ def _joined(one: frozenset[int] | None, other: frozenset[int] | None) -> frozens
 
 def computed_again(a: Arr, times: int) -> bool:
     """Whether a definition that `times` reductions read is computed by each of them."""
-    if not times or a.aval.nbytes < FAR or (times - 1) * a.work() > COMPUTED_AGAIN:
+    limit = COMPUTED_FAR if a.aval.nbytes >= FAR else COMPUTED_AGAIN
+    if not times or (times - 1) * a.work() > limit:
         return False
     return SPREAD * sum(p.aval.nbytes for p in a.reachable() if p.storage is not None) <= a.aval.nbytes
