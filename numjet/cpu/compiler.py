@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, explain, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
+from numjet.cpu import cost, expand, explain, in_place, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
@@ -74,6 +74,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
 def _plan(lowered: Lowered) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
+    in_place.replace(function)
     expand.expand_math(function)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)

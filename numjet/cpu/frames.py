@@ -17,6 +17,7 @@ from numjet.cpu.loop_ir import Buffer
 from numjet.cpu.order import shortest_lives
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
+from numjet.cpu.streams import computed_again, passes
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
 
@@ -45,13 +46,14 @@ class Frame:
     homes: where results should be stored."""
 
     __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
-                 "homes")
+                 "homes", "passes")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.homes: dict[Var, Home] = {}
         self.env: dict[Var, Arr] = {}
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
+        self.passes = passes(jaxpr, needed)
         for k, (eqn, keep) in enumerate(zip(jaxpr.eqns, needed, strict=True)):
             for a in eqn.invars if keep else ():
                 if isinstance(a, Var):
@@ -256,9 +258,10 @@ class Frames(Reductions):
         for atom, a in zip(eqn.invars, args, strict=True):
             if not a.lazy or a.cost == 0:
                 continue
-            uses = frame.uses[atom] if isinstance(atom, Var) else 1
+            uses, reductions = (frame.uses[atom], frame.passes.get(atom, 0)) if isinstance(atom, Var) else (1, 0)
             repeated = not op.elementwise and a.cost > CHEAP and (
-                uses > 1 or op.name not in _READS_ONCE and out_size > a.size)
+                op.name not in _READS_ONCE and out_size > a.size
+                or uses > 1 and not computed_again(a, reductions))
             if repeated or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
                 cost = f"costs {operations(a.cost)} per element"

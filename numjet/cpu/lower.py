@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.control import Control
+from numjet.cpu.frames import HELD
 from numjet.cpu.loop_ir import Buffer, Copy, Function, written
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.values import Arr, Storage, parts_dtype
@@ -42,19 +43,21 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
 
 
 def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
-    """Gives every result its output buffer: by renaming the temporary that holds it, by taking over a donated input,
-    or by writing it."""
+    """Gives every result its output buffer: by renaming the temporary that holds it or that it is computed from, element
+    by element, by taking over a donated input, or by writing it."""
     aliases: list[tuple[int, int]] = []
     outputs: list[Buffer] = []
     items: list[tuple[Arr, Storage]] = []
     taken: set[Buffer] = set()
     for k, out in enumerate(outs):
-        buffer = _whole(out)
+        buffer = _whole(out) or _written_over(out, outs)
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
             taken.add(buffer)
             b.function.temps.remove(buffer)
             buffer.kind = "output"
             outputs.append(buffer)
+            if out.lazy:
+                items.append((out, Storage(buffer, b.terms.index(0), False)))
             continue
         made = b.buffer(out.dtype, out.size, "output", "out")
         b.function.outputs.clear()
@@ -67,6 +70,27 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
     b.put_all(items, "result")
     b.function.outputs[:] = outputs
     return aliases
+
+
+def _written_over(out: Arr, outs: Sequence[Arr]) -> Buffer | None:
+    """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
+    if not out.pointwise or out.aval.nbytes < HELD or sum(o is out for o in outs) > 1:
+        return None
+    here: list[Arr] = []
+    elsewhere = [a for o in outs if o is not out for a in o.reachable()]
+    seen, stack = {id(out)}, [out]
+    while stack:
+        for p in stack.pop().parents:
+            if id(p) in seen:
+                continue
+            seen.add(id(p))
+            if p.shape != out.shape or p.lazy and not p.pointwise:
+                elsewhere += p.reachable()
+            else:
+                (stack if p.lazy else here).append(p)
+    other = {a.storage.buffer for a in elsewhere if a.storage is not None}
+    found = (_whole(p) for p in here if p.dtype == out.dtype)
+    return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in other), None)
 
 
 def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:

@@ -24,6 +24,7 @@ GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel of matrix produc
 PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms
 LANES = 16                # results from which that pays
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
+LONGEST_TERMS = 100.0     # cost of all the terms of a sum that are computed where it is read
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once
@@ -93,8 +94,8 @@ class Reductions(RowReductions):
 
     def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                dtype: np.dtype, start: Any) -> Arr:
-        """Few terms: a definition that reads them all."""
-        if x.cost > 8 and x.lazy:
+        """Few terms: a definition that reads them all, unless its code were too long."""
+        if x.lazy and x.cost * prod(over) > LONGEST_TERMS:
             self.materialize(x)
 
         def at(*outer: Any) -> Any:
