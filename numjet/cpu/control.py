@@ -1,8 +1,9 @@
 """Native loops and branches: how while, scan, cond and calls become statements.
 
-Small state lives in registers (SSA values that the loop carries). Large state lives in a buffer: an update in place
-leaves it there; any other new value is written to the second half of the buffer, and a carried parity says which half
-is current. So nothing is copied per iteration beyond what the body computes.
+Small state lives in registers (SSA values that the loop carries). Large state lives in a buffer, if possible that of its
+first value: an update in place leaves it there; any other new value is written to the second half of the buffer, and a
+carried parity says which half is current. So nothing is copied per iteration beyond what the body computes, and nothing
+where an inner loop begins and ends.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.builder import SMALL
-from numjet.cpu.frames import LONG
+from numjet.cpu.frames import LONG, Home
 from numjet.cpu.index import Index
 from numjet.cpu.lanewise import Lanewise
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Let, Stmt, Switch, While
@@ -59,7 +60,7 @@ class LargeState:
 
     def __init__(self, b: Control, init: Arr):
         self.b, self.aval = b, init.aval
-        self.words = self.aval.size * (2 if parts_dtype(self.aval.dtype) is not None else 1)
+        self.words = _words(self.aval)
         self.first = b.taken_over(init, self.words) or self._filled(init)
         self.buffer = self.first.buffer
         assert self.first.half is not None
@@ -78,7 +79,7 @@ class LargeState:
         return storage
 
     def _half(self, parity: Index) -> Storage:
-        return Storage(self.buffer, parity * self.words, True, parity)
+        return _half(self.buffer, self.aval, parity)
 
     def current(self, block: list[Stmt]) -> Arr:
         return Arr(self.aval, storage=self.here)
@@ -250,25 +251,59 @@ class Control(Lanewise):
         operands = self._invariant(operands)
         choice = self.terms.index(self.let(clamped))
         avals = branches[0].out_avals
+        homes = self._homes_of_results()
         blocks: list[list[Stmt]] = []
         outs: list[list[Arr]] = []
+        latest: list[dict[Buffer, Index]] = []
         current = self.current
         for branch in branches:
             block: list[Stmt] = []
             self.current = dict(current)
             with self.consumed(), self.inside(block):
-                outs.append(self.run(branch, [self.wrapped(x) for x in operands], barrier=True))
+                outs.append(self.run(branch, [self.wrapped(x) for x in operands], barrier=True,
+                                     homes=[homes.get(k) for k in range(len(avals))]))
             blocks.append(block)
+            latest.append(self.current)
         self.current = current
-        kept = [self._kept([o[k] for o in outs], operands) for k in range(len(avals))]
-        targets = [None if a.size <= SMALL else same or self.temporary(a) for a, same in zip(avals, kept, strict=True)]
+        places = [self._places([o[k] for o in outs], operands, homes.get(k), latest) for k in range(len(avals))]
         values: list[list[list[Any]]] = []
-        for block, results in zip(blocks, outs, strict=True):
+        for n, (block, results) in enumerate(zip(blocks, outs, strict=True)):
+            here = [p[n] for p in places]
             with self.consumed(), self.inside(block):
-                values.append([[] if t is not None else self.in_registers(o) for o, t in zip(results, targets, strict=True)])
-                self.put_all([(o, t) for o, t, same in zip(results, targets, kept, strict=True)
-                              if t is not None and same is None], "result of a branch")
-        return self._branch(choice, blocks, values, avals, targets)
+                values.append([[] if t is not None else self.in_registers(o) for o, t in zip(results, here, strict=True)])
+                self.put_all([(o, t) for o, t in zip(results, here, strict=True) if t is not None and not t.same(o.storage)],
+                             "result of a branch")
+        return self._branch(choice, blocks, values, avals, places)
+
+    def _homes_of_results(self) -> dict[int, Home]:
+        """By result of the current equation: where it goes as the next value of a loop's state, which is settled with this."""
+        frame = self.frames[-1]
+        results = [] if frame.eqn is None else frame.eqn.outvars
+        return {k: frame.homes.pop(v) for k, v in enumerate(results) if v in frame.homes}
+
+    def _places(self, results: Sequence[Arr], operands: Sequence[Arr], home: Home | None,
+                latest: Sequence[dict[Buffer, Index]]) -> list[Storage | None]:
+        """Where the branches of a `cond` leave one large result: all in one place, or in either half of a loop's state. Small
+        ones have none.
+
+        latest: `current` at the end of each branch.
+        """
+        if results[0].size <= SMALL:
+            return [None] * len(results)
+        kept = self._kept(results, operands)
+        if kept is not None:
+            return [kept] * len(results)
+        if home is None or len(results) == 1:
+            return [self.temporary(results[0].aval)] * len(results)
+        current = self.current
+        places: list[Storage | None] = []
+        for x, at_end in zip(results, latest, strict=True):
+            self.current = at_end
+            beside = home()
+            stays = x.storage is not None and x.storage.buffer is beside.buffer and x.storage.half is not None
+            places.append(x.storage if stays else beside)
+        self.current = current
+        return places
 
     def _kept(self, results: Sequence[Arr], operands: Sequence[Arr]) -> Storage | None:
         """The memory of an operand in which all branches leave their result, as it was or updated in place."""
@@ -282,12 +317,19 @@ class Control(Lanewise):
         return self.prim("min", self.prim("max", wide, self.const(0, INT64)), self.const(count - 1, INT64))
 
     def _branch(self, choice: Index, blocks: list[list[Stmt]], values: list[list[list[Any]]], avals: Sequence[ShapedArray],
-                targets: Sequence[Storage | None]) -> list[Arr]:
+                places: Sequence[Sequence[Storage | None]]) -> list[Arr]:
         results: list[tuple[Expr, tuple[Expr, ...]]] = []
         outs: list[Arr] = []
-        for k, (aval, target) in enumerate(zip(avals, targets, strict=True)):
-            if target is not None:
-                outs.append(Arr(aval, storage=target))
+        for k, (aval, (first, *others)) in enumerate(zip(avals, places, strict=True)):
+            if first is not None:
+                chosen = first
+                if not all(first.same(p) for p in others):
+                    half = self.table.var(INT64, "half")
+                    results.append((half, tuple(p.half.expr for p in places[k] if p is not None and p.half is not None)))
+                    chosen = _half(first.buffer, aval, self.terms.variable(half, (0, 1)))
+                if chosen.half is not None:
+                    self.current[chosen.buffer] = chosen.half
+                outs.append(Arr(aval, storage=chosen))
                 continue
             elems = [self._variable(aval.dtype) for _ in range(aval.size)]
             for n, elem in enumerate(elems):
@@ -307,9 +349,17 @@ def _homes(states: Sequence[Any]) -> list[Any]:
     return [s.target if isinstance(s, LargeState) else None for s in states]
 
 
+def _words(aval: ShapedArray) -> int:
+    return aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
+
+
+def _half(buffer: Buffer, aval: ShapedArray, parity: Index) -> Storage:
+    """One half of the buffer of a loop's state."""
+    return Storage(buffer, parity * _words(aval), True, parity)
+
+
 def _at(storage: Storage, place: Any, aval: ShapedArray) -> Storage:
     """The storage of one element of a stack."""
-    width = aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
-    return Storage(storage.buffer, storage.base + place * width, False)
+    return Storage(storage.buffer, storage.base + place * _words(aval), False)
 
 

@@ -64,21 +64,33 @@ def flips(carry: Carry) -> bool:
 def parities(block: list[Stmt]) -> frozenset[int]:
     """The ids of the variables of loops that say which half of a buffer is current: 0 or 1, flipped by each iteration, or
     handed from loop to loop."""
-    found: set[int] = set()
-    carries = [c for s in walk(block) if isinstance(s, For | While) for c in s.carries if c.var.dtype == INT64]
+    given = [(bound, values) for s in walk(block) for bound, values in _bindings(s) if bound[0].dtype == INT64]
+    found = {v.id for bound, _ in given for v in bound}
 
     def says(e: Expr) -> bool:
         total = Sums().split(e)
         if not total.terms:
             return total.constant in (0, 1)
-        sign = total.terms[0][1]
-        return len(total.terms) == 1 and total.terms[0][0].id in found and (total.constant, sign) in ((0, 1), (1, -1))
-    found.update(i for c in carries for i in (c.var.id, c.out.id))
+        (term, sign), *others = total.terms
+        return not others and term.id in found and (total.constant, sign) in ((0, 1), (1, -1))
     while True:
-        wrong = {i for c in carries if c.var.id in found and not (says(c.init) and says(c.next)) for i in (c.var.id, c.out.id)}
+        wrong = {v.id for bound, values in given if bound[0].id in found and not all(map(says, values)) for v in bound}
         if not wrong:
             return frozenset(found)
         found -= wrong
+
+
+def _bindings(stmt: Stmt) -> Iterator[tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
+    """Variables that are given values, and which."""
+    match stmt:
+        case For(carries=carries) | While(carries=carries):
+            yield from (((c.var, c.out), (c.init, c.next)) for c in carries)
+        case If(results=results):
+            yield from ((r[:1], r[1:]) for r in results)
+        case Switch(results=cases):
+            yield from (((var,), values) for var, values in cases)
+        case Let(var=var, value=value) if value.op in ("const", "var"):
+            yield (var,), (value,)
 
 
 def independent(loop: For, parities: frozenset[int] = frozenset()) -> bool:

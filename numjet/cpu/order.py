@@ -15,7 +15,8 @@ from numjet.cpu.builder import SMALL
 WORTH_BYTES = 1 << 20   # least bytes saved
 WORTH_SHARE = 0.8       # and the most that may be left of the peak
 # Operations that may overwrite an operand: what reads it earlier must stay earlier, or they would have to copy.
-_UPDATES = ("scatter", "dynamic_update_slice", "scan", "while", "cond")
+IN_PLACE = ("scatter", "dynamic_update_slice")
+_UPDATES = (*IN_PLACE, "scan", "while", "cond")
 
 
 def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
@@ -58,8 +59,8 @@ def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
     writers: dict[Var, int] = {}
     found: dict[int, list[tuple[int, int]]] = {}
     for k, eqn in enumerate(jaxpr.eqns):
-        for a in dict.fromkeys(a for a in eqn.invars if isinstance(a, Var) and a in writers):
-            found.setdefault(writers[a], []).append((k, a.aval.nbytes))
+        for v in dict.fromkeys(a for a in eqn.invars if isinstance(a, Var) and a in writers):
+            found.setdefault(writers[v], []).append((k, v.aval.nbytes))
         for a in _overwritten(eqn):
             if isinstance(a, Var) and a.aval.size > SMALL and a not in results:
                 writers.setdefault(a, k)
@@ -88,7 +89,7 @@ def _overwritten(eqn: JaxprEqn) -> Sequence[Var | Literal]:
         return eqn.invars[eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]:]
     if name == "cond":
         return eqn.invars[1:]
-    return eqn.invars[:1] if name.startswith(_UPDATES) else ()
+    return eqn.invars[:1] if name.startswith(IN_PLACE) else ()
 
 
 def peak(eqns: Sequence[JaxprEqn], outvars: Sequence[Var | Literal]) -> int:
