@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .affine import Sums
 from .cost import static_trips
-from .independence import nodes, parity
+from .independence import flips, nodes
 from .kernels.products import CODES, POINTERS, SIZES, gemm_sizes
 from .loop_ir import INT64, Buffer, Call, Carry, Comment, Copy, Expr, Exprs, Fill, For, Let, Stmt, Store, walk, written
 from .loop_show import own_expressions
@@ -22,11 +22,11 @@ _ROW, _COLUMN = _LEFT + 2, _LEFT + 3   # strides of the left operand
 _REAL = CODES["complex64"]             # smaller codes are those of real numbers
 
 
-def by_rows(loop: For, exprs: Exprs) -> list[Stmt] | None:
+def by_rows(loop: For, exprs: Exprs, parities: frozenset[int]) -> list[Stmt] | None:
     """A serial loop as a parallel one over chunks of rows, each of which goes through all iterations; None if it has no
-    independent rows."""
+    independent rows. parities: ids of variables that say which half of a buffer is current."""
     trips = static_trips(loop)
-    if loop.mode != "serial" or trips is None or not all(map(parity, loop.carries)):
+    if loop.mode != "serial" or trips is None or not all(c.var.id in parities and flips(c) for c in loop.carries):
         return None
     for rows in _candidates(loop):
         if rows >= 2 * ROWS and _Rows(loop, rows).independent():
@@ -164,12 +164,12 @@ class _Chunks:
         carries = [Carry(c.var, c.init, c.next, self.exprs.var(INT64, "half")) for c in loop.carries]
         inner = For(loop.var, loop.start, loop.stop, body, carries, "serial")
         chunks = For(self.chunk, index(0), index(-(-self.rows // self.size)), [*self.lets, inner], [], "parallel")
-        return [chunks, *(Let(c.out, index(self._last(c))) for c in loop.carries)]
+        return [chunks, *(Let(c.out, self._last(c)) for c in loop.carries)]
 
-    def _last(self, carry: Carry) -> int:
+    def _last(self, carry: Carry) -> Expr:
         """What a parity is after the loop."""
-        start = int(carry.init.attr)
-        return start if carry.next is carry.var or self.trips % 2 == 0 else 1 - start
+        kept = carry.next is carry.var or self.trips % 2 == 0
+        return carry.init if kept else self.exprs.prim("sub", self.exprs.index(1), carry.init)
 
     def _scaled(self, value: Expr, factor: int) -> Expr:
         return value if factor == 1 else self.exprs.prim("mul", value, self.exprs.index(factor))

@@ -448,9 +448,13 @@ class Builder(Scalars):
         if x.storage is not None and self._may_overwrite(x):
             self._detach(x)
             return Arr(x.aval, storage=x.storage)
-        storage = self.temporary(x.aval)
+        storage = self._place_of_copy(x.aval)
         self._copy_into(x, storage, _why_copied(x))
         return Arr(x.aval, storage=storage)
+
+    def _place_of_copy(self, aval: ShapedArray) -> Storage:
+        """Where the copy of an array goes that is to be updated."""
+        return self.temporary(aval)
 
     def _copy_into(self, x: Arr, storage: Storage, why: str = "") -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""

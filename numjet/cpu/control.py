@@ -1,8 +1,9 @@
 """Native loops and branches: how while, scan, cond and calls become statements.
 
-Small state lives in registers (SSA values that the loop carries). Large state lives in a buffer: an update in place
-leaves it there; any other new value is written to the second half of the buffer, and a carried parity says which half
-is current. So nothing is copied per iteration beyond what the body computes.
+Small state lives in registers (SSA values that the loop carries). Large state lives in a buffer, if possible that of its
+first value: an update in place leaves it there; any other new value is written to the second half of the buffer, and a
+carried parity says which half is current. So nothing is copied per iteration beyond what the body computes, and nothing
+where an inner loop begins and ends.
 """
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.builder import SMALL
-from numjet.cpu.frames import LONG
+from numjet.cpu.frames import LONG, Home
 from numjet.cpu.index import Index
 from numjet.cpu.lanewise import Lanewise
-from numjet.cpu.loop_ir import INT64, Carry, Expr, For, If, Stmt, Switch, While
+from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Let, Stmt, Switch, While
+from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import words
 from numjet.cpu.values import Arr, Storage, parts_dtype
 
@@ -34,6 +36,12 @@ class SmallState:
     def current(self, block: list[Stmt]) -> Arr:
         return Arr(self.aval, elems=list(self.vars), block=block)
 
+    shown = current
+
+    def fixed(self) -> list[Stmt]:
+        """Nothing that it needs comes before the loop."""
+        return []
+
     def advance(self, new: Arr) -> list[Carry]:
         values = self.b.in_registers(new)
         return [Carry(v.expr, i.expr, n.expr, o.expr) for parts in zip(self.vars, self.inits, values, self.outs, strict=True)
@@ -44,51 +52,81 @@ class SmallState:
 
 
 class LargeState:
-    """A carried array in memory: one half of a buffer, chosen by a carried parity."""
+    """A carried array in memory: one half of a buffer, chosen by a carried parity.
+
+    The buffer is the one that holds the first value, where nobody else wants that any more, else a new one. It gets its
+    second half when a new value is written there; as long as none is, there is no parity to carry.
+    """
 
     def __init__(self, b: Control, init: Arr):
         self.b, self.aval = b, init.aval
-        self.words = self.aval.size * (2 if parts_dtype(self.aval.dtype) is not None else 1)
-        self.buffer = b.buffer(self.aval.dtype, self.aval.size, hint="state")
-        b._copy_into(init, Storage(self.buffer, b.terms.index(0), True), "first value of an array that a loop carries")
+        self.words = _words(self.aval)
+        self.first = b.taken_over(init, self.words) or self._filled(init)
+        self.buffer = self.first.buffer
+        assert self.first.half is not None
+        self.start = self.first.half
         self.parity, self.out = b.table.var(INT64, "half"), b.table.var(INT64, "half")
         self.here = self._half(b.terms.variable(self.parity, (0, 1)))
+        self.next: Index = b.terms.index(self.parity)
         self.flips = False
-        self.there: Storage | None = None
+        b.current[self.buffer] = self.next
+
+    def _filled(self, init: Arr) -> Storage:
+        """A new buffer that holds the first value."""
+        zero = self.b.terms.index(0)
+        storage = Storage(self.b.buffer(self.aval.dtype, self.aval.size, hint="state"), zero, True, zero)
+        self.b._copy_into(init, storage, "first value of an array that a loop carries")
+        return storage
 
     def _half(self, parity: Index) -> Storage:
-        return Storage(self.buffer, parity * self.words, True)
+        return _half(self.buffer, self.aval, parity)
 
     def current(self, block: list[Stmt]) -> Arr:
         return Arr(self.aval, storage=self.here)
 
-    def stays(self, new: Arr) -> bool:
-        """Whether the new value already is where the current one is."""
-        return (new.storage is not None and new.storage.buffer is self.buffer
-                and new.storage.base.expr is self.here.base.expr)
+    def shown(self, block: list[Stmt]) -> Arr:
+        """The same for what may only read it, as a loop's condition."""
+        return Arr(self.aval, storage=Storage(self.buffer, self.here.base, False))
 
-    def moved(self, new: Arr) -> bool:
-        """Whether the new value is in the other half already."""
-        return new.storage is not None and new.storage is self.there
+    def holds(self, new: Arr) -> bool:
+        """Whether the new value is in one of the two halves already."""
+        return new.storage is not None and new.storage.buffer is self.buffer and new.storage.half is not None
 
     def target(self) -> Storage:
-        """Where a new value goes that is not computed in place."""
-        self.flips = True
+        """Where a new value goes that is not computed in place: beside the latest one, which a loop inside may have left
+        in either half."""
         self.buffer.size = 2 * self.words
-        self.there = self._half(self.b.terms.index(self.parity) * -1 + 1)
-        return self.there
+        return self._half(self.b.current[self.buffer] * -1 + 1)
 
-    def advance(self) -> Carry:
-        parity = self.b.terms.index(self.parity)
-        following = (parity * -1 + 1).expr if self.flips else parity.expr
-        return Carry(self.parity, self.b.table.index(0), following, self.out)
+    def goes_on(self, new: Storage) -> None:
+        """`new` holds the value of the next iteration."""
+        assert new.half is not None
+        self.next = new.half
+        self.flips = self.next.expr is not self.parity
+
+    def advance(self) -> list[Carry]:
+        return [Carry(self.parity, self.start.expr, self.next.expr, self.out)] if self.flips else []
+
+    def fixed(self) -> list[Stmt]:
+        """What comes before the loop: the parity, if it never changes."""
+        return [] if self.flips else [Let(self.parity, self.start.expr)]
 
     def result(self, block: list[Stmt]) -> Arr:
-        return Arr(self.aval, storage=self._half(self.b.terms.variable(self.out, (0, 1))))
+        storage = self._half(self.b.terms.variable(self.out, (0, 1))) if self.flips else self.first
+        assert storage.half is not None
+        self.b.current[self.buffer] = storage.half
+        return Arr(self.aval, storage=storage)
 
 
 class Control(Lanewise):
-    """Adds control flow to the builder."""
+    """Adds control flow to the builder.
+
+    current: of buffers with loop state, the half with the latest value.
+    """
+
+    def __init__(self, name: str, notes: bool = True, recorder: Recorder | None = None):
+        super().__init__(name, notes, recorder)
+        self.current: dict[Buffer, Index] = {}
 
     def inline(self, jaxpr: ClosedJaxpr, args: Sequence[Arr]) -> list[Arr]:
         """The results of a program, lowered in place."""
@@ -103,6 +141,19 @@ class Control(Lanewise):
 
     def _states(self, init: Sequence[Arr]) -> list[Any]:
         return [SmallState(self, x) if x.size <= SMALL else LargeState(self, x) for x in init]
+
+    def taken_over(self, x: Arr, words: int) -> Storage | None:
+        """The memory of x, for loop state of so many words that begins as x; None if it is no whole buffer or half of one, or
+        somebody else wants what is there."""
+        found = x.storage
+        if found is None or not self._may_overwrite(x):
+            return None
+        if found.half is None:
+            if found.base.terms or found.base.const or found.buffer.size != words:
+                return None
+            found = Storage(found.buffer, found.base, True, found.base)
+        self._detach(x)
+        return found
 
     def _invariant(self, arrays: Sequence[Arr]) -> list[Arr]:
         """Operands that a loop reads in every iteration: definitions that cost something are stored before."""
@@ -124,7 +175,7 @@ class Control(Lanewise):
         cond_block: list[Stmt] = []
         with self.consumed(pinned=(*cond_consts, *body_consts)):
             with self.inside(cond_block):
-                (ok,) = self.run(cond, [*cond_consts, *[s.current(cond_block) for s in states]], barrier=True)
+                (ok,) = self.run(cond, [*cond_consts, *[s.shown(cond_block) for s in states]], barrier=True)
                 test = self.let(self.read(ok)).expr
             body_block: list[Stmt] = []
             with self.inside(body_block):
@@ -133,7 +184,7 @@ class Control(Lanewise):
                 carries = self._advance(states, news, [])
         if self.recorder is not None:
             self.recorder.loop(test, None)
-        self.emit(While(carries, cond_block, test, body_block))
+        self._emit_loop(While(carries, cond_block, test, body_block), states)
         return [s.result(self.block) for s in states]
 
     def scan(self, jaxpr: ClosedJaxpr, consts: Sequence[Arr], init: Sequence[Arr], xs: Sequence[Arr], length: int,
@@ -158,9 +209,14 @@ class Control(Lanewise):
             carries = self._advance(states, outs[:len(init)], ys)
         if self.recorder is not None:
             self.recorder.loop(var, length)
-        self.emit(For(var, self.table.index(0), self.table.index(length), block, carries, "serial"))
+        self._emit_loop(For(var, self.table.index(0), self.table.index(length), block, carries, "serial"), states)
         ys_out = [Arr(a.update(shape=(length, *a.shape)), storage=s) for a, s in zip(y_avals, stacks, strict=True)]
         return [*[s.result(self.block) for s in states], *ys_out]
+
+    def _emit_loop(self, loop: For | While, states: Sequence[Any]) -> None:
+        for s in states:
+            self.block.extend(s.fixed())
+        self.emit(loop)
 
     def _slice(self, x: Arr, place: Index) -> Arr:
         """x[place], sharing the memory of x."""
@@ -179,9 +235,11 @@ class Control(Lanewise):
         items = list(ys)
         for s, new in zip(states, news, strict=True):
             if isinstance(s, LargeState):
-                if not s.stays(new) and not s.moved(new):
-                    items.append((new, s.target()))
-                carries.append(s.advance())
+                place = new.storage if s.holds(new) else s.target()
+                if place is not new.storage:
+                    items.append((new, place))
+                s.goes_on(place)
+                carries += s.advance()
         self.put_all(items, "carried or stacked by a loop")
         return carries
 
@@ -193,29 +251,85 @@ class Control(Lanewise):
         operands = self._invariant(operands)
         choice = self.terms.index(self.let(clamped))
         avals = branches[0].out_avals
-        targets = [None if a.size <= SMALL else self.temporary(a) for a in avals]
+        homes = self._homes_of_results()
         blocks: list[list[Stmt]] = []
-        values: list[list[list[Any]]] = []
+        outs: list[list[Arr]] = []
+        latest: list[dict[Buffer, Index]] = []
+        current = self.current
         for branch in branches:
             block: list[Stmt] = []
+            self.current = dict(current)
             with self.consumed(), self.inside(block):
-                outs = self.run(branch, [self.wrapped(x) for x in operands], barrier=True)
-                values.append([[] if t is not None else self.in_registers(o) for o, t in zip(outs, targets, strict=True)])
-                self.put_all([(o, t) for o, t in zip(outs, targets, strict=True) if t is not None], "result of a branch")
+                outs.append(self.run(branch, [self.wrapped(x) for x in operands], barrier=True,
+                                     homes=[homes.get(k) for k in range(len(avals))]))
             blocks.append(block)
-        return self._branch(choice, blocks, values, avals, targets)
+            latest.append(self.current)
+        self.current = current
+        places = [self._places([o[k] for o in outs], operands, homes.get(k), latest) for k in range(len(avals))]
+        values: list[list[list[Any]]] = []
+        for n, (block, results) in enumerate(zip(blocks, outs, strict=True)):
+            here = [p[n] for p in places]
+            with self.consumed(), self.inside(block):
+                values.append([[] if t is not None else self.in_registers(o) for o, t in zip(results, here, strict=True)])
+                self.put_all([(o, t) for o, t in zip(results, here, strict=True) if t is not None and not t.same(o.storage)],
+                             "result of a branch")
+        return self._branch(choice, blocks, values, avals, places)
+
+    def _homes_of_results(self) -> dict[int, Home]:
+        """By result of the current equation: where it goes as the next value of a loop's state, which is settled with this."""
+        frame = self.frames[-1]
+        results = [] if frame.eqn is None else frame.eqn.outvars
+        return {k: frame.homes.pop(v) for k, v in enumerate(results) if v in frame.homes}
+
+    def _places(self, results: Sequence[Arr], operands: Sequence[Arr], home: Home | None,
+                latest: Sequence[dict[Buffer, Index]]) -> list[Storage | None]:
+        """Where the branches of a `cond` leave one large result: all in one place, or in either half of a loop's state. Small
+        ones have none.
+
+        latest: `current` at the end of each branch.
+        """
+        if results[0].size <= SMALL:
+            return [None] * len(results)
+        kept = self._kept(results, operands)
+        if kept is not None:
+            return [kept] * len(results)
+        if home is None or len(results) == 1:
+            return [self.temporary(results[0].aval)] * len(results)
+        current = self.current
+        places: list[Storage | None] = []
+        for x, at_end in zip(results, latest, strict=True):
+            self.current = at_end
+            beside = home()
+            stays = x.storage is not None and x.storage.buffer is beside.buffer and x.storage.half is not None
+            places.append(x.storage if stays else beside)
+        self.current = current
+        return places
+
+    def _kept(self, results: Sequence[Arr], operands: Sequence[Arr]) -> Storage | None:
+        """The memory of an operand in which all branches leave their result, as it was or updated in place."""
+        found = results[0].storage
+        if found is None or not all(found.same(r.storage) for r in results):
+            return None
+        return next((x.storage for x in operands if found.same(x.storage)), None)
 
     def _clamped(self, index: Any, count: int) -> Any:
         wide = self.convert(index, INT64)
         return self.prim("min", self.prim("max", wide, self.const(0, INT64)), self.const(count - 1, INT64))
 
     def _branch(self, choice: Index, blocks: list[list[Stmt]], values: list[list[list[Any]]], avals: Sequence[ShapedArray],
-                targets: Sequence[Storage | None]) -> list[Arr]:
+                places: Sequence[Sequence[Storage | None]]) -> list[Arr]:
         results: list[tuple[Expr, tuple[Expr, ...]]] = []
         outs: list[Arr] = []
-        for k, (aval, target) in enumerate(zip(avals, targets, strict=True)):
-            if target is not None:
-                outs.append(Arr(aval, storage=target))
+        for k, (aval, (first, *others)) in enumerate(zip(avals, places, strict=True)):
+            if first is not None:
+                chosen = first
+                if not all(first.same(p) for p in others):
+                    half = self.table.var(INT64, "half")
+                    results.append((half, tuple(p.half.expr for p in places[k] if p is not None and p.half is not None)))
+                    chosen = _half(first.buffer, aval, self.terms.variable(half, (0, 1)))
+                if chosen.half is not None:
+                    self.current[chosen.buffer] = chosen.half
+                outs.append(Arr(aval, storage=chosen))
                 continue
             elems = [self._variable(aval.dtype) for _ in range(aval.size)]
             for n, elem in enumerate(elems):
@@ -235,9 +349,17 @@ def _homes(states: Sequence[Any]) -> list[Any]:
     return [s.target if isinstance(s, LargeState) else None for s in states]
 
 
+def _words(aval: ShapedArray) -> int:
+    return aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
+
+
+def _half(buffer: Buffer, aval: ShapedArray, parity: Index) -> Storage:
+    """One half of the buffer of a loop's state."""
+    return Storage(buffer, parity * _words(aval), True, parity)
+
+
 def _at(storage: Storage, place: Any, aval: ShapedArray) -> Storage:
     """The storage of one element of a stack."""
-    width = aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
-    return Storage(storage.buffer, storage.base + place * width, False)
+    return Storage(storage.buffer, storage.base + place * _words(aval), False)
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.builder import SHORT_ROW
 from numjet.cpu.guards import guard
 from numjet.cpu.loop_ir import Buffer
-from numjet.cpu.order import shortest_lives
+from numjet.cpu.order import IN_PLACE, shortest_lives
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
 from numjet.cpu.streams import computed_again, passes
@@ -46,7 +47,7 @@ class Frame:
     homes: where results should be stored."""
 
     __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
-                 "homes", "passes")
+                 "homes", "eqn", "passes")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.homes: dict[Var, Home] = {}
@@ -64,6 +65,7 @@ class Frame:
                 self.last_use[a] = len(jaxpr.eqns)
                 self.uses[a] += 1
         self.position = -1
+        self.eqn: JaxprEqn | None = None
         self.operands: Sequence[Arr] = ()
         self.pinned: Sequence[Arr] = ()
         self.barrier = barrier
@@ -157,6 +159,7 @@ class Frames(Reductions):
         for a, home in zip(jaxpr.outvars, homes, strict=False):
             if home is not None and isinstance(a, Var):
                 frame.homes.setdefault(a, home)
+        _hand_back(frame, jaxpr)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
             frame.env[v] = self.embedded(c)
         if barrier:
@@ -189,7 +192,7 @@ class Frames(Reductions):
     def equation(self, frame: Frame, eqn: JaxprEqn) -> None:
         op = eqn.primitive
         args = [self.operand(frame, a) for a in eqn.invars]
-        frame.operands = args
+        frame.operands, frame.eqn = args, eqn
         if self.notes and eqn.source is not None:
             self.comment(op.name, *location(eqn.source))
         if self.recorder is not None:
@@ -290,6 +293,16 @@ class Frames(Reductions):
         home = frame.homes.pop(atom, None)
         return self.temporary(a.aval) if home is None else home()
 
+    def _place_of_copy(self, aval: ShapedArray) -> Storage:
+        """If the copy becomes a result of a loop's body: the place of the next value."""
+        frame = self.frames[-1]
+        assert frame.eqn is not None
+        for v in (frame.eqn.invars[0], frame.eqn.outvars[0]) if _updates(frame.eqn) else ():
+            home = frame.homes.pop(v, None) if isinstance(v, Var) and frame.uses[v] == 1 else None
+            if home is not None:
+                return home()
+        return super()._place_of_copy(aval)
+
     def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
@@ -306,6 +319,24 @@ class Frames(Reductions):
         for a, s in stored:
             if a.storage is not s:
                 self._copy_into(a, s, why and f"{why}, which is in other memory already")
+
+
+def _updates(eqn: JaxprEqn) -> bool:
+    return eqn.primitive.name.startswith(IN_PLACE)
+
+
+def _hand_back(frame: Frame, jaxpr: Jaxpr) -> None:
+    """What is there only to become a result by being updated is made at the place of that result. It is a new array, no
+    other name for one: in the place of the result nobody else looks for anything."""
+    makers = {v: eqn.primitive for eqn in jaxpr.eqns for v in eqn.outvars} if frame.homes else {}
+    for eqn in reversed(jaxpr.eqns) if frame.homes else ():
+        if not _updates(eqn) or eqn.outvars[0] not in frame.homes:
+            continue
+        operand = eqn.invars[0]
+        if isinstance(operand, Var) and frame.uses[operand] == 1 and operand in makers:
+            made = makers[operand]
+            if made.elementwise or made.name.startswith(IN_PLACE):
+                frame.homes[operand] = frame.homes.pop(eqn.outvars[0])
 
 
 def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:

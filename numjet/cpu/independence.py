@@ -55,11 +55,42 @@ class _Access:
     writes: bool
 
 
-def parity(carry: Carry) -> bool:
-    """Is this a carry that says which half of a buffer is current: 0 or 1, kept or flipped by each iteration?"""
+def flips(carry: Carry) -> bool:
+    """Is this a carry that an iteration turns from 0 into 1 and from 1 into 0, or keeps?"""
     total = Sums().split(carry.next)
-    stays, flips = Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),))
-    return carry.init.op == "const" and carry.init.attr in (0, 1) and carry.var.dtype == INT64 and total in (stays, flips)
+    return carry.var.dtype == INT64 and total in (Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),)))
+
+
+def parities(block: list[Stmt]) -> frozenset[int]:
+    """The ids of the variables of loops that say which half of a buffer is current: 0 or 1, flipped by each iteration, or
+    handed from loop to loop."""
+    given = [(bound, values) for s in walk(block) for bound, values in _bindings(s) if bound[0].dtype == INT64]
+    found = {v.id for bound, _ in given for v in bound}
+
+    def says(e: Expr) -> bool:
+        total = Sums().split(e)
+        if not total.terms:
+            return total.constant in (0, 1)
+        (term, sign), *others = total.terms
+        return not others and term.id in found and (total.constant, sign) in ((0, 1), (1, -1))
+    while True:
+        wrong = {v.id for bound, values in given if bound[0].id in found and not all(map(says, values)) for v in bound}
+        if not wrong:
+            return frozenset(found)
+        found -= wrong
+
+
+def _bindings(stmt: Stmt) -> Iterator[tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
+    """Variables that are given values, and which."""
+    match stmt:
+        case For(carries=carries) | While(carries=carries):
+            yield from (((c.var, c.out), (c.init, c.next)) for c in carries)
+        case If(results=results):
+            yield from ((r[:1], r[1:]) for r in results)
+        case Switch(results=cases):
+            yield from (((var,), values) for var, values in cases)
+        case Let(var=var, value=value) if value.op in ("const", "var"):
+            yield (var,), (value,)
 
 
 def independent(loop: For, parities: frozenset[int] = frozenset()) -> bool:
@@ -165,7 +196,8 @@ class _Accesses:
             found.setdefault(buffer, []).append(access)
         for accesses in found.values():
             halves = {a.half for a in accesses}
-            groups = [[a for a in accesses if a.half == h] for h in halves] if 0 not in halves else [accesses]
+            known = 0 not in halves and len(set(map(abs, halves))) == 1
+            groups = [[a for a in accesses if a.half == h] for h in halves] if known else [accesses]
             if not all(_apart([a.place for a in group]) for group in groups if any(a.writes for a in group)):
                 return False
         return True
@@ -191,10 +223,11 @@ class _Accesses:
                 yield expr.attr, _Access(self._place(expr.args[0], 1), self._half(expr.attr, expr.args[0]), False)
 
     def _half(self, buffer: Buffer, index: Expr) -> int:
-        """1 for a place in the half that a parity says, -1 for one in the other half, 0 where that is not known. An index
-        is always inside the array that the half holds."""
-        found = [c for t, c in self.sums.split(index).terms if t.id in self.parities and abs(2 * c) == buffer.size]
-        return 0 if not found else 1 if found[0] > 0 else -1
+        """For a place in the half that a parity says, a number that stands for that parity, its negative for one in the
+        other half, 0 where that is not known. An index is always inside the array that the half holds."""
+        found = [(t.id + 1) * (1 if c > 0 else -1) for t, c in self.sums.split(index).terms
+                 if t.id in self.parities and abs(2 * c) == buffer.size]
+        return found[0] if len(found) == 1 else 0
 
     def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, _Access]]:
         """The result is one block; where an operand lies is not looked at."""

@@ -36,9 +36,10 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
     args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))
             for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
+    sizes = [buf.size for buf in inputs]
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
-    _copy_written_inputs(b, aliases)
+    _copy_written_inputs(b, aliases, sizes)
     return Lowered(b.function, aliases, b.trampolines)
 
 
@@ -93,16 +94,17 @@ def _written_over(out: Arr, outs: Sequence[Arr]) -> Buffer | None:
     return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in other), None)
 
 
-def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
+def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]], sizes: Sequence[int]) -> None:
     """A program never writes its inputs: what it overwrites is the output that takes over the input's memory (the copy
-    between the two is none when they are the same), or a temporary."""
+    between the two is none when they are the same), or a temporary. sizes: of the inputs; a loop for whose state a buffer
+    serves may have added a second half to it."""
     function = b.function
     dirty = written(function.body)
     outputs = {i: o for o, i in aliases}
     for i, buffer in enumerate(function.inputs):
         if buffer not in dirty and i not in outputs:
             continue
-        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, buffer.size, "input")
+        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, sizes[i], "input")
         function.inputs[i] = fresh
         if i in outputs:
             buffer.kind = "output"
@@ -111,7 +113,7 @@ def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
             buffer.kind = "temp"
             function.temps.append(buffer)
         zero = b.table.index(0)
-        copy = Copy(buffer, zero, fresh, zero, b.table.index(buffer.size))
+        copy = Copy(buffer, zero, fresh, zero, b.table.index(sizes[i]))
         if b.recorder is not None and i not in outputs:
             b.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
         function.body.insert(0, copy)

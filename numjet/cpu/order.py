@@ -7,14 +7,16 @@ That order is taken where it needs much less memory than the program's own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.cpu.builder import SMALL
 
 WORTH_BYTES = 1 << 20   # least bytes saved
 WORTH_SHARE = 0.8       # and the most that may be left of the peak
 # Operations that may overwrite an operand: what reads it earlier must stay earlier, or they would have to copy.
-_UPDATES = ("scatter", "dynamic_update_slice", "scan", "while", "cond")
+IN_PLACE = ("scatter", "dynamic_update_slice")
+_UPDATES = (*IN_PLACE, "scan", "while", "cond")
 
 
 def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
@@ -22,6 +24,7 @@ def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
 
     Programs with effects keep their order.
     """
+    jaxpr = _readers_first(jaxpr)
     eqns = jaxpr.eqns
     if len(eqns) < 3 or sum(_nbytes(eqn) for eqn in eqns) < 2 * WORTH_BYTES or any(eqn.effects for eqn in eqns):
         return jaxpr
@@ -30,6 +33,63 @@ def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
     if after > WORTH_SHARE * before or before - after < WORTH_BYTES:
         return jaxpr
     return jaxpr.replace(eqns=candidate)
+
+
+def _readers_first(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with what reads an array in front of what may overwrite it, where it needs nothing of that and keeps no
+    more memory than a copy would: so `b.at[i].set(y), b[j]` copies nothing."""
+    late = _late_readers(jaxpr)
+    eqns = jaxpr.eqns
+    if not late or any(eqn.effects for eqn in eqns):
+        return jaxpr
+    needs = _needs(jaxpr)
+    order: dict[int, None] = {}
+    for k in range(len(eqns)):
+        for reader, nbytes in late.get(k, ()):
+            first = _waiting(reader, needs, order)
+            if k not in first and sum(_nbytes(eqns[n]) for n in first) <= nbytes:
+                order.update(dict.fromkeys(sorted(first)))
+        order.update(dict.fromkeys(sorted(_waiting(k, needs, order))))
+    return jaxpr.replace(eqns=[eqns[k] for k in order])
+
+
+def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
+    """By equation that may overwrite a large array: those behind it that read the array, and how many bytes that has."""
+    results = {a for a in jaxpr.outvars if isinstance(a, Var)}
+    writers: dict[Var, int] = {}
+    found: dict[int, list[tuple[int, int]]] = {}
+    for k, eqn in enumerate(jaxpr.eqns):
+        for v in dict.fromkeys(a for a in eqn.invars if isinstance(a, Var) and a in writers):
+            found.setdefault(writers[v], []).append((k, v.aval.nbytes))
+        for a in _overwritten(eqn):
+            if isinstance(a, Var) and a.aval.size > SMALL and a not in results:
+                writers.setdefault(a, k)
+    return found
+
+
+def _waiting(k: int, needs: Sequence[Sequence[int]], done: Collection[int]) -> set[int]:
+    """An equation and what it needs, directly or not, without what is done."""
+    found: set[int] = set()
+    stack = [k]
+    while stack:
+        top = stack.pop()
+        if top not in found and top not in done:
+            found.add(top)
+            stack += needs[top]
+    return found
+
+
+def _overwritten(eqn: JaxprEqn) -> Sequence[Var | Literal]:
+    """The operands whose memory an equation may use for its results."""
+    name = eqn.primitive.name
+    if name == "scan":
+        first = eqn.params["num_consts"]
+        return eqn.invars[first:first + eqn.params["num_carry"]]
+    if name == "while":
+        return eqn.invars[eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]:]
+    if name == "cond":
+        return eqn.invars[1:]
+    return eqn.invars[:1] if name.startswith(IN_PLACE) else ()
 
 
 def peak(eqns: Sequence[JaxprEqn], outvars: Sequence[Var | Literal]) -> int:

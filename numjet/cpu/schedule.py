@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from . import batches
 from .cost import block_ns, static_trips
-from .independence import combination, independent, parity
+from .independence import combination, independent, parities
 from .kernels.products import multiply_adds
-from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, While, children, walk
+from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children
 from .loop_meaning import identity
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
@@ -33,8 +33,7 @@ class _Schedule:
 
     def __init__(self, function: Function):
         self.function, self.exprs = function, function.exprs
-        self.parities = frozenset(c.var.id for s in walk(function.body) if isinstance(s, For | While) for c in s.carries
-                                  if parity(c))
+        self.parities = parities(function.body)
 
     def block(self, block: list[Stmt]) -> bool:
         """Shares what is worth it in a block; whether there was something."""
@@ -69,7 +68,7 @@ class _Schedule:
             size = chunk_size(trips, unit, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
             if size < trips and independent(loop, self.parities):
                 return self._chunks(loop, trips, size)
-            shared = self._columns(loop, nanoseconds) or batches.by_rows(loop, self.exprs)
+            shared = self._columns(loop, nanoseconds) or batches.by_rows(loop, self.exprs, self.parities)
             if shared is not None:
                 return shared
         return [loop] if not few and self.block(loop.body) else None

@@ -107,3 +107,30 @@ def test_arrays_that_stay_anyway_do_not_count():
         return made, sum(made) * 2
     told = nj.explain(fun)(X)
     assert not any("would have to stay" in o.why for o in told.operations)
+
+
+def test_old_values_are_read_before_they_are_overwritten():
+    """The reader of a large array moves before the update; not one that needs its result, or keeps as much memory."""
+    names = lambda fun: [e.primitive.name for e in order.shortest_lives(program(fun, X[0], X[1])).eqns]
+
+    def slice_late(x, y):
+        new = lax.dynamic_update_slice(x * 2, y[:3], (1,))
+        return new, x
+    assert names(slice_late)[-1] == "dynamic_update_slice"
+
+    def read_late(x, y, most=3):
+        old = jnp.sin(x)
+        new = lax.dynamic_update_slice(old, y[:3], (1,))
+        return new, jnp.cos(old[5:5 + most])
+    assert names(read_late).index("dynamic_update_slice") > names(read_late).index("slice", 2)
+
+    def twice(x, y):
+        old = jnp.sin(x)
+        new = lax.dynamic_update_slice(old, y[:3], (1,))
+        return new, lax.dynamic_slice(old, (jnp.int32(new[0]),), (4,))
+    assert names(twice).index("dynamic_update_slice") < names(twice).index("dynamic_slice")
+    for fun in (slice_late, read_late, twice):
+        with nj.disable_jit():
+            expected = fun(jnp.array(X[0]), jnp.array(X[1]))
+        for got, want in zip(nj.jit(fun)(X[0], X[1]), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6)
