@@ -14,7 +14,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Array, current_trace
-from numjet.runtime.device import CPU
+from numjet.runtime.device import CPU, on_host
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
@@ -38,6 +38,8 @@ def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable
         return None
     a, b = x.aval, y.aval
     if a.dtype not in _INTEGERS and a.dtype not in _FLOATS:
+        return None
+    if not all(type(v) is not Array or on_host(v) for v in (x, y)):
         return None
     left, right = _value(x), _value(y)
     token = STATE.set(IGNORED)

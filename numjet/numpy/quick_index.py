@@ -13,7 +13,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, current_trace
-from numjet.runtime.device import CPU
+from numjet.runtime.device import CPU, on_host
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
@@ -56,7 +56,7 @@ def _basic(idx: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
 
 def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     """An index that is one array of integers in bounds (of rank > 0), or one mask, as a NumPy array; else None."""
-    if type(idx) is Array:
+    if type(idx) is Array and on_host(idx):
         where = idx._value
     elif type(idx) is np.ndarray:
         where = idx
@@ -75,7 +75,7 @@ def _known(s: slice) -> bool:
 
 def read(x: Any, idx: Any) -> Any:
     """x[idx], or None."""
-    if type(x) is not Array or current_trace() is not EVAL or not plain():
+    if type(x) is not Array or current_trace() is not EVAL or not plain() or not on_host(x):
         return None
     aval = x.aval
     basic = _basic(idx, aval.shape)
@@ -95,7 +95,7 @@ def _array(part: np.ndarray, aval: ShapedArray) -> Any:
 
 def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     """x with x[idx] replaced by values (op "set") or combined with them ("add", "subtract", "mul"), or None."""
-    if type(x) is not Array or current_trace() is not EVAL or not plain():
+    if type(x) is not Array or current_trace() is not EVAL or not plain() or not on_host(x):
         return None
     aval = x.aval
     if aval.dtype not in _SETS or (op != "set" and (op not in _UPDATES or aval.dtype.kind == "b")):
@@ -142,7 +142,7 @@ def _value(values: Any, dtype: np.dtype) -> np.ndarray | None:
     """Numbers and arrays that promotion leaves in `dtype`; None for what has to be converted."""
     kind = type(values)
     if kind is Array:
-        return values._value if values.aval.dtype == dtype else None
+        return values._value if values.aval.dtype == dtype and on_host(values) else None
     if kind not in _KINDS[dtype.kind] or (kind is int and not -_SAFE_INT <= values <= _SAFE_INT):
         return None
     token = STATE.set(IGNORED)

@@ -14,7 +14,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, current_trace
-from numjet.runtime.device import CPU
+from numjet.runtime.device import CPU, on_host
 from numjet.runtime.large import LARGE
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
@@ -27,7 +27,7 @@ def _known(x: Any, dtypes: frozenset[np.dtype] = _FLOATS) -> bool:
     """Whether x is a small array of one of these dtypes, to be looked at now."""
     if type(x) is not Array or current_trace() is not EVAL or not plain():
         return False
-    return x.aval.dtype in dtypes and 0 < x.aval.size < LARGE
+    return x.aval.dtype in dtypes and 0 < x.aval.size < LARGE and on_host(x)
 
 
 def _run(fun: Callable[..., np.ndarray], dtype: np.dtype, *args: Any, weak: bool = False) -> Any:

@@ -65,7 +65,17 @@ def default_device() -> Device:
 
 def elsewhere() -> bool:
     """Whether arrays may be on, or results be meant for, another device than numjet's own CPU."""
-    return bool(other_platforms or config.platforms or config.platform_name or config.default_device)
+    return bool(other_platforms) or default_elsewhere()
+
+
+def default_elsewhere() -> bool:
+    """Whether results that no argument pins may be meant for another device than numjet's own CPU."""
+    return bool(config.platforms or config.platform_name or config.default_device)
+
+
+def on_host(x: Any) -> bool:
+    """Whether an Array is in the host's memory."""
+    return not other_platforms or x._remote is None
 
 
 def choose(values: Iterable[Any], what: str, given: Device | None = None, names: Sequence[str] = ()) -> Device:

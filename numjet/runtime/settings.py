@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from numjet import _native
 from numjet.foundation.config import TraceToken, config
-from numjet.runtime.device import elsewhere, other_platforms
+from numjet.runtime.device import default_elsewhere
 
 
 def _apply() -> None:
@@ -12,18 +12,16 @@ def _apply() -> None:
 
 
 def plain() -> bool:
-    """Whether NumPy may do the work here and now: all is on the host, and nobody wants to look at the single steps by
-    jax_debug_nans, jax_debug_infs or jax_disable_jit.
+    """Whether NumPy may do the work here and now for arrays of the host: it is the default device, and nobody wants to look
+    at the single steps by jax_debug_nans, jax_debug_infs or jax_disable_jit.
 
     >>> plain()
     True
     """
-    if other_platforms:
-        return False
     token = config.token
     found = _plain.get(token)
     if found is None:
-        found = _plain[token] = not (config.debug_nans or config.debug_infs or config.disable_jit or elsewhere())
+        found = _plain[token] = not (config.debug_nans or config.debug_infs or config.disable_jit or default_elsewhere())
     return found
 
 
