@@ -6,7 +6,6 @@ transformation they are what they always are: the operations they apply.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from numjet import _native
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
+from numjet.foundation.util import function_parameters
 from numjet.runtime.large import LARGE
 from numjet.runtime.settings import plain
 
@@ -36,7 +36,7 @@ def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
     Array(4, dtype=int32)
     """
     def decorate(fun: Fun) -> Fun:
-        names = list(inspect.signature(fun).parameters)
+        names = function_parameters(fun)
         if not set(static) <= set(names):
             raise ValueError(f"whole: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
         places = tuple(n for n, name in enumerate(names) if name in static)

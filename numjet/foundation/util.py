@@ -312,3 +312,13 @@ def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None 
     made = _WeakCache(fun, max_size)
     _caches.add(made)
     return made
+
+
+def function_parameters(fun: Callable[..., Any]) -> list[str]:
+    """The names of a Python function's parameters, in order; quicker than inspect.signature.
+
+    >>> function_parameters(lambda x, *, axis=None: x)
+    ['x', 'axis']
+    """
+    code = fun.__code__
+    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])

@@ -9,6 +9,7 @@ bits of one word each, results of 64 bits two words.
 from __future__ import annotations
 
 import enum
+import functools
 import operator
 from collections.abc import Sequence
 from math import prod
@@ -259,7 +260,10 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
 
 # ------------------------------------------------------------------------------------------------ rng_uniform
 
-_generator = np.random.default_rng()
+@functools.cache
+def _generator() -> np.random.Generator:
+    """The generator whose state all calls share; numpy.random is imported when the first one is made."""
+    return np.random.default_rng()
 
 
 def _uniform_abstract(a: ShapedArray, b: ShapedArray, *, shape: Ints) -> ShapedArray:
@@ -275,12 +279,13 @@ def _uniform_abstract(a: ShapedArray, b: ShapedArray, *, shape: Ints) -> ShapedA
 def _uniform_eager(a: np.ndarray, b: np.ndarray, *, shape: Ints) -> np.ndarray:
     if kind_of(a.dtype) == "f":
         low, high = float(a), float(b)
-        drawn = (low + (high - low) * _generator.random(shape)).astype(a.dtype)
+        drawn = (low + (high - low) * _generator().random(shape)).astype(a.dtype)
         below = np.nextafter(b, a).astype(a.dtype) if a.dtype.isbuiltin == 1 else a  # rounding must not reach b
         return np.where(drawn == b, below, drawn)
     if not int(a) < int(b):
         return np.full(shape, a)
-    return _generator.integers(int(a), int(b), shape, dtype=np.int64 if kind_of(a.dtype) == "i" else np.uint64).astype(a.dtype)
+    wide = np.int64 if kind_of(a.dtype) == "i" else np.uint64
+    return _generator().integers(int(a), int(b), shape, dtype=wide).astype(a.dtype)
 
 
 def _uniform_hlo(b: Any, low: Any, high: Any, *, shape: Ints) -> Any:
