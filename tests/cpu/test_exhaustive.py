@@ -15,6 +15,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 TOLD = page.parse(PAGE.read_text(encoding="utf8"))
 
 
+def worst_place(op):
+    """The operand of the largest float32 error that the page tells."""
+    row = next(line for line in PAGE.read_text(encoding="utf8").splitlines() if line.startswith(f"| {op} | float32 |"))
+    return np.float32(row.split("|")[8])
+
+
 @pytest.mark.parametrize("op", exhaustive.UNARY)
 def test_the_page_tells_of_every_function(op):
     for dtype in ("float32", "float64"):
@@ -24,13 +30,13 @@ def test_the_page_tells_of_every_function(op):
 
 @pytest.mark.parametrize("op", exhaustive.UNARY)
 def test_what_the_page_tells_is_true(op):
-    """On other operands than those it was made from: nowhere much more than it says, and nearly as much somewhere."""
-    x = bit_patterns(np.float32, 1 << 18, seed=5)
+    """On other operands than those it was made from nowhere much more than it says; as much where it says the most is."""
+    x = np.append(bit_patterns(np.float32, (1 << 18) - 1, seed=5), worst_place(op))
     found = exhaustive.Progress(1)
     found.look(op, x, compiled(op, x.dtype, len(x)))
     told = TOLD[op, "float32"]
     assert all(e <= (t or 0.0) * 1.1 + 0.05 for e, t in zip(found.worst, told, strict=True)), (found.worst, told)
-    assert max(found.worst) >= 0.75 * max(t for t in told if t is not None)
+    assert max(found.worst) == pytest.approx(max(t for t in told if t is not None), abs=0.006)
 
 
 def test_the_quick_search_finds_what_the_slow_one_finds():
