@@ -69,11 +69,6 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if kind_of(dtype) == "f" else np.int32)
 
 
-def keep_axes(x: Any, shape: Ints, axes: Ints) -> Any:
-    """The result of a reduction of an array of `shape` with the reduced axes put back, of size 1."""
-    return reshape_p.bind(x, new_sizes=tuple(1 if i in axes else n for i, n in enumerate(shape)), dimensions=None)
-
-
 def _record(name: str, accepts: str, eager: Any, jvp: Any, cpu: Any, hlo: Any, samples: Samples, transpose: Any = None,
             linear_in: Any = None) -> Op:
     op = Op(name=name, params=("axes",), abstract=_abstract(name, accepts), eager=eager, jvp=jvp,

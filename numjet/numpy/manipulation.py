@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace import Tracer
 from numjet.foundation.util import prod
 from numjet.lax import shape as lax_shape
 from numjet.lax.axes import as_axes, as_axis, as_shape
@@ -310,11 +310,6 @@ def atleast_3d(*arys: Any) -> Any:
     (1, 3, 1)
     """
     return _at_least("atleast_3d", arys, _rank_3)
-
-
-def rank_of(x: Any) -> int:
-    """The number of axes of an array or number."""
-    return aval_of(x).ndim
 
 
 def as_list(name: str, arrays: Any) -> list[Any]:

@@ -16,7 +16,6 @@ from numjet.xla import text
 from numjet.xla.scalars import Scalars
 
 _BOOL = np.dtype(np.bool_)
-_BYTES = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
 _TYPE = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED", "f": "FLOAT", "c": "FLOAT"}
 _DIRECTION = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
 _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stablehlo.maximum", "min": "stablehlo.minimum",
@@ -236,11 +235,9 @@ class Builder:
 
     def reduce(self, kind: str, x: Value, axes: Sequence[int], init: Any) -> Value:
         """kind: add mul max min and or xor; init: the neutral number."""
-        scalar = ShapedArray((), x.dtype)
-        body = self.region([scalar, scalar], lambda a, b: self.binary(_REDUCERS[kind], a, b), isolated=True)
         shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
         return self.op("stablehlo.reduce", [x, self.constant(init, x.dtype)], ShapedArray(shape, x.dtype),
-                       attrs={"dimensions": tuple(axes)}, regions=[body])
+                       attrs={"dimensions": tuple(axes)}, regions=[self.reducer(kind, x.dtype)])
 
     def reducer(self, kind: str, dtype: Any) -> Region:
         """The region of a reduction, scatter or window by add, mul, max, min, and, or, xor."""
