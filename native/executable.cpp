@@ -242,7 +242,14 @@ PyObject* when_repeated(PyObject* self, PyObject* again) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_open_ended(PyObject* self, PyObject*) {
+  as_executable(self)->plan->open_ended = true;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"set_open_ended", set_open_ended, METH_NOARGS,
+     PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
     {"replace", replace, METH_O,
      PyDoc_STR("From the next call on, other code at this address, which does the same; the old code has to stay valid.")},
     {"when_repeated", when_repeated, METH_O,

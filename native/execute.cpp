@@ -2,9 +2,12 @@
 #include "execute.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
+#include "interrupt.h"
 #include "small_vector.h"
+#include "stopwatch.h"
 
 namespace nj {
 
@@ -78,9 +81,16 @@ bool takes_over(const Call& call, size_t out, bool queued) {
   return refs - harmless == 1;
 }
 
+// An open-ended program that never ran may take for ever; after that it is taken to repeat itself.
+double program_ns(const ExecutablePlan* plan) {
+  if (!plan->open_ended) return plan->cost_ns;
+  double last = plan->last_ns.load(std::memory_order_relaxed);
+  return last > 0 ? last : std::numeric_limits<double>::infinity();
+}
+
 // The program's estimate has no copies of donated inputs: they are needed only where the memory cannot be taken over.
 double expected_ns(const Call& call) {
-  double nanoseconds = call.plan->cost_ns;
+  double nanoseconds = program_ns(call.plan);
   for (size_t k = 0; k < call.plan->outs.size(); ++k) {
     int in = call.plan->alias[k];
     if (in < 0 || !call.ins[in]->buffer || takes_over(call, k, true)) continue;
@@ -149,10 +159,16 @@ struct Addresses {
 int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t* info) {
   char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
   MachineCode code = call.plan->code.load();
-  if (call.expected_ns <= kHoldGil) return code(ins, outs, scratch, info);
+  bool open_ended = call.plan->open_ended;
+  StopFlag stop{false};
+  StopScope watched({&stop, call.expected_ns > kHoldGil || open_ended});
+  if (call.expected_ns <= kHoldGil && !open_ended) return code(ins, outs, scratch, info);
   int64_t status;
   Py_BEGIN_ALLOW_THREADS;
-  status = code(ins, outs, scratch, info);
+  {
+    Stopwatch stopwatch(open_ended ? &call.plan->last_ns : nullptr);
+    status = code(ins, outs, scratch, info);
+  }
   Py_END_ALLOW_THREADS;
   return status;
 }
@@ -188,7 +204,8 @@ int run_queued(Call& call, PyObject** results) {
   auto job = std::make_unique<Job>();
   job->code = call.plan->code.load();
   job->scratch_bytes = call.plan->scratch_bytes;
-  job->brief = call.expected_ns <= kBriefNs;
+  job->brief = call.expected_ns <= kBriefNs && !call.plan->open_ended;
+  if (call.plan->open_ended) job->took_ns = &call.plan->last_ns;
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
     Array* array = call.ins[k];

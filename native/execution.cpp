@@ -66,6 +66,10 @@ PyObject* make_error(Execution* execution) {
                           "again here, or wait for results (block_until_ready) before forking");
     case Failure::Cancelled:
       return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
+    case Failure::Interrupted:
+      return PyErr_Format(PyExc_RuntimeError,
+                          "this computation was interrupted (Ctrl-C while something waited for it), so there is no "
+                          "result; call the function again to compute it");
     case Failure::Cause: break;
   }
   return PyErr_Format(PyExc_SystemError, "a failed computation lost its cause");

@@ -8,7 +8,7 @@
 namespace nj {
 
 enum class State : int { Pending, Done, Failed };
-enum class Failure : int { Status, OutOfMemory, Cause, Lost, Cancelled };
+enum class Failure : int { Status, OutOfMemory, Cause, Lost, Cancelled, Interrupted };
 
 struct Execution {
   PyObject_HEAD

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include "stopwatch.h"
+
 namespace nj {
 
 namespace {
@@ -67,7 +69,12 @@ State run_job(Job* job) {
   outcome->wanted_bytes = job->scratch_bytes;
   if (scratch.failed) return State::Failed;
   outcome->failure = Failure::Status;
-  outcome->status = job->code(ins.data(), outs.data(), scratch.data(), outcome->info);
+  {
+    StopScope watched({&job->stop, false});
+    Stopwatch stopwatch(job->took_ns);
+    outcome->status = job->code(ins.data(), outs.data(), scratch.data(), outcome->info);
+  }
+  if (outcome->status == kInterrupted) outcome->failure = Failure::Interrupted;
   return outcome->status == 0 ? State::Done : State::Failed;
 }
 
@@ -147,8 +154,14 @@ bool some_queued() {
   return !queue->jobs.empty();
 }
 
+// Has the loops of what is running end: their results will say that they were interrupted.
+void stop_running() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  if (queue->running) queue->running->stop.store(true, std::memory_order_relaxed);
+}
+
 // Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal
-// handler raised.
+// handler raised; nobody wants then what is running.
 template <class Ready>
 int wait_until(Ready ready) {
   // A forked child inherits jobs, but not the thread.
@@ -162,7 +175,10 @@ int wait_until(Ready ready) {
     }
     Py_END_ALLOW_THREADS;
     if (is_ready) break;
-    if (PyErr_CheckSignals() < 0) return -1;
+    if (PyErr_CheckSignals() < 0) {
+      stop_running();
+      return -1;
+    }
   }
   destroy_finished();
   return 0;
@@ -310,7 +326,7 @@ PyObject* close_queue(PyObject*, PyObject*) {
     for (Job* job : queue->jobs) fail_queued(job, Failure::Cancelled);
     queue->jobs.clear();
   }
-  // What runs cannot be stopped, but nobody waits for it any more.
+  // What runs may have no loop that stops, but nobody waits for it any more.
   if (queue->thread.joinable()) queue->thread.detach();
   queue->started = false;
   return nullptr;

@@ -1,9 +1,11 @@
 // One thread that runs computations in the order in which they were queued.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "execution.h"
+#include "interrupt.h"
 #include "pool.h"
 
 namespace nj {
@@ -15,6 +17,8 @@ struct Job {
   MachineCode code = nullptr;
   std::vector<Buffer*> ins, outs;  // one reference each, until the job has run
   size_t scratch_bytes = 0;
+  std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
+  StopFlag stop{false};
   bool brief = false;  // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
   std::vector<Execution*> waits_for;  // computations that make the inputs
   Execution* done = nullptr;

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "interrupt.h"
 #include "kernels.h"
 
 namespace nj {
@@ -27,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 // A pause takes 10 to 40 ns; waiting threads give up their processor after about 20 us.
 constexpr int kSpins = 700;
 constexpr auto kSpinTime = std::chrono::microseconds(20);
+constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
 constexpr uint64_t kLeftMask = 0xffffffffu;
 constexpr int64_t kMostChunks = kLeftMask;
 
@@ -42,6 +44,7 @@ struct Region {
   Body body = nullptr;
   void* context = nullptr;
   int64_t chunks = 0;
+  StopFlag* stop = nullptr;  // the caller's: once it is set, chunks that have not begun are left out
 };
 
 struct Pool {
@@ -76,7 +79,10 @@ void work_on(Pool* pool) {
     if (!pool->claims.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
     const Region& region = pool->region;
     const int64_t chunk = region.chunks - static_cast<int64_t>(seen & kLeftMask);
-    region.body(region.context, chunk, chunk + 1);
+    if (!region.stop || !region.stop->load(std::memory_order_relaxed)) {
+      StopScope watched({region.stop, current_stop().hears_signals});
+      region.body(region.context, chunk, chunk + 1);
+    }
     if (pool->unfinished.fetch_sub(1) == 1 && pool->caller_sleeps.load()) {
       std::lock_guard<std::mutex> guard(pool->mutex);
       pool->done.notify_one();
@@ -152,9 +158,13 @@ void wake(Pool* pool, int64_t chunks) {
 void wait_for_workers(Pool* pool) {
   const auto finished = [pool] { return pool->unfinished.load() == 0; };
   if (spin_until(finished)) return;
-  std::unique_lock<std::mutex> lock(pool->mutex);
   pool->caller_sleeps.store(true);
-  pool->done.wait(lock, finished);
+  for (;;) {
+    std::unique_lock<std::mutex> lock(pool->mutex);
+    if (pool->done.wait_for(lock, kBetweenSignals, finished)) break;
+    lock.unlock();
+    stop_wanted();
+  }
   pool->caller_sleeps.store(false);
 }
 
@@ -221,6 +231,6 @@ extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
   std::lock_guard<std::mutex> guard(pool->entry, std::adopt_lock);
   start(pool);
   regions.fetch_add(1, std::memory_order_relaxed);
-  run_shared(pool, {body, context, chunks});
+  run_shared(pool, {body, context, chunks, current_stop().flag});
 }
 NJ_KERNEL(nj_parallel_for);

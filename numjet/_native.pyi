@@ -237,6 +237,9 @@ class Executable:
     ) -> Self: ...
     def replace(self, address: int) -> None:
         """From the next call on, other code at this address, which does the same; the old code has to stay valid."""
+    def set_open_ended(self) -> None:
+        """Tells that the running time depends on values: the first run is queued, from then on the last one's time is
+        what decides; and the GIL is always free."""
     def when_repeated(self, again: Callable[[Executable], object]) -> None:
         """Has a function called with the executable, once, before its second call."""
     @property

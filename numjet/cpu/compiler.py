@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, explain, in_place, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
+from numjet.cpu import cost, expand, explain, in_place, jit, llvm, loop_show, memory, polls, schedule, threads, tiers, unread
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
@@ -32,6 +32,7 @@ class Program:
     scratch_bytes: int
     aliases: list[tuple[int, int]]
     cost_ns: float
+    open_ended: bool
     on_error: Callable[[int, list[int]], BaseException]
     text: str
     compiled: jit.Compiled
@@ -58,6 +59,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     unread.remove(function)
     dump("loops", lambda: loop_show.show(function))
     nanoseconds = _plan(lowered)
+    open_ended = polls.open_ended(function)
     dump("planned", lambda: loop_show.show(function))
     text = llvm.emit(function, jit.host())
     dump("ll", lambda: text)
@@ -66,7 +68,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     kept: list[Any] = [lowered.trampolines, *keepalive]
     compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds,
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, open_ended,
                    _errors(function.name, function.errors), text, compiled, sum(t.nbytes for t in function.temps),
                    workspace.routines(function), again, kept)
 

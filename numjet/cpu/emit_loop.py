@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from .affine import Sum
-from .emit_expr import ExprEmitter
 from .emit_ops import RULES
+from .emit_polls import PollEmitter
 from .emit_scope import Code, Value
 from .emit_state import Lane
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
@@ -13,7 +13,7 @@ from .lanes import Lanes, choose_lanes, static_trips
 from .loop_ir import INT64, Carry, For, Stmt, While
 
 
-class LoopEmitter(ExprEmitter):
+class LoopEmitter(PollEmitter):
     """Writes loops."""
 
     def block(self, stmts: list[Stmt]) -> None:
@@ -90,6 +90,7 @@ class LoopEmitter(ExprEmitter):
         lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
         counter = f"%{self.name('i')}"
         names = [f"%{self.name('c')}" for _ in inits]
+        polled = self.open_counter(stmt)
         inner = self.enter("loop", Code(head), self.writes(stmt), not guarded)
         self._bind_counter(stmt, counter)
         for c, name, width in zip(stmt.carries, names, lanes, strict=True):
@@ -98,6 +99,7 @@ class LoopEmitter(ExprEmitter):
             self._mask_rest(counter, mask_count)
         self.block(stmt.body)
         nexts = [self._next(stmt, c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
+        self.ask(polled)
         self.here()
         after = self.put(f"add nsw i64 {counter}, {step}")
         again = self.put(f"icmp slt i64 {after}, {stop}")
@@ -110,6 +112,7 @@ class LoopEmitter(ExprEmitter):
         types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
         lines = self.scope.code.lines
         lines += [f"{head}:", f"  {counter} = phi i64 [ {start}, %{before} ], [ {after}, %{latch} ]"]
+        lines += self.phi(polled, before, latch)
         lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
                   for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
         lines += inner.code.lines
@@ -276,6 +279,7 @@ class LoopEmitter(ExprEmitter):
         head, body, exit_label = self.name("while"), self.name("body"), self.name("exit")
         names = [f"%{self.name('c')}" for _ in inits]
         lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
+        polled = self.open_counter(stmt)
         outer = self.enter("loop", Code(head), writes, True)
         for c, name, width in zip(stmt.carries, names, lanes, strict=True):
             self.bind(c.var, name, width)
@@ -284,6 +288,7 @@ class LoopEmitter(ExprEmitter):
         inner = self.enter("branch", Code(body), writes, False)
         self.block(stmt.body)
         nexts = [self._in_body(c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
+        self.ask(polled)
         self.leave()
         self.here()
         self.line(f"br i1 {again}, label %{body}, label %{exit_label}")
@@ -292,7 +297,7 @@ class LoopEmitter(ExprEmitter):
         self.line(f"br label %{head}")
         lines, before, latch = self.scope.code.lines, self.scope.code.block, inner.code.block
         types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
-        lines.append(f"{head}:")
+        lines += [f"{head}:", *self.phi(polled, before, latch)]
         lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
                   for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
         lines += [*outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]

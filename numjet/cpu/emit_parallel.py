@@ -15,11 +15,13 @@ from collections.abc import Hashable
 from .alike import Form, separable
 from .emit_loop import LoopEmitter
 from .emit_scope import Value
+from .emit_state import Part
 from .emit_types import scalar_type
-from .loop_ir import INT64, Buffer, For, Function, Stmt, written
+from .loop_ir import INT64, Buffer, For, Function, Stmt, walk, written
 from .target import Target
 
 PARALLEL_FOR = "nj_parallel_for"
+STOPPED = "nj_stopped"
 
 
 class ParallelEmitter(LoopEmitter):
@@ -48,10 +50,11 @@ class ParallelEmitter(LoopEmitter):
         """Calls the function of a loop."""
         form = self.forms[id(stmt)]
         captured = [self.value(var) for var in form.captured]
-        name = self._function_of(stmt, form, captured, None)
+        part = self._function_of(stmt, form, captured, None)
         fields = self._fields(form, captured)
         self.here()
-        self.line(f'call void @"{name}"({", ".join(f"{ty} {text}" for ty, text in fields)})')
+        self.line(f'call void @"{part.name}"({", ".join(f"{ty} {text}" for ty, text in fields)})')
+        self._leave_if_stopped(part)
         self.memory.kill(self.writes(stmt))
 
     def _shared(self, stmt: For) -> None:
@@ -59,7 +62,7 @@ class ParallelEmitter(LoopEmitter):
         form = self.forms.get(id(stmt)) or Form(stmt)
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         captured = [self.value(var) for var in form.captured]
-        name = self._function_of(stmt, form, captured, start)
+        part = self._function_of(stmt, form, captured, start)
         fields = [*self._fields(form, captured), *([] if start.literal else [("i64", start.text)])]
         context = f"%{self.name('context')}"
         self.allocas.append(f"  {context} = alloca [{len(fields)} x i64], align 8")
@@ -70,7 +73,8 @@ class ParallelEmitter(LoopEmitter):
         count = self.put(f"sub i64 {stop.text}, {start.text}")
         self.declare(PARALLEL_FOR, "void", ["i64", "ptr", "ptr"])
         self.symbols.add(PARALLEL_FOR)
-        self.line(f'call void @{PARALLEL_FOR}(i64 {count}, ptr @"{name}", ptr {context})')
+        self.line(f'call void @{PARALLEL_FOR}(i64 {count}, ptr @"{part.name}", ptr {context})')
+        self._leave_if_stopped(part)
         self.memory.kill(self.writes(stmt))
 
     def _fields(self, form: Form, captured: list[Value]) -> list[tuple[str, str]]:
@@ -79,19 +83,32 @@ class ParallelEmitter(LoopEmitter):
         values = [(scalar_type(var.dtype), v.text) for var, v in zip(form.captured, captured, strict=True) if not v.literal]
         return [("ptr", "%info"), *pointers, *values]
 
-    def _function_of(self, stmt: For, form: Form, captured: list[Value], start: Value | None) -> str:
-        """The name of the function for loops of this form, written when it is first asked for; with `start`, of the one
+    def _function_of(self, stmt: For, form: Form, captured: list[Value], start: Value | None) -> Part:
+        """The function for loops of this form, written when it is first asked for; with `start`, of the one
         that goes through some of the iterations of a loop that starts there."""
         given = [(v.text if v.literal else None, self.ranges.of(var)) for var, v in zip(form.captured, captured, strict=True)]
         first = None if start is None else (start.text if start.literal else None, self.ranges.of(stmt.start))
         key: Hashable = (form.key, tuple(given), first)
-        name = self.part_names.get(key)
-        if name is None:
-            name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
-            part = self.another(written([stmt]))
-            self.parts.append(part.whole(stmt, form, captured, self, name) if start is None else
-                              part.some(stmt, form, captured, self, name, start))
-        return name
+        if key not in self.part_names:
+            part = Part(f"{self.function.name}.part{len(self.part_names)}", any(id(s) in self.polls for s in walk([stmt])))
+            self.part_names[key] = part
+            other = self.another(written([stmt]))
+            other.is_part = True
+            self.parts.append(other.whole(stmt, form, captured, self, part.name) if start is None else
+                              other.some(stmt, form, captured, self, part.name, start))
+        return self.part_names[key]
+
+    def _leave_if_stopped(self, part: Part) -> None:
+        """Leaves this function, too, if the loops of a part were left."""
+        if not part.polls:
+            return
+        self.declare(STOPPED, "i64", [])
+        self.symbols.add(STOPPED)
+        leave, go_on = self.name("leave"), self.name("go")
+        stopped = self.put(f"icmp ne i64 {self.put(f'call i64 @{STOPPED}()')}, 0")
+        self.line(f"br i1 {stopped}, label %{leave}, label %{go_on}, !prof !0")
+        self.label(go_on)
+        self.failures += [f"{leave}:", f"  {self.leaving()}"]
 
     def whole(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str) -> str:
         """The text of a function that is a whole loop."""
@@ -139,4 +156,4 @@ class ParallelEmitter(LoopEmitter):
 
     def _text(self, name: str, parameters: str) -> str:
         head = f'define internal void @"{name}"({parameters}) nounwind noinline {{'
-        return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, "  ret void", "}"])
+        return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, "  ret void", *self.failures, "}"])

@@ -22,6 +22,14 @@ class Lane:
     lanes: int
 
 
+@dataclass(slots=True)
+class Part:
+    """A function beside the main one; `polls`: some loop of it may be left."""
+
+    name: str
+    polls: bool
+
+
 class State:
     """Open scopes and the text written so far. `put` writes where `place` has pointed to."""
 
@@ -41,11 +49,14 @@ class State:
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.parts: list[str] = []
-        self.part_names: dict[Hashable, str] = {}
+        self.part_names: dict[Hashable, Part] = {}
         self.allocas: list[str] = []
         self.symbols: set[str] = set()
         self.counter = 0
-        self.inside_part = False
+        self.inside_part = False           # of a loop that is shared among threads
+        self.is_part = False               # a function beside the main one
+        self.polls: dict[int, int] = {}    # loops that ask whether to go on, see `polls`
+        self.failures: list[str] = []      # blocks that end the function early
         self._writes: dict[int, set[Buffer]] = {}
 
     def another(self, mutable: set[Buffer]) -> Self:
@@ -53,7 +64,7 @@ class State:
         other = type(self)(self.function, self.target, mutable)
         other.declared, other.globals, other.helpers = self.declared, self.globals, self.helpers
         other.symbols, other.parts, other.part_names = self.symbols, self.parts, self.part_names
-        other.inside_part = self.inside_part
+        other.inside_part, other.polls = self.inside_part, self.polls
         return other
 
     @property

@@ -19,7 +19,6 @@ from .loop_ir import (
     Expr,
     Fill,
     For,
-    Function,
     If,
     Let,
     Stmt,
@@ -27,17 +26,12 @@ from .loop_ir import (
     Switch,
     While,
 )
-from .target import Target
 
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
 
 class StmtEmitter(ParallelEmitter):
     """Writes statements."""
-
-    def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
-        super().__init__(function, target, mutable)
-        self.failures: list[str] = []
 
     def block(self, stmts: list[Stmt]) -> None:
         """Writes the statements of a block."""

@@ -10,6 +10,7 @@ import numpy as np
 from .emit_memory import EMBEDDED_BYTES, constant_symbol
 from .emit_stmt import StmtEmitter
 from .loop_ir import Function, written
+from .polls import polling_loops
 from .target import Target
 
 _ARGUMENTS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
@@ -27,6 +28,7 @@ def emit(function: Function, target: Target) -> str:
     """
     emitter = StmtEmitter(function, target, written(function.body))
     emitter.separate(function.body)
+    emitter.polls = polling_loops(function)
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")

@@ -59,6 +59,8 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
         program = backends.machine("cpu").compile_program(closed, name, tuple(donated))
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+    if program.open_ended:
+        native.set_open_ended()
     if program.again is not None:
         native.when_repeated(program.again)
     return Executable(program, native, closed, name)

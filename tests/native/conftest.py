@@ -226,10 +226,11 @@ def clean_slate():
     saved = {name: _native.set_hook(name, None) for name in _native.hook_names()}
     trace = object()
     old_trace = _native.set_eval_trace(trace)
+    old_current = _native.set_current_trace(None)
     _native.set_hook("aval", Aval)
     yield
     _native.synchronize()
-    _native.set_current_trace(None)
+    _native.set_current_trace(old_current)
     _native.set_config_token(None)
     _native.set_fast_path(True)
     _native.set_eval_trace(old_trace)

@@ -99,6 +99,7 @@ def test_work_after_the_queue_was_closed_runs_inline():
 def test_ctrl_c_at_exit_gives_up():
     child = run_child("""
         import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         flag = np.zeros(1, np.float32)
         gate = _native.from_numpy(flag, support.Aval((1,), "float32"), support.DEVICE)
         (running,) = support.make_executable("wait", 1, cost_ns=1e9)([gate])

@@ -285,7 +285,15 @@ def test_an_array_deleted_while_another_thread_waits(gate):
     assert caught == ["Array has been deleted with shape=float32[1]."]
 
 
-def test_ctrl_c_interrupts_waiting(gate):
+@pytest.fixture
+def ctrl_c_raises():
+    """Also in a process that was started to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_interrupts_waiting(gate, ctrl_c_raises):
     g = gate()
     threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()

@@ -1,0 +1,59 @@
+"""Which loops ask from time to time whether they are still wanted, so that Ctrl-C can end them.
+
+Loops that end when values say so may never end, and others take long. They count iterations and call `nj_poll` of the
+native core about ten times a second.
+"""
+from __future__ import annotations
+
+from .cost import block_ns, static_trips
+from .loop_ir import For, Function, If, Stmt, Switch, While, walk
+
+LONG_NS = 1e9
+_FIRST_NS = 5e7                # until a loop asks for the first time
+_MOST_ITERATIONS = 1 << 16     # as the estimate may be wrong
+
+
+def open_ended(function: Function) -> bool:
+    """Whether values decide when a loop of the function ends: nothing here knows then how long a call will take."""
+    return any(isinstance(s, While) or _unknown(s) for s in walk(function.body))
+
+
+def polling_loops(function: Function) -> dict[int, int]:
+    """For every loop that has to ask, by the identity of its statement: after how many iterations the first time."""
+    found: dict[int, int] = {}
+    _find(function.body, True, found)
+    return found
+
+
+def _find(block: list[Stmt], outside: bool, found: dict[int, int]) -> None:
+    """outside: all loops around the block, if any, ask themselves or are shared among threads."""
+    for stmt in block:
+        match stmt:
+            case For():
+                asks = outside and (_unknown(stmt) or _takes_long(stmt))
+                _add(stmt, asks, found)
+                _find(stmt.body, asks or (outside and stmt.mode == "parallel"), found)
+            case While():
+                _add(stmt, True, found)
+                _find(stmt.cond_body, True, found)
+                _find(stmt.body, True, found)
+            case If():
+                _find(stmt.then, outside, found)
+                _find(stmt.orelse, outside, found)
+            case Switch():
+                for branch in stmt.branches:
+                    _find(branch, outside, found)
+
+
+def _unknown(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.mode == "serial" and static_trips(stmt) is None and stmt.stop.op != "min"
+
+
+def _takes_long(stmt: For) -> bool:
+    return stmt.mode == "serial" and block_ns([stmt]) > LONG_NS
+
+
+def _add(stmt: For | While, asks: bool, found: dict[int, int]) -> None:
+    if asks:
+        iteration = max(block_ns(stmt.body), 1.0)
+        found[id(stmt)] = max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
