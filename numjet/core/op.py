@@ -16,11 +16,11 @@ Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or N
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.foundation.record import Fields, Record
 
 
 class _Marker:
@@ -39,8 +39,7 @@ SCALARS = _Marker("SCALARS")
 _UNFILLED = _Marker("UNFILLED")
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """This slot cannot be filled, or not yet; `why` is shown to the user who needs it."""
     why: str
 
@@ -54,14 +53,12 @@ class PerArg:
         self.rules = rules
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(Record):
     """Derive the slot by tracing `fn(*args, **params)`, which is written with other operations."""
     fn: Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(Record):
     """Inputs for the generic record test.
 
     shapes: one entry per case: a shape used for every operand, or a list of shapes, one per operand.
@@ -113,8 +110,7 @@ class Undefined:
 registry: dict[str, Op] = {}
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class Op:
+class Op(Fields):
     """The record of one operation; calling it applies the operation to arrays, tracers and scalars."""
     name: str
     params: tuple[str, ...] = ()
@@ -137,7 +133,6 @@ class Op:
     dce: Any = None
     collective: Any = None             # batch rule for the axis named in params
     linear_in: Any = None              # for documentation and tests: operand positions the transpose accepts
-    extensions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
@@ -146,6 +141,7 @@ class Op:
             raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
         if self.name in registry:
             raise ValueError(f"op {self.name!r} exists already")
+        self.extensions: dict[str, Any] = {}           # rules of further machines, and how it prints
         registry[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 from numjet.core.op import extend
-from numjet.core.parse import register_parameter_type
-from numjet.core.show import Shown
+from numjet.core.show import Shown, register_parameter_type
 from numjet.lax.conv_shapes import ConvDimensionNumbers
 from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.dot import dot_general_p

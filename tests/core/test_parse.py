@@ -14,8 +14,8 @@ from numjet.control.programs import evaluated
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import registry
-from numjet.core.parse import parse_jaxpr, register_parameter_type
-from numjet.core.show import jaxpr_text
+from numjet.core.parse import parse_jaxpr
+from numjet.core.show import jaxpr_text, register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.runtime import dispatch
