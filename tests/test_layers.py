@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,6 +65,7 @@ LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
+    "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",
     "numjet/foundation/on_demand.py": "the one loader of what follows",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/tools/show.py": "imports the module that the user names",
@@ -78,8 +81,10 @@ ON_DEMAND = {
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree_register.py": ["dataclasses"],  # for dataclasses that become pytrees
+    "numjet/lax/__init__.py": ["numjet.lax.more"],
     "numjet/lax/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
     "numjet/lax/scipy_functions.py": ["scipy.special"],
+    "numjet/numpy/__init__.py": ["numjet.numpy.more"],
     "numjet/numpy/einsum.py": ["opt_einsum"],
 }
 
@@ -223,8 +228,8 @@ def loaded_on_demand() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file, tree in sources().items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "on_demand.Module":
-                found.setdefault(file, []).append(ast.literal_eval(node.args[0]))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("on_demand.Module", "_on_demand.names"):
+                found.setdefault(file, []).append(ast.literal_eval(node.args[-1]))
     return found
 
 
@@ -234,8 +239,26 @@ def test_modules_are_loaded_on_demand_in_known_places():
 
 def test_what_is_loaded_on_demand_is_in_the_layer_of_the_file_and_exists():
     for file, names in loaded_on_demand().items():
+        here = layer(module_name(file))
         for name in filter(ours, names):
-            assert name in modules() and layer(name) in MAY_IMPORT[layer(module_name(file))] | {layer(module_name(file))}
+            assert name in modules() and (here in UNRESTRICTED or layer(name) in MAY_IMPORT[here] | {here})
+
+
+@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
+def test_names_on_demand_are_not_those_of_files(face):
+    """Importing a file gives its package an attribute of the file's name, which would hide a function of that name."""
+    folder = ROOT / face.replace(".", "/")
+    public = {name for name, value in vars(importlib.import_module(f"{face}.more")).items() if not inspect.ismodule(value)}
+    assert public & {p.stem for p in folder.glob("*.py")} == set()
+
+
+@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
+def test_faces_show_their_names_on_demand(face):
+    code = (f"import sys, {face} as m; more = '{face}.more'; assert more not in sys.modules and not hasattr(m, '__nothing__');"
+            f"assert more not in sys.modules; shown = set(dir(m)); names = [n for n in vars(sys.modules[more]) if n[0] != '_'];"
+            f"assert shown >= set(names) and all(getattr(m, n) is getattr(sys.modules[more], n) for n in names); m.nothing")
+    error = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stderr
+    assert error.splitlines()[-1] == f"AttributeError: module {face!r} has no attribute 'nothing'"
 
 
 def test_importing_numjet_imports_nothing_that_it_does_not_need():

@@ -15,6 +15,7 @@ Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or N
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -107,7 +108,7 @@ class Undefined:
         return f"Undefined({self.aval})"
 
 
-registry: dict[str, Op] = {}
+_registry: dict[str, Op] = {}
 
 
 class Op(Fields):
@@ -139,10 +140,10 @@ class Op(Fields):
         unfilled = [s for s in slots if getattr(self, s) is _UNFILLED]
         if unfilled:
             raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
-        if self.name in registry:
+        if self.name in _registry:
             raise ValueError(f"op {self.name!r} exists already")
         self.extensions: dict[str, Any] = {}           # rules of further machines, and how it prints
-        registry[self.name] = self
+        _registry[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
@@ -161,9 +162,19 @@ class Op(Fields):
         return self.name
 
 
+later: list[str] = []  # modules whose records are made when they are first needed
+
+
+def all_ops() -> dict[str, Op]:
+    """All records by name, those of the modules in `later` included."""
+    for module in later:
+        importlib.import_module(module)
+    return _registry
+
+
 def lookup(name: str) -> Op:
     """The record of that name."""
-    return registry[name]
+    return _registry[name] if name in _registry else all_ops()[name]
 
 
 def extend(op: Op, machine: str, rule: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import Op, registry
+from numjet.core.op import Op, all_ops
 from numjet.core.show import parameter_types, shown
 from numjet.foundation import dtypes
 
@@ -174,7 +174,7 @@ class _Parser:
                 label = self.match(_NAME, "a variable").group()
                 outs.append((label, self.type()))
         name = self.match(_OPERATION, "an operation").group()
-        op = registry.get(name)
+        op = all_ops().get(name)
         if op is None:
             raise self.error(f"an operation of the registry before this (not {name!r})")
         params = self.parameters(op) if self.text.startswith("[", self.at) else {}
@@ -201,7 +201,7 @@ class _Parser:
     def starts_operation(self, scope: dict[str, Var]) -> bool:
         """Whether the next word is the operation of an equation without results."""
         found = _OPERATION.match(self.text, self.at)
-        return found is not None and found.group() in registry and found.group() not in scope
+        return found is not None and found.group() in all_ops() and found.group() not in scope
 
     def implied(self, op: Op, params: dict[str, Any], ins: list[ShapedArray], outs: list[ShapedArray]) -> None:
         """Fills in the parameters that the text leaves out."""

@@ -212,9 +212,9 @@ SHORT: dict[str, str] = {
     "cache_dir": "jax_compilation_cache_dir",
     **{flag.stem: flag.name for flag in FLAGS},
 }
-ALIASES: dict[str, tuple[str, ...]] = {
-    flag.name: (flag.name, *(short for short, full in SHORT.items() if full == flag.name)) for flag in FLAGS
-}
+ALIASES: dict[str, tuple[str, ...]] = {flag.name: (flag.name,) for flag in FLAGS}
+for _short, _full in SHORT.items():
+    ALIASES[_full] += (_short,)
 
 
 def unknown(name: str, known: Iterable[str]) -> AttributeError:

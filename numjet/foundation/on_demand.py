@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable
 from typing import Any
 
 
@@ -21,3 +23,19 @@ class Module:
         found = getattr(importlib.import_module(self._name), attribute)
         setattr(self, attribute, found)
         return found
+
+
+def names(face: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the module `face`, by which it has the public names of `module`, too."""
+    more = Module(module)
+
+    def __getattr__(name: str) -> Any:
+        found = None if name.startswith("_") else getattr(more, name, None)
+        if found is None:
+            raise AttributeError(f"module {face!r} has no attribute {name!r}")
+        setattr(sys.modules[face], name, found)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[face]), *(name for name in dir(importlib.import_module(module)) if name[0] != "_")})
+    return __getattr__, __dir__
