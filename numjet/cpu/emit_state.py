@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Self
+
+from numjet.foundation.record import Fields
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
@@ -13,8 +14,7 @@ from .ranges import Ranges
 from .target import Target
 
 
-@dataclass(slots=True)
-class Lane:
+class Lane(Fields):
     """The loop variable whose consecutive values are the lanes of vectors; `first` is its value in lane 0."""
 
     var: Expr

@@ -12,7 +12,24 @@ which takes longer than all else in a small module. These classes share their me
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, dataclass_transform
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+
+T = TypeVar("T")
+
+
+class _Fresh:
+    def __init__(self, make: Callable[[], Any]):
+        self.make = make
+
+
+def fresh(make: Callable[[], T]) -> T:
+    """The default of a field whose value is made anew for every object, as in `children: list[Node] = fresh(list)`."""
+    return cast("T", _Fresh(make))
+
+
+def _value(default: Any) -> Any:
+    return default.make() if type(default) is _Fresh else default
 
 
 class _Named:
@@ -43,7 +60,7 @@ class _Named:
         given.update(kwargs)
         if missing := [field for field in fields if field not in given and field not in defaults]:
             raise TypeError(f"{name} misses the fields {missing}")
-        return tuple(given[field] if field in given else defaults[field] for field in fields)
+        return tuple(given[field] if field in given else _value(defaults[field]) for field in fields)
 
     def __post_init__(self) -> None:
         """Runs when an object has been made: to check its values, or to add attributes."""
