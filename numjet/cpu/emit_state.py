@@ -100,7 +100,7 @@ class State:
 
     def place(self, depth: int) -> Scope:
         """Points `put` to the best scope for an instruction whose deepest operand lives at `depth`."""
-        self.out = self.scope.homes[depth]
+        self.out = self.scope.home(depth)
         return self.out
 
     def here(self) -> Scope:

@@ -39,7 +39,9 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
     _copy_written_inputs(b, aliases, sizes)
-    return Lowered(b.function, aliases, b.trampolines)
+    lowered = Lowered(b.function, aliases, b.trampolines)
+    vars(b).clear()  # it and its arrays refer to each other: so they go at once, not when garbage is collected
+    return lowered
 
 
 def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
