@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
+import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -61,12 +65,29 @@ LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
+    "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",
+    "numjet/foundation/on_demand.py": "the one loader of what follows",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
-    "numjet/lax/scipy_functions.py": "scipy.special is imported when first needed: it is slow to import",
-    "numjet/lax/lapack.py": "scipy.linalg is imported when first needed: it is slow to import",
-    "numjet/numpy/einsum.py": "opt_einsum is imported when first needed: it is slow to import",
     "numjet/tools/show.py": "imports the module that the user names",
     "numjet/tools/peer.py": "runs in two Pythons, one without numjet, one without JAX",
+}
+# Modules that are imported with the first use of an attribute (foundation.on_demand), so that import numjet stays quick: where
+# they take long to import, and most programs do without them.
+ON_DEMAND = {
+    "numjet/api/transfer.py": ["traceback"],  # errors that nobody has seen when the program ends
+    "numjet/control/breakpoint.py": ["pdb"],
+    "numjet/control/debug_print.py": ["numjet.control.format_check"],
+    "numjet/control/simplify_rules.py": ["numjet.control.simplify_loops"],
+    "numjet/cpu/loop_show.py": ["json"],
+    "numjet/cpu/object_cache.py": ["hashlib", "tempfile"],  # for the cache on disk
+    "numjet/foundation/events.py": ["logging"],
+    "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
+    "numjet/foundation/tree_register.py": ["dataclasses"],  # for dataclasses that become pytrees
+    "numjet/lax/__init__.py": ["numjet.lax.more"],
+    "numjet/lax/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
+    "numjet/lax/scipy_functions.py": ["scipy.special"],
+    "numjet/numpy/__init__.py": ["numjet.numpy.more"],
+    "numjet/numpy/einsum.py": ["opt_einsum"],
 }
 
 # Functions over the limit, and why they are not cut.
@@ -202,6 +223,55 @@ def names_used() -> dict[str, set[str]]:
 
 def test_modules_are_loaded_by_name_in_known_places():
     assert names_used()["import_module"] | names_used().get("__import__", set()) == set(LOADS_BY_NAME)
+
+
+def loaded_on_demand() -> dict[str, list[str]]:
+    """Files, and the modules that they import on demand."""
+    found: dict[str, list[str]] = {}
+    for file, tree in sources().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("on_demand.Module", "_on_demand.names"):
+                found.setdefault(file, []).append(ast.literal_eval(node.args[-1]))
+    return found
+
+
+def test_modules_are_loaded_on_demand_in_known_places():
+    assert loaded_on_demand() == ON_DEMAND
+
+
+def test_what_is_loaded_on_demand_is_in_the_layer_of_the_file_and_exists():
+    for file, names in loaded_on_demand().items():
+        here = layer(module_name(file))
+        for name in filter(ours, names):
+            assert name in modules() and (here in UNRESTRICTED or layer(name) in MAY_IMPORT[here] | {here})
+
+
+@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
+def test_names_on_demand_are_not_those_of_files(face):
+    """Importing a file gives its package an attribute of the file's name, which would hide a function of that name."""
+    folder = ROOT / face.replace(".", "/")
+    public = {name for name, value in vars(importlib.import_module(f"{face}.more")).items() if not inspect.ismodule(value)}
+    assert public & {p.stem for p in folder.glob("*.py")} == set()
+
+
+@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
+def test_faces_show_their_names_on_demand(face):
+    code = (f"import sys, {face} as m; more = '{face}.more'; assert more not in sys.modules and not hasattr(m, '__nothing__');"
+            f"assert more not in sys.modules; shown = set(dir(m)); names = [n for n in vars(sys.modules[more]) if n[0] != '_'];"
+            f"assert shown >= set(names) and all(getattr(m, n) is getattr(sys.modules[more], n) for n in names); m.nothing")
+    error = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stderr
+    assert error.splitlines()[-1] == f"AttributeError: module {face!r} has no attribute 'nothing'"
+
+
+def test_importing_numjet_imports_nothing_that_it_does_not_need():
+    code = "import numpy, ml_dtypes, sys; before = set(sys.modules); import numjet; print(*sorted(set(sys.modules) - before))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    others = {name for name in shown if not ours(name)}
+    assert others <= {"__future__", "atexit", "gc", "threading"}, "import these on demand: see foundation/on_demand.py"
+    on_demand = {name for names in ON_DEMAND.values() for name in names}
+    assert not set(shown) & on_demand
+    rooms = {layer(name) for name in shown if ours(name)}
+    assert rooms & {"cpu", "xla", "random", "nn", "scipy", "testing", "tools", "demo"} == set()
 
 
 def test_the_environment_is_touched_in_known_places():

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from numjet import _native
@@ -20,6 +19,7 @@ from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
+from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
@@ -30,15 +30,16 @@ from numjet.transforms.simplify import simplify
 _TRACES_PER_FUNCTION = 512
 
 
-@dataclass(slots=True)
-class Traced:
+class Traced(Fields):
     """A function at one signature. `jaxpr` takes the leaves of the arguments; `consts` are what it closed over."""
     jaxpr: Jaxpr
     consts: list[Any]
     out_tree: PyTreeDef
     debug: DebugInfo
-    _executables: dict[Device, Any] = field(default_factory=dict)
-    _closed: ClosedJaxpr | None = None
+
+    def __post_init__(self) -> None:
+        self._executables: dict[Device, Any] = {}
+        self._closed: ClosedJaxpr | None = None
 
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
@@ -47,8 +48,7 @@ class Traced:
         return self._closed
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Fields):
     """The arguments of one call, taken apart."""
     leaves: list[Any]
     in_tree: PyTreeDef

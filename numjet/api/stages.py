@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numjet import _native
@@ -16,6 +15,7 @@ from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
+from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import backends, dispatch
@@ -132,8 +132,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return tree_unflatten(out_tree, [_struct(a) for a in closed.out_avals])
 
 
-@dataclass
-class Traced:
+class Traced(Record):
     """A function traced for given arguments."""
     jaxpr: ClosedJaxpr
     fun_name: str
@@ -153,8 +152,7 @@ class Traced:
         return Lowered(self, simplify(self.jaxpr))
 
 
-@dataclass
-class Lowered:
+class Lowered(Record):
     """A program, simplified, that has not been compiled yet."""
     traced: Traced
     jaxpr: ClosedJaxpr
@@ -203,8 +201,7 @@ class Lowered:
         return Compiled(self.traced, executable, self.jaxpr)
 
 
-@dataclass(frozen=True)
-class CompiledMemoryStats:
+class CompiledMemoryStats(Record):
     """Bytes that a run of a program needs, known before it runs. Names as in JAX, where `host_...` stands for the memory of
     a host beside its accelerator: nothing here.
 
@@ -230,8 +227,7 @@ class CompiledMemoryStats:
         return self.argument_size_in_bytes + self.extra_memory_in_bytes
 
 
-@dataclass
-class Compiled:
+class Compiled(Record):
     """A compiled program: call it with arguments like those it was traced for."""
     traced: Traced
     executable: Any
@@ -316,8 +312,10 @@ def add_stages(jitted: Any, state: Any) -> Any:
     def clear_cache() -> None:
         """Forgets all traces and compiled programs of this function."""
         state.traces.clear()
-        native_clear()
-    native_clear = jitted.clear_cache
+        alive = this()
+        if alive is not None:
+            kind.clear_cache(alive)
+    kind, this = type(jitted), weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
     cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
     jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
     return jitted

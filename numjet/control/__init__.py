@@ -1,6 +1,6 @@
 """Operations that hold programs: calls, branches, loops, functions with derivatives of their own, checkpoints."""
 
-from numjet.control import shown as shown, simplify_loops as simplify_loops
+from numjet.control import shown as shown, simplify_rules as simplify_rules
 from numjet.control.associative import associative_scan as associative_scan
 from numjet.control.call import jit_p as jit_p, named_call as named_call
 from numjet.control.checkpoint import checkpoint as checkpoint, checkpoint_p as checkpoint_p, remat as remat

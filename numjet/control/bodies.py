@@ -13,7 +13,7 @@ import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,13 @@ from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Body(NamedTuple):
+class Body(Record):
     """A traced function: its program, whose first inputs are `consts`, and the structure of its result."""
 
     jaxpr: ClosedJaxpr
@@ -97,7 +98,7 @@ def where(fun: Callable[..., Any]) -> str:
     return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
 
 
-class _Entry(NamedTuple):
+class _Entry(Record):
     used: tuple[Any, ...]
     body: Body
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import pdb
 import sys
 import types
 from typing import Any
 
 from numjet.control.debug_callback import debug_callback
 from numjet.core.trace import ArrayBase
-from numjet.foundation import source
+from numjet.foundation import on_demand, source
 from numjet.foundation.tree import tree_leaves
+
+pdb = on_demand.Module("pdb")
 
 
 def breakpoint(

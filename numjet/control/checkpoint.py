@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from numjet.control.bodies import made_for, trace_body
 from numjet.control.call import (
@@ -26,11 +26,12 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op
 from numjet.core.trace import aval_of, set_trace
 from numjet.foundation import tree
+from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
 
 
-class _Plan(NamedTuple):
+class _Plan(Record):
     """known(*consts, *known inputs) -> (*known results, *kept values); unknown(*kept values, *inputs named by `read`,
     *unknown inputs) -> unknown results."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
+from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.bits import stop_gradient
 from numjet.lax.compare import eq_p, select_n_p
@@ -121,7 +122,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(halves.flags, outs[:kept], found)
 
 
-class _Halves(NamedTuple):
+class _Halves(Record):
     known: list[ClosedJaxpr]
     unknown: list[ClosedJaxpr]
     own_consts: list[list[Any]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numjet.control.bodies import debug_info
@@ -26,12 +25,12 @@ from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
+from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 from numjet.lax.templates import call
 
 
-@dataclass(frozen=True)
-class CustomVJPPrimal:
+class CustomVJPPrimal(Record):
     """An argument as a forward rule with symbolic_zeros=True gets it. `perturbed`: derivatives with respect to it are
     wanted."""
 

@@ -8,12 +8,12 @@ of the library and on all threads, and nothing of the size of the sum is read an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.walk import use_counts
+from numjet.foundation.record import Fields
 from numjet.lax.dot import dot_general_p
 from numjet.lax.shape import transpose_p
 
@@ -23,8 +23,7 @@ TIMES_READ = 4             # so many times what the loop reads step by step
 _ADDS = ("add", "add_any")
 
 
-@dataclass
-class ScanParts:
+class ScanParts(Fields):
     """A scan taken apart: the body's inputs are (consts, carries, slices), its results (carries, ys)."""
     length: int
     consts: list[Atom]
@@ -33,9 +32,11 @@ class ScanParts:
     carries: list[Var]
     ys: list[Var]
     body: Jaxpr
-    before: list[JaxprEqn] = field(default_factory=list)
-    after: list[JaxprEqn] = field(default_factory=list)
-    results: dict[Var, Atom] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.before: list[JaxprEqn] = []
+        self.after: list[JaxprEqn] = []
+        self.results: dict[Var, Atom] = {}
 
     def inputs(self) -> tuple[list[Var], list[Var], list[Var]]:
         """The body's constants, carries and slices."""

@@ -60,8 +60,8 @@ class _Plan:
     def __init__(self, parts: ScanParts):
         self.parts = parts
         self.body = parts.body
-        self.makers = {v: e for e in self.body.eqns for v in e.outvars}
-        self.maker: Producer = lambda a: None if isinstance(a, Literal) else self.makers.get(a)
+        makers = self.makers = {v: e for e in self.body.eqns for v in e.outvars}
+        self.maker: Producer = lambda a: None if isinstance(a, Literal) else makers.get(a)
         self.levels: dict[Var, int] = {}
         self.groups = self._groups()
         self.carries: list[Var] = []

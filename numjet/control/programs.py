@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from numjet.core.op import Undefined, Zero
 from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import Tracer
 from numjet.core.walk import eval_closed
+from numjet.foundation.record import Record
 from numjet.foundation.util import partition_list, weakref_lru_cache
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
@@ -29,7 +30,7 @@ from numjet.transforms.vmap import batch_jaxpr
 Flags = tuple[bool, ...]
 
 
-class Derived(NamedTuple):
+class Derived(Record):
     """A derived program, the values of its first inputs, and which results are nonzero (or batched)."""
 
     jaxpr: ClosedJaxpr
@@ -37,14 +38,14 @@ class Derived(NamedTuple):
     flags: Flags
 
 
-class Residual(NamedTuple):
+class Residual(Record):
     """Where a value that the unknown program needs comes from: an input or a result of the known program."""
 
     from_input: bool
     at: int
 
 
-class Split(NamedTuple):
+class Split(Record):
     """A program in two: known(*consts, *known inputs) -> known results and residuals, unknown(*residuals, *unknown
     inputs) -> unknown results. The first `known_count` results of `known` are those of the program."""
 

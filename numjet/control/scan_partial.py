@@ -7,7 +7,7 @@ computed once before the loop; slices of inputs and stacked results that exist a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from numjet.control.carries import fixpoint, forwards
 from numjet.control.programs import Flags, Split, remember, split_program
@@ -15,11 +15,12 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import set_trace
 from numjet.core.walk import eval_closed
+from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
 from numjet.transforms.dce import dce_jaxpr
 
 
-class Source(NamedTuple):
+class Source(Record):
     """Where the second scan finds a value: an operand of the first ("operand"), a value computed before the loops
     ("hoisted"), or a result of the first scan ("result")."""
 
@@ -27,7 +28,7 @@ class Source(NamedTuple):
     at: int
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """A scan in two. Operands of the known one: (*consts, *known operands). `invariant` and `stacked` say where the
     residuals of the unknown one come from, its operands are (*invariant, *unknown consts, *carry, *xs, *stacked)."""
 
@@ -117,7 +118,7 @@ def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
     return found
 
 
-class Rest(NamedTuple):
+class Rest(Record):
     """The unknown scan: operands, parameters, and what in the original scan its operands and results stand for."""
 
     operands: list[Any]

@@ -1,27 +1,18 @@
-"""How operations that hold programs are simplified: calls are written out, loops lose what does not change in them.
+"""How loops are simplified: they lose what does not change in them; imported with the first loop, see simplify_rules.
 
-The rules are extensions of the records, called by transforms.simplify. What a loop's body computes from constants alone
+What a loop's body computes from constants alone
 moves in front of the loop when it is pure, holds no program (which might not end) and needs little memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numjet.control.call import jit_p
-from numjet.control.checkpoint import checkpoint_p
-from numjet.control.composite import composite_p
-from numjet.control.cond_op import clamped, cond_p
-from numjet.control.custom_jvp import custom_jvp_call_p
-from numjet.control.custom_vjp_call import custom_vjp_call_p
 from numjet.control.loop_products import ScanParts, move_products
 from numjet.control.packing import pack
 from numjet.control.programs import substituted
-from numjet.control.scan_op import scan_p
-from numjet.control.while_op import while_p
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import extend
 from numjet.core.walk import use_counts
 from numjet.foundation.util import split_list
 from numjet.transforms.fold import calls_python
@@ -223,7 +214,7 @@ def _unchanged(body: _Body, init: Sequence[Atom]) -> list[bool]:
 # ------------------------------------------------------------------------------------------------ rules
 
 
-def _scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     """Carries that do not change become constants; numbers and what depends on constants only leave the loop."""
     params, (consts, init, xs) = eqn.params, split_list(eqn.invars, [eqn.params["num_consts"], eqn.params["num_carry"]])
     body = _Body(params["jaxpr"], consts, simplify)
@@ -252,7 +243,7 @@ def _scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(made, [*results, *ys], [*body.before, *parts.before], parts.after)
 
 
-def _while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+def simplify_while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     """As for scan, in both of its programs. A loop in which nothing changes stays: it may be meant not to end."""
     params, (cond_consts, body_consts, init) = (
         eqn.params,
@@ -278,37 +269,3 @@ def _while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     )
     results = [a if s else v for a, v, s in zip(init, eqn.outvars, same, strict=True)]
     return Rewritten(made, results, [*cond.before, *body.before])
-
-
-def _cond(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    branches = tuple(simplify(b) for b in eqn.params["branches"])
-    return Rewritten(eqn.replace(params={**eqn.params, "branches": branches}), eqn.outvars)
-
-
-def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:
-    """The branch that a known index chooses."""
-    index, *operands = eqn.invars
-    branches = eqn.params["branches"]
-    return (branches[clamped(index.val, len(branches))], operands) if isinstance(index, Literal) else None
-
-
-def _checkpoint(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    """What is computed again on purpose is not merged with its first computation, so the call stays."""
-    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
-
-
-def _called(name: str) -> Callable[[JaxprEqn], tuple[ClosedJaxpr, list[Atom]]]:
-    return lambda eqn: (eqn.params[name], eqn.invars)
-
-
-extend(jit_p, "inline", _called("jaxpr"))
-extend(composite_p, "inline", _called("jaxpr"))
-extend(custom_jvp_call_p, "inline", _called("call_jaxpr"))
-extend(custom_vjp_call_p, "inline", _called("call_jaxpr"))
-extend(checkpoint_p, "inline", lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars))
-extend(checkpoint_p, "simplify", _checkpoint)
-extend(checkpoint_p, "keep_apart", True)
-extend(cond_p, "inline", _known_branch)
-extend(cond_p, "simplify", _cond)
-extend(scan_p, "simplify", _scan)
-extend(while_p, "simplify", _while)

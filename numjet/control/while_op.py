@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from numjet.core.op import Missing, Op
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
+from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
 from numjet.lax.bitwise import and_p
 from numjet.lax.compare import select_n_p
@@ -118,7 +119,7 @@ def _wider(cond: ClosedJaxpr, more: tuple[ShapedArray, ...]) -> ClosedJaxpr:
     return ClosedJaxpr(cond.jaxpr.replace(invars=[*cond.jaxpr.invars, *map(Var, more)]))
 
 
-class _KnownLoop(NamedTuple):
+class _KnownLoop(Record):
     cond: ClosedJaxpr
     body: ClosedJaxpr
     consts: list[Any]
@@ -244,12 +245,12 @@ def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_cons
     return outs[1:]
 
 
-class _Masked(NamedTuple):
+class _Masked(Record):
     cond: ClosedJaxpr
     body: ClosedJaxpr
 
 
-class _MaskedProgram(NamedTuple):
+class _MaskedProgram(Record):
     jaxpr: _Masked
     consts: list[Any]
 

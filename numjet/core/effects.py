@@ -8,15 +8,15 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from numjet.foundation.record import Record
 
 FIRST_FAILURE = 1 << 16   # smaller numbers are what kernels return
 _LAST_FAILURE = 1 << 31
 _MOST_FAILURES = 256      # of a program whose results nobody looks at; the oldest are forgotten
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Record):
     """A kind of side effect. Operations that have one are not removed, merged or moved past each other."""
     name: str
     ordered: bool = False

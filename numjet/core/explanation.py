@@ -3,14 +3,14 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from numjet.foundation.record import Record
 
 LARGE = 1 << 20   # bytes from which an allocation is listed
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Record):
     """A line of the user's code; file None where it is not known."""
     file: str | None
     line: int
@@ -24,8 +24,7 @@ class Place:
         return "?" if self.file is None else f"{Path(self.file).name}:{self.line}"
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(Record):
     """An array that an equation makes. fate: "fused" (never stored: computed where it is read), "registers", "stored", or
     "shared" (the memory of an operand); `why` says why."""
     name: str
@@ -38,8 +37,7 @@ class Operation:
         return f"{self.name} {self.type}: {self.fate}, {self.why}"
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Record):
     """A nest of loops. trips: iterations per level, None where they are not known before the program runs. mode: "vector"
     when iterations run side by side in registers, or "serial"; pieces: how many runs of iterations threads share.
     writes and fuses: the operations that it stores or reduces, and those that are computed inside without being stored.
@@ -61,8 +59,7 @@ class Loop:
         return f"{self.mode} loop over {size}{shared}{makes}{fused}"
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Record):
     """A call of a library routine; workspace: bytes that it takes for itself in one thread. They depend on the CPU, and are
     printed where they matter."""
     symbol: str
@@ -73,8 +70,7 @@ class Call:
         return self.symbol + (f", which takes {_bytes(self.workspace)} while it runs" if self.workspace >= LARGE else "")
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(Record):
     """Memory that is copied; nbytes None where it is not known before the program runs."""
     nbytes: int | None
     place: Place
@@ -84,8 +80,7 @@ class Copy:
         return f"{'?' if self.nbytes is None else _bytes(self.nbytes)}: {self.why}"
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(Record):
     """A buffer. kind: "temporary" (a part of the scratch arena, from byte `offset` on), "result" or "constant"."""
     kind: str
     nbytes: int
@@ -98,8 +93,7 @@ class Allocation:
         return f"{_bytes(self.nbytes)} {self.kind}{where}: {self.why}"
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Record):
     """What became of a program; printing it lists everything by kind.
 
     scratch_bytes: the size of the arena that all temporaries share; temporaries: their sizes added up.

@@ -15,12 +15,13 @@ Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or N
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.foundation.record import Fields, Record
 
 
 class _Marker:
@@ -39,8 +40,7 @@ SCALARS = _Marker("SCALARS")
 _UNFILLED = _Marker("UNFILLED")
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """This slot cannot be filled, or not yet; `why` is shown to the user who needs it."""
     why: str
 
@@ -54,14 +54,12 @@ class PerArg:
         self.rules = rules
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(Record):
     """Derive the slot by tracing `fn(*args, **params)`, which is written with other operations."""
     fn: Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(Record):
     """Inputs for the generic record test.
 
     shapes: one entry per case: a shape used for every operand, or a list of shapes, one per operand.
@@ -110,11 +108,10 @@ class Undefined:
         return f"Undefined({self.aval})"
 
 
-registry: dict[str, Op] = {}
+_registry: dict[str, Op] = {}
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class Op:
+class Op(Fields):
     """The record of one operation; calling it applies the operation to arrays, tracers and scalars."""
     name: str
     params: tuple[str, ...] = ()
@@ -137,16 +134,16 @@ class Op:
     dce: Any = None
     collective: Any = None             # batch rule for the axis named in params
     linear_in: Any = None              # for documentation and tests: operand positions the transpose accepts
-    extensions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
         unfilled = [s for s in slots if getattr(self, s) is _UNFILLED]
         if unfilled:
             raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
-        if self.name in registry:
+        if self.name in _registry:
             raise ValueError(f"op {self.name!r} exists already")
-        registry[self.name] = self
+        self.extensions: dict[str, Any] = {}           # rules of further machines, and how it prints
+        _registry[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
@@ -165,9 +162,19 @@ class Op:
         return self.name
 
 
+later: list[str] = []  # modules whose records are made when they are first needed
+
+
+def all_ops() -> dict[str, Op]:
+    """All records by name, those of the modules in `later` included."""
+    for module in later:
+        importlib.import_module(module)
+    return _registry
+
+
 def lookup(name: str) -> Op:
     """The record of that name."""
-    return registry[name]
+    return _registry[name] if name in _registry else all_ops()[name]
 
 
 def extend(op: Op, machine: str, rule: Any) -> None:

@@ -14,20 +14,9 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import Op, registry
-from numjet.core.show import shown
+from numjet.core.op import Op, all_ops
+from numjet.core.show import parameter_types, shown
 from numjet.foundation import dtypes
-
-_parameter_types: dict[str, type] = {}
-
-
-def register_parameter_type(cls: type) -> type:
-    """Lets parameters of an enum or NamedTuple class be read by its name, as core.show writes them: `Mode.CLIP`,
-    `Numbers(first=(0,), second=())`. Usable as a decorator. TypeError for other classes."""
-    if not (issubclass(cls, enum.Enum) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))):
-        raise TypeError(f"register_parameter_type takes enums and NamedTuples, got {cls!r}")
-    _parameter_types[cls.__name__] = cls
-    return cls
 
 
 def parse_jaxpr(text: str, consts: Sequence[Any] = ()) -> ClosedJaxpr:
@@ -185,7 +174,7 @@ class _Parser:
                 label = self.match(_NAME, "a variable").group()
                 outs.append((label, self.type()))
         name = self.match(_OPERATION, "an operation").group()
-        op = registry.get(name)
+        op = all_ops().get(name)
         if op is None:
             raise self.error(f"an operation of the registry before this (not {name!r})")
         params = self.parameters(op) if self.text.startswith("[", self.at) else {}
@@ -212,7 +201,7 @@ class _Parser:
     def starts_operation(self, scope: dict[str, Var]) -> bool:
         """Whether the next word is the operation of an equation without results."""
         found = _OPERATION.match(self.text, self.at)
-        return found is not None and found.group() in registry and found.group() not in scope
+        return found is not None and found.group() in all_ops() and found.group() not in scope
 
     def implied(self, op: Op, params: dict[str, Any], ins: list[ShapedArray], outs: list[ShapedArray]) -> None:
         """Fills in the parameters that the text leaves out."""
@@ -279,7 +268,7 @@ class _Parser:
         if name.endswith(("dtype", "element_type")):
             return self.dtype(word)
         cls, _, member = word.partition(".")
-        known = _parameter_types.get(cls)
+        known = parameter_types.get(cls)
         if known is not None and issubclass(known, enum.Enum):
             return known[member]
         if known is not None and self.accept("("):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from numjet.core.ir import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal,
 from numjet.core.walk import use_counts
 from numjet.foundation import dtypes, pretty, source
 from numjet.foundation.pretty import Doc, brk, concat, group, join, line, nest, text
+from numjet.foundation.record import Record
 
 WIDTH = 80
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Record):
     """How the parameters of one operation print.
 
     first: parameters that stand in front of the others, which are in alphabetical order.
@@ -34,7 +34,7 @@ class Shown:
     called: the parameter that is a program called on the operands, so that its variables go by their names.
     """
     first: tuple[str, ...] = ()
-    implied: dict[str, Any] = field(default_factory=dict)
+    implied: Mapping[str, Any] = MappingProxyType({})
     lists: frozenset[str] = frozenset()
     called: str | None = None
 
@@ -45,6 +45,17 @@ class Shown:
 
 
 PLAIN = Shown()
+
+parameter_types: dict[str, type] = {}
+
+
+def register_parameter_type(cls: type) -> type:
+    """Lets core.parse read parameters of an enum or NamedTuple class by its name, as they are printed: `Mode.CLIP`,
+    `Numbers(first=(0,), second=())`. Usable as a decorator. TypeError for other classes."""
+    if not (issubclass(cls, enum.Enum) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))):
+        raise TypeError(f"register_parameter_type takes enums and NamedTuples, got {cls!r}")
+    parameter_types[cls.__name__] = cls
+    return cls
 
 
 def shown(op: Any) -> Shown:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
+from numjet.foundation.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class DebugInfo:
+class DebugInfo(Record):
     """Who is being traced: for messages and profiles."""
     name: str
     kind: str = "jit"

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,13 @@ from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
 from numjet.cpu.recorder import Recorder
 from numjet.foundation.config import config
+from numjet.foundation.record import Fields, fresh
 
 _numbers = itertools.count()
 threads.follow_flag()
 
 
-@dataclass
-class Program:
+class Program(Fields):
     """A compiled program, as runtime wants it: see numjet._native.Executable.
 
     again: what its executable is to tell before its second call, if anything; see `tiers`.
@@ -39,7 +38,7 @@ class Program:
     temporaries: int   # bytes of all temporaries, which share the scratch memory
     routines: list[tuple[Call, bool]]
     again: Callable[[Any], None] | None = None
-    keepalive: list[Any] = field(default_factory=list)
+    keepalive: list[Any] = fresh(list)
 
     def workspace_bytes(self) -> int:
         """What library routines take at most at a time, beside the scratch memory."""

@@ -5,7 +5,6 @@ Operations are counted once per iteration of the loop that they cannot leave, ve
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from numjet.cpu.kernels.products import GEMM, multiply_adds
 from numjet.cpu.loop_ir import (
@@ -28,6 +27,7 @@ from numjet.cpu.loop_ir import (
     walk,
 )
 from numjet.cpu.memory import stmt_exprs
+from numjet.foundation.record import Fields, fresh
 
 UNKNOWN_TRIPS = 1000
 _FLOPS_PER_NS = 100.0
@@ -73,12 +73,11 @@ def _most_trips(loop: For) -> int:
     return min([*limits, UNKNOWN_TRIPS])
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Fields):
     """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
     scale: float
     total: float = 0.0
-    known: list[int] = field(default_factory=list)
+    known: list[int] = fresh(list)
 
 
 class _Estimate:

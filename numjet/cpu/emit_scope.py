@@ -40,26 +40,30 @@ class Scope:
     certain: the region is executed whenever its parent is.
     """
 
-    __slots__ = ("certain", "code", "defined", "depth", "homes", "kind", "parent", "written")
+    __slots__ = ("certain", "code", "defined", "depth", "kind", "outer", "parent", "written")
 
     def __init__(self, parent: Scope | None, kind: str, code: Code, written: set[Buffer], certain: bool):
         self.parent, self.kind, self.code, self.written, self.certain = parent, kind, code, written, certain
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.defined: list[Hashable] = []
-        self.homes = _homes(self)
+        self.outer = _outer(self)
+
+    def home(self, depth: int) -> Scope:
+        """The scope for an instruction whose deepest operand lives at that depth."""
+        return self.outer[depth] or self
 
 
-def _homes(scope: Scope) -> list[Scope]:
-    """For each depth d: the scope for an instruction whose deepest operand lives at d.
+def _outer(scope: Scope) -> list[Scope | None]:
+    """For each depth: the home of its instructions, None for the scope itself.
 
     Code leaves a branch only on its way out of a loop, as otherwise it would only be executed more often.
     """
     parent = scope.parent
     if parent is None:
-        return [scope]
+        return [None]
     if scope.kind == "branch":
-        return [scope if home is parent else home for home in parent.homes] + [scope]
-    return [*parent.homes, scope]
+        return [*parent.outer, None]
+    return [*(home or parent for home in parent.outer), None]
 
 
 class Memory:

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Self
+
+from numjet.foundation.record import Fields
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
@@ -13,8 +14,7 @@ from .ranges import Ranges
 from .target import Target
 
 
-@dataclass(slots=True)
-class Lane:
+class Lane(Fields):
     """The loop variable whose consecutive values are the lanes of vectors; `first` is its value in lane 0."""
 
     var: Expr
@@ -111,7 +111,7 @@ class State:
 
     def place(self, depth: int) -> Scope:
         """Points `put` to the best scope for an instruction whose deepest operand lives at `depth`."""
-        self.out = self.scope.homes[depth]
+        self.out = self.scope.home(depth)
         return self.out
 
     def here(self) -> Scope:

@@ -7,7 +7,8 @@ be shown is believed of loops whose mode says that their iterations are lanes, a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from numjet.foundation.record import Record
 
 from .affine import Sum, Sums
 from .kernels.products import GEMM, POINTERS, gemm_sizes, result_words
@@ -38,8 +39,7 @@ COMBINABLE = ("add", "mul", "min", "max", "and", "or", "xor")
 _FAR = 1 << 40
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Record):
     """The elements base + step * i + low ... high of a buffer; `base` are terms that no iteration changes."""
     base: frozenset[tuple[Expr, int]]
     step: int
@@ -47,8 +47,7 @@ class Place:
     high: int
 
 
-@dataclass(frozen=True)
-class _Access:
+class _Access(Record):
     """A place that is touched, None where it is not known; in which half of loop state; whether it is written."""
     place: Place | None
     half: int

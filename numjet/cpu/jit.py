@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import llvmlite
@@ -23,6 +22,7 @@ import llvmlite.binding as binding
 from numjet import _native
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.record import Fields, fresh
 
 from . import object_cache
 from .c_library import c_symbol
@@ -44,8 +44,7 @@ _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
 
-@dataclass
-class Compiled:
+class Compiled(Fields):
     """Machine code in memory, valid as long as this object lives.
 
     address: of `int64 name(char** ins, char** outs, char* scratch, int64* info)`; object_bytes: the relocatable object,
@@ -55,7 +54,7 @@ class Compiled:
     name: str
     address: int
     object_bytes: bytes
-    keepalive: list[Any] = field(default_factory=list)
+    keepalive: list[Any] = fresh(list)
     text: str = ""
     opt: int = 2
 

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from numjet.foundation.record import Record
 
 from .affine import Sums
 from .loop_ir import INT64, MATH, Carry, Comment, Expr, For, If, Let, Stmt, Store, Switch, While, walk
@@ -12,8 +13,7 @@ SMALL_BRANCH = 40
 LARGE_BODY = 400
 
 
-@dataclass(frozen=True)
-class Lanes:
+class Lanes(Record):
     """A loop's vector code: a main loop with `lanes`, a rest with `rest` lanes (masked, or 1 for a scalar rest).
 
     varying: ids of the variables whose value differs from lane to lane.

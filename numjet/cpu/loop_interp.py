@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from numjet.foundation.record import Fields
 
 from . import loop_meaning
 from .c_library import c_function
@@ -32,12 +33,12 @@ from .loop_ir import (
     Store,
     Switch,
     While,
+    identity,
     walk,
 )
 
 
-@dataclass
-class Result:
+class Result(Fields):
     """status: 0 or that of the check which failed; outputs: arrays by output; info: what the check told."""
 
     status: int
@@ -183,7 +184,7 @@ class _Run:
     def _all_at_once(self, stmt: For, start: int, stop: int, carried: list[Any]) -> list[Any]:
         """Each iteration is a lane; a carry is combined over the lanes' terms."""
         self.values[stmt.var.id] = np.arange(start, stop)
-        neutral = [loop_meaning.identity(str(c.combine), c.var.dtype) for c in stmt.carries]
+        neutral = [identity(str(c.combine), c.var.dtype) for c in stmt.carries]
         terms = self._step(stmt.carries, stmt.body, neutral)
         self.values[stmt.var.id] = np.int64(stop - 1)
         return [_reduce(c, init, np.broadcast_to(term, stop - start))

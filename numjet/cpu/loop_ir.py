@@ -17,10 +17,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from numjet.foundation.record import Fields, fresh
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
@@ -135,8 +136,7 @@ def _attr_key(attr: Any) -> Any:
     return (attr.dtype, attr.tobytes()) if isinstance(attr, np.generic) else attr
 
 
-@dataclass(slots=True)
-class Carry:
+class Carry(Fields):
     """A value that a loop hands from one iteration to the next.
 
     `var` is bound inside the loop, `next` is its value for the next iteration, `out` is bound after the loop.
@@ -151,22 +151,30 @@ class Carry:
     term: Expr | None = None
 
 
-@dataclass(slots=True)
-class Let:
+def identity(combine: str, dtype: np.dtype) -> np.generic:
+    """The neutral element of a combination."""
+    if dtype.kind == "f":
+        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[combine])
+    if dtype.kind == "b":
+        return np.bool_(combine in ("mul", "min", "and"))
+    info = np.iinfo(dtype)
+    ones = ~dtype.type(0)
+    return dtype.type({"add": 0, "mul": 1, "min": info.max, "max": info.min, "and": ones, "or": 0, "xor": 0}[combine])
+
+
+class Let(Fields):
     """Evaluates `value` now and binds it to `var` for the rest of the block."""
     var: Expr
     value: Expr
 
 
-@dataclass(slots=True)
-class Store:
+class Store(Fields):
     buffer: Buffer
     index: Expr
     value: Expr
 
 
-@dataclass(slots=True)
-class For:
+class For(Fields):
     """for var in range(start, stop). `mode`:
     serial: in order; vector: iterations are independent apart from combining carries, codegen chooses lanes;
     parallel: iterations are independent and shared among threads, each going through its own in order (with carries, or
@@ -175,12 +183,11 @@ class For:
     start: Expr
     stop: Expr
     body: list[Stmt]
-    carries: list[Carry] = field(default_factory=list)
+    carries: list[Carry] = fresh(list)
     mode: str = "serial"
 
 
-@dataclass(slots=True)
-class While:
+class While(Fields):
     """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `settles`: once the condition
     is false, further repetitions change nothing, so lanes of vector code may go on until the last one has finished."""
     carries: list[Carry]
@@ -190,25 +197,22 @@ class While:
     settles: bool = False
 
 
-@dataclass(slots=True)
-class If:
+class If(Fields):
     """`results`: (out variable, value in then, value in else), bound after the statement."""
     cond: Expr
     then: list[Stmt]
     orelse: list[Stmt]
-    results: list[tuple[Expr, Expr, Expr]] = field(default_factory=list)
+    results: list[tuple[Expr, Expr, Expr]] = fresh(list)
 
 
-@dataclass(slots=True)
-class Switch:
+class Switch(Fields):
     """Several branches on an int64 `index`, which is already clamped to range(len(branches))."""
     index: Expr
     branches: list[list[Stmt]]
-    results: list[tuple[Expr, tuple[Expr, ...]]] = field(default_factory=list)
+    results: list[tuple[Expr, tuple[Expr, ...]]] = fresh(list)
 
 
-@dataclass(slots=True)
-class Copy:
+class Copy(Fields):
     """memmove of `count` elements between buffers of one dtype."""
     target: Buffer
     target_start: Expr
@@ -217,16 +221,14 @@ class Copy:
     count: Expr
 
 
-@dataclass(slots=True)
-class Fill:
+class Fill(Fields):
     target: Buffer
     start: Expr
     value: Expr
     count: Expr
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Fields):
     """Calls the C function `symbol`, void or returning an int64 status when `checked`.
 
     An argument is an Expr (int64, float64 ...: passed by value) or a pair (Buffer, offset Expr): a pointer.
@@ -240,16 +242,14 @@ class Call:
     checked: bool = False
 
 
-@dataclass(slots=True)
-class Check:
+class Check(Fields):
     """Leaves the function with status `code` when `ok` is false; `values` (int64, at most 7) go into info[1:]."""
     ok: Expr
     code: int
     values: tuple[Expr, ...] = ()
 
 
-@dataclass(slots=True)
-class Comment:
+class Comment(Fields):
     """Where the following statements come from: the operation and the user's line."""
     text: str
     file: str | None = None
@@ -259,18 +259,17 @@ class Comment:
 Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Call | Check | Comment
 
 
-@dataclass
-class Function:
+class Function(Fields):
     """A whole program. Machine code: int64 name(char** ins, char** outs, char* scratch, int64* info)."""
     name: str
     inputs: list[Buffer]
     outputs: list[Buffer]
     exprs: Exprs
-    body: list[Stmt] = field(default_factory=list)
-    temps: list[Buffer] = field(default_factory=list)
-    consts: list[Buffer] = field(default_factory=list)
+    body: list[Stmt] = fresh(list)
+    temps: list[Buffer] = fresh(list)
+    consts: list[Buffer] = fresh(list)
     scratch_bytes: int = 0
-    errors: list[Any] = field(default_factory=list)  # what status code k + 1 means
+    errors: list[Any] = fresh(list)  # what status code k + 1 means
 
 
 def children(stmt: Stmt) -> list[list[Stmt]]:

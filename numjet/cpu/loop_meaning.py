@@ -43,17 +43,6 @@ def rem(x: Array, y: Array) -> Array:
     return np.where(y == 0, x, np.fmod(x, np.where(special, x.dtype.type(1), y)))
 
 
-def identity(combine: str, dtype: np.dtype) -> np.generic:
-    """The neutral element of a combination."""
-    if dtype.kind == "f":
-        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[combine])
-    if dtype.kind == "b":
-        return np.bool_(combine in ("mul", "min", "and"))
-    info = np.iinfo(dtype)
-    ones = ~dtype.type(0)
-    return dtype.type({"add": 0, "mul": 1, "min": info.max, "max": info.min, "and": ones, "or": 0, "xor": 0}[combine])
-
-
 def minimum(x: Array, y: Array) -> Array:
     """The smaller one, y of equals; NaN if one of them is."""
     chosen = np.where(x < y, x, y)

@@ -11,9 +11,9 @@ is evaluated where it is used.
 """
 from __future__ import annotations
 
-import json
-
 import numpy as np
+
+from numjet.foundation import on_demand
 
 from .loop_ir import (
     BOOL,
@@ -36,6 +36,8 @@ from .loop_ir import (
     While,
     walk,
 )
+
+json = on_demand.Module("json")
 
 DEEPEST = 6
 

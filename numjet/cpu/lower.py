@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.callbacks import Trampoline
@@ -11,17 +10,17 @@ from numjet.cpu.frames import HELD
 from numjet.cpu.loop_ir import Buffer, Copy, Function, written
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.values import Arr, Storage, parts_dtype
+from numjet.foundation.record import Fields, fresh
 
 
-@dataclass
-class Lowered:
+class Lowered(Fields):
     """A function and which result takes over the memory of which donated input: (output, input) pairs.
 
     trampolines: the Python functions that it calls, by symbol; they must live as long as its machine code.
     """
     function: Function
     aliases: list[tuple[int, int]]
-    trampolines: dict[str, Trampoline] = field(default_factory=dict)
+    trampolines: dict[str, Trampoline] = fresh(dict)
 
 
 def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True,
@@ -40,7 +39,9 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
     _copy_written_inputs(b, aliases, sizes)
-    return Lowered(b.function, aliases, b.trampolines)
+    lowered = Lowered(b.function, aliases, b.trampolines)
+    vars(b).clear()  # it and its arrays refer to each other: so they go at once, not when garbage is collected
+    return lowered
 
 
 def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:

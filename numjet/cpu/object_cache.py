@@ -8,15 +8,15 @@ is dropped, and the program compiled as if it had never been there. The folder i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from numjet.foundation import events
+from numjet.foundation import events, on_demand
 from numjet.foundation.config import config
+
+hashlib, tempfile = on_demand.Module("hashlib"), on_demand.Module("tempfile")
 
 _MAGIC = b"numjet object 1\n"
 _SUFFIX = ".numjet"

@@ -3,16 +3,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from numjet.core.ir import JaxprEqn, Var
 from numjet.cpu.loop_ir import Buffer, Copy, Stmt
 from numjet.cpu.values import Arr, Storage
+from numjet.foundation.record import Fields
 
 
-@dataclass
-class Made:
+class Made(Fields):
     """An array that an equation made: `cost` and `lazy` are those of the moment when it was made, `own` says whether the
     equation brought the buffer that the array was in by then."""
     eqn: JaxprEqn

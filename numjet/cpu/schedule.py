@@ -11,8 +11,7 @@ from . import batches
 from .cost import block_ns, static_trips
 from .independence import combination, independent, parities
 from .kernels.products import multiply_adds
-from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children
-from .loop_meaning import identity
+from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children, identity
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
 CHUNK_NS = 10e3          # estimated time of the smallest chunks

@@ -4,11 +4,10 @@ Only data: this module imports nothing heavy. `jit.host` fills a `Target` for th
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from numjet.foundation.record import Record
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Record):
     """A CPU to generate code for.
 
     vector_bytes: width of one vector register (64 AVX-512, 32 AVX2, 16 SSE and NEON).

@@ -16,21 +16,20 @@ Counters always count (tests assert on them); spans and reasons cost a truth tes
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from numjet.foundation import on_demand
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 
-_logger = logging.getLogger("numjet")
+logging = on_demand.Module("logging")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Record):
     """One thing that happened.
 
     kind is "span", "miss" or "message"; seconds is a span's duration; start is `time.perf_counter()` there.
@@ -39,9 +38,9 @@ class Event:
     kind: str
     name: str
     start: float
-    seconds: float = 0.0
-    data: dict[str, Any] = field(default_factory=dict)
-    thread: int = field(default_factory=threading.get_ident)
+    seconds: float
+    data: dict[str, Any]
+    thread: int
 
 
 Listener = Callable[[Event], Any]
@@ -88,7 +87,8 @@ def listening() -> bool:
     return bool(_listeners)
 
 
-def _send(event: Event) -> None:
+def _send(kind: str, name: str, start: float, seconds: float, data: dict[str, Any]) -> None:
+    event = Event(kind, name, start, seconds, data, threading.get_ident())
     for listener in _listeners:
         listener(event)
 
@@ -135,7 +135,7 @@ class _Span:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         seconds = time.perf_counter() - self._start
         data = self._data if kind is None else {**self._data, "error": kind.__name__}
-        _send(Event("span", self._name, self._start, seconds, data))
+        _send("span", self._name, self._start, seconds, data)
 
 
 class _NoSpan:
@@ -164,14 +164,14 @@ def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
         return
     why = reason()
     if explain:
-        _logger.warning("%s: cache miss: %s", cache, why)
+        logging.getLogger("numjet").warning("%s: cache miss: %s", cache, why)
     if _listeners:
-        _send(Event("miss", cache, time.perf_counter(), 0.0, {"reason": why, **data}))
+        _send("miss", cache, time.perf_counter(), 0.0, {"reason": why, **data})
 
 
 def compiled(what: str, seconds: float, **data: Any) -> None:
     """A program was compiled: a message to the listeners, and to the log when `jax_log_compiles` is set."""
     if config.log_compiles:
-        _logger.warning("compiled %s in %.4f s", what, seconds)
+        logging.getLogger("numjet").warning("compiled %s in %.4f s", what, seconds)
     if _listeners:
-        _send(Event("message", "compiled", time.perf_counter(), seconds, {"what": what, **data}))
+        _send("message", "compiled", time.perf_counter(), seconds, {"what": what, **data})

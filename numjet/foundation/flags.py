@@ -6,10 +6,13 @@ attribute, its context manager's machinery and its place in the trace token.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from numjet.foundation import on_demand
+from numjet.foundation.record import Record
+
+difflib = on_demand.Module("difflib")
 
 _TRUE = frozenset(("1", "y", "yes", "t", "true", "on"))
 _FALSE = frozenset(("0", "n", "no", "f", "false", "off", ""))
@@ -82,8 +85,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
     return parse
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(Record):
     """One flag: how values are read, what holds when nobody sets it, and whether programs depend on it."""
 
     name: str
@@ -210,9 +212,9 @@ SHORT: dict[str, str] = {
     "cache_dir": "jax_compilation_cache_dir",
     **{flag.stem: flag.name for flag in FLAGS},
 }
-ALIASES: dict[str, tuple[str, ...]] = {
-    flag.name: (flag.name, *(short for short, full in SHORT.items() if full == flag.name)) for flag in FLAGS
-}
+ALIASES: dict[str, tuple[str, ...]] = {flag.name: (flag.name,) for flag in FLAGS}
+for _short, _full in SHORT.items():
+    ALIASES[_full] += (_short,)
 
 
 def unknown(name: str, known: Iterable[str]) -> AttributeError:

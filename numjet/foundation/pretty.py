@@ -18,7 +18,6 @@ f(
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 
 class Doc:
@@ -33,35 +32,48 @@ class Doc:
         return render(self)
 
 
-@dataclass(frozen=True, slots=True)
 class _Text(Doc):
-    string: str
+    __slots__ = ("string",)
+    __match_args__ = ("string",)
+
+    def __init__(self, string: str):
+        self.string = string
 
 
-@dataclass(frozen=True, slots=True)
 class _Break(Doc):
-    flat: str
+    __slots__ = ("flat",)
+    __match_args__ = ("flat",)
+
+    def __init__(self, flat: str):
+        self.flat = flat
 
 
-@dataclass(frozen=True, slots=True)
 class _Line(Doc):
-    pass
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
 class _Concat(Doc):
-    parts: tuple[Doc, ...]
+    __slots__ = ("parts",)
+    __match_args__ = ("parts",)
+
+    def __init__(self, parts: tuple[Doc, ...]):
+        self.parts = parts
 
 
-@dataclass(frozen=True, slots=True)
 class _Nest(Doc):
-    indent: int
-    doc: Doc
+    __slots__ = ("doc", "indent")
+    __match_args__ = ("indent", "doc")
+
+    def __init__(self, indent: int, doc: Doc):
+        self.indent, self.doc = indent, doc
 
 
-@dataclass(frozen=True, slots=True)
 class _Group(Doc):
-    doc: Doc
+    __slots__ = ("doc",)
+    __match_args__ = ("doc",)
+
+    def __init__(self, doc: Doc):
+        self.doc = doc
 
 
 _NOTHING = _Concat(())

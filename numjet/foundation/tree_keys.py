@@ -5,17 +5,16 @@ the leaf: `['layers'][0].weight`.
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from numjet import _native
+from numjet.foundation.record import Record
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
+class SequenceKey(Record):
     """Position in a list or tuple.
 
     >>> str(SequenceKey(3))
@@ -31,8 +30,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
 
-@dataclass(frozen=True, slots=True)
-class DictKey:
+class DictKey(Record):
     """Key of a dict.
 
     >>> str(DictKey("a"))
@@ -45,8 +43,7 @@ class DictKey:
         return f"[{self.key!r}]"
 
 
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
+class GetAttrKey(Record):
     """Attribute of a namedtuple, a dataclass or a registered class.
 
     >>> str(GetAttrKey("weight"))
@@ -62,8 +59,7 @@ class GetAttrKey:
         return f".{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(Record):
     """Position among the children of a node whose registration names no keys.
 
     >>> str(FlattenedIndexKey(0))

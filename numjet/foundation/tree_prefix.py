@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from numjet import _native
+from numjet.foundation.record import Record
 from numjet.foundation.tree_keys import KeyPath, keystr
 from numjet.foundation.tree_register import PyTreeDef
 
@@ -23,7 +24,7 @@ class Difference(NamedTuple):
     explanation: str
 
 
-class _Level(NamedTuple):
+class _Level(Record):
     """The root of a tree and its children. A leaf has keys None."""
 
     type: type | None

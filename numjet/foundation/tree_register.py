@@ -4,13 +4,15 @@ A type is registered once and for all, and exactly: a subclass of a registered c
 registered itself.
 """
 
-import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from numjet import _native
+from numjet.foundation import on_demand
 from numjet.foundation.tree_keys import DictKey
+
+dataclasses = on_demand.Module("dataclasses")
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound=type)

@@ -1,5 +1,10 @@
 """First-order operations: one record each, and the functions of `jax.lax` that apply them."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from numjet.core.op import later as _later
+from numjet.foundation import on_demand as _on_demand
+
 # arithmetic.py
 from numjet.lax.arithmetic import RoundingMethod as RoundingMethod
 from numjet.lax.arithmetic import abs as abs
@@ -202,47 +207,17 @@ from numjet.lax.reduce import reduce_sum_p as reduce_sum_p
 from numjet.lax.reduce import reduce_xor as reduce_xor
 from numjet.lax.reduce import reduce_xor_p as reduce_xor_p
 
+# reduce_general.py
+from numjet.lax.reduce_general import reduce as reduce
+from numjet.lax.reduce_general import reduce_p as reduce_p
+
 # argreduce.py
 from numjet.lax.argreduce import argmax as argmax
 from numjet.lax.argreduce import argmax_p as argmax_p
 from numjet.lax.argreduce import argmin as argmin
 from numjet.lax.argreduce import argmin_p as argmin_p
 
-# reduce_general.py
-from numjet.lax.reduce_general import reduce as reduce
-from numjet.lax.reduce_general import reduce_p as reduce_p
-
 # window.py, window_select.py, window_shapes.py
-from numjet.lax.window import reduce_window as reduce_window
-from numjet.lax.window import reduce_window_max_p as reduce_window_max_p
-from numjet.lax.window import reduce_window_min_p as reduce_window_min_p
-from numjet.lax.window import reduce_window_p as reduce_window_p
-from numjet.lax.window import reduce_window_sum_p as reduce_window_sum_p
-from numjet.lax.window_select import select_and_gather_add_p as select_and_gather_add_p
-from numjet.lax.window_select import select_and_scatter_add_p as select_and_scatter_add_p
-from numjet.lax.window_shapes import padtype_to_pads as padtype_to_pads
-from numjet.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple
-
-# conv.py, conv_functions.py, conv_local.py, conv_shapes.py
-from numjet.lax.conv import conv_general_dilated_p as conv_general_dilated_p
-from numjet.lax.conv_functions import conv as conv
-from numjet.lax.conv_functions import conv_general_dilated as conv_general_dilated
-from numjet.lax.conv_functions import conv_transpose as conv_transpose
-from numjet.lax.conv_functions import conv_with_general_padding as conv_with_general_padding
-from numjet.lax.conv_local import conv_general_dilated_local as conv_general_dilated_local
-from numjet.lax.conv_local import conv_general_dilated_patches as conv_general_dilated_patches
-from numjet.lax.conv_shapes import ConvDimensionNumbers as ConvDimensionNumbers
-from numjet.lax.conv_shapes import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
-from numjet.lax.conv_shapes import conv_dimension_numbers as conv_dimension_numbers
-from numjet.lax.conv_shapes import conv_general_permutations as conv_general_permutations
-from numjet.lax.conv_shapes import conv_general_shape_tuple as conv_general_shape_tuple
-from numjet.lax.conv_shapes import conv_shape_tuple as conv_shape_tuple
-from numjet.lax.conv_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
-
-# fft.py
-from numjet.lax.fft import FftType as FftType
-from numjet.lax.fft import fft as fft
-from numjet.lax.fft import fft_p as fft_p
 
 # cumulative.py
 from numjet.lax.cumulative import cumlogsumexp as cumlogsumexp
@@ -314,91 +289,9 @@ from numjet.lax.scatter import scatter_p as scatter_p
 from numjet.lax.scatter import scatter_sub as scatter_sub
 from numjet.lax.scatter import scatter_sub_p as scatter_sub_p
 
-# special.py
-from numjet.lax.special import bessel_i0e as bessel_i0e
-from numjet.lax.special import bessel_i0e_p as bessel_i0e_p
-from numjet.lax.special import bessel_i1e as bessel_i1e
-from numjet.lax.special import bessel_i1e_p as bessel_i1e_p
-from numjet.lax.special import betainc as betainc
-from numjet.lax.special import digamma as digamma
-from numjet.lax.special import digamma_p as digamma_p
-from numjet.lax.special import erf as erf
-from numjet.lax.special import erf_inv as erf_inv
-from numjet.lax.special import erf_inv_p as erf_inv_p
-from numjet.lax.special import erf_p as erf_p
-from numjet.lax.special import erfc as erfc
-from numjet.lax.special import erfc_p as erfc_p
-from numjet.lax.special import igamma as igamma
-from numjet.lax.special import igamma_grad_a as igamma_grad_a
-from numjet.lax.special import igamma_grad_a_p as igamma_grad_a_p
-from numjet.lax.special import igamma_p as igamma_p
-from numjet.lax.special import igammac as igammac
-from numjet.lax.special import igammac_p as igammac_p
-from numjet.lax.special import lgamma as lgamma
-from numjet.lax.special import lgamma_p as lgamma_p
-from numjet.lax.special import polygamma as polygamma
-from numjet.lax.special import polygamma_p as polygamma_p
-from numjet.lax.special import random_gamma_grad as random_gamma_grad
-from numjet.lax.special import random_gamma_grad_p as random_gamma_grad_p
-from numjet.lax.special import regularized_incomplete_beta_p as regularized_incomplete_beta_p
-from numjet.lax.special import zeta as zeta
-from numjet.lax.special import zeta_p as zeta_p
-
-# accuracy.py, approximate.py, barrier.py, ragged.py, rng_bits.py, sharding.py, stacking.py
+# accuracy.py
 from numjet.lax.accuracy import AccuracyMode as AccuracyMode
 from numjet.lax.accuracy import Tolerance as Tolerance
-from numjet.lax.approximate import approx_max_k as approx_max_k
-from numjet.lax.approximate import approx_min_k as approx_min_k
-from numjet.lax.barrier import after_all as after_all
-from numjet.lax.barrier import after_all_p as after_all_p
-from numjet.lax.barrier import optimization_barrier as optimization_barrier
-from numjet.lax.barrier import optimization_barrier_p as optimization_barrier_p
-from numjet.lax.ragged import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
-from numjet.lax.ragged import ragged_dot as ragged_dot
-from numjet.lax.ragged import ragged_dot_general as ragged_dot_general
-from numjet.lax.ragged import scaled_dot as scaled_dot
-from numjet.lax.rng_bits import RandomAlgorithm as RandomAlgorithm
-from numjet.lax.rng_bits import rng_bit_generator as rng_bit_generator
-from numjet.lax.rng_bits import rng_bit_generator_p as rng_bit_generator_p
-from numjet.lax.rng_bits import rng_uniform as rng_uniform
-from numjet.lax.rng_bits import rng_uniform_p as rng_uniform_p
-from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint
-from numjet.lax.stacking import broadcast_like as broadcast_like
-from numjet.lax.stacking import stack as stack
-from numjet.lax.stacking import stage as stage
-from numjet.lax.stacking import unstack as unstack
-
-# linalg.py
-from numjet.lax import linalg as linalg
-
-# collective.py
-from numjet.lax.collective import axis_index as axis_index
-from numjet.lax.collective import axis_index_p as axis_index_p
-from numjet.lax.collective import axis_size as axis_size
-from numjet.lax.collective import pmax as pmax
-from numjet.lax.collective import pmax_p as pmax_p
-from numjet.lax.collective import pmean as pmean
-from numjet.lax.collective import pmin as pmin
-from numjet.lax.collective import pmin_p as pmin_p
-from numjet.lax.collective import psum as psum
-from numjet.lax.collective import psum_p as psum_p
-
-# collective_functions.py, collective_moves.py
-from numjet.lax.collective_functions import all_gather as all_gather
-from numjet.lax.collective_functions import all_to_all as all_to_all
-from numjet.lax.collective_functions import pbroadcast as pbroadcast
-from numjet.lax.collective_functions import ppermute as ppermute
-from numjet.lax.collective_functions import precv as precv
-from numjet.lax.collective_functions import psend as psend
-from numjet.lax.collective_functions import pshuffle as pshuffle
-from numjet.lax.collective_functions import psum_scatter as psum_scatter
-from numjet.lax.collective_functions import pswapaxes as pswapaxes
-from numjet.lax.collective_functions import ragged_all_to_all as ragged_all_to_all
-from numjet.lax.collective_moves import all_gather_p as all_gather_p
-from numjet.lax.collective_moves import all_to_all_p as all_to_all_p
-from numjet.lax.collective_moves import pbroadcast_p as pbroadcast_p
-from numjet.lax.collective_moves import ppermute_p as ppermute_p
-from numjet.lax.collective_moves import reduce_scatter_p as reduce_scatter_p
 
 # control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan
@@ -413,3 +306,9 @@ from numjet.control import scan as scan
 from numjet.control import switch as switch
 from numjet.control import while_loop as while_loop
 from numjet.lax import shown as shown
+
+if _TYPE_CHECKING:
+    from numjet.lax.more import *  # noqa: F403
+else:
+    __getattr__, __dir__ = _on_demand.names(__name__, "numjet.lax.more")
+_later.append("numjet.lax.more")

@@ -7,8 +7,8 @@ from typing import Any
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_shape
-from numjet.lax.conv import conv_general_dilated_p
 from numjet.lax.conv_shapes import ConvDimensionNumbers, conv_dimension_numbers, positive, transpose_padding
+from numjet.lax.convolution import conv_general_dilated_p
 from numjet.lax.precision import canonicalize_precision
 from numjet.lax.shape import check_unsharded, rev, transpose
 from numjet.lax.window_shapes import Pads, as_pads, dilated, padtype_to_pads

@@ -5,10 +5,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from numjet.core.show import register_parameter_type
 from numjet.lax.axes import Ints
 from numjet.lax.window_shapes import dilated, padtype_to_pads
 
 
+@register_parameter_type
 class ConvDimensionNumbers(NamedTuple):
     """Which axes play which roles in a convolution.
 

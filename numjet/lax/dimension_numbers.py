@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numjet.core.show import register_parameter_type
+
 Ints = tuple[int, ...]
 _INT64 = np.dtype(np.int64)
 _INT64_MAX = np.iinfo(np.int64).max
 
 
+@register_parameter_type
 class GatherDimensionNumbers(NamedTuple):
     """Which axes of operand, indices and result correspond in a gather.
 
@@ -35,6 +38,7 @@ class GatherDimensionNumbers(NamedTuple):
     start_indices_batching_dims: Ints = ()
 
 
+@register_parameter_type
 class ScatterDimensionNumbers(NamedTuple):
     """Which axes of operand, indices and updates correspond in a scatter.
 
@@ -52,6 +56,7 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Ints = ()
 
 
+@register_parameter_type
 class GatherScatterMode(enum.Enum):
     """What happens to windows that are not within the operand.
 

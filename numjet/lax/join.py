@@ -73,17 +73,21 @@ def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
     starts = [0, *accumulate(x.shape[dimension] for x in parts)]
     shape = (*xs[0].shape[:dimension], starts[-1], *xs[0].shape[dimension + 1:])
 
-    def element(*index: Any) -> Any:
-        place = index[dimension]
+    def read(part: int, *index: Any) -> Any:
+        return b.read(parts[part], *index[:dimension], index[dimension] - starts[part], *index[dimension + 1:])
 
-        def pick(low: int, high: int) -> Any:
-            """The element, known to lie in one of parts[low:high]; halves them, so that many parts cost log of them."""
-            if high - low == 1:
-                return b.read(parts[low], *index[:dimension], place - starts[low], *index[dimension + 1:])
-            middle = (low + high) // 2
-            return choose(b, place < starts[middle], lambda: pick(low, middle), lambda: pick(middle, high))
-        return pick(0, len(parts))
+    def element(*index: Any) -> Any:
+        return _pick(b, starts, index[dimension], 0, len(parts), lambda part: read(part, *index))
     return b.compute(shape, xs[0].dtype, element, moves=True, pieces=(parts, dimension))
+
+
+def _pick(b: Any, starts: Sequence[int], place: Any, low: int, high: int, read: Callable[[int], Any]) -> Any:
+    """read(k), `place` being known to lie in one of the parts low to high - 1; halves them, so that many cost log of them."""
+    if high - low == 1:
+        return read(low)
+    middle = (low + high) // 2
+    return choose(b, place < starts[middle], lambda: _pick(b, starts, place, low, middle, read),
+                  lambda: _pick(b, starts, place, middle, high, read))
 
 
 def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:

@@ -1,8 +1,7 @@
-"""LAPACK for eager rules, by scipy: imported when the first matrix is factored, as the import is slow."""
+"""LAPACK for eager rules, by SciPy, which is imported when the first matrix is factored."""
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.foundation import on_demand
 
+blas, lapack = on_demand.Module("scipy.linalg.blas"), on_demand.Module("scipy.linalg.lapack")
 CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as native/lapack.h has them
 
 
@@ -20,8 +21,7 @@ def routine(name: str, dtype: np.dtype) -> Callable[..., Any]:
     letter = "sdcz"[CODES[dtype.name]]
     if dtype.kind == "c":
         name = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}.get(name, name)
-    module = importlib.import_module("scipy.linalg.blas" if name == "trsm" else "scipy.linalg.lapack")
-    return getattr(module, letter + name)
+    return getattr(blas if name == "trsm" else lapack, letter + name)
 
 
 def over_batch(fn: Callable[..., Sequence[np.ndarray]], outs: Sequence[ShapedArray], args: Sequence[tuple[np.ndarray, int]],

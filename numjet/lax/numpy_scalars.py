@@ -47,7 +47,7 @@ class NumpyScalars:
             return (x * y + z).astype(dtype)
         if dtype in _HALVES:
             args = tuple(a.astype(np.float32) for a in args)
-        fn = getattr(scipy_special(), _SCIPY[name]) if name in _SCIPY else _MATH[name]
+        fn = getattr(scipy_special, _SCIPY[name]) if name in _SCIPY else _MATH[name]
         out = np.asarray(fn(*args))
         return out if out.dtype == bool else out.astype(dtype)
 

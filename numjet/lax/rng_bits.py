@@ -19,6 +19,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples, extend
+from numjet.core.show import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.argreduce import as_scalar
@@ -34,6 +35,7 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 
 
+@register_parameter_type
 class RandomAlgorithm(enum.Enum):
     """The generator of rng_bit_generator. RNG_DEFAULT is Philox."""
     RNG_DEFAULT = 0

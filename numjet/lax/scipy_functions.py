@@ -1,18 +1,14 @@
-"""The one place that imports scipy.special: when the first special function is evaluated, as the import is slow."""
+"""The one place that imports scipy.special: when the first special function is evaluated."""
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from numjet.foundation import on_demand
 
-@functools.cache
-def scipy_special() -> Any:
-    """The module scipy.special."""
-    return importlib.import_module("scipy.special")
+scipy_special = on_demand.Module("scipy.special")
 
 
 def by_scipy(function: str | Callable[..., Any]) -> Any:
@@ -21,6 +17,6 @@ def by_scipy(function: str | Callable[..., Any]) -> Any:
     def eager(*xs: np.ndarray) -> np.ndarray:
         dtype = xs[0].dtype
         wide = [x.astype(np.float64) if x.dtype.itemsize < 8 else x for x in xs]
-        fn = getattr(scipy_special(), function) if isinstance(function, str) else function
+        fn = getattr(scipy_special, function) if isinstance(function, str) else function
         return np.asarray(fn(*wide)).astype(dtype, copy=False)
     return eager

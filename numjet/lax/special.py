@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,22 +35,22 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
 
 def _psi(x: np.ndarray) -> np.ndarray:
     """SciPy's, and NaN at 0, where the two sides have different infinities."""
-    return np.where(x == 0, np.nan, scipy_special().psi(x))
+    return np.where(x == 0, np.nan, scipy_special.psi(x))
 
 
 def _gammaln(x: np.ndarray) -> np.ndarray:
     """SciPy's, and inf at -inf."""
-    return np.where(np.isinf(x), np.inf, scipy_special().gammaln(x))
+    return np.where(np.isinf(x), np.inf, scipy_special.gammaln(x))
 
 
 def _odd(name: str) -> Any:
     """An odd function of SciPy, with -0.0 at -0.0."""
-    return lambda x: np.copysign(getattr(scipy_special(), name)(x), x)
+    return lambda x: np.copysign(getattr(scipy_special, name)(x), x)
 
 
 def _zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     """SciPy's, NaN where an operand is, and the limit 0 at s = inf, q > 1."""
-    value = np.where((s == np.inf) & (q > 1), 0.0, scipy_special().zeta(s, q))
+    value = np.where((s == np.inf) & (q > 1), 0.0, scipy_special.zeta(s, q))
     return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
 
 
@@ -141,7 +140,7 @@ def _polygamma_orders(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np
 def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     whole = (n == np.floor(n)) & (n >= 0)
     wide = x.astype(np.float64)
-    value = scipy_special().polygamma(np.where(whole, n, np.asarray(0, n.dtype)).astype(np.int64), wide)
+    value = scipy_special.polygamma(np.where(whole, n, np.asarray(0, n.dtype)).astype(np.int64), wide)
     value = np.where(n == 0, _psi(wide), value)
     return np.where(whole, value, np.nan).astype(x.dtype)
 
@@ -150,7 +149,7 @@ polygamma_p: Op = _looped_function(
     "polygamma", 2, _polygamma_eager, rules.polygamma,
     (_refuse("polygamma gradient with respect to m is not supported"),
      lambda t, out, m, x: mul_p.bind(t, polygamma_p.bind(add_p(m, 1.0), x))), 0.5, 5, order=2, wrt=(1,))
-polygamma_p.samples = replace(polygamma_p.samples, make=_polygamma_orders)
+polygamma_p.samples = polygamma_p.samples.replace(make=_polygamma_orders)
 
 
 def polygamma(m: Any, x: Any) -> Any:

@@ -1,8 +1,10 @@
 """NumPy's functions on arrays that can be traced, differentiated, batched and compiled, under JAX's names."""
 
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numjet.core.trace import ArrayBase as _ArrayBase
+from numjet.foundation import on_demand as _on_demand
 from numjet.numpy import methods as _methods
 
 # constants.py
@@ -136,25 +138,6 @@ from numjet.numpy.statistics import mean as mean
 from numjet.numpy.statistics import std as std
 from numjet.numpy.statistics import var as var
 
-# nan_reductions.py
-from numjet.numpy.nan_reductions import nanargmax as nanargmax
-from numjet.numpy.nan_reductions import nanargmin as nanargmin
-from numjet.numpy.nan_reductions import nanmax as nanmax
-from numjet.numpy.nan_reductions import nanmean as nanmean
-from numjet.numpy.nan_reductions import nanmin as nanmin
-from numjet.numpy.nan_reductions import nanprod as nanprod
-from numjet.numpy.nan_reductions import nanstd as nanstd
-from numjet.numpy.nan_reductions import nansum as nansum
-from numjet.numpy.nan_reductions import nanvar as nanvar
-
-# quantiles.py
-from numjet.numpy.quantiles import median as median
-from numjet.numpy.quantiles import nanmedian as nanmedian
-from numjet.numpy.quantiles import nanpercentile as nanpercentile
-from numjet.numpy.quantiles import nanquantile as nanquantile
-from numjet.numpy.quantiles import percentile as percentile
-from numjet.numpy.quantiles import quantile as quantile
-
 # cumulative.py
 from numjet.numpy.cumulative import cumprod as cumprod
 from numjet.numpy.cumulative import cumsum as cumsum
@@ -262,7 +245,6 @@ from numjet.numpy.ufuncs_special import frexp as frexp
 from numjet.numpy.ufuncs_special import gcd as gcd
 from numjet.numpy.ufuncs_special import heaviside as heaviside
 from numjet.numpy.ufuncs_special import hypot as hypot
-from numjet.numpy.ufuncs_special import i0 as i0
 from numjet.numpy.ufuncs_special import lcm as lcm
 from numjet.numpy.ufuncs_special import ldexp as ldexp
 from numjet.numpy.ufuncs_special import modf as modf
@@ -285,17 +267,6 @@ from numjet.numpy.matrices import identity as identity
 from numjet.numpy.matrices import tri as tri
 from numjet.numpy.matrices import tril as tril
 from numjet.numpy.matrices import triu as triu
-
-# grids.py
-from numjet.numpy.grids import fromfunction as fromfunction
-from numjet.numpy.grids import indices as indices
-from numjet.numpy.grids import meshgrid as meshgrid
-from numjet.numpy.grids import mgrid as mgrid
-from numjet.numpy.grids import ogrid as ogrid
-
-# interpolation.py
-from numjet.numpy.interpolation import interp as interp
-from numjet.numpy.interpolation import unwrap as unwrap
 
 # ufunc_class.py
 from numjet.numpy.ufunc_class import frompyfunc as frompyfunc
@@ -320,16 +291,7 @@ from numjet.numpy.ufunc_objects import multiply as multiply
 from numjet.numpy.ufunc_objects import negative as negative
 from numjet.numpy.ufunc_objects import subtract as subtract
 
-# files.py
-from numjet.numpy.files import load as load
-from numjet.numpy.files import save as save
-from numjet.numpy.files import savez as savez
-
-# fft.py
-from numjet.numpy import fft as fft
-
 # shapes, joining, products, sorting, selection
-from numjet.numpy import linalg as linalg
 from numjet.numpy.manipulation import (
     atleast_1d as atleast_1d,
     atleast_2d as atleast_2d,
@@ -377,18 +339,6 @@ from numjet.numpy.repeating import (
     rot90 as rot90,
     tile as tile,
 )
-from numjet.numpy.padding import (
-    pad as pad,
-)
-from numjet.numpy.editing import (
-    delete as delete,
-    insert as insert,
-    trim_zeros as trim_zeros,
-)
-from numjet.numpy.applying import (
-    apply_along_axis as apply_along_axis,
-    apply_over_axes as apply_over_axes,
-)
 from numjet.numpy.linear import (
     dot as dot,
     inner as inner,
@@ -422,18 +372,6 @@ from numjet.numpy.searching import (
     digitize as digitize,
     searchsorted as searchsorted,
 )
-from numjet.numpy.sets import (
-    intersect1d as intersect1d,
-    isin as isin,
-    setdiff1d as setdiff1d,
-    setxor1d as setxor1d,
-    union1d as union1d,
-    unique as unique,
-    unique_all as unique_all,
-    unique_counts as unique_counts,
-    unique_inverse as unique_inverse,
-    unique_values as unique_values,
-)
 from numjet.numpy.selection import (
     choose as choose,
     compress as compress,
@@ -441,52 +379,10 @@ from numjet.numpy.selection import (
     take as take,
     take_along_axis as take_along_axis,
 )
-from numjet.numpy.putting import (
-    fill_diagonal as fill_diagonal,
-    place as place,
-    put as put,
-    put_along_axis as put_along_axis,
-)
 from numjet.numpy.nonzero import (
     argwhere as argwhere,
     flatnonzero as flatnonzero,
     nonzero as nonzero,
-)
-from numjet.numpy.index_grids import (
-    c_ as c_,
-    diag_indices as diag_indices,
-    diag_indices_from as diag_indices_from,
-    index_exp as index_exp,
-    ix_ as ix_,
-    mask_indices as mask_indices,
-    r_ as r_,
-    ravel_multi_index as ravel_multi_index,
-    s_ as s_,
-    tril_indices as tril_indices,
-    tril_indices_from as tril_indices_from,
-    triu_indices as triu_indices,
-    triu_indices_from as triu_indices_from,
-    unravel_index as unravel_index,
-)
-from numjet.numpy.counting import (
-    bincount as bincount,
-    histogram as histogram,
-    histogram2d as histogram2d,
-    histogram_bin_edges as histogram_bin_edges,
-    histogramdd as histogramdd,
-)
-from numjet.numpy.calculus import (
-    convolve as convolve,
-    correlate as correlate,
-    diff as diff,
-    ediff1d as ediff1d,
-    gradient as gradient,
-    trapezoid as trapezoid,
-    vander as vander,
-)
-from numjet.numpy.moments import (
-    corrcoef as corrcoef,
-    cov as cov,
 )
 from numjet.numpy.poly import (
     poly as poly,
@@ -498,17 +394,11 @@ from numjet.numpy.poly import (
     polysub as polysub,
     polyval as polyval,
 )
-from numjet.numpy.windows import (
-    bartlett as bartlett,
-    blackman as blackman,
-    hamming as hamming,
-    hanning as hanning,
-    kaiser as kaiser,
-)
-from numjet.numpy.bitpacking import (
-    packbits as packbits,
-    unpackbits as unpackbits,
-)
 
 ndarray = _ArrayBase
 _methods.install(_sys.modules[__name__])
+
+if _TYPE_CHECKING:
+    from numjet.numpy.more import *  # noqa: F403
+else:
+    __getattr__, __dir__ = _on_demand.names(__name__, "numjet.numpy.more")

@@ -5,14 +5,13 @@ The order of more than two operands comes from opt_einsum (D. G. A. Smith, J. Gr
 from __future__ import annotations
 
 import functools
-import importlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, on_demand
 from numjet.lax import convert, shape
 from numjet.lax.dot import dot_general
 from numjet.lax.reduce import reduce_or, reduce_sum
@@ -23,12 +22,7 @@ from numjet.numpy.promote import array_arg, check_out, promote_args
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Term = tuple[Any, str]
-
-
-@functools.cache
-def _opt_einsum() -> Any:
-    # Imported when a product of three or more is met: it costs more than the rest of this package.
-    return importlib.import_module("opt_einsum")
+opt_einsum = on_demand.Module("opt_einsum")
 
 
 # -------------------------------------------------------------------------------------------- what the letters say
@@ -168,7 +162,7 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
     if isinstance(optimize, (list, tuple)):
         return [tuple(p) for p in optimize if p != "einsum_path"]
     how = "auto" if optimize is True else optimize
-    path, _ = _opt_einsum().contract_path(",".join(terms) + "->" + out, *shapes, shapes=True, optimize=how)
+    path, _ = opt_einsum.contract_path(",".join(terms) + "->" + out, *shapes, shapes=True, optimize=how)
     return [tuple(p) for p in path]
 
 
@@ -243,4 +237,4 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
         given = list(operands)
     shapes = [array_arg("einsum_path", x, i).aval.shape for i, x in enumerate(given)]
     how = "auto" if optimize is True else optimize
-    return _opt_einsum().contract_path(subscripts, *shapes, shapes=True, optimize=how)
+    return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=how)

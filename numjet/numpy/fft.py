@@ -15,7 +15,7 @@ import numpy as np
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axes
-from numjet.lax.fft import FftType, fft as _transform
+from numjet.lax.fourier import FftType, fft as _transform
 from numjet.lax.operands import scalar
 from numjet.lax.shape import transpose
 from numjet.lax.templates import call

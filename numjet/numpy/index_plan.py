@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,13 +32,13 @@ class Gap:
     __slots__ = ()
 
 
-@dataclass(slots=True)
 class Basic:
     """A slice of axis `axis`: elements start, start + step, ... (`size` of them; all in bounds)."""
-    axis: int
-    start: int
-    size: int
-    step: int
+
+    __slots__ = ("axis", "size", "start", "step")
+
+    def __init__(self, axis: int, start: int, size: int, step: int):
+        self.axis, self.start, self.size, self.step = axis, start, size, step
 
     @property
     def low(self) -> int:
@@ -52,18 +51,19 @@ class Basic:
         return (self.size - 1) * abs(self.step) + 1 if self.size else 0
 
 
-@dataclass(slots=True)
 class Advanced:
     """An integer (int) or an array of integers (NumPy or traced) along axis `axis`."""
-    axis: int
-    index: Any
+
+    __slots__ = ("axis", "index")
+
+    def __init__(self, axis: int, index: Any):
+        self.axis, self.index = axis, index
 
     @property
     def shape(self) -> Shape:
         return () if type(self.index) is int else aval_of(self.index).shape
 
 
-@dataclass(slots=True)
 class Plan:
     """An index, understood.
 
@@ -72,14 +72,11 @@ class Plan:
     block: shape of the broadcast advanced indices. layout: the axes of the result in order, as (kind, size, entry);
     kind is "block", "slice" or "new".
     """
-    shape: Shape
-    expanded: Shape
-    entries: list[New | Gap | Basic | Advanced]
-    masked: bool = False
-    block: Shape = ()
-    layout: list[tuple[str, int, Any]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    __slots__ = ("block", "entries", "expanded", "layout", "masked", "shape")
+
+    def __init__(self, shape: Shape, expanded: Shape, entries: list[New | Gap | Basic | Advanced], masked: bool = False):
+        self.shape, self.expanded, self.entries, self.masked = shape, expanded, entries, masked
         self.block = _broadcast(self.advanced)
         self.layout = _layout(self.entries, self.block)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numjet.api.whole import whole
 from numjet.control.while_loop import while_loop
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, bits, bitwise, compare, convert, special, transcendental
+from numjet.lax import arithmetic, bits, bitwise, compare, convert, transcendental
 from numjet.lax.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, sub_p
 from numjet.lax.compare import eq_p, gt_p, lt_p, max_p, min_p, ne_p, select_n_p
 from numjet.numpy.choosing import choose_by
@@ -187,18 +187,6 @@ def sinc(x: Any, /) -> Any:
     for c in reversed(_SINC_TERMS[:-1]):
         series = add_p.bind(mul_p.bind(series, square), literal(c, dtype))
     return select_n_p.bind(small, plain, series)
-
-
-def i0(x: Any) -> Any:
-    """The modified Bessel function of the first kind of order 0. ValueError for complex numbers.
-
-    >>> i0(0.0)
-    Array(1., dtype=float32, weak_type=True)
-    """
-    x = operand_inexact("i0", x)
-    if x.aval.dtype not in _FLOATING:
-        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.aval.dtype.name}; expected real numbers")
-    return to_array(mul_p.bind(transcendental.exp_p.bind(abs_p.bind(x)), special.bessel_i0e(to_array_checked("i0", x))))
 
 
 # -------------------------------------------------------------------------------------------- parts of floats

@@ -12,14 +12,14 @@ from numjet.numpy.promote import array_arg, check_arraylike
 
 _NAME = r"[\w]+"
 _DIMS = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
-_SIGNATURE = re.compile(rf"^(?:{_DIMS}(?:,{_DIMS})*)?->{_DIMS}(?:,{_DIMS})*$")
+_SIGNATURE = rf"^(?:{_DIMS}(?:,{_DIMS})*)?->{_DIMS}(?:,{_DIMS})*$"
 Dims = tuple[str, ...]
 
 
 def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     """Names of the axes of arguments and results in `(n,m),(m)->(n)`."""
     text = signature.replace(" ", "")
-    if not _SIGNATURE.match(text):
+    if not re.match(_SIGNATURE, text):
         raise ValueError(f"not a valid gufunc signature: {signature}; expected one like '(n,m),(m)->(n)'")
     sides = [[tuple(d.split(",")) if d else () for d in re.findall(r"\((.*?)\)", side)] for side in text.split("->")]
     return sides[0], sides[1]

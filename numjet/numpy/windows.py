@@ -1,4 +1,4 @@
-"""Window functions: vectors of M weights that fall off towards both ends."""
+"""Window functions: vectors of M weights that fall off towards both ends; and i0, by which one of them falls."""
 from __future__ import annotations
 
 import math
@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, create, transcendental
-from numjet.numpy.promote import as_dtype, literal, to_array
-from numjet.numpy.ufuncs import sqrt
-from numjet.numpy.ufuncs_special import i0
+from numjet.lax import arithmetic, create, special, transcendental
+from numjet.numpy.promote import as_dtype, literal, operand_inexact, to_array
+from numjet.numpy.ufuncs import sqrt, to_array_checked
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind of order 0. ValueError for complex numbers.
+
+    >>> i0(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    x = operand_inexact("i0", x)
+    if x.aval.dtype not in dtypes.FLOATING:
+        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.aval.dtype.name}; expected real numbers")
+    scale = transcendental.exp_p.bind(arithmetic.abs_p.bind(x))
+    return to_array(arithmetic.mul_p.bind(scale, special.bessel_i0e(to_array_checked("i0", x))))
 
 
 def _dtype() -> np.dtype:

@@ -3,18 +3,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numjet import _native
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 from numjet.runtime import backends
 
 _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Record):
     """One device of a platform: "cpu" is numjet's own machine; "xla_cpu", "gpu" and "tpu" run programs by XLA."""
     platform: str
     id: int = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numjet as nj
-from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, registry
+from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, all_ops
 
 SLOTS = ("eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
 _PACKAGE = nj.__name__
@@ -44,7 +44,7 @@ def kind(op: Op) -> str:
 def rows() -> list[list[str]]:
     """One row per operation: name, kind, parameters, then the slots."""
     return [[op.name, kind(op), ", ".join(op.params), *[state(getattr(op, s)) for s in SLOTS]]
-            for _, op in sorted(registry.items())]
+            for _, op in sorted(all_ops().items())]
 
 
 HEAD = ["operation", "kind", "parameters", *SLOTS]
@@ -52,7 +52,7 @@ HEAD = ["operation", "kind", "parameters", *SLOTS]
 
 def holes() -> list[tuple[str, str, str]]:
     """(operation, slot, reason) of everything missing."""
-    return [(op.name, slot, value.why) for _, op in sorted(registry.items()) for slot in SLOTS
+    return [(op.name, slot, value.why) for _, op in sorted(all_ops().items()) for slot in SLOTS
             if isinstance(value := getattr(op, slot), Missing)]
 
 
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(table(["operation", "slot", "reason"], holes()))
     else:
         print(table(HEAD, rows()))
-        print(f"\n{len(registry)} operations, {len(holes())} slots missing (--holes tells why)")
+        print(f"\n{len(all_ops())} operations, {len(holes())} slots missing (--holes tells why)")
     return 0
 
 

@@ -52,7 +52,7 @@ def import_numjet() -> tuple[Any, Any, Any]:
     """The registry, the cases' maker and the x64 switch; this file is also run where there is no numjet."""
     op, records, config = map(importlib.import_module, ("numjet.core.op", "numjet.testing.records", "numjet.foundation.config"))
     importlib.import_module("numjet.lax")
-    return op.registry, records, config.enable_x64
+    return op.all_ops(), records, config.enable_x64
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,6 @@ value are staged. Linearizing is running a JVPTrace whose tangents are unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numjet import _native
@@ -18,6 +17,7 @@ from numjet.core.stage import DebugInfo, StageTrace, StageTracer
 from numjet.core.trace import Trace, aval_of, current_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 from numjet.transforms.jvp import JVPTrace, run_jvp
 
 
@@ -53,8 +53,7 @@ class PartialTrace(Trace):
         return self.unknown.process(op, args, params)
 
 
-@dataclass(slots=True)
-class Linear:
+class Linear(Record):
     """The tangent program of a linearized function: jaxpr(consts)(*nonzero tangents) -> nonzero result tangents."""
     jaxpr: Jaxpr
     consts: list[Any]

@@ -15,10 +15,10 @@ Programs in parameters of other operations are left alone. Equations with effect
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.foundation.record import Record
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
@@ -36,8 +36,7 @@ class Simplify(Protocol):
         """The equation that makes an operand of the operation; None for inputs and constants."""
 
 
-@dataclass
-class Rewritten:
+class Rewritten(Record):
     """What an equation that holds programs became: itself, its former results, equations to run before and after it."""
     eqn: JaxprEqn
     results: Sequence[Atom]

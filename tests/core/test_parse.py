@@ -13,9 +13,9 @@ from numjet.control import checkpoint_name
 from numjet.control.programs import evaluated
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr
-from numjet.core.op import registry
-from numjet.core.parse import parse_jaxpr, register_parameter_type
-from numjet.core.show import jaxpr_text
+from numjet.core.op import all_ops
+from numjet.core.parse import parse_jaxpr
+from numjet.core.show import jaxpr_text, register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.runtime import dispatch
@@ -40,9 +40,9 @@ def round_trip(closed: ClosedJaxpr) -> ClosedJaxpr:
     return parsed
 
 
-@pytest.mark.parametrize("name", sorted(n for n, op in registry.items() if not op.programs))
+@pytest.mark.parametrize("name", sorted(n for n, op in all_ops().items() if not op.programs))
 def test_records(name):
-    op = registry[name]
+    op = all_ops()[name]
     for case in cases(op, limit=6):
         closed = dispatch.one_equation(op, [aval_of(x) for x in case.operands], case.params)
         parsed = round_trip(closed)

@@ -1,14 +1,14 @@
 """Every slot of every record, on the record's own samples."""
 import pytest
 
-from numjet.core.op import Missing, registry
+from numjet.core.op import Missing, all_ops
 from numjet.testing import records
 
-NAMES = sorted(n for n, op in registry.items() if not isinstance(op.samples, Missing))
+NAMES = sorted(n for n, op in all_ops().items() if not isinstance(op.samples, Missing))
 
 
 def all_cases(name, limit):
-    found = list(records.cases(registry[name], limit))
+    found = list(records.cases(all_ops()[name], limit))
     assert found, f"record {name} has no cases"
     return found
 

@@ -1,7 +1,7 @@
 """tools.ops: the table of records."""
 from __future__ import annotations
 
-from numjet.core.op import LINEAR, ZERO, Expand, Missing, PerArg, registry
+from numjet.core.op import LINEAR, ZERO, Expand, Missing, PerArg, all_ops
 from numjet.tools import ops
 
 
@@ -9,15 +9,15 @@ def test_every_operation_has_a_row(capsys):
     assert ops.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["operation", "kind", "parameters"]
-    assert {line.split()[0] for line in lines[2:-2]} == set(registry)
-    assert lines[-1].startswith(f"{len(registry)} operations, ")
+    assert {line.split()[0] for line in lines[2:-2]} == set(all_ops())
+    assert lines[-1].startswith(f"{len(all_ops())} operations, ")
 
 
 def test_holes_come_with_reasons(capsys):
     assert ops.main(["--holes"]) == 0
     text = capsys.readouterr().out
     for name, slot, why in ops.holes():
-        assert isinstance(getattr(registry[name], slot), Missing)
+        assert isinstance(getattr(all_ops()[name], slot), Missing)
         assert why in text
 
 
@@ -25,7 +25,7 @@ def test_markdown(tmp_path):
     page = tmp_path / "docs" / "ops.md"
     assert ops.main(["--markdown", "--output", str(page)]) == 0
     text = page.read_text()
-    assert all(f"| {name} |" in text for name in registry)
+    assert all(f"| {name} |" in text for name in all_ops())
     assert "## Missing" in text
 
 

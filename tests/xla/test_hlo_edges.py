@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from numjet.core.op import Samples, registry
+from numjet.core.op import Samples, all_ops
 from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
 from numjet.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from numjet.lax.fft import FftType
+from numjet.lax.fourier import FftType
 from numjet.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision
 from numjet.runtime.device import devices
 from numjet.testing import records
@@ -25,7 +25,7 @@ INDICES = (np.uint8([[0], [255], [4]]), np.uint64([[2**64 - 1], [2], [2]]), np.i
 
 def case(name, *operands, ulps=4, **params):
     operands = [np.asarray(x) for x in operands]
-    return records.Case(registry[name], operands, params, Samples(ulps=ulps))
+    return records.Case(all_ops()[name], operands, params, Samples(ulps=ulps))
 
 
 def as_dtype(values, name):
@@ -126,7 +126,7 @@ def test_signs_of_zero():
 
 def _run(name, *operands, **params):
     with nj.default_device(devices("xla_cpu")[0]):
-        out = nj.jit(lambda *xs: registry[name].bind(*xs, **params))(*operands)
+        out = nj.jit(lambda *xs: all_ops()[name].bind(*xs, **params))(*operands)
     return [np.asarray(o) for o in (out if isinstance(out, (list, tuple)) else [out])]
 
 

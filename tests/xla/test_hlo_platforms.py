@@ -5,7 +5,7 @@ import pytest
 import numjet as nj
 from numjet import lax
 from numjet.core.aval import ShapedArray
-from numjet.core.op import registry
+from numjet.core.op import all_ops
 from numjet.lax.precision import DotAlgorithm, DotAlgorithmPreset
 from numjet.runtime import dispatch
 from numjet.runtime.device import devices
@@ -21,7 +21,7 @@ EIGH = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algor
 
 def program(name, *shapes, platform="cuda", dtype=F32, **params):
     avals = [ShapedArray(s, np.dtype(dtype)) for s in shapes]
-    return machine.as_text(dispatch.one_equation(registry[name], avals, params), name, platform)
+    return machine.as_text(dispatch.one_equation(all_ops()[name], avals, params), name, platform)
 
 
 @pytest.mark.parametrize("name, shapes, params, targets", [

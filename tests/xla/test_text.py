@@ -5,21 +5,21 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, registry
+from numjet.core.op import Missing, all_ops
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.runtime import dispatch
 from numjet.testing import records
 from numjet.xla import machine, plugin, text
 
-NAMES = sorted(n for n, op in registry.items() if not isinstance(op.samples, Missing) and not isinstance(op.hlo, Missing))
+NAMES = sorted(n for n, op in all_ops().items() if not isinstance(op.samples, Missing) and not isinstance(op.hlo, Missing))
 
 
 @pytest.mark.parametrize("platform", ["gpu", "tpu"])
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_for_accelerators_are_valid(name, platform):
     """No accelerator is needed to write a program for one; MLIR's verifier checks it."""
-    for case in records.cases(registry[name], 2):
+    for case in records.cases(all_ops()[name], 2):
         closed = dispatch.one_equation(case.op, [aval_of(x) for x in case.operands], case.params)
         try:
             written = machine.as_text(closed, name, platform)

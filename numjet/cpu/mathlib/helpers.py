@@ -6,9 +6,10 @@ Everything made here is branch-free ARITHMETIC of `loop_ir`. Comparisons with Na
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+
+from numjet.foundation.record import Record
 
 from ..loop_ir import BOOL, Expr, Exprs
 
@@ -18,8 +19,7 @@ INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 Operand = Expr | float | int
 
 
-@dataclass(frozen=True)
-class Poly:
+class Poly(Record):
     """A polynomial in `u`, lowest power first, and what is known of it.
 
     It approximates the formula `of` on [lo, hi]. `weight` turns its error into one relative to the function that it

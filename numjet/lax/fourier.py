@@ -10,6 +10,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op, Samples
+from numjet.core.show import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.promotion import to_inexact_dtype
@@ -19,6 +20,7 @@ from numjet.lax.shape import broadcast_in_dim
 from numjet.lax.templates import call, moveaxis
 
 
+@register_parameter_type
 class FftType(enum.IntEnum):
     """Kinds of transforms.
 

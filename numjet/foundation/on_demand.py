@@ -1,0 +1,41 @@
+"""Modules that are imported when they are first used, so that `import numjet` stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+class Module:
+    """Stands for the module `name`, which is imported when an attribute of it is first asked for.
+
+    >>> math = Module("math")
+    >>> math.floor(1.5)
+    1
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        found = getattr(importlib.import_module(self._name), attribute)
+        setattr(self, attribute, found)
+        return found
+
+
+def names(face: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of the module `face`, by which it has the public names of `module`, too."""
+    more = Module(module)
+
+    def __getattr__(name: str) -> Any:
+        found = None if name.startswith("_") else getattr(more, name, None)
+        if found is None:
+            raise AttributeError(f"module {face!r} has no attribute {name!r}")
+        setattr(sys.modules[face], name, found)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[face]), *(name for name in dir(importlib.import_module(module)) if name[0] != "_")})
+    return __getattr__, __dir__

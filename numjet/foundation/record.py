@@ -1,0 +1,97 @@
+"""Classes of named fields, made without compiling code.
+
+`dataclasses.dataclass` writes the methods of every class as source and compiles it whenever the module is imported,
+which takes longer than all else in a small module. These classes share their methods.
+
+>>> class Point(Record):
+...     x: int
+...     y: int = 0
+>>> Point(1), Point(y=2, x=1).replace(x=3)
+(Point(x=1, y=0), Point(x=3, y=2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
+
+T = TypeVar("T")
+
+
+class _Fresh:
+    def __init__(self, make: Callable[[], Any]):
+        self.make = make
+
+
+def fresh(make: Callable[[], T]) -> T:
+    """The default of a field whose value is made anew for every object, as in `children: list[Node] = fresh(list)`."""
+    return cast("T", _Fresh(make))
+
+
+def _value(default: Any) -> Any:
+    return default.make() if type(default) is _Fresh else default
+
+
+class _Named:
+    """What both kinds share. A field's default is the value given in the class."""
+
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+        type.__setattr__(cls, "__match_args__", cls._fields)  # mypy holds assignments to it for mistakes
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if len(args) != len(self._fields) or kwargs:
+            args = self._complete(args, kwargs)
+        self.__dict__.update(zip(self._fields, args, strict=True))
+        self.__post_init__()
+
+    def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of all fields, in order."""
+        fields, name, defaults = self._fields, type(self).__name__, type(self).__dict__
+        given = dict(zip(fields, args, strict=False))
+        if len(args) > len(fields):
+            raise TypeError(f"{name} takes the fields {list(fields)}, got {len(args)} positional arguments")
+        if twice := kwargs.keys() & given.keys():
+            raise TypeError(f"{name} got the fields {sorted(twice)} twice")
+        if unknown := kwargs.keys() - set(fields):
+            raise TypeError(f"{name} takes the fields {list(fields)}, got {sorted(unknown)}")
+        given.update(kwargs)
+        if missing := [field for field in fields if field not in given and field not in defaults]:
+            raise TypeError(f"{name} misses the fields {missing}")
+        return tuple(given[field] if field in given else _value(defaults[field]) for field in fields)
+
+    def __post_init__(self) -> None:
+        """Runs when an object has been made: to check its values, or to add attributes."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{field}={getattr(self, field)!r}' for field in self._fields)})"
+
+
+@dataclass_transform(eq_default=False)
+class Fields(_Named):
+    """Base of classes whose annotations are their fields, as in a dataclass; compared by identity."""
+
+
+@dataclass_transform(frozen_default=True)
+class Record(_Named):
+    """Base of classes whose annotations are their fields, which do not change; compared and hashed by their values."""
+
+    def replace(self, **changes: Any) -> Self:
+        """An object with some fields changed."""
+        return type(self)(**{**self.__dict__, **changes})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot assign to field {name!r}: a {type(self).__name__} does not change")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete field {name!r}: a {type(self).__name__} does not change")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__.values()))
