@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..loop_ir import Expr
 from .exponential import exp_parts
-from .helpers import FLOAT64, Calc, Poly
+from .helpers import FLOAT64, Calc, Poly, Power
 from .logarithm import log_positive
 
 _SMALL_OF, _SMALL_WEIGHT = "erf(sqrt(u)) / sqrt(u) - 1", "sqrt(u) / erf(sqrt(u))"
@@ -78,30 +78,28 @@ def erf(c: Calc, x: Expr) -> Expr:
     return c.copysign(c.select(c.test("lt", a, 1.25), c.fma(a, small, a), large), x)
 
 
-def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Expr]:
-    """erfc(a) = p * 2**n for a >= 0, float64: p and the bits of n + magic.
+def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Power]:
+    """erfc(a) = p * 2**n for a >= 0, float64.
 
     M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", Math. Comp. 36, 1981.
     """
     square = c.mul(a, a)
-    p, shifted = exp_parts(c, c.neg(square))
+    p, power = exp_parts(c, c.neg(square))
     # exp(-a*a) needs the rounding error of the square, too
     p = c.fnma(p, c.fms(a, a, square), p)
     scaled = c.careful_poly(table, c.div(c.sub(a, k), c.add(a, k)))
-    return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), shifted
+    return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), power
 
 
 def erfc(c: Calc, x: Expr) -> Expr:
     """1 - erf(x) without cancellation; float64 takes it literally up to 1/2, where that is more accurate."""
     if c.single:
-        w = Calc(c.e, FLOAT64)
+        w = c.wide
         y = c.e.convert(x, FLOAT64)
-        p, shifted = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
-        return c.e.convert(_mirrored(w, y, w.mul(p, w.pow2(shifted))), c.dtype)
+        p, power = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
+        return c.e.convert(_mirrored(w, y, w.times_pow2(p, power)), c.dtype)
     a = c.at_most(c.abs(x), 27.3)
-    p, shifted = _erfc_parts(c, a, ERFC_64, 3.5)
-    half = (c.bias + 1) // 2
-    large = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
+    large = c.scaled(*_erfc_parts(c, a, ERFC_64, 3.5), True)
     small = c.sub(1.0, c.fma(a, c.poly(ERF_64, c.mul(a, a)), a))
     return _mirrored(c, x, c.select(c.test("lt", a, 0.5), small, large))
 

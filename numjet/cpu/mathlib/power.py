@@ -36,7 +36,7 @@ def hypot(c: Calc, x: Expr, y: Expr) -> Expr:
     """sqrt(x*x + y*y) without overflow on the way. Infinity wins over NaN, as in C99."""
     a, b = c.abs(x), c.abs(y)
     if c.single:
-        wide = Calc(c.e, FLOAT64)
+        wide = c.wide
         p, q = c.e.convert(a, FLOAT64), c.e.convert(b, FLOAT64)
         root = c.e.convert(wide.sqrt(wide.fma(p, p, wide.mul(q, q))), c.dtype)
     else:
@@ -83,7 +83,7 @@ def _one(c: Calc, a: Expr, y: Expr) -> Expr:
 
 def _pow32(c: Calc, x: Expr, y: Expr) -> Expr:
     """In float64, where 37 bits of the logarithm suffice and no result is out of range."""
-    w = Calc(c.e, FLOAT64)
+    w = c.wide
     a = w.abs(c.e.convert(x, FLOAT64))
     e, m = split_float(w, a, denormals=False)
     s = w.div(w.sub(m, 1.0), w.add(m, 1.0))
