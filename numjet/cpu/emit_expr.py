@@ -252,7 +252,7 @@ class ExprEmitter(StrideEmitter):
         arguments = [exprs.var(a.dtype, "x") for a in expr.args]
         for k, argument in enumerate(arguments):
             self.bind(argument, f"%x{k}", lanes)
-        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments)), self.target.masks))
+        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments)), self.target.exponents))
         self.here()
         head = f"define internal {ty} @{name}({', '.join(f'{ty} %x{k}' for k in range(len(arguments)))}) nounwind noinline {{"
         return "\n".join([head, "entry:", *self.scope.code.lines, f"  ret {ty} {self.fit(result, expr, lanes)}", "}"])

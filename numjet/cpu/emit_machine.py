@@ -1,7 +1,4 @@
-"""Operations that AVX-512 has instructions for which LLVM has no general name for: `scale`, and `lookup` in registers.
-
-On other machines they are written in general instructions: slow for `scale`, which mathlib avoids there.
-"""
+"""What AVX-512 has instructions for and LLVM no general name: exponents of floats, and `lookup` in registers."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,13 +7,14 @@ from typing import Protocol
 import numpy as np
 
 from .emit_ops import Writer, constant, rule
-from .emit_types import float_literal, scalar_type, suffix, value_type, wide
+from .emit_types import float_literal, scalar_type, suffix, wide
 from .loop_ir import INT64
 from .loop_tables import TABLES
 from .target import Target
 
 _REGISTER = 64   # bytes
 _CURRENT_ROUNDING = ("i32", "4")
+_POSITIVE = ("i32", "12")   # significands from 1 to 2, NaN for those of negative numbers
 
 
 class MachineWriter(Writer, Protocol):
@@ -28,37 +26,35 @@ class MachineWriter(Writer, Protocol):
 
 @rule("scale", "f")
 def _scale(w: MachineWriter, dtype: np.dtype, lanes: int, x: str, n: str) -> str:
-    if not w.target.masks:
-        return _scale_anywhere(w, dtype, lanes, x, n)
-    if lanes == 1:
-        return _scale_one(w, dtype, x, n)
-    count = _REGISTER // dtype.itemsize
-    ty, letter = value_type(dtype, count), "s" if dtype.itemsize == 4 else "d"
-
-    def instruction(a: str, b: str) -> str:
-        return w.intrinsic(f"x86.avx512.mask.scalef.p{letter}.512", ty, (ty, a), (ty, b), (ty, "zeroinitializer"),
-                           (f"i{count}", "-1"), _CURRENT_ROUNDING)
-    return _by_register(w, value_type(dtype, 1), lanes, count, instruction, ((value_type(dtype, 1), x), (value_type(dtype, 1), n)))
+    return _instruction(w, "scale", "scalef", dtype, lanes, (x, n))
 
 
-def _scale_one(w: MachineWriter, dtype: np.dtype, x: str, n: str) -> str:
-    """One number: the instruction for the lowest lane."""
-    of = scalar_type(dtype)
-    ty = wide(of, 16 // dtype.itemsize)
-    a, b = (w.put(f"insertelement {ty} zeroinitializer, {of} {operand}, i64 0") for operand in (x, n))
-    name = f"x86.avx512.mask.scalef.s{'s' if dtype.itemsize == 4 else 'd'}"
-    found = w.intrinsic(name, ty, (ty, a), (ty, b), (ty, "zeroinitializer"), ("i8", "-1"), _CURRENT_ROUNDING)
+@rule("exponent", "f")
+def _exponent(w: MachineWriter, dtype: np.dtype, lanes: int, x: str) -> str:
+    return _instruction(w, "exponent", "getexp", dtype, lanes, (x,))
+
+
+@rule("significand", "f")
+def _significand(w: MachineWriter, dtype: np.dtype, lanes: int, x: str) -> str:
+    return _instruction(w, "significand", "getmant", dtype, lanes, (x,), (_POSITIVE,))
+
+
+def _instruction(w: MachineWriter, op: str, name: str, dtype: np.dtype, lanes: int, operands: tuple[str, ...],
+                 options: tuple[tuple[str, str], ...] = ()) -> str:
+    """An instruction of AVX-512 by its masked intrinsic, which takes the result of lanes left out and a rounding mode, too."""
+    if not w.target.exponents:
+        raise NotImplementedError(f"no machine code for operation '{op}' on {w.target.cpu}: it takes AVX-512; expand functions "
+                                  "without `exponents` for this target")
+    of, letter = scalar_type(dtype), "s" if dtype.itemsize == 4 else "d"
+    count = (16 if lanes == 1 else _REGISTER) // dtype.itemsize
+    ty = wide(of, count)
+    rest = (*options, (ty, "zeroinitializer"), ("i8" if lanes == 1 else f"i{count}", "-1"), _CURRENT_ROUNDING)
+    if lanes > 1:
+        call = lambda *xs: w.intrinsic(f"x86.avx512.mask.{name}.p{letter}.512", ty, *((ty, x) for x in xs), *rest)
+        return _by_register(w, of, lanes, count, call, tuple((of, x) for x in operands))
+    low = [(ty, w.put(f"insertelement {ty} zeroinitializer, {of} {x}, i64 0")) for x in operands]
+    found = w.intrinsic(f"x86.avx512.mask.{name}.s{letter}", ty, low[0], low[-1], *rest)
     return w.put(f"extractelement {ty} {found}, i64 0")
-
-
-def _scale_anywhere(w: MachineWriter, dtype: np.dtype, lanes: int, x: str, n: str) -> str:
-    """By ldexp, which the C library has; NaN in n put back."""
-    of, ty, whole = scalar_type(dtype), value_type(dtype, lanes), wide("i32", lanes)
-    floor = w.intrinsic(f"floor.{suffix(of, lanes)}", ty, (ty, n))
-    power = w.intrinsic(f"fptosi.sat.{suffix('i32', lanes)}.{suffix(of, lanes)}", whole, (ty, floor))
-    found = w.intrinsic(f"ldexp.{suffix(of, lanes)}.{suffix('i32', lanes)}", ty, (ty, x), (whole, power))
-    nothing = w.put(f"fcmp uno {ty} {n}, {constant(dtype, lanes, 0.0)}")
-    return w.put(f"select {wide('i1', lanes)} {nothing}, {ty} {n}, {ty} {found}")
 
 
 def lookup(w: MachineWriter, table: str, lanes: int, index: str) -> str:

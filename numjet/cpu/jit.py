@@ -37,7 +37,7 @@ _NUMBERS = itertools.count()
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
-            "sqrt", "sqrtf", "ldexp", "ldexpf", *MATH, *(f"{name}f" for name in MATH))
+            "sqrt", "sqrtf", *MATH, *(f"{name}f" for name in MATH))
 _OPTIONS = "-disable-machine-cse"
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)

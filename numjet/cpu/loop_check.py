@@ -32,7 +32,7 @@ _OTHER = {"load": 1, "convert": 1, "bitcast": 1, "select_rare": 3}
 # Operations on single bits or truth values, and on integers alone.
 _BITS = ("and", "or", "xor", "not")
 _INTEGER = ("shl", "shra", "shrl", "popcount", "clz", "mulhi")
-_REAL = ("sqrt", "floor", "ceil", "trunc", "round_even", "round_away", "copysign", "is_finite", "scale")
+_REAL = ("sqrt", "floor", "ceil", "trunc", "round_even", "round_away", "copysign", "is_finite", "scale", "exponent", "significand")
 _FOR_BOOL = (*_BITS, "eq", "ne", "lt", "le", "gt", "ge", "add", "mul", "min", "max", "select", "abs")
 
 

@@ -13,7 +13,9 @@ Rules:
 - All operations are total: integer division by zero gives -1 (remainder: the dividend), INT_MIN / -1 wraps,
   shifts by at least the width give 0 (or the sign, for `shra`), float to int conversion saturates and sends NaN to 0.
 - `min` and `max` return NaN when one operand is NaN.
-- `scale(x, n)` is x * 2**floor(n), rounded once; n must not be infinite.
+- `scale(x, n)` is x * 2**floor(n), rounded once; n must not be infinite. `exponent(x)` is floor(log2 |x|) as a float, -inf for
+  zeros, infinity for infinities. `significand(x)` is x / 2**exponent(x), 1 for zeros and infinity; NaN for negative numbers.
+  Only machines with AVX-512 have these three.
 """
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ ARITHMETIC = {
     "fma": 3, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "round_even": 1, "round_away": 1, "copysign": 2,
     "and": 2, "or": 2, "xor": 2, "not": 1, "shl": 2, "shra": 2, "shrl": 2, "popcount": 1, "clz": 1,
     "eq": 2, "ne": 2, "lt": 2, "le": 2, "gt": 2, "ge": 2, "is_finite": 1, "select": 3, "mulhi": 2,
-    "scale": 2,
+    "scale": 2, "exponent": 1, "significand": 1,
 }
 # Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
 MATH = {

@@ -39,11 +39,12 @@ ACCURACY: dict[tuple[str, str], float] = {
     (op, name): bound for op, pair in _ULPS.items() for name, bound in zip(("float32", "float64"), pair, strict=True)}
 
 
-def expand(e: Exprs, op: str, *args: Expr, scalef: bool = False) -> Expr | None:
+def expand(e: Exprs, op: str, *args: Expr, exponents: bool = False) -> Expr | None:
     """An expression of ARITHMETIC operations for the operation `op` of MATH on float32 or float64 operands.
 
     Its largest error, in units of the last place, is ACCURACY[op, dtype name]. None if there is no expansion of `op`.
-    scalef: with the operation `scale`, for machines that have it (Target.masks); the results are the same bit by bit.
+    exponents: with `scale`, `exponent` and `significand`, for machines that have these (Target.exponents); the results are
+    the same bit by bit.
     Raises TypeError for other operand types: narrower floats are to be converted to float32 by the caller.
 
     Example:
@@ -59,4 +60,4 @@ def expand(e: Exprs, op: str, *args: Expr, scalef: bool = False) -> Expr | None:
     if dtype not in (FLOAT32, FLOAT64):
         raise TypeError(f"mathlib.expand: '{op}' takes float32 or float64 operands, got {dtype}; "
                         "convert narrower floats to float32 first")
-    return function(Calc(e, dtype, scalef), *args)
+    return function(Calc(e, dtype, exponents), *args)

@@ -46,14 +46,15 @@ class Power(NamedTuple):
 class Calc:
     """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type.
 
-    scalef: may the operation `scale` be used? Where it is one instruction; with the same results otherwise.
+    exponents: may `scale`, `exponent` and `significand` be used, as on machines with instructions for them? With the same
+    results otherwise.
     """
 
-    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "scalef", "sign_bit",
+    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "exponents", "sign_bit",
                  "single", "tiny")
 
-    def __init__(self, e: Exprs, dtype: np.dtype, scalef: bool = False):
-        self.e, self.dtype, self.scalef = e, dtype, scalef
+    def __init__(self, e: Exprs, dtype: np.dtype, exponents: bool = False):
+        self.e, self.dtype, self.exponents = e, dtype, exponents
         self.single = dtype == FLOAT32
         self.int = INT32 if self.single else INT64
         self.mantissa, self.bias = (23, 127) if self.single else (52, 1023)
@@ -66,7 +67,7 @@ class Calc:
     @property
     def wide(self) -> Calc:
         """The calculator over float64."""
-        return Calc(self.e, FLOAT64, self.scalef)
+        return Calc(self.e, FLOAT64, self.exponents)
 
     def operand(self, x: Operand) -> Expr:
         """x, a number as a constant."""
@@ -205,7 +206,7 @@ class Calc:
 
     def times_pow2(self, p: Operand, n: Power, extra: int = 0) -> Expr:
         """p * 2**(n + extra) for normal 2**(n + extra)."""
-        if self.scalef:
+        if self.exponents:
             return self.op("scale", p * 2.0**extra if isinstance(p, float) else self.mul(p, 2.0**extra) if extra else p, n.number)
         power = self.pow2(n.bits, extra)
         return power if p == 1.0 else self.mul(p, power)
@@ -215,7 +216,7 @@ class Calc:
 
         The power is split into 2**(n + k) * 2**-k with k = +-2**(exponent bits - 2), of which neither leaves the range.
         """
-        if self.scalef:
+        if self.exponents:
             return self.op("scale", p, n.number)
         half = (self.bias + 1) // 2
         if isinstance(negative, bool):

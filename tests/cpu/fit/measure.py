@@ -14,12 +14,12 @@ from tests.cpu.loops import execute, loads, map_function, prepared
 LONG = np.longdouble
 
 
-def expansion(op: str, dtype: np.dtype, size: int, scalef: bool | None = None) -> Function:
-    """A program that maps the expansion of `op` over arrays; scalef: as in `mathlib.expand`, by default what this machine gets."""
-    scalef = jit.host().masks if scalef is None else scalef
+def expansion(op: str, dtype: np.dtype, size: int, exponents: bool | None = None) -> Function:
+    """A program that maps the expansion of `op` over arrays; exponents: as in `mathlib.expand`, by default what this machine gets."""
+    exponents = jit.host().exponents if exponents is None else exponents
     count = MATH[op]
     return map_function(f"expansion_of_{op}", [(dtype, size)] * count, dtype, size,
-                        lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i), scalef=scalef), modes=("vector",))
+                        lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i), exponents=exponents), modes=("vector",))
 
 
 def compiled(op: str, dtype: np.dtype, size: int) -> Callable[..., np.ndarray]:
