@@ -15,7 +15,7 @@ Rules:
 - `min` and `max` return NaN when one operand is NaN.
 - `scale(x, n)` is x * 2**floor(n), rounded once; n must not be infinite. `exponent(x)` is floor(log2 |x|) as a float, -inf for
   zeros, infinity for infinities. `significand(x)` is x / 2**exponent(x), 1 for zeros and infinity; NaN for negative numbers.
-  Only machines with AVX-512 have these three.
+  Only some machines have these three (EXPONENTS).
 """
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ ARITHMETIC = {
     "eq": 2, "ne": 2, "lt": 2, "le": 2, "gt": 2, "ge": 2, "is_finite": 1, "select": 3, "mulhi": 2,
     "scale": 2, "exponent": 1, "significand": 1,
 }
+EXPONENTS = ("scale", "exponent", "significand")   # those of ARITHMETIC that only Target.exponents have
 # Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
 MATH = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,

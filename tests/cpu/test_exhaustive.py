@@ -9,7 +9,8 @@ import pytest
 
 from numjet.cpu import mathlib
 from tests.cpu.fit import exhaustive, page
-from tests.cpu.fit.measure import bit_patterns, compiled, errors
+from tests.cpu.fit.gap import largest_gap
+from tests.cpu.fit.measure import bit_patterns, compiled, errors, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 TOLD = page.parse(PAGE.read_text(encoding="utf8"))
@@ -47,6 +48,23 @@ def test_the_quick_search_finds_what_the_slow_one_finds():
     every = errors("logistic", x, run(x))
     assert max(found.worst) == pytest.approx(every.max(), abs=1e-6)
     assert float.fromhex(found.places[int(np.argmax(found.worst))]) == x[np.argmax(every)]
+
+
+@pytest.mark.parametrize("op", ["logistic", "expm1"])
+def test_the_compiled_search_finds_the_largest_error(op):
+    x = np.linspace(-20, 20, 1 << 14, dtype=np.float32)
+    every = errors(op, x, compiled(op, x.dtype, len(x))(x))
+    assert largest_gap(op, len(x), own=True)(x) == pytest.approx(every.max(), abs=1e-6)
+    assert largest_gap(op, len(x), own=False)(x, reference(op, x)) == pytest.approx(every.max(), abs=1e-6)
+
+
+def test_the_compiled_search_notices_nan_and_infinity():
+    x = np.array([1, np.nan, np.inf, -np.inf, 200, 1e-45], np.float32)
+    gap, right = largest_gap("exp", len(x), own=False), np.exp(x.astype(np.float64))
+    right[4] = np.inf
+    assert gap(x, right) < 1
+    for place, wrong in ((0, np.nan), (1, 0.0), (2, 1e30), (3, np.nan), (4, 1e300), (5, 1.001)):
+        assert not gap(x, np.where(np.arange(6) == place, wrong, right)) < 100, place
 
 
 def test_a_wrong_function_is_noticed():

@@ -86,6 +86,11 @@ def exp(c: Calc, x: Expr) -> Expr:
     return c.scaled(p, power, c.test("lt", x, 0.0))
 
 
+def _exp2m1_near(c: Calc, r: Expr) -> Expr:
+    """2**r - 1 for |r| <= 1/32, float64."""
+    return c.fma(r, LN2_64[0], c.mul(c.mul(r, r), c.by_pairs(EXP2_64.terms, r)))
+
+
 def exp2(c: Calc, x: Expr) -> Expr:
     """2**x, exact for whole x."""
     low, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
@@ -96,7 +101,7 @@ def exp2(c: Calc, x: Expr) -> Expr:
         p = c.fma(r, c.poly(EXP2_32, r), 1.0)
     else:
         entry = c.lookup("exp2_16", index)
-        p = c.fma(entry, c.fma(r, LN2_64[0], c.mul(c.mul(r, r), c.by_pairs(EXP2_64.terms, r))), entry)
+        p = c.fma(entry, _exp2m1_near(c, r), entry)
     return c.scaled(p, power, c.test("lt", x, 0.0))
 
 
@@ -105,9 +110,10 @@ def exp2_double(c: Calc, x: Expr, tail: Expr) -> Expr:
     x = c.at_most(c.at_least(x, -1076.0), 1025.0)
     power, index = _power(c, c.add(x, _rounder(c)))
     r = c.sub(x, power.number)
-    rest = c.fma(r, LN2_64[0], c.fma(tail, LN2_64[0], c.lookup("exp2_16_miss", index)))
+    grown = _exp2m1_near(c, r)
+    rest = c.fma(tail, LN2_64[0], c.lookup("exp2_16_miss", index))
     entry = c.lookup("exp2_16", index)
-    p = c.fma(entry, c.fma(c.mul(r, r), c.by_pairs(EXP2_64.terms, r), rest), entry)
+    p = c.fma(entry, c.fma(rest, grown, c.add(rest, grown)), entry)
     return c.scaled(p, power, c.test("lt", x, 0.0))
 
 

@@ -207,7 +207,7 @@ class Calc:
     def times_pow2(self, p: Operand, n: Power, extra: int = 0) -> Expr:
         """p * 2**(n + extra) for normal 2**(n + extra)."""
         if self.exponents:
-            return self.op("scale", p * 2.0**extra if isinstance(p, float) else self.mul(p, 2.0**extra) if extra else p, n.number)
+            return self.op("scale", p, self.add(n.number, float(extra)) if extra else n.number)
         power = self.pow2(n.bits, extra)
         return power if p == 1.0 else self.mul(p, power)
 

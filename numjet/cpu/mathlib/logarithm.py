@@ -96,7 +96,7 @@ def log2(c: Calc, x: Expr) -> Expr:
 
 
 def log1p_sum(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:
-    """log(1 + x + tail) for finite x > -1, with `exponents` also what it is for x <= -1: the rounding error of 1 + x, scaled, is
+    """log(1 + x + tail) for finite x > -1 (with `exponents` for all x but infinity): the scaled rounding error of 1 + x is
     added to f."""
     big = c.test("gt", x, 1.0)
     larger, smaller = c.select(big, x, 1.0), c.select(big, 1.0, x)

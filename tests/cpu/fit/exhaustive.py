@@ -27,10 +27,12 @@ import numpy as np
 from numjet.cpu import mathlib
 from numjet.cpu.loop_ir import MATH
 from tests.cpu.fit import page
+from tests.cpu.fit.gap import largest_gap
 from tests.cpu.fit.measure import SPECIAL, bit_patterns, compiled, errors, reference, uniform
 
 CHUNK = 1 << 16
 SAVE_EVERY = 1024   # chunks
+SLACK = 1e-6        # units by which the largest errors told may fall short: references are known to 1e-8
 SAMPLES = 1 << 20   # float64 operands of functions with quick references, and of those that mpmath computes
 SLOW_SAMPLES = 1 << 13
 EDGES = (0.0, 0.1, 1.0, 10.0, 100.0, np.inf)   # of intervals of |x|
@@ -68,14 +70,17 @@ class Progress:
         at least 2**-(mantissa + 2) of a number, and at least the smallest number."""
         if x.dtype != np.float32:
             return np.arange(len(x))
-        expected = quick(x)
-        ends = _interval(x[[0, -1]])
-        least = min(self.worst[max(0, min(ends)):max(ends) + 1], default=0.0)
+        expected, least = quick(x), self.least(x)
         info = np.finfo(np.float32)
         with np.errstate(invalid="ignore"):
             small = np.abs(got - expected) <= least * np.maximum(np.abs(expected) * (info.eps / 2), info.smallest_subnormal)
         same = (np.isnan(got) & np.isnan(expected)) | (got == expected)
         return np.flatnonzero(~(small | same))
+
+    def least(self, x: np.ndarray) -> float:
+        """What an error has to exceed to be worth knowing, at operands between the first and the last."""
+        ends = _interval(x[[0, -1]])
+        return min(self.worst[max(0, min(ends)):max(ends) + 1], default=0.0)
 
     def rows(self) -> Iterator[tuple[str, float, float]]:
         """(interval, error, operand) for the intervals with an error."""
@@ -103,13 +108,17 @@ def every_float(op: str, progress: Progress, save: Callable[[], None] = lambda: 
     """Goes through the bit patterns of float32 from where `progress` stands."""
     run = compiled(op, np.dtype(np.float32), CHUNK)
     quick = own_reference(op) if own else None
+    gap = largest_gap(op, CHUNK, quick is not None)
     step = CHUNK * progress.stride
     chunks = 0
     while progress.next < 2**32:
         # One of each run of bit patterns, scattered: numbers that end in zeros have smaller errors than others.
         number = np.arange(CHUNK, dtype=np.int64) + progress.next // progress.stride
         bits = progress.stride * number + number * 0x9E3779B1 % 2**32 % progress.stride
-        progress.look(op, (bits % 2**32).astype(np.uint32).view(np.float32), run, quick)
+        x = (bits % 2**32).astype(np.uint32).view(np.float32)
+        found = gap(x) if quick else gap(x, np.asarray(reference(op, x), np.float64))
+        if not found <= progress.least(x) + SLACK:
+            progress.look(op, x, run, quick)
         progress.next += step
         chunks += 1
         if chunks % SAVE_EVERY == 0:
