@@ -22,7 +22,7 @@ def worst_place(op):
     return np.float32(row.split("|")[8])
 
 
-@pytest.mark.parametrize("op", exhaustive.UNARY)
+@pytest.mark.parametrize("op", exhaustive.FUNCTIONS)
 def test_the_page_tells_of_every_function(op):
     for dtype in ("float32", "float64"):
         told = [e for e in TOLD[op, dtype] if e is not None]
@@ -87,6 +87,16 @@ def test_it_goes_on_where_it_stopped(tmp_path, capsys):
     state.write_text(json.dumps({"cbrt float32": {**kept, "stride": 5, "worst": [9.0] * 5}}))
     assert exhaustive.main(options) == 0, "another stride begins anew"
     assert capsys.readouterr().out == first
+
+
+def test_functions_of_two_operands_are_sampled(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(exhaustive, "PAIRS", 256)
+    state = tmp_path / "errors.json"
+    assert exhaustive.main(["--functions", "pow", "--dtype", "float64", "--state", str(state)]) == 0
+    kept = json.loads(state.read_text())["pow float64"]
+    assert kept["next"] == 5 * 256 and 0.3 < max(kept["worst"]) <= mathlib.ACCURACY["pow", "float64"]
+    x, y = (float.fromhex(v) for v in kept["places"][int(np.argmax(kept["worst"]))].split())
+    assert f"at {x!r}, {y!r}" in capsys.readouterr().out
 
 
 def test_the_page_is_renewed(tmp_path):

@@ -16,6 +16,7 @@ from numjet.cpu import jit, mathlib
 from numjet.cpu.loop_ir import ARITHMETIC, EXPONENTS, MATH, Exprs
 from numjet.cpu.loop_tables import TABLES
 from numjet.cpu.mathlib.helpers import Poly
+from tests.cpu.fit import pairs
 from tests.cpu.fit.measure import LONG, bit_patterns, evaluate, expansion, reference, ulps, uniform
 from tests.cpu.fit.remez import error_bits, fit
 from tests.cpu.loops import F32, F64, agree, assert_same, execute
@@ -69,13 +70,7 @@ def test_error(op, dtype):
 @DTYPES
 @pytest.mark.parametrize("op", ["atan2", "hypot", "pow"])
 def test_error_of_two_operands(op, dtype):
-    n = 1 << (17 if dtype == F32 else 14)
-    shuffle = np.random.default_rng(1).permutation
-    bases = [bit_patterns(dtype, n, 3), np.exp(uniform(dtype, -5, 5, n, 1)), 1 + uniform(dtype, -1e-3, 1e-3, n, 2),
-             np.exp(uniform(dtype, -80, 80, n, 3)), uniform(dtype, -9, 9, n, 4)]
-    exponents = [shuffle(bit_patterns(dtype, n, 4)), uniform(dtype, -30, 30, n, 5), uniform(dtype, -1e5, 1e5, n, 6),
-                 uniform(dtype, -9, 9, n, 7), np.round(uniform(dtype, -9, 9, n, 8))]
-    _check(op, np.concatenate(bases), np.concatenate(exponents))
+    _check(op, *pairs.samples(dtype, 1 << (17 if dtype == F32 else 14)))
 
 
 def _special(dtype: np.dtype) -> np.ndarray:

@@ -5,7 +5,7 @@
     python -m tests.cpu.fit.exhaustive --dtype float64                      samples, dense where functions bend
     python -m tests.cpu.fit.exhaustive --state errors.json                  goes on where it was stopped
 
-It prints a row per function and interval of |x| as it goes; `--page` writes them into docs/mathematics.md. References are
+It prints a row per function and interval of |x| (of two operands: the first) as it goes; `--page` writes them into docs/mathematics.md. References are
 float64 for float32 and long double for float64; what comes out as the largest error is confirmed by mpmath. The exit status
 is 1 when an error exceeds mathlib.ACCURACY.
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from numjet.cpu import mathlib
 from numjet.cpu.loop_ir import MATH
-from tests.cpu.fit import page
+from tests.cpu.fit import page, pairs
 from tests.cpu.fit.gap import largest_gap
 from tests.cpu.fit.measure import SPECIAL, bit_patterns, compiled, errors, reference, uniform
 
@@ -36,7 +36,9 @@ SLACK = 1e-6        # units by which the largest errors told may fall short: ref
 SAMPLES = 1 << 20   # float64 operands of functions with quick references, and of those that mpmath computes
 SLOW_SAMPLES = 1 << 13
 EDGES = (0.0, 0.1, 1.0, 10.0, 100.0, np.inf)   # of intervals of |x|
+PAIRS = 1 << 18     # a fifth of the pairs of operands of functions of two
 UNARY = [op for op, count in MATH.items() if count == 1]
+FUNCTIONS = [*UNARY, *pairs.BINARY]
 
 
 @dataclass
@@ -82,11 +84,11 @@ class Progress:
         ends = _interval(x[[0, -1]])
         return min(self.worst[max(0, min(ends)):max(ends) + 1], default=0.0)
 
-    def rows(self) -> Iterator[tuple[str, float, float]]:
-        """(interval, error, operand) for the intervals with an error."""
+    def rows(self) -> Iterator[tuple[str, float, str]]:
+        """(interval, error, operands) for the intervals with an error."""
         for lo, hi, error, place in zip(EDGES[:-1], EDGES[1:], self.worst, self.places, strict=True):
             if place:
-                yield f"{lo:g} <= |x|" + (f" < {hi:g}" if hi < np.inf else ""), error, float.fromhex(place)
+                yield f"{lo:g} <= |x|" + (f" < {hi:g}" if hi < np.inf else ""), error, page.shown(place, str)
 
 
 def _interval(x: np.ndarray) -> np.ndarray:
@@ -143,6 +145,14 @@ def sampled(op: str, progress: Progress, save: Callable[[], None] = lambda: None
         save()
 
 
+def sampled_pairs(op: str, dtype: np.dtype, progress: Progress, save: Callable[[], None] = lambda: None) -> None:
+    """Looks at samples of a function of two operands, unless that was done; intervals are those of the first."""
+    if progress.next == 0:
+        progress.worst, progress.places = pairs.largest_errors(op, dtype, PAIRS, _interval, len(EDGES) - 1)
+        progress.next = 5 * PAIRS
+        save()
+
+
 class State:
     """The progress of all functions, in a file if there is one."""
 
@@ -169,7 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the table; 1 when a bound is exceeded."""
     parser = argparse.ArgumentParser(prog="python -m tests.cpu.fit.exhaustive", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--functions", nargs="+", default=UNARY, choices=UNARY, metavar="NAME", help=", ".join(UNARY))
+    parser.add_argument("--functions", nargs="+", default=FUNCTIONS, choices=FUNCTIONS, metavar="NAME",
+                        help=", ".join(FUNCTIONS))
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--stride", type=int, default=1, help="look at every STRIDE-th float32")
     parser.add_argument("--own", action="store_true", help="find suspects with the compiled float64 functions")
@@ -177,15 +188,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="the page of the documentation whose table is renewed from --state")
     options = parser.parse_args(arguments)
     state, failed = State(options.state), False
-    stride = options.stride if options.dtype == "float32" else 0
     go: Callable[..., None] = functools.partial(every_float, own=options.own) if options.dtype == "float32" else sampled
     for op in options.functions:
-        progress = state.of(op, options.dtype, stride)
-        functools.partial(go, op, progress)(save=state.save)
+        binary = op in pairs.BINARY
+        progress = state.of(op, options.dtype, 0 if binary or options.dtype == "float64" else options.stride)
+        if binary:
+            sampled_pairs(op, np.dtype(options.dtype), progress, state.save)
+        else:
+            go(op, progress, save=state.save)
         bound = mathlib.ACCURACY[op, options.dtype]
         failed |= max(progress.worst) > bound
         for interval, error, place in progress.rows():
-            print(f"{op:9} | {interval:17} | {error:7.3f} ulp | at {place!r}", flush=True)
+            print(f"{op:9} | {interval:17} | {error:7.3f} ulp | at {place}", flush=True)
     if options.page:
         page.renew(options.page, state.known)
     return int(failed)

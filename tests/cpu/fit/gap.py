@@ -1,9 +1,7 @@
-"""The largest error of a float32 function on many operands, found by machine code: what a search of all floats spends its time on."""
+"""The largest error of a float32 function on many operands, by machine code: a search of all floats spends its time here."""
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import numpy as np
 
 from numjet.cpu import jit, mathlib
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, Exprs, For, Function, Store

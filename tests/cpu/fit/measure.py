@@ -15,7 +15,7 @@ LONG = np.longdouble
 
 
 def expansion(op: str, dtype: np.dtype, size: int, exponents: bool | None = None) -> Function:
-    """A program that maps the expansion of `op` over arrays; exponents: see `mathlib.expand`, by default what this machine has."""
+    """A program that maps the expansion of `op` over arrays; exponents: see `mathlib.expand`, default: as this machine has."""
     exponents = jit.host().exponents if exponents is None else exponents
     count = MATH[op]
     return map_function(f"expansion_of_{op}", [(dtype, size)] * count, dtype, size,
