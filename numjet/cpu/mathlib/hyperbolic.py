@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..loop_ir import Expr
 from .exponential import exp_parts, expm1_parts
 from .helpers import Calc, Poly, widened
-from .logarithm import log1p_sum
+from .logarithm import log1p_moderate
 
 LN2 = 0.6931471805599453
 
@@ -88,7 +88,7 @@ def _finish(c: Calc, x: Expr, result: Expr) -> Expr:
 def _log1p_of(c: Calc, a: Expr, moderate: Expr) -> Expr:
     """log1p(moderate), or log(2 a) where a is so large that its square could overflow."""
     big = c.test("gt", a, 2.0**100)
-    value = log1p_sum(c, c.select(big, a, moderate))
+    value = log1p_moderate(c, c.select(big, a, moderate))
     return c.add(value, c.select(big, LN2, 0.0))
 
 
@@ -117,6 +117,6 @@ def atanh(c: Calc, x: Expr) -> Expr:
     if c.single:
         return widened(c, atanh, x)
     a = c.abs(x)
-    result = c.mul(log1p_sum(c, c.div(c.mul(a, 2.0), c.sub(1.0, a))), 0.5)
+    result = c.mul(log1p_moderate(c, c.div(c.mul(a, 2.0), c.sub(1.0, a))), 0.5)
     edge = c.select(c.test("eq", a, 1.0), c.inf, c.nan)
     return c.copysign(c.select(c.test("lt", a, 1.0), result, edge), x)

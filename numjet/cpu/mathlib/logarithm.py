@@ -95,26 +95,25 @@ def log2(c: Calc, x: Expr) -> Expr:
     return found if c.exponents else _edges(c, x, 0.0, found)
 
 
-def log1p_sum(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:
-    """log(1 + x + tail) for finite x > -1 (with `exponents` for all x but infinity): the scaled rounding error of 1 + x is
-    added to f."""
-    big = c.test("gt", x, 1.0)
-    larger, smaller = c.select(big, x, 1.0), c.select(big, 1.0, x)
-    u = c.add(larger, smaller)
-    error = c.sub(smaller, c.sub(u, larger))
-    if tail is not None:
-        error = c.add(error, tail)
+def log1p_moderate(c: Calc, x: Expr) -> Expr:
+    """log(1 + x) for finite x > -1 (with `exponents` also at -1): f = 2**-e x + (2**-e - 1), rounded once, where
+    1 + x, rounded, has the exponent e."""
+    u = c.add(x, 1.0)
     e, m = split_float(c, u, denormals=False)
     if c.exponents:
-        return _assemble(c, e, c.add(c.op("scale", error, c.neg(c.at_least(e, -float(c.bias)))), c.sub(m, 1.0)))
-    # 2**-e from the bits of u and m; where it would be below the range, the error no longer matters
-    exponent = c.iop("sub", c.bits(m), c.bits(u))
-    scale = c.from_bits(c.iop("max", c.iop("add", exponent, c.bias << c.mantissa), 0))
-    return _assemble(c, e, c.fma(error, scale, c.sub(m, 1.0)))
+        down = c.op("scale", 1.0, c.neg(c.at_least(e, -float(c.bias))))
+        return _assemble(c, e, c.fma(x, down, c.sub(down, 1.0)))
+    # 2**-e from the bits of u and m; from where it is below the range on, x is u
+    down = c.from_bits(c.iop("add", c.iop("sub", c.bits(m), c.bits(u)), c.bias << c.mantissa))
+    f = c.fma(x, down, c.sub(down, 1.0))
+    return _assemble(c, e, c.select(c.test("lt", x, 2.0**64), f, c.sub(m, 1.0)))
 
 
 def log1p(c: Calc, x: Expr) -> Expr:
     """log(1 + x): -inf at -1, NaN below; keeps the sign of zero."""
-    found = log1p_sum(c, x)
-    found = c.select(c.test("lt", x, c.inf), found, x) if c.exponents else _edges(c, x, -1.0, found)
+    found = log1p_moderate(c, x)
+    if c.exponents:
+        found = c.select(c.test("lt", x, c.inf), c.select(c.test("lt", x, -1.0), c.nan, found), x)
+    else:
+        found = _edges(c, x, -1.0, found)
     return c.copysign(found, x)
