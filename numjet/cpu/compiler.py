@@ -76,7 +76,7 @@ def _plan(lowered: Lowered) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
     in_place.replace(function)
-    expand.expand_math(function)
+    expand.expand_math(function, jit.host().exponents)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
     memory.plan(function)

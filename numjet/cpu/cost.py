@@ -160,19 +160,20 @@ class _Estimate:
             self._bind(c.out, len(self.frames) - 1)
 
     def _expr(self, expr: Expr) -> int:
-        """Counts what is not known yet; returns the depth of the frame that the value lives in."""
+        """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
         depth, stack = self.depth, [expr]
         while stack:
             top = stack[-1]
             if top.id in depth:
                 stack.pop()
                 continue
-            missing = [a for a in top.args if a.id not in depth]
+            args = (top.args[0], top.args[2]) if top.op == "select_rare" else top.args
+            missing = [a for a in args if a.id not in depth]
             if missing:
                 stack.extend(missing)
                 continue
             stack.pop()
-            home = max((depth[a.id] for a in top.args), default=0)
+            home = max((depth[a.id] for a in args), default=0)
             self.frames[home].total += self._weight(top.op, top, home)
             self._bind(top, home)
         return depth[expr.id]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .emit_convert import bitcast, convert
+from .emit_machine import lookup
 from .emit_ops import RULES
 from .emit_scope import NO_READS, Code, Scope, Value
 from .emit_stride import StrideEmitter
@@ -213,6 +214,11 @@ class ExprEmitter(StrideEmitter):
         text = bitcast(self, value.text, expr.args[0].dtype, expr.dtype, lanes)
         return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
 
+    def _lookup(self, expr: Expr) -> Value:
+        (index,), lanes, depth, reads = self.arguments(expr.args)
+        home = self.place(depth)
+        return self.memory.define(expr.id, Value(lookup(self, expr.attr, lanes, index.text), lanes, home.depth, reads), home)
+
     # --- library functions and rare values ---
 
     def _libm(self, expr: Expr) -> Value:
@@ -246,7 +252,7 @@ class ExprEmitter(StrideEmitter):
         arguments = [exprs.var(a.dtype, "x") for a in expr.args]
         for k, argument in enumerate(arguments):
             self.bind(argument, f"%x{k}", lanes)
-        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments))))
+        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments)), self.target.exponents))
         self.here()
         head = f"define internal {ty} @{name}({', '.join(f'{ty} %x{k}' for k in range(len(arguments)))}) nounwind noinline {{"
         return "\n".join([head, "entry:", *self.scope.code.lines, f"  ret {ty} {self.fit(result, expr, lanes)}", "}"])
@@ -325,5 +331,6 @@ _NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", 
 _EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
     "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,
     "select": ExprEmitter._select, "convert": ExprEmitter._convert, "bitcast": ExprEmitter._bitcast,
+    "lookup": ExprEmitter._lookup,
     "libm": ExprEmitter._libm, "select_rare": ExprEmitter._select_rare, **dict.fromkeys(MATH, ExprEmitter._mathlib),
 }

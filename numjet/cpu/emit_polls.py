@@ -6,7 +6,7 @@
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from numjet.foundation.record import Fields
 
 from .emit_expr import ExprEmitter
 from .loop_ir import For, While
@@ -15,8 +15,7 @@ POLL = "nj_poll"
 INTERRUPTED = -1     # the status of a function whose loop was left; kInterrupted in native/interrupt.h
 
 
-@dataclass(slots=True)
-class Counter:
+class Counter(Fields):
     """The iterations until a loop asks: as it begins, in an iteration, in the next one; where the period is stored."""
 
     first: str

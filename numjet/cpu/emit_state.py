@@ -22,8 +22,7 @@ class Lane(Fields):
     lanes: int
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Fields):
     """A function beside the main one; `polls`: some loop of it may be left."""
 
     name: str

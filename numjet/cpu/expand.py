@@ -34,10 +34,10 @@ FREQUENT = 16   # uses in one block
 _NOT_IN_C = ("rsqrt", "logistic", "erf_inv", "digamma")
 
 
-def expand_math(function: Function) -> Function:
+def expand_math(function: Function, exponents: bool = False) -> Function:
     """Rewrites the operations of MATH in place, so that only what `llvm.emit` knows is left; returns the function.
 
-    Operations that a block holds many of are left to it, too: they become calls of one function.
+    Operations that a block holds many of are left to it, too: they become calls of one function. exponents: see `expanded`.
     Raises NotImplementedError naming an operation that neither mathlib nor the C library has.
     """
     totals = Counter((e.op, e.dtype) for e in function.exprs.table.values() if e.op in MATH)
@@ -46,14 +46,14 @@ def expand_math(function: Function) -> Function:
     left = _frequent(function, {kind for kind, count in totals.items() if count >= FREQUENT})
 
     def rule(expr: Expr) -> Expr:
-        return expanded(function.exprs, expr) if expr.op in MATH and (expr.op, expr.dtype) not in left else expr
+        return expanded(function.exprs, expr, exponents) if expr.op in MATH and (expr.op, expr.dtype) not in left else expr
     Rewrite(function, rule).block(function.body)
     return function
 
 
-def expanded(exprs: Exprs, expr: Expr) -> Expr:
-    """An operation of MATH by arithmetic, or as a call of the C library."""
-    found = expand(exprs, expr.op, *expr.args)
+def expanded(exprs: Exprs, expr: Expr, exponents: bool) -> Expr:
+    """An operation of MATH by arithmetic, with the operation `scale` where that may be used, or as a call of the C library."""
+    found = expand(exprs, expr.op, *expr.args, exponents=exponents)
     if found is not None:
         return found
     if expr.op in _NOT_IN_C or expr.dtype.kind != "f" or expr.dtype.itemsize not in (4, 8):

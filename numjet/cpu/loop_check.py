@@ -5,6 +5,7 @@ from .emit_types import kind
 from .loop_ir import (
     ARITHMETIC,
     BOOL,
+    EXPONENTS,
     INT64,
     MATH,
     Buffer,
@@ -24,6 +25,7 @@ from .loop_ir import (
     While,
 )
 from .loop_show import expressions_of, show_expr, show_statement, usual_dtype
+from .loop_tables import TABLES
 
 _COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
 _MODES = ("serial", "vector", "parallel", "unroll")
@@ -31,7 +33,7 @@ _OTHER = {"load": 1, "convert": 1, "bitcast": 1, "select_rare": 3}
 # Operations on single bits or truth values, and on integers alone.
 _BITS = ("and", "or", "xor", "not")
 _INTEGER = ("shl", "shra", "shrl", "popcount", "clz", "mulhi")
-_REAL = ("sqrt", "floor", "ceil", "trunc", "round_even", "round_away", "copysign", "is_finite")
+_REAL = ("sqrt", "floor", "ceil", "trunc", "round_even", "round_away", "copysign", "is_finite", *EXPONENTS)
 _FOR_BOOL = (*_BITS, "eq", "ne", "lt", "le", "gt", "ge", "add", "mul", "min", "max", "select", "abs")
 
 
@@ -107,9 +109,16 @@ class _Check:
             case "libm":
                 if not all(a.dtype == expr.dtype for a in expr.args):
                     self.fail(f"'{expr.attr}' mixes dtypes: {show_expr(expr)}")
+            case "lookup":
+                self._lookup(expr)
             case _:
                 self._operation(expr)
         self.needs[expr.id] = needs
+
+    def _lookup(self, expr: Expr) -> None:
+        index = expr.args[0].dtype
+        if expr.attr not in TABLES or expr.dtype != TABLES[expr.attr].dtype or index != INT64:
+            self.fail(f"lookup of {expr.dtype} in '{expr.attr}' by {index}; tables of loop_tables are indexed by int64")
 
     def _operation(self, expr: Expr) -> None:
         count = {**ARITHMETIC, **MATH, **_OTHER}.get(expr.op)

@@ -36,6 +36,7 @@ from .loop_ir import (
     identity,
     walk,
 )
+from .loop_tables import TABLES
 
 
 class Result(Fields):
@@ -132,6 +133,8 @@ class _Run:
                 return np.where(args[0], args[2] if args[1] is None else args[1], args[2])[()]
             case "libm":
                 return _libm(expr.attr, args)[()]
+            case "lookup":
+                return TABLES[expr.attr][args[0] % len(TABLES[expr.attr])]
         return np.asarray(loop_meaning.apply(expr.op, *map(np.asarray, args)))[()]
 
     def _at(self, buffer: Buffer, index: Any, guard: Any = True) -> Any:

@@ -13,6 +13,9 @@ Rules:
 - All operations are total: integer division by zero gives -1 (remainder: the dividend), INT_MIN / -1 wraps,
   shifts by at least the width give 0 (or the sign, for `shra`), float to int conversion saturates and sends NaN to 0.
 - `min` and `max` return NaN when one operand is NaN.
+- `scale(x, n)` is x * 2**floor(n), rounded once; n must not be infinite. `exponent(x)` is floor(log2 |x|) as a float, -inf for
+  zeros, infinity for infinities. `significand(x)` is x / 2**exponent(x), 1 for zeros and infinity; NaN for negative numbers.
+  Only some machines have these three (EXPONENTS).
 """
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation.record import Fields, fresh
+
+from .loop_tables import TABLES
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
@@ -35,7 +40,9 @@ ARITHMETIC = {
     "fma": 3, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "round_even": 1, "round_away": 1, "copysign": 2,
     "and": 2, "or": 2, "xor": 2, "not": 1, "shl": 2, "shra": 2, "shrl": 2, "popcount": 1, "clz": 1,
     "eq": 2, "ne": 2, "lt": 2, "le": 2, "gt": 2, "ge": 2, "is_finite": 1, "select": 3, "mulhi": 2,
+    "scale": 2, "exponent": 1, "significand": 1,
 }
+EXPONENTS = ("scale", "exponent", "significand")   # those of ARITHMETIC that only Target.exponents have
 # Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
 MATH = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
@@ -64,7 +71,8 @@ class Buffer:
 
 class Expr:
     """One scalar value. op is `const` (attr: value), `var` (attr: name), `load` (attr: Buffer, args: index),
-    `convert`, `bitcast`, `select_rare`, or a name of ARITHMETIC or MATH.
+    `convert`, `bitcast`, `select_rare`, `lookup` (attr: name of a table of `loop_tables`, args: int64 index, which counts
+    modulo the table's length), or a name of ARITHMETIC or MATH.
 
     A load with a second operand, a bool mask, touches memory only where the mask holds (elsewhere the value is 0): its
     index may then be out of bounds. In vector code it is a masked load.
@@ -117,6 +125,10 @@ class Exprs:
 
     def load(self, buffer: Buffer, index: Expr) -> Expr:
         return self.make("load", buffer.dtype, (index,), buffer)
+
+    def lookup(self, table: str, index: Expr) -> Expr:
+        """An element of one of the tables of `loop_tables`."""
+        return self.make("lookup", TABLES[table].dtype, (index,), table)
 
     def prim(self, op: str, *args: Expr) -> Expr:
         """An operation of ARITHMETIC or MATH with its usual result type (comparisons: bool)."""

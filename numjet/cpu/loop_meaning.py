@@ -146,6 +146,26 @@ def _nearest(exact: Fraction, kind: type) -> np.floating:
     return -value if exact < 0 else value
 
 
+def scale(x: Array, n: Array) -> Array:
+    """x * 2**floor(n), rounded once, for finite or NaN n."""
+    info = np.finfo(x.dtype)
+    most = info.maxexp - info.minexp + info.nmant + 2  # beyond, every number overflows or vanishes
+    power = np.clip(np.nan_to_num(np.floor(n)), -most, most).astype(np.int32)
+    return np.where(np.isnan(n), n, np.ldexp(x, power))
+
+
+def exponent(x: Array) -> Array:
+    """floor(log2 |x|) as a float."""
+    found = np.where(x == 0, -np.inf, np.frexp(x)[1] - 1).astype(x.dtype)
+    return np.where(np.isfinite(x), found, np.abs(x))
+
+
+def significand(x: Array) -> Array:
+    """x / 2**exponent(x), from 1 to 2; NaN for negative numbers."""
+    found = np.where((x == 0) | np.isinf(x), x.dtype.type(1), 2 * np.frexp(x)[0])
+    return np.where((x < 0) | np.isnan(x), x.dtype.type(np.nan), found)
+
+
 def select(cond: Array, yes: Array, no: Array) -> Array:
     """yes where cond, else no."""
     return np.where(cond, yes, no)
@@ -227,7 +247,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "shl": shl, "shra": shra,
     "shrl": shrl, "popcount": popcount, "clz": clz, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
     "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite, "select": select,
-    "mulhi": mulhi,
+    "mulhi": mulhi, "scale": scale, "exponent": exponent, "significand": significand,
 }
 
 # Evaluated in float64 and rounded to the operands' dtype.

@@ -31,6 +31,7 @@ from .loop_ir import (
     While,
 )
 from .loop_show import usual_dtype
+from .loop_tables import TABLES
 
 _TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
                     r"""(?![\w.])|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
@@ -193,7 +194,14 @@ class _Parser:
             return self.exprs.make("convert", dtype_named(name), args)
         if op == "libm":
             return self.exprs.make("libm", args[0].dtype, args, note)
+        if op == "lookup":
+            return self._lookup(note, args[0])
         return self.exprs.make(op, dtype_named(note) if note else usual_dtype(op, args), args)
+
+    def _lookup(self, table: str, index: Expr) -> Expr:
+        if table not in TABLES:
+            raise LoopSyntaxError(f"expected a table, one of {', '.join(TABLES)}; got '{table}'")
+        return self.exprs.lookup(table, index)
 
     def _place(self) -> tuple[Buffer, Expr]:
         name = self.take()

@@ -270,6 +270,8 @@ def _operation(expr: Expr, args: list[str]) -> str:
             return f"bitcast.{expr.dtype}({args[0]})"
         case "libm":
             return f"libm.{expr.attr}({', '.join(args)})"
+        case "lookup":
+            return f"lookup.{expr.attr}({args[0]})"
     note = "" if expr.dtype == usual_dtype(expr.op, expr.args) else f".{expr.dtype}"
     return f"{expr.op}{note}({', '.join(args)})"
 

@@ -11,6 +11,7 @@ class Target(Record):
     """A CPU to generate code for.
 
     vector_bytes: width of one vector register (64 AVX-512, 32 AVX2, 16 SSE and NEON).
+    exponents: a float's exponent and significand are instructions, and scaling by a power of two (AVX-512).
     masks: masked loads and stores of every element type are cheap (AVX-512 BW and VL).
     half: converts between float16 and float32 are instructions.
     registers: number of vector registers.
@@ -27,6 +28,10 @@ class Target(Record):
     half: bool
     registers: int
     triple: str = ""
+
+    @property
+    def exponents(self) -> bool:
+        return self.vector_bytes == 64
 
 
 def from_features(cpu: str, features: str, machine: str, triple: str = "") -> Target:

@@ -4,13 +4,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from numjet.cpu import jit, llvm
 from numjet.cpu.emit_ops import RULES
 from numjet.cpu.emit_types import kind
-from numjet.cpu.loop_ir import ARITHMETIC
+from numjet.cpu.loop_ir import ARITHMETIC, EXPONENTS, INT64
+from numjet.cpu.loop_tables import TABLES
+from numjet.cpu.target import from_features
 from tests.cpu.loops import BF16, BOOL, F16, F32, F64, FLOATS, INTS, agree, loads, map_function, special
 
 ALL = [BOOL, *INTS, F16, BF16, *FLOATS]
-CASES = [(op, dtype) for op in ARITHMETIC if op != "select" for dtype in [BOOL, *INTS, *FLOATS]
+CASES = [(op, dtype) for op in ARITHMETIC if op not in ("select", *EXPONENTS) for dtype in [BOOL, *INTS, *FLOATS]
          if (op, kind(dtype)) in RULES]
 
 
@@ -31,6 +34,42 @@ def test_operation(op, dtype):
     function = map_function("f", [(dtype, size)] * len(inputs), out, size,
                             lambda e, i, *xs: e.prim(op, *loads(e, xs, i)))
     agree(function, inputs, every=True)
+
+
+def _taken_apart(op: str, dtype: np.dtype, size: int, modes: tuple[str, ...]):
+    return map_function("f", [(dtype, size)] * ARITHMETIC[op], dtype, size,
+                        lambda e, i, *xs: e.prim(op, *loads(e, xs, i)), modes)
+
+
+@pytest.mark.skipif(not jit.host().exponents, reason="this machine has no instructions for exponents")
+@pytest.mark.parametrize("op", EXPONENTS)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_exponents(op, dtype):
+    """One number, fewer than a register holds, and more."""
+    inputs = _grid(dtype, ARITHMETIC[op])
+    if op == "scale":
+        n = np.where(np.isinf(inputs[1]), dtype.type(-2.5), inputs[1])
+        inputs[1] = np.where(np.arange(n.size) % 2 == 0, np.clip(n, -1100, 1100), n)
+    for size, mode in ((len(inputs[0]), "vector"), (len(inputs[0]), "serial"), (2, "vector"), (5, "vector")):
+        agree(_taken_apart(op, dtype, size, (mode,)), [x[:size] for x in inputs])
+
+
+@pytest.mark.parametrize("op", EXPONENTS)
+def test_exponents_need_instructions(op):
+    target = from_features("haswell", "+avx2,+fma", "x86_64")
+    with pytest.raises(NotImplementedError, match=f"'{op}' on haswell: it takes AVX-512; expand functions without"):
+        llvm.emit(_taken_apart(op, F64, 9, ("vector",)), target)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("size,mode", [(333, "vector"), (40, "serial"), (2, "vector"), (6, "vector")])
+def test_lookup(table, size, mode):
+    """Indices count modulo the length, those below zero too."""
+    index = np.random.default_rng(1).integers(-2**62, 2**62, size)
+    function = map_function("f", [(INT64, size)], TABLES[table].dtype, size,
+                            lambda e, i, a: e.lookup(table, e.load(a, i)), (mode,))
+    found = agree(function, [index], every=True).outputs[0]
+    np.testing.assert_array_equal(found, TABLES[table][index % len(TABLES[table])])
 
 
 @pytest.mark.parametrize("op", ["div", "rem", "shl", "shra", "shrl"])

@@ -9,7 +9,8 @@ import pytest
 
 from numjet.cpu import mathlib
 from tests.cpu.fit import exhaustive, page
-from tests.cpu.fit.measure import bit_patterns, compiled, errors
+from tests.cpu.fit.gap import largest_gap
+from tests.cpu.fit.measure import bit_patterns, compiled, errors, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "mathematics.md"
 TOLD = page.parse(PAGE.read_text(encoding="utf8"))
@@ -21,7 +22,7 @@ def worst_place(op):
     return np.float32(row.split("|")[8])
 
 
-@pytest.mark.parametrize("op", exhaustive.UNARY)
+@pytest.mark.parametrize("op", exhaustive.FUNCTIONS)
 def test_the_page_tells_of_every_function(op):
     for dtype in ("float32", "float64"):
         told = [e for e in TOLD[op, dtype] if e is not None]
@@ -49,6 +50,23 @@ def test_the_quick_search_finds_what_the_slow_one_finds():
     assert float.fromhex(found.places[int(np.argmax(found.worst))]) == x[np.argmax(every)]
 
 
+@pytest.mark.parametrize("op", ["logistic", "expm1"])
+def test_the_compiled_search_finds_the_largest_error(op):
+    x = np.linspace(-20, 20, 1 << 14, dtype=np.float32)
+    every = errors(op, x, compiled(op, x.dtype, len(x))(x))
+    assert largest_gap(op, len(x), own=True)(x) == pytest.approx(every.max(), abs=1e-6)
+    assert largest_gap(op, len(x), own=False)(x, reference(op, x)) == pytest.approx(every.max(), abs=1e-6)
+
+
+def test_the_compiled_search_notices_nan_and_infinity():
+    x = np.array([1, np.nan, np.inf, -np.inf, 200, 1e-45], np.float32)
+    gap, right = largest_gap("exp", len(x), own=False), np.exp(x.astype(np.float64))
+    right[4] = np.inf
+    assert gap(x, right) < 1
+    for place, wrong in ((0, np.nan), (1, 0.0), (2, 1e30), (3, np.nan), (4, 1e300), (5, 1.001)):
+        assert not gap(x, np.where(np.arange(6) == place, wrong, right)) < 100, place
+
+
 def test_a_wrong_function_is_noticed():
     x = np.linspace(1, 2, 1000, dtype=np.float32)
     found = exhaustive.Progress(1)
@@ -69,6 +87,16 @@ def test_it_goes_on_where_it_stopped(tmp_path, capsys):
     state.write_text(json.dumps({"cbrt float32": {**kept, "stride": 5, "worst": [9.0] * 5}}))
     assert exhaustive.main(options) == 0, "another stride begins anew"
     assert capsys.readouterr().out == first
+
+
+def test_functions_of_two_operands_are_sampled(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(exhaustive, "PAIRS", 256)
+    state = tmp_path / "errors.json"
+    assert exhaustive.main(["--functions", "pow", "--dtype", "float64", "--state", str(state)]) == 0
+    kept = json.loads(state.read_text())["pow float64"]
+    assert kept["next"] == 5 * 256 and 0.3 < max(kept["worst"]) <= mathlib.ACCURACY["pow", "float64"]
+    x, y = (float.fromhex(v) for v in kept["places"][int(np.argmax(kept["worst"]))].split())
+    assert f"at {x!r}, {y!r}" in capsys.readouterr().out
 
 
 def test_the_page_is_renewed(tmp_path):

@@ -101,10 +101,13 @@ def test_odd_operations_read_back():
     slow = e.make("libm", F32, (v,), "sinf")
     rare = e.make("select_rare", F32, (e.prim("gt", v, e.const(9, F32)), slow, v))
     cast = e.bitcast(e.bitcast(rare, INTS[2]), F32)
-    odd = e.make("popcount", F32, (e.convert(cast, BF16),))
+    odd = e.make("popcount", F32, (e.convert(e.prim("mul", cast, e.convert(e.lookup("exp2_16", e.index(-3)), F32)), BF16),))
     f = Function("f", [x], [y], e, [Store(y, e.index(0), odd)])
     text = show(f)
     assert "libm.sinf(" in text and "bitcast.int32(" in text and "bfloat16(" in text and "popcount.float32(" in text
+    assert "lookup.exp2_16(-3)" in text
+    with pytest.raises(LoopSyntaxError, match="expected a table, one of exp2_16, exp2_16_miss; got 'exp3'"):
+        parse(text.replace("exp2_16", "exp3"))
     assert show(parse(text)) == text
 
 

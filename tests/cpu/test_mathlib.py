@@ -8,15 +8,18 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import mpmath as mp
 import numpy as np
 import pytest
 
-from numjet.cpu import mathlib
-from numjet.cpu.loop_ir import ARITHMETIC, MATH, Exprs
+from numjet.cpu import jit, mathlib
+from numjet.cpu.loop_ir import ARITHMETIC, EXPONENTS, MATH, Exprs
+from numjet.cpu.loop_tables import TABLES
 from numjet.cpu.mathlib.helpers import Poly
+from tests.cpu.fit import pairs
 from tests.cpu.fit.measure import LONG, bit_patterns, evaluate, expansion, reference, ulps, uniform
 from tests.cpu.fit.remez import error_bits, fit
-from tests.cpu.loops import F32, F64, agree
+from tests.cpu.loops import F32, F64, agree, assert_same, execute
 
 UNARY = [op for op, count in MATH.items() if count == 1]
 FITTED = ["erf", "erfc", "erf_inv", "lgamma", "digamma"]  # float64 references of these are slow
@@ -67,13 +70,7 @@ def test_error(op, dtype):
 @DTYPES
 @pytest.mark.parametrize("op", ["atan2", "hypot", "pow"])
 def test_error_of_two_operands(op, dtype):
-    n = 1 << (17 if dtype == F32 else 14)
-    shuffle = np.random.default_rng(1).permutation
-    bases = [bit_patterns(dtype, n, 3), np.exp(uniform(dtype, -5, 5, n, 1)), 1 + uniform(dtype, -1e-3, 1e-3, n, 2),
-             np.exp(uniform(dtype, -80, 80, n, 3)), uniform(dtype, -9, 9, n, 4)]
-    exponents = [shuffle(bit_patterns(dtype, n, 4)), uniform(dtype, -30, 30, n, 5), uniform(dtype, -1e5, 1e5, n, 6),
-                 uniform(dtype, -9, 9, n, 7), np.round(uniform(dtype, -9, 9, n, 8))]
-    _check(op, np.concatenate(bases), np.concatenate(exponents))
+    _check(op, *pairs.samples(dtype, 1 << (17 if dtype == F32 else 14)))
 
 
 def _special(dtype: np.dtype) -> np.ndarray:
@@ -183,22 +180,48 @@ def test_interpreter_agrees(op, dtype):
     count = 40
     args = [np.concatenate([bit_patterns(dtype, count, k), uniform(dtype, -3, 3, count, k), _special(dtype)[k:][:60]])
             for k in range(MATH[op])]
-    agree(expansion(op, dtype, len(args[0])), args, every=True)
+    agree(expansion(op, dtype, len(args[0]), exponents=False), args, every=True)
+    if jit.host().exponents:
+        agree(expansion(op, dtype, len(args[0]), exponents=True), args)
 
 
+@pytest.mark.skipif(not jit.host().exponents, reason="this machine has no instructions for exponents")
+@DTYPES
 @pytest.mark.parametrize("op", list(MATH))
-def test_only_arithmetic(op):
-    e = Exprs()
-    mathlib.expand(e, op, *[e.var(F32) for _ in range(MATH[op])])
-    allowed = {*ARITHMETIC, "const", "var", "convert", "bitcast", "select_rare", "libm"}
-    assert {expr.op for expr in e.table.values()} <= allowed
+def test_instructions_for_exponents_change_no_result(op, dtype):
+    count = 1 << 12
+    args = [np.concatenate([bit_patterns(dtype, count, k), uniform(dtype, -3, 3, count, k), uniform(dtype, -760, 760, count, k),
+                            np.resize(np.roll(_special(dtype), 7 * k), count)]) for k in range(MATH[op])]
+    quick, general = (execute(expansion(op, dtype, len(args[0]), exponents), args).outputs[0] for exponents in (True, False))
+    assert_same(quick, general)
 
 
-@pytest.mark.parametrize("op,most", [("exp", 24), ("tanh", 32), ("log", 31), ("sin", 24), ("logistic", 31)])
-def test_expansions_stay_small(op, most):
+@pytest.mark.parametrize("exponents", [False, True])
+@pytest.mark.parametrize("op", list(MATH))
+def test_only_arithmetic(op, exponents):
     e = Exprs()
-    mathlib.expand(e, op, e.var(F32))
-    assert sum(expr.op not in ("const", "var", "bitcast") for expr in e.table.values()) <= most
+    mathlib.expand(e, op, *[e.var(F32) for _ in range(MATH[op])], exponents=exponents)
+    allowed = {*ARITHMETIC, "const", "var", "convert", "bitcast", "select_rare", "libm", "lookup"}
+    assert {expr.op for expr in e.table.values()} <= (allowed if exponents else allowed - {*EXPONENTS})
+
+
+@pytest.mark.parametrize("op,most,few", [("exp", 24, 17), ("tanh", 32, 29), ("log", 31, 21), ("sin", 24, 24),
+                                         ("logistic", 31, 27)])
+def test_expansions_stay_small(op, most, few):
+    """few: with instructions for exponents."""
+    for exponents in (False, True):
+        e = Exprs()
+        mathlib.expand(e, op, e.var(F32), exponents=exponents)
+        assert sum(expr.op not in ("const", "var", "bitcast") for expr in e.table.values()) <= (few if exponents else most)
+
+
+def test_tables():
+    """The powers are rounded to nearest, and what they miss is told to half of what float64 could."""
+    with mp.workprec(200):
+        for k, (power, miss) in enumerate(zip(TABLES["exp2_16"], TABLES["exp2_16_miss"], strict=True)):
+            exact = mp.mpf(2) ** (mp.mpf(k) / 16)
+            assert power == float(exact) and abs(miss) < 2.0**-53
+            assert miss == float(exact / mp.mpf(float(power)) - 1)
 
 
 def test_unknown_operation_has_no_expansion():

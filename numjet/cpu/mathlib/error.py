@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..loop_ir import Expr
 from .exponential import exp_parts
-from .helpers import FLOAT64, Calc, Poly
+from .helpers import FLOAT64, Calc, Poly, Power
 from .logarithm import log_positive
 
 _SMALL_OF, _SMALL_WEIGHT = "erf(sqrt(u)) / sqrt(u) - 1", "sqrt(u) / erf(sqrt(u))"
@@ -39,10 +39,12 @@ ERFC_64 = Poly((1.2423492448711544, -0.1400091801376193, -0.010555596332215695, 
                _SCALED_35, f"1 / ({_SCALED_35})", -1.0, 0.7727, 55.0, "float64")
 
 _TAIL_OF = "ratio((1/(u + 0.244) - 0.5)**2) * (u + 0.244)"
-# erf_inv(x) / x in w = -log(1 - x*x); for large w in v = 1 / (sqrt(w) + 1/2)
-ERF_INV_32 = Poly((0.8862269, 0.23201485, 0.011542598, -0.0023208484, -0.00014224725, 5.3582116e-05, 7.739611e-07,
-                   -1.3149213e-06, 1.4786967e-07, -5.434005e-09),
-                  "ratio(u)", "1 / ratio(u)", 0.0, 5.0, 24.6, "float32")
+# erf_inv(x) / x in w = -log(1 - x*x), in float32 around a place where it is close to a float32; for large w in
+# v = 1 / (sqrt(w) + 1/2)
+ERF_INV_32 = Poly((1.1351232528686523, 0.24809160828590393, 0.004028450697660446, -0.0023635367397218943,
+                   0.00010618926627637742, 3.73931325157173e-05, -4.5123338168195914e-06, -4.896004384136177e-07,
+                   1.3945258103831293e-07, -8.791918304495994e-09),
+                  "ratio(u + 1.03125)", "1 / ratio(u + 1.03125)", -1.03125, 3.96875, 26.3, "float32")
 ERF_INV_TAIL_32 = Poly((2.8329768, 1.0016751, 0.00944568, -0.007639139, 0.0056832391, -0.0035882404, 0.001495694,
                         -7.4564516e-05, -0.00031864937, 0.00012791365),
                        "ratio((u + 3)**2)", "1 / ratio((u + 3)**2)", -0.77, 1.01, 25.0, "float32")
@@ -78,30 +80,28 @@ def erf(c: Calc, x: Expr) -> Expr:
     return c.copysign(c.select(c.test("lt", a, 1.25), c.fma(a, small, a), large), x)
 
 
-def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Expr]:
-    """erfc(a) = p * 2**n for a >= 0, float64: p and the bits of n + magic.
+def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Power]:
+    """erfc(a) = p * 2**n for a >= 0, float64.
 
     M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", Math. Comp. 36, 1981.
     """
     square = c.mul(a, a)
-    p, shifted = exp_parts(c, c.neg(square))
+    p, power = exp_parts(c, c.neg(square))
     # exp(-a*a) needs the rounding error of the square, too
     p = c.fnma(p, c.fms(a, a, square), p)
     scaled = c.careful_poly(table, c.div(c.sub(a, k), c.add(a, k)))
-    return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), shifted
+    return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), power
 
 
 def erfc(c: Calc, x: Expr) -> Expr:
     """1 - erf(x) without cancellation; float64 takes it literally up to 1/2, where that is more accurate."""
     if c.single:
-        w = Calc(c.e, FLOAT64)
+        w = c.wide
         y = c.e.convert(x, FLOAT64)
-        p, shifted = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
-        return c.e.convert(_mirrored(w, y, w.mul(p, w.pow2(shifted))), c.dtype)
+        p, power = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
+        return c.e.convert(_mirrored(w, y, w.times_pow2(p, power)), c.dtype)
     a = c.at_most(c.abs(x), 27.3)
-    p, shifted = _erfc_parts(c, a, ERFC_64, 3.5)
-    half = (c.bias + 1) // 2
-    large = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
+    large = c.scaled(*_erfc_parts(c, a, ERFC_64, 3.5), True)
     small = c.sub(1.0, c.fma(a, c.poly(ERF_64, c.mul(a, a)), a))
     return _mirrored(c, x, c.select(c.test("lt", a, 0.5), small, large))
 
@@ -119,11 +119,12 @@ def erf_inv(c: Calc, x: Expr) -> Expr:
     root = c.sqrt(w)
     if c.single:
         near = c.test("lt", w, 5.0)
-        u = c.select(near, w, c.sub(root, 3.0))
+        u = c.select(near, c.sub(w, 1.03125), c.sub(root, 3.0))
         first, *central = ERF_INV_32.terms
         other, *tail = ERF_INV_TAIL_32.terms
         rest = c.mul(u, c.select(near, c.horner(tuple(central), u), c.horner(tuple(tail), u)))
-        inner = c.fma(x, c.select(near, first, other), c.mul(x, rest))  # the product rounds once, but for the small rest
+        # the product rounds once, but for the small rest
+        inner = c.copysign(c.fma(x, c.select(near, first, other), c.mul(x, rest)), x)
     else:
         near = c.test("lt", w, 6.25)
         shifted = c.add(root, 0.5)

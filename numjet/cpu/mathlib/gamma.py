@@ -75,7 +75,7 @@ def _lgamma_positive(c: Calc, a: Expr) -> Expr:
 def lgamma(c: Calc, x: Expr) -> Expr:
     """log|gamma(x)|; infinity at the poles and at both infinities."""
     if c.single:
-        return widened(c.e, lgamma, x)
+        return widened(c, lgamma, x)
     negative = c.test("lt", x, 0.0)
     value = _lgamma_positive(c, c.select(negative, c.sub(1.0, x), x))
     # |gamma(x)| = pi / (|sin(pi x)| gamma(1 - x))
@@ -165,7 +165,7 @@ def _cot_pi(c: Calc, d: Expr) -> tuple[Expr, Expr]:
 def digamma(c: Calc, x: Expr) -> Expr:
     """The derivative of lgamma; NaN at the poles and at minus infinity."""
     if c.single:
-        return widened(c.e, digamma, x)
+        return widened(c, digamma, x)
     negative = c.test("le", x, 0.0)
     value = _digamma_positive(c, c.select(negative, c.sub(1.0, x), x))
     # psi(x) = psi(1 - x) - pi cot(pi x)

@@ -6,6 +6,7 @@ Everything made here is branch-free ARITHMETIC of `loop_ir`. Comparisons with Na
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,14 +36,25 @@ class Poly(Record):
     dtype: str
 
 
+class Power(NamedTuple):
+    """A whole exponent n: a float whose floor it is, and an integer that has it in its low bits."""
+
+    number: Expr
+    bits: Expr
+
+
 class Calc:
-    """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type."""
+    """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type.
 
-    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "sign_bit", "single",
-                 "tiny")
+    exponents: may `scale`, `exponent` and `significand` be used, as on machines with instructions for them? With the same
+    results otherwise.
+    """
 
-    def __init__(self, e: Exprs, dtype: np.dtype):
-        self.e, self.dtype = e, dtype
+    __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "exponents", "sign_bit",
+                 "single", "tiny")
+
+    def __init__(self, e: Exprs, dtype: np.dtype, exponents: bool = False):
+        self.e, self.dtype, self.exponents = e, dtype, exponents
         self.single = dtype == FLOAT32
         self.int = INT32 if self.single else INT64
         self.mantissa, self.bias = (23, 127) if self.single else (52, 1023)
@@ -51,6 +63,11 @@ class Calc:
         self.sign_bit = 1 << (31 if self.single else 63)
         self.tiny = 2.0 ** (1 - self.bias)  # smallest normal number
         self.inf, self.nan = float("inf"), float("nan")
+
+    @property
+    def wide(self) -> Calc:
+        """The calculator over float64."""
+        return Calc(self.e, FLOAT64, self.exponents)
 
     def operand(self, x: Operand) -> Expr:
         """x, a number as a constant."""
@@ -162,6 +179,15 @@ class Calc:
             total = self.fma(total, u, term)
         return self.operand(total)
 
+    def by_pairs(self, terms: tuple[float, ...], u: Expr) -> Expr:
+        """Horner's scheme in u**2, whose coefficients are pairs of terms: half the chain for one product."""
+        square = self.mul(u, u)
+        pairs = [self.fma(b, u, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        total: Operand = terms[-1] if len(terms) % 2 else pairs.pop()
+        for pair in reversed(pairs):
+            total = self.fma(total, square, pair)
+        return self.operand(total)
+
     def estrin(self, terms: tuple[float, ...], u: Expr) -> Expr:
         """Neighbouring terms are paired with powers u, u**2, u**4 ... (G. Estrin, 1960)."""
         parts: list[Operand] = list(terms)
@@ -178,16 +204,32 @@ class Calc:
         bits = extra if isinstance(extra, Expr) else (self.bias + extra) << self.mantissa
         return self.from_bits(self.iop("add", self.iop("shl", shifted, self.mantissa), bits))
 
-    def scaled(self, p: Expr, shifted: Expr, negative: Expr) -> Expr:
+    def times_pow2(self, p: Operand, n: Power, extra: int = 0) -> Expr:
+        """p * 2**(n + extra) for normal 2**(n + extra)."""
+        if self.exponents:
+            return self.op("scale", p, self.add(n.number, float(extra)) if extra else n.number)
+        power = self.pow2(n.bits, extra)
+        return power if p == 1.0 else self.mul(p, power)
+
+    def scaled(self, p: Expr, n: Power, negative: Expr | bool) -> Expr:
         """p * 2**n with overflow and denormal results; `negative` tells n's sign (either will do around n = 0).
 
         The power is split into 2**(n + k) * 2**-k with k = +-2**(exponent bits - 2), of which neither leaves the range.
         """
+        if self.exponents:
+            return self.op("scale", p, n.number)
         half = (self.bias + 1) // 2
+        if isinstance(negative, bool):
+            k = half if negative else -half
+            return self.mul(self.mul(p, self.pow2(n.bits, k)), 2.0**-k)
         bits = [(self.bias + k) << self.mantissa for k in (half, -half)]
         offset = self.e.make("select", self.int, (negative, self.integer(bits[0]), self.integer(bits[1])))
         back = self.select(negative, 2.0**-half, 2.0**half)
-        return self.mul(self.mul(p, self.pow2(shifted, offset)), back)
+        return self.mul(self.mul(p, self.pow2(n.bits, offset)), back)
+
+    def lookup(self, table: str, index: Expr) -> Expr:
+        """An element of a table of `loop_tables`, at an index modulo its length."""
+        return self.e.lookup(table, index)
 
     def flip_sign(self, x: Expr, by: Expr) -> Expr:
         """x with its sign changed where the top bit of the integer `by` is set."""
@@ -200,7 +242,6 @@ class Calc:
         return self.e.make("select_rare", self.dtype, (cond, slow, usual))
 
 
-def widened(e: Exprs, function: Callable[..., Expr], *args: Expr) -> Expr:
+def widened(c: Calc, function: Callable[..., Expr], *args: Expr) -> Expr:
     """`function`, a float64 expansion, on float32 operands, its result rounded to float32."""
-    wide = Calc(e, FLOAT64)
-    return e.convert(function(wide, *[e.convert(a, FLOAT64) for a in args]), FLOAT32)
+    return c.e.convert(function(c.wide, *[c.e.convert(a, FLOAT64) for a in args]), FLOAT32)

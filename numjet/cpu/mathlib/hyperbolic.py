@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import exp_parts
+from .exponential import exp_parts, expm1_parts
 from .helpers import Calc, Poly, widened
-from .logarithm import log1p_sum
+from .logarithm import log1p_moderate
 
 LN2 = 0.6931471805599453
 
@@ -18,19 +18,34 @@ SINH_64 = Poly((0.16666666666666666, 0.008333333333333573, 0.0001984126984106109
 _TANH_OF, _TANH_WEIGHT = "(tanh(sqrt(u)) - sqrt(u)) / (u * sqrt(u))", "u * sqrt(u) / tanh(sqrt(u))"
 TANH_32 = Poly((-0.33333316, 0.13332544, -0.053847544, 0.02105068, -0.006242776), _TANH_OF, _TANH_WEIGHT, 0.0, 0.3026,
                29.7, "float32")
-TANH_64 = Poly((-0.3333333333333231, 0.13333333333168232, -0.053968253875841095, 0.021869485968996707,
-                -0.0088631944245468, 0.0035917190432866912, -0.0014532134601822023, 0.0005791270553826203,
-                -0.0002102858412836311, 5.100983925373076e-05), _TANH_OF, _TANH_WEIGHT, 0.0, 0.3026, 55.4, "float64")
 
 
 def tanh(c: Calc, x: Expr) -> Expr:
-    """A polynomial where tanh is below 1/2, then 1 - 2 / (1 + exp(2 |x|)), whose quotient matters less."""
+    """float32: a polynomial where tanh is below 1/2, then 1 - 2 / (1 + exp(2 |x|)), whose quotient matters less."""
+    if not c.single:
+        return _tanh64(c, x)
     a = c.abs(x)
     z = c.mul(a, a)
-    small = c.fma(c.mul(a, z), c.poly(TANH_32 if c.single else TANH_64, z), a)
-    p, shifted = exp_parts(c, c.mul(c.at_most(a, 10.0 if c.single else 20.0), 2.0))
-    large = c.sub(1.0, c.div(2.0, c.fma(p, c.pow2(shifted), 1.0)))
+    small = c.fma(c.mul(a, z), c.poly(TANH_32, z), a)
+    p, power = exp_parts(c, c.mul(c.at_most(a, 10.0), 2.0))
+    large = c.sub(1.0, c.div(2.0, c.add(c.times_pow2(p, power), 1.0)))
     return c.copysign(c.select(c.test("lt", a, 0.55), small, large), x)
+
+
+def _tanh64(c: Calc, x: Expr) -> Expr:
+    """e / (e + 2) with e = exp(2 |x|) - 1."""
+    p, q, power = expm1_parts(c, c.at_most(c.mul(c.abs(x), 2.0), 40.0))
+    grown = c.times_pow2(p, power)
+    e = c.fma(grown, q, c.sub(grown, 1.0))
+    total = c.add(e, 2.0)
+    return c.copysign(_careful_quotient(c, e, total, c.sub(e, c.sub(total, 2.0))), x)
+
+
+def _careful_quotient(c: Calc, top: Expr, bottom: Expr, rest: Expr) -> Expr:
+    """top / (bottom + rest) for a tiny rest, corrected by the remainder."""
+    inverse = c.div(1.0, bottom)
+    quotient = c.mul(top, inverse)
+    return c.fma(c.fnma(quotient, rest, c.fnma(quotient, bottom, top)), inverse, quotient)
 
 
 def logistic(c: Calc, x: Expr) -> Expr:
@@ -39,20 +54,16 @@ def logistic(c: Calc, x: Expr) -> Expr:
     The quotient is corrected by its remainder, with the rounding error of 1 + e.
     """
     y = c.at_least(c.neg(c.abs(x)), -104.0 if c.single else -746.0)
-    p, shifted = exp_parts(c, y)
-    half = (c.bias + 1) // 2
-    e = c.mul(c.mul(p, c.pow2(shifted, half)), 2.0**-half)
-    top, total = c.select(c.test("lt", x, 0.0), e, 1.0), c.add(e, 1.0)
-    inverse = c.div(1.0, total)
-    quotient = c.mul(top, inverse)
-    remainder = c.fnma(quotient, c.sub(e, c.sub(total, 1.0)), c.fnma(quotient, total, top))
-    return c.fma(remainder, inverse, quotient)
+    p, power = exp_parts(c, y)
+    e = c.scaled(p, power, True)
+    total = c.add(e, 1.0)
+    return _careful_quotient(c, c.select(c.test("lt", x, 0.0), e, 1.0), total, c.sub(e, c.sub(total, 1.0)))
 
 
 def _half_exp(c: Calc, a: Expr) -> Expr:
     """exp(a) / 2 for a >= 0 without overflow before the result does."""
-    p, shifted = exp_parts(c, c.at_most(a, 91.0 if c.single else 712.0))
-    return c.mul(c.mul(p, c.pow2(shifted, -3)), 4.0)
+    p, power = exp_parts(c, c.at_most(a, 91.0 if c.single else 712.0))
+    return c.scaled(c.mul(p, 0.5), power, False)
 
 
 def cosh(c: Calc, x: Expr) -> Expr:
@@ -77,14 +88,14 @@ def _finish(c: Calc, x: Expr, result: Expr) -> Expr:
 def _log1p_of(c: Calc, a: Expr, moderate: Expr) -> Expr:
     """log1p(moderate), or log(2 a) where a is so large that its square could overflow."""
     big = c.test("gt", a, 2.0**100)
-    value = log1p_sum(c, c.select(big, a, moderate))
+    value = log1p_moderate(c, c.select(big, a, moderate))
     return c.add(value, c.select(big, LN2, 0.0))
 
 
 def asinh(c: Calc, x: Expr) -> Expr:
     """log1p(a + a*a / (1 + sqrt(1 + a*a))) with a = |x|."""
     if c.single:
-        return widened(c.e, asinh, x)
+        return widened(c, asinh, x)
     a = c.abs(x)
     square = c.mul(a, a)
     moderate = c.add(a, c.div(square, c.add(c.sqrt(c.add(square, 1.0)), 1.0)))
@@ -94,7 +105,7 @@ def asinh(c: Calc, x: Expr) -> Expr:
 def acosh(c: Calc, x: Expr) -> Expr:
     """log1p(t + sqrt(2 t + t*t)) with t = x - 1."""
     if c.single:
-        return widened(c.e, acosh, x)
+        return widened(c, acosh, x)
     t = c.sub(x, 1.0)
     moderate = c.add(t, c.sqrt(c.fma(t, t, c.mul(t, 2.0))))
     result = c.select(c.test("lt", x, c.inf), _log1p_of(c, x, moderate), x)
@@ -104,8 +115,8 @@ def acosh(c: Calc, x: Expr) -> Expr:
 def atanh(c: Calc, x: Expr) -> Expr:
     """log1p(2 a / (1 - a)) / 2 with a = |x|."""
     if c.single:
-        return widened(c.e, atanh, x)
+        return widened(c, atanh, x)
     a = c.abs(x)
-    result = c.mul(log1p_sum(c, c.div(c.mul(a, 2.0), c.sub(1.0, a))), 0.5)
+    result = c.mul(log1p_moderate(c, c.div(c.mul(a, 2.0), c.sub(1.0, a))), 0.5)
     edge = c.select(c.test("eq", a, 1.0), c.inf, c.nan)
     return c.copysign(c.select(c.test("lt", a, 1.0), result, edge), x)

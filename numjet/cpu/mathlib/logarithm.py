@@ -7,9 +7,10 @@ x = m 2**e with m in [sqrt(1/2), sqrt(2)), f = m - 1. float32: a polynomial for 
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import LN2_32, LN2_64
+from .exponential import LN2_64
 from .helpers import Calc, Poly
 
+LN2_32 = (0.6931471228599548, 5.769999050249453e-08)  # high and low part, both positive: so infinite exponents pass
 LOG2_E_32 = (1.4426950216293335, 1.925963033500011e-08)  # high and low part
 LOG2_E_64 = (1.4426950408889634, 2.0355273740931033e-17)
 SQRT_HALF_32, SQRT_HALF_64 = 0x3F3504F3, 0x3FE6A09E667F3BCD  # bits of sqrt(1/2)
@@ -22,14 +23,26 @@ LOG_64 = Poly((0.6666666666666734, 0.3999999999941731, 0.285714287418336, 0.2222
               0.0, 0.029438, 59.4, "float64")
 
 
+def _root(c: Calc) -> int:
+    return SQRT_HALF_32 if c.single else SQRT_HALF_64
+
+
 def split_float(c: Calc, x: Expr, denormals: bool = True) -> tuple[Expr, Expr]:
-    """x = m 2**e for x > 0: e as a float and m in [sqrt(1/2), sqrt(2)). Anything goes for other x."""
+    """x = m 2**e for x > 0: e as a float and m in [sqrt(1/2), sqrt(2)).
+
+    With `exponents`, e is infinite for zeros and infinity, and m NaN for negative x; else anything goes for those, and, unless
+    `denormals` are wanted, for denormals.
+    """
+    if c.exponents:
+        e, m = c.op("exponent", x), c.op("significand", x)
+        upper = c.test("ge", m, c.from_bits(c.integer(_root(c) + (1 << c.mantissa))))
+        return c.select(upper, c.add(e, 1.0), e), c.select(upper, c.mul(m, 0.5), m)
     offset = c.operand(2.0**c.mantissa + c.bias)
     if denormals:
         small, up = c.test("lt", x, c.tiny), c.mantissa + 2
         x = c.select(small, c.mul(x, 2.0**up), x)
         offset = c.select(small, 2.0**c.mantissa + c.bias + up, offset)
-    root = SQRT_HALF_32 if c.single else SQRT_HALF_64
+    root = _root(c)
     i = c.iop("add", c.bits(x), (c.bias << c.mantissa) - root)
     # e + bias becomes the low bits of a float near 2**mantissa: integer to float without a conversion
     biased = c.iop("or", c.iop("shrl", i, c.mantissa), (c.bias + c.mantissa) << c.mantissa)
@@ -68,7 +81,8 @@ def _edges(c: Calc, x: Expr, pole: float, result: Expr) -> Expr:
 
 def log(c: Calc, x: Expr) -> Expr:
     """log(x): -inf at both zeros, NaN for negative x; denormals are scaled first."""
-    return _edges(c, x, 0.0, log_positive(c, x))
+    found = log_positive(c, x)
+    return found if c.exponents else _edges(c, x, 0.0, found)
 
 
 def log2(c: Calc, x: Expr) -> Expr:
@@ -77,24 +91,29 @@ def log2(c: Calc, x: Expr) -> Expr:
     f = c.sub(m, 1.0)
     high, low = LOG2_E_32 if c.single else LOG2_E_64
     rest = c.fma(f, low, c.mul(log1p_tail(c, f), high))
-    return _edges(c, x, 0.0, c.add(e, c.fma(f, high, rest)))
+    found = c.add(e, c.fma(f, high, rest))
+    return found if c.exponents else _edges(c, x, 0.0, found)
 
 
-def log1p_sum(c: Calc, x: Expr, tail: Expr | None = None) -> Expr:
-    """log(1 + x + tail) for finite x > -1: the rounding error of 1 + x, scaled, is added to f."""
-    big = c.test("gt", x, 1.0)
-    larger, smaller = c.select(big, x, 1.0), c.select(big, 1.0, x)
-    u = c.add(larger, smaller)
-    error = c.sub(smaller, c.sub(u, larger))
-    if tail is not None:
-        error = c.add(error, tail)
+def log1p_moderate(c: Calc, x: Expr) -> Expr:
+    """log(1 + x) for finite x > -1 (with `exponents` also at -1): f = 2**-e x + (2**-e - 1), rounded once, where
+    1 + x, rounded, has the exponent e."""
+    u = c.add(x, 1.0)
     e, m = split_float(c, u, denormals=False)
-    # 2**-e from the bits of u and m; where it would be below the range, the error no longer matters
-    exponent = c.iop("sub", c.bits(m), c.bits(u))
-    scale = c.from_bits(c.iop("max", c.iop("add", exponent, c.bias << c.mantissa), 0))
-    return _assemble(c, e, c.fma(error, scale, c.sub(m, 1.0)))
+    if c.exponents:
+        down = c.op("scale", 1.0, c.neg(c.at_least(e, -float(c.bias))))
+        return _assemble(c, e, c.fma(x, down, c.sub(down, 1.0)))
+    # 2**-e from the bits of u and m; from where it is below the range on, x is u
+    down = c.from_bits(c.iop("add", c.iop("sub", c.bits(m), c.bits(u)), c.bias << c.mantissa))
+    f = c.fma(x, down, c.sub(down, 1.0))
+    return _assemble(c, e, c.select(c.test("lt", x, 2.0**64), f, c.sub(m, 1.0)))
 
 
 def log1p(c: Calc, x: Expr) -> Expr:
     """log(1 + x): -inf at -1, NaN below; keeps the sign of zero."""
-    return c.copysign(_edges(c, x, -1.0, log1p_sum(c, x)), x)
+    found = log1p_moderate(c, x)
+    if c.exponents:
+        found = c.select(c.test("lt", x, c.inf), c.select(c.test("lt", x, -1.0), c.nan, found), x)
+    else:
+        found = _edges(c, x, -1.0, found)
+    return c.copysign(found, x)

@@ -36,7 +36,7 @@ def hypot(c: Calc, x: Expr, y: Expr) -> Expr:
     """sqrt(x*x + y*y) without overflow on the way. Infinity wins over NaN, as in C99."""
     a, b = c.abs(x), c.abs(y)
     if c.single:
-        wide = Calc(c.e, FLOAT64)
+        wide = c.wide
         p, q = c.e.convert(a, FLOAT64), c.e.convert(b, FLOAT64)
         root = c.e.convert(wide.sqrt(wide.fma(p, p, wide.mul(q, q))), c.dtype)
     else:
@@ -83,7 +83,7 @@ def _one(c: Calc, a: Expr, y: Expr) -> Expr:
 
 def _pow32(c: Calc, x: Expr, y: Expr) -> Expr:
     """In float64, where 37 bits of the logarithm suffice and no result is out of range."""
-    w = Calc(c.e, FLOAT64)
+    w = c.wide
     a = w.abs(c.e.convert(x, FLOAT64))
     e, m = split_float(w, a, denormals=False)
     s = w.div(w.sub(m, 1.0), w.add(m, 1.0))
@@ -116,8 +116,9 @@ def _log2_double(c: Calc, a: Expr) -> tuple[Expr, Expr]:
     f = c.sub(m, 1.0)
     d = c.add(f, 2.0)
     d_low = c.sub(f, c.sub(d, 2.0))
-    s = c.div(f, d)
-    s_low = c.div(c.fnma(s, d_low, c.fnma(s, d, f)), d)
+    inverse = c.div(1.0, d)
+    s = c.mul(f, inverse)
+    s_low = c.mul(c.fnma(s, d_low, c.fnma(s, d, f)), inverse)
     z = c.mul(s, s)
     z_low = c.fma(c.mul(s, 2.0), s_low, c.fms(s, s, z))
     q = c.mul(z, c.poly(ATANH_TAIL, z))

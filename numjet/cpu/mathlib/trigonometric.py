@@ -75,7 +75,7 @@ def cos(c: Calc, x: Expr) -> Expr:
 def tan(c: Calc, x: Expr) -> Expr:
     """|x| = n pi/2 + r: sin(r) / cos(r) for even n, -cos(r) / sin(r) for odd n."""
     if c.single:
-        return widened(c.e, tan, x)
+        return widened(c, tan, x)
     a = c.abs(x)
     t = c.fma(a, 2 * INVERSE_PI, c.magic)
     r = _remainder(c, a, c.sub(t, c.magic), 0.5)

@@ -5,7 +5,7 @@
     python -m tests.cpu.fit.exhaustive --dtype float64                      samples, dense where functions bend
     python -m tests.cpu.fit.exhaustive --state errors.json                  goes on where it was stopped
 
-It prints a row per function and interval of |x| as it goes; `--page` writes them into docs/mathematics.md. References are
+It prints a row per function and interval of |x| (of two operands: the first) as it goes; `--page` writes them into docs/mathematics.md. References are
 float64 for float32 and long double for float64; what comes out as the largest error is confirmed by mpmath. The exit status
 is 1 when an error exceeds mathlib.ACCURACY.
 
@@ -26,15 +26,19 @@ import numpy as np
 
 from numjet.cpu import mathlib
 from numjet.cpu.loop_ir import MATH
-from tests.cpu.fit import page
+from tests.cpu.fit import page, pairs
+from tests.cpu.fit.gap import largest_gap
 from tests.cpu.fit.measure import SPECIAL, bit_patterns, compiled, errors, reference, uniform
 
 CHUNK = 1 << 16
 SAVE_EVERY = 1024   # chunks
+SLACK = 1e-6        # units by which the largest errors told may fall short: references are known to 1e-8
 SAMPLES = 1 << 20   # float64 operands of functions with quick references, and of those that mpmath computes
 SLOW_SAMPLES = 1 << 13
 EDGES = (0.0, 0.1, 1.0, 10.0, 100.0, np.inf)   # of intervals of |x|
+PAIRS = 1 << 18     # a fifth of the pairs of operands of functions of two
 UNARY = [op for op, count in MATH.items() if count == 1]
+FUNCTIONS = [*UNARY, *pairs.BINARY]
 
 
 @dataclass
@@ -68,20 +72,23 @@ class Progress:
         at least 2**-(mantissa + 2) of a number, and at least the smallest number."""
         if x.dtype != np.float32:
             return np.arange(len(x))
-        expected = quick(x)
-        ends = _interval(x[[0, -1]])
-        least = min(self.worst[max(0, min(ends)):max(ends) + 1], default=0.0)
+        expected, least = quick(x), self.least(x)
         info = np.finfo(np.float32)
         with np.errstate(invalid="ignore"):
             small = np.abs(got - expected) <= least * np.maximum(np.abs(expected) * (info.eps / 2), info.smallest_subnormal)
         same = (np.isnan(got) & np.isnan(expected)) | (got == expected)
         return np.flatnonzero(~(small | same))
 
-    def rows(self) -> Iterator[tuple[str, float, float]]:
-        """(interval, error, operand) for the intervals with an error."""
+    def least(self, x: np.ndarray) -> float:
+        """What an error has to exceed to be worth knowing, at operands between the first and the last."""
+        ends = _interval(x[[0, -1]])
+        return min(self.worst[max(0, min(ends)):max(ends) + 1], default=0.0)
+
+    def rows(self) -> Iterator[tuple[str, float, str]]:
+        """(interval, error, operands) for the intervals with an error."""
         for lo, hi, error, place in zip(EDGES[:-1], EDGES[1:], self.worst, self.places, strict=True):
             if place:
-                yield f"{lo:g} <= |x|" + (f" < {hi:g}" if hi < np.inf else ""), error, float.fromhex(place)
+                yield f"{lo:g} <= |x|" + (f" < {hi:g}" if hi < np.inf else ""), error, page.shown(place, str)
 
 
 def _interval(x: np.ndarray) -> np.ndarray:
@@ -103,13 +110,17 @@ def every_float(op: str, progress: Progress, save: Callable[[], None] = lambda: 
     """Goes through the bit patterns of float32 from where `progress` stands."""
     run = compiled(op, np.dtype(np.float32), CHUNK)
     quick = own_reference(op) if own else None
+    gap = largest_gap(op, CHUNK, quick is not None)
     step = CHUNK * progress.stride
     chunks = 0
     while progress.next < 2**32:
         # One of each run of bit patterns, scattered: numbers that end in zeros have smaller errors than others.
         number = np.arange(CHUNK, dtype=np.int64) + progress.next // progress.stride
         bits = progress.stride * number + number * 0x9E3779B1 % 2**32 % progress.stride
-        progress.look(op, (bits % 2**32).astype(np.uint32).view(np.float32), run, quick)
+        x = (bits % 2**32).astype(np.uint32).view(np.float32)
+        found = gap(x) if quick else gap(x, np.asarray(reference(op, x), np.float64))
+        if not found <= progress.least(x) + SLACK:
+            progress.look(op, x, run, quick)
         progress.next += step
         chunks += 1
         if chunks % SAVE_EVERY == 0:
@@ -131,6 +142,14 @@ def sampled(op: str, progress: Progress, save: Callable[[], None] = lambda: None
         x = samples(op)
         progress.look(op, x, compiled(op, x.dtype, len(x)))
         progress.next = len(x)
+        save()
+
+
+def sampled_pairs(op: str, dtype: np.dtype, progress: Progress, save: Callable[[], None] = lambda: None) -> None:
+    """Looks at samples of a function of two operands, unless that was done; intervals are those of the first."""
+    if progress.next == 0:
+        progress.worst, progress.places = pairs.largest_errors(op, dtype, PAIRS, _interval, len(EDGES) - 1)
+        progress.next = 5 * PAIRS
         save()
 
 
@@ -160,7 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the table; 1 when a bound is exceeded."""
     parser = argparse.ArgumentParser(prog="python -m tests.cpu.fit.exhaustive", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--functions", nargs="+", default=UNARY, choices=UNARY, metavar="NAME", help=", ".join(UNARY))
+    parser.add_argument("--functions", nargs="+", default=FUNCTIONS, choices=FUNCTIONS, metavar="NAME",
+                        help=", ".join(FUNCTIONS))
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     parser.add_argument("--stride", type=int, default=1, help="look at every STRIDE-th float32")
     parser.add_argument("--own", action="store_true", help="find suspects with the compiled float64 functions")
@@ -168,15 +188,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, help="the page of the documentation whose table is renewed from --state")
     options = parser.parse_args(arguments)
     state, failed = State(options.state), False
-    stride = options.stride if options.dtype == "float32" else 0
     go: Callable[..., None] = functools.partial(every_float, own=options.own) if options.dtype == "float32" else sampled
     for op in options.functions:
-        progress = state.of(op, options.dtype, stride)
-        functools.partial(go, op, progress)(save=state.save)
+        binary = op in pairs.BINARY
+        progress = state.of(op, options.dtype, 0 if binary or options.dtype == "float64" else options.stride)
+        if binary:
+            sampled_pairs(op, np.dtype(options.dtype), progress, state.save)
+        else:
+            go(op, progress, save=state.save)
         bound = mathlib.ACCURACY[op, options.dtype]
         failed |= max(progress.worst) > bound
         for interval, error, place in progress.rows():
-            print(f"{op:9} | {interval:17} | {error:7.3f} ulp | at {place!r}", flush=True)
+            print(f"{op:9} | {interval:17} | {error:7.3f} ulp | at {place}", flush=True)
     if options.page:
         page.renew(options.page, state.known)
     return int(failed)

@@ -7,18 +7,19 @@ import mpmath as mp
 import numpy as np
 from scipy import special
 
-from numjet.cpu import mathlib
+from numjet.cpu import jit, mathlib
 from numjet.cpu.loop_ir import MATH, Function
 from tests.cpu.loops import execute, loads, map_function, prepared
 
 LONG = np.longdouble
 
 
-def expansion(op: str, dtype: np.dtype, size: int) -> Function:
-    """A program that maps the expansion of `op` over arrays."""
+def expansion(op: str, dtype: np.dtype, size: int, exponents: bool | None = None) -> Function:
+    """A program that maps the expansion of `op` over arrays; exponents: see `mathlib.expand`, default: as this machine has."""
+    exponents = jit.host().exponents if exponents is None else exponents
     count = MATH[op]
     return map_function(f"expansion_of_{op}", [(dtype, size)] * count, dtype, size,
-                        lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i)), modes=("vector",))
+                        lambda e, i, *xs: mathlib.expand(e, op, *loads(e, xs, i), exponents=exponents), modes=("vector",))
 
 
 def compiled(op: str, dtype: np.dtype, size: int) -> Callable[..., np.ndarray]:

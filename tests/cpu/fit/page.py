@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,15 @@ def table(known: Mapping[str, Any]) -> str:
         op, dtype = key.split()
         found = known[key]
         worst = max(range(len(found.worst)), key=lambda k: found.worst[k])
-        place = f"{float.fromhex(found.places[worst]):.9g}" if found.places[worst] else ""
+        place = shown(found.places[worst], "{:.9g}".format)
         errors = tuple(f"{e:.2f}" if p else "" for e, p in zip(found.worst, found.places, strict=True))
         rows.append((op, dtype, *errors, place, looked_at(found), f"{mathlib.ACCURACY[op, dtype]:g}", source(op)))
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def shown(place: str, form: Callable[[float], str]) -> str:
+    """The operands of a place, which is hexadecimal text."""
+    return ", ".join(form(float.fromhex(x)) for x in place.split())
 
 
 def looked_at(found: Any) -> str:
