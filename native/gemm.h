@@ -14,7 +14,17 @@ enum Code : int64_t {
   code_int64, code_complex64, code_complex128, code_count
 };
 
+// What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
+// column ... column_end. Rows are counted through all products of a batch; element (i, j) is at c + (i * n + j) * bytes.
+struct Epilogue {
+  void (*run)(void* context, char* c, int64_t row, int64_t row_end, int64_t column, int64_t column_end);
+  void* context;
+  int64_t first_row;  // of this product
+  bool whole;         // rows are handed over whole
+};
+
 // C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
+// With an epilogue that takes whole rows c may be null: C is only there as long as the epilogue runs.
 struct Product {
   Code code;
   int64_t m, n, k;
@@ -25,9 +35,11 @@ struct Product {
   char* c;
   int64_t c_row;
   bool add;
+  const Epilogue* epilogue = nullptr;
 };
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
+constexpr int64_t kTileBytes = 256 * 1024;  // of a tile of C; kMostRows rows of a C that is null must fit
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);

@@ -7,11 +7,11 @@ threads, so results are the same, bit by bit, however many threads there are.
 """
 from __future__ import annotations
 
-from . import batches
+from . import batches, epilogues
 from .cost import block_ns, static_trips
 from .independence import combination, independent, parities
 from .kernels.products import multiply_adds
-from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children
+from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, Tiles, children
 from .loop_meaning import identity
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
@@ -37,7 +37,7 @@ class _Schedule:
 
     def block(self, block: list[Stmt]) -> bool:
         """Shares what is worth it in a block; whether there was something."""
-        found = False
+        found = epilogues.fuse(self.function, block, self.parities)
         result: list[Stmt] = []
         for stmt in block:
             replaced = self._stmt(stmt)
@@ -48,6 +48,8 @@ class _Schedule:
 
     def _stmt(self, stmt: Stmt) -> list[Stmt] | None:
         """What takes the place of a statement; None if nothing is shared."""
+        if isinstance(stmt, Tiles):
+            return None
         if isinstance(stmt, Call):
             return [stmt] if multiply_adds(stmt) >= GEMM_WORTH else None
         if isinstance(stmt, For):
