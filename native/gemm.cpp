@@ -7,7 +7,19 @@
 
 #include "kernels.h"
 #include "pool.h"
+#include "simd_choice.h"
 #include "threads.h"
+
+namespace nj {
+namespace portable { extern const gemm::Kernels gemm_kernels; }
+#ifdef NJ_SIMD_X86
+namespace avx2 { extern const gemm::Kernels gemm_kernels; }
+namespace avx512 {
+extern const gemm::Kernels gemm_kernels;
+extern const gemm::VnniKernels gemm_vnni_kernels;
+}
+#endif
+}  // namespace nj
 
 namespace nj::gemm {
 
@@ -25,6 +37,7 @@ constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is 
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -47,9 +60,11 @@ struct Plan {
   explicit Plan(const Product& product)
       : x(product), kernel(kernel_of(product.code)) {
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
-    height = ceil_div(x.m, ceil_div(x.m, kernel.rows));
-    const int64_t fit = kBlockBytes / (height * kernel.steps(depth) * kernel.unit);
-    block_rows = std::clamp<int64_t>(fit, 1, kSlivers) * height;
+    const int64_t fit = kBlockBytes / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
+    const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
+    const int64_t blocks = ceil_div(needed, slivers);
+    height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
+    block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
 
@@ -83,7 +98,7 @@ struct Plan {
     }
   }
 
-  // Rows i ... i + rows of one panel of C, which starts at `c`; `b` holds the panel of B, packed or where it lies.
+  // Rows of one panel of C, which starts at `c`; `b` holds the panel of B, packed or where it lies, at depth p ... p + k.
   void panel(char* c, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
     const int64_t columns = std::min(kernel.columns(), x.n - j), vectors = ceil_div(columns, kernel.lanes);
     const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
@@ -271,17 +286,13 @@ class Passing {
   char* shared = nullptr;  // packed panels
 };
 
-std::atomic<int> most_level{2};
+constexpr int kHighest = 3;
+std::atomic<int> most_level{kHighest};
 
-// 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+// 3: AVX-512 with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
 int cpu_level() {
-#if defined(__x86_64__)
-  static const int level = [] {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
-    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return wide ? 2 : 1;
-  }();
+#ifdef NJ_SIMD_X86
+  static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_vnni() ? 3 : 2;
   return level;
 #else
   return 0;
@@ -295,13 +306,15 @@ void clear(const Product& x, int64_t bytes) {
 }  // namespace
 
 const Kernel& kernel_of(Code code) {
-  const Kernel* found = nullptr;
+#ifdef NJ_SIMD_X86
   const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
-#if defined(__x86_64__)
-  if (level >= 2) found = avx512_kernel(code);
-  if (!found && level >= 1) found = avx2_kernel(code);
+  if (level == 3 && code == code_int8) return avx512::gemm_vnni_kernels.int8;
+  if (level == 3 && code == code_uint8) return avx512::gemm_vnni_kernels.uint8;
+  if (level == 3 && code == code_int16) return avx512::gemm_vnni_kernels.int16;
+  if (level >= 2) return avx512::gemm_kernels.of[code];
+  if (level == 1) return avx2::gemm_kernels.of[code];
 #endif
-  return found ? *found : *portable_kernel(code);
+  return portable::gemm_kernels.of[code];
 }
 
 void multiply(const Product& x) {
@@ -389,8 +402,8 @@ extern "C" int64_t nj_gemm_then_bytes(int64_t threads, int64_t code, int64_t bat
 }
 NJ_KERNEL(nj_gemm_then_bytes);
 
-// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512. Returns the level in use: this CPU
-// may have less. For tests, while nothing else runs.
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI. Returns the level
+// in use: this CPU may have less. For tests, while nothing else runs.
 extern "C" int64_t nj_gemm_level(int64_t level) {
   nj::gemm::most_level.store(static_cast<int>(level));
   return std::min<int64_t>(level, nj::gemm::cpu_level());

@@ -21,8 +21,8 @@ then each part is only there for the time of the call. MOST_ROWS rows of C have 
 
     int64_t nj_gemm_level(int64_t level)
 
-limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512 (where there is; the default).
-Returns the level in use.
+limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI (where there
+is; the default). Returns the level in use.
 """
 from __future__ import annotations
 
