@@ -69,6 +69,7 @@ void micro(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_st
     Vector<T> row[C];
 #pragma GCC unroll 2
     for (int j = 0; j < C; ++j) {
+      __builtin_prefetch(b_bytes + (2 * C + j) * NJ_VECTOR_BYTES);  // of the next panel, if they lie side by side
       row[j] = Edge && j == C - 1 ? load(b + j * lanes, last) : load(b + j * lanes);
       if constexpr (V::bias != 0) extra[j] = V::multiply_add(in_all_lanes(V::bias), row[j], extra[j]);
     }
