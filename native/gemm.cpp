@@ -7,7 +7,19 @@
 
 #include "kernels.h"
 #include "pool.h"
+#include "simd_choice.h"
 #include "threads.h"
+
+namespace nj {
+namespace portable { extern const gemm::Kernels gemm_kernels; }
+#ifdef NJ_SIMD_X86
+namespace avx2 { extern const gemm::Kernels gemm_kernels; }
+namespace avx512 {
+extern const gemm::Kernels gemm_kernels;
+extern const gemm::VnniKernels gemm_vnni_kernels;
+}
+#endif
+}  // namespace nj
 
 namespace nj::gemm {
 
@@ -19,12 +31,13 @@ constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the s
 constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
 constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
-constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
 constexpr int64_t kMostParts = 64;
+constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -47,9 +60,11 @@ struct Plan {
   explicit Plan(const Product& product)
       : x(product), kernel(kernel_of(product.code)) {
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
-    height = ceil_div(x.m, ceil_div(x.m, kernel.rows));
-    const int64_t fit = kBlockBytes / (height * kernel.steps(depth) * kernel.unit);
-    block_rows = std::clamp<int64_t>(fit, 1, kSlivers) * height;
+    const int64_t fit = kBlockBytes / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
+    const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
+    const int64_t blocks = ceil_div(needed, slivers);
+    height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
+    block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
 
@@ -83,16 +98,34 @@ struct Plan {
     }
   }
 
-  // Rows i ... i + rows of one panel of C; `b` holds the panel of B, packed or where it lies.
-  void panel(int64_t i, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
+  // Rows of one panel of C, which starts at `c`; `b` holds the panel of B, packed or where it lies, at depth p ... p + k.
+  void panel(char* c, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
     const int64_t columns = std::min(kernel.columns(), x.n - j), vectors = ceil_div(columns, kernel.lanes);
     const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
     for (int64_t first = 0; first < rows; first += height) {
       const int64_t count = std::min(height, rows - first);
-      char* c = x.c + ((i + first) * x.c_row + j) * kernel.result;
       kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, x.add || p > 0);
       a += count * steps * kernel.unit;
+      c += count * x.c_row * kernel.result;
     }
+  }
+
+  // Where element (i, j) of C is.
+  char* place(int64_t i, int64_t j) const { return x.c + (i * x.c_row + j) * kernel.result; }
+
+  // Hands over rows i ... i_end of columns j ... j_end, whose first row starts at `line`.
+  void finish(char* line, int64_t i, int64_t i_end, int64_t j, int64_t j_end) const {
+    const int64_t above = x.epilogue->first_row;
+    x.epilogue->run(x.epilogue->context, line - (above + i) * x.n * kernel.result, above + i, above + i_end, j, j_end);
+  }
+
+  // Hands over all of C.
+  void finish_all() const {
+    const int64_t parts = std::clamp<int64_t>(x.m * x.n / kFinished, 1, std::min(x.m, kMostParts));
+    in_parts(parts, [&](int64_t part) {
+      const int64_t i = part * x.m / parts, end = (part + 1) * x.m / parts;
+      finish(place(i, 0), i, end, 0, x.n);
+    });
   }
 
   int64_t panel_step(int64_t j) const {
@@ -106,6 +139,7 @@ void multiply_flat(const Plan& plan) {
   const Kernel& kernel = plan.kernel;
   alignas(64) char block[kBlockBytes];
   const int64_t panels = ceil_div(x.n, kernel.columns());
+  const bool by_parts = x.epilogue && !x.epilogue->whole;
   for (int64_t p = 0; p < x.k; p += plan.depth) {
     const int64_t k = std::min(plan.depth, x.k - p);
     for (int64_t i = 0; i < x.m; i += plan.block_rows) {
@@ -114,18 +148,22 @@ void multiply_flat(const Plan& plan) {
       const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
       in_parts(parts, [&](int64_t part) {
         alignas(64) char packed[kPanelBytes];
-        for (int64_t q = part * panels / parts; q < (part + 1) * panels / parts; ++q) {
+        const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
+        for (int64_t q = begin; q < end; ++q) {
           const int64_t j = q * kernel.columns();
           if (plan.direct) {
-            plan.panel(i, rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
+            plan.panel(plan.place(i, j), rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
           } else {
             plan.pack_b(j, 1, p, k, packed, 0);
-            plan.panel(i, rows, j, p, k, block, packed, plan.panel_step(j));
+            plan.panel(plan.place(i, j), rows, j, p, k, block, packed, plan.panel_step(j));
           }
         }
+        if (by_parts && p + k == x.k)
+          plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
       });
     }
   }
+  if (x.epilogue && x.epilogue->whole) plan.finish_all();
 }
 
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
@@ -143,6 +181,8 @@ class Square {
   // memory: so many bytes, aligned to 64.
   void run(char* memory) {
     shared = memory;
+    const bool together = x.epilogue && x.epilogue->whole && most * kernel.columns() < x.n;
+    finishes = x.epilogue && !together;
     for (first = 0; first < x.n; first += most * kernel.columns()) {
       panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
       groups = ceil_div(panels, kGroup);
@@ -150,8 +190,10 @@ class Square {
       const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
       across = std::max(ceil_div(panels, std::max<int64_t>(1, kTileBytes / row_bytes)),
                         std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
+      if (finishes && x.epilogue->whole) across = 1;
       in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
     }
+    if (together) plan.finish_all();
   }
 
  private:
@@ -165,14 +207,17 @@ class Square {
   void tile(int64_t down, int64_t right) const {
     alignas(64) char block[kBlockBytes];
     const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
+    const int64_t begin = right * panels / across, end = (right + 1) * panels / across;
     for (int64_t d = 0; d < depths; ++d) {
       const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
       plan.pack_a(i, rows, p, k, block);
-      for (int64_t q = right * panels / across; q < (right + 1) * panels / across; ++q) {
+      for (int64_t q = begin; q < end; ++q) {
         const int64_t j = first + q * kernel.columns();
-        plan.panel(i, rows, j, p, k, block, shared + (d * panels + q) * panel_bytes, plan.panel_step(j));
+        plan.panel(plan.place(i, j), rows, j, p, k, block, shared + (d * panels + q) * panel_bytes, plan.panel_step(j));
       }
     }
+    if (finishes)
+      plan.finish(plan.place(i, 0), i, i + rows, first + begin * kernel.columns(), std::min(x.n, first + end * kernel.columns()));
   }
 
   const Plan& plan;
@@ -180,20 +225,74 @@ class Square {
   const Kernel& kernel;
   const int64_t depths, panel_bytes, most;
   char* shared = nullptr;  // packed panels
+  bool finishes = false;   // whether tiles are handed over as they are
   int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
 };
 
-std::atomic<int> most_level{2};
+// C is nowhere: each thread computes some whole rows, hands them over and forgets them. Without memory for packed panels of
+// B they are packed for every tile.
+class Passing {
+ public:
+  explicit Passing(const Plan& of)
+      : plan(of), x(of.x), kernel(of.kernel), panels(ceil_div(x.n, kernel.columns())), depths(ceil_div(x.k, plan.depth)),
+        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
+        rows_at_once(std::clamp<int64_t>(std::min(kTileBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height, 1,
+                                         plan.block_rows / plan.height) *
+                     plan.height) {}
 
-// 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+  int64_t nbytes() const { return plan.direct ? 0 : panels * depths * panel_bytes; }
+
+  // memory: so many bytes, aligned to 64, or null.
+  void run(char* memory) {
+    shared = memory;
+    const int64_t groups = ceil_div(panels, kGroup);
+    if (shared) in_parts(groups * depths, [&](int64_t part) { pack(part / groups, part % groups, groups); });
+    in_parts(ceil_div(x.m, rows_at_once), [this](int64_t part) { tile(part * rows_at_once); });
+  }
+
+ private:
+  void pack(int64_t d, int64_t group, int64_t groups) const {
+    const int64_t p = d * plan.depth, begin = group * panels / groups, end = (group + 1) * panels / groups;
+    plan.pack_b(begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
+                shared + (d * panels + begin) * panel_bytes, panel_bytes);
+  }
+
+  void tile(int64_t i) const {
+    alignas(64) char block[kBlockBytes], lines[kTileBytes], packed[kPanelBytes];
+    const int64_t rows = std::min(rows_at_once, x.m - i);
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
+      plan.pack_a(i, rows, p, k, block);
+      for (int64_t q = 0; q < panels; ++q) {
+        const int64_t j = q * kernel.columns();
+        const char* b = shared ? shared + (d * panels + q) * panel_bytes : packed;
+        int64_t step = plan.panel_step(j);
+        if (plan.direct) {
+          b = x.b + (p * x.b_row + j) * kernel.item;
+          step = x.b_row * kernel.item;
+        } else if (!shared) {
+          plan.pack_b(j, 1, p, k, packed, 0);
+        }
+        plan.panel(lines + j * kernel.result, rows, j, p, k, block, b, step);
+      }
+    }
+    plan.finish(lines, i, i + rows, 0, x.n);
+  }
+
+  const Plan& plan;
+  const Product& x;
+  const Kernel& kernel;
+  const int64_t panels, depths, panel_bytes, rows_at_once;
+  char* shared = nullptr;  // packed panels
+};
+
+constexpr int kHighest = 3;
+std::atomic<int> most_level{kHighest};
+
+// 3: AVX-512 with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
 int cpu_level() {
-#if defined(__x86_64__)
-  static const int level = [] {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 0;
-    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return wide ? 2 : 1;
-  }();
+#ifdef NJ_SIMD_X86
+  static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_vnni() ? 3 : 2;
   return level;
 #else
   return 0;
@@ -207,20 +306,27 @@ void clear(const Product& x, int64_t bytes) {
 }  // namespace
 
 const Kernel& kernel_of(Code code) {
-  const Kernel* found = nullptr;
+#ifdef NJ_SIMD_X86
   const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
-#if defined(__x86_64__)
-  if (level >= 2) found = avx512_kernel(code);
-  if (!found && level >= 1) found = avx2_kernel(code);
+  if (level == 3 && code == code_int8) return avx512::gemm_vnni_kernels.int8;
+  if (level == 3 && code == code_uint8) return avx512::gemm_vnni_kernels.uint8;
+  if (level == 3 && code == code_int16) return avx512::gemm_vnni_kernels.int16;
+  if (level >= 2) return avx512::gemm_kernels.of[code];
+  if (level == 1) return avx2::gemm_kernels.of[code];
 #endif
-  return found ? *found : *portable_kernel(code);
+  return portable::gemm_kernels.of[code];
 }
 
 void multiply(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
-  if (multiply_vector(x)) return;
   const Plan plan(x);
+  if (!x.c) {
+    Passing passing(plan);
+    const Scratch memory(passing.nbytes());
+    return passing.run(memory.data());
+  }
+  if (multiply_vector(x)) return x.epilogue ? plan.finish_all() : void();
   if (plan.flat()) return multiply_flat(plan);
   Square square(plan);
   const Scratch memory(square.nbytes());
@@ -230,8 +336,9 @@ void multiply(const Product& x) {
 
 int64_t bytes(const Product& x) {
   if (x.m <= 0 || x.n <= 0 || x.k <= 0) return 0;
-  if (const int64_t vector = vector_bytes(x); vector >= 0) return vector;
   const Plan plan(x);
+  if (!x.c) return Passing(plan).nbytes();
+  if (const int64_t vector = vector_bytes(x); vector >= 0) return vector;
   return plan.flat() ? 0 : Square(plan).nbytes();
 }
 
@@ -245,35 +352,58 @@ int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
 }  // namespace nj::gemm
 
 // `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
-extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
-                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
-                        char* c, int64_t add) {
+extern "C" void nj_gemm_then(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                             int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                             char* c, int64_t add, int64_t whole,
+                             void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
   using namespace nj::gemm;
   const Kernel& kernel = kernel_of(static_cast<Code>(code));
   const auto one = [&](int64_t t) {
+    const Epilogue epilogue{then, context, t * m, whole != 0};
     multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
-              b_row, b_col, c + t * m * n * kernel.result, n, add != 0});
+              b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, add != 0, then ? &epilogue : nullptr});
   };
   const int64_t parts = batch_parts(batch, m, n, k);
   in_parts(parts, [&](int64_t part) {
     for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
   });
 }
+NJ_KERNEL(nj_gemm_then);
+
+extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                        char* c, int64_t add) {
+  nj_gemm_then(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
+}
 NJ_KERNEL(nj_gemm);
+
+static int64_t bytes_of_batch(int64_t threads, nj::gemm::Product x, int64_t batch) {
+  using namespace nj::gemm;
+  if (batch <= 0) return 0;
+  const int64_t one = bytes(x), together = std::min(threads, batch_parts(batch, x.m, x.n, x.k));
+  return one ? together * static_cast<int64_t>(nj::pool_capacity(one)) : 0;
+}
 
 extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a,
                                  int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t, int64_t b_row, int64_t b_col,
-                                 char* c, int64_t add) {
-  using namespace nj::gemm;
-  if (batch <= 0) return 0;
-  const int64_t one = bytes({static_cast<Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, c, n, add != 0});
-  const int64_t together = std::min(threads, batch_parts(batch, m, n, k));
-  return one ? together * static_cast<int64_t>(nj::pool_capacity(one)) : 0;
+                                 char*, int64_t add) {
+  static char kept;  // none of the arrays is looked at
+  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n,
+                                  add != 0}, batch);
 }
 NJ_KERNEL(nj_gemm_bytes);
 
-// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512. Returns the level in use: this CPU
-// may have less. For tests, while nothing else runs.
+// The same where C is not kept.
+extern "C" int64_t nj_gemm_then_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
+                                      const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
+                                      int64_t b_row, int64_t b_col, char*, int64_t add) {
+  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n,
+                                  add != 0}, batch);
+}
+NJ_KERNEL(nj_gemm_then_bytes);
+
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI. Returns the level
+// in use: this CPU may have less. For tests, while nothing else runs.
 extern "C" int64_t nj_gemm_level(int64_t level) {
   nj::gemm::most_level.store(static_cast<int>(level));
   return std::min<int64_t>(level, nj::gemm::cpu_level());

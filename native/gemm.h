@@ -14,7 +14,17 @@ enum Code : int64_t {
   code_int64, code_complex64, code_complex128, code_count
 };
 
+// What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
+// column ... column_end. Rows are counted through all products of a batch; element (i, j) is at c + (i * n + j) * bytes.
+struct Epilogue {
+  void (*run)(void* context, char* c, int64_t row, int64_t row_end, int64_t column, int64_t column_end);
+  void* context;
+  int64_t first_row;  // of this product
+  bool whole;         // rows are handed over whole
+};
+
 // C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
+// With an epilogue that takes whole rows c may be null: C is only there as long as the epilogue runs.
 struct Product {
   Code code;
   int64_t m, n, k;
@@ -25,9 +35,11 @@ struct Product {
   char* c;
   int64_t c_row;
   bool add;
+  const Epilogue* epilogue = nullptr;
 };
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
+constexpr int64_t kTileBytes = 256 * 1024;  // of a tile of C; kMostRows rows of a C that is null must fit
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
@@ -37,12 +49,11 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
                        int64_t columns, bool add);
 
-// `count` results, `step` apart: sums of x[p] m[i][p] over k elements; the rows of m are contiguous and `row` elements apart.
-using Dots = void (*)(int64_t count, int64_t k, const char* x, const char* m, int64_t row, char* out, int64_t step, bool add);
-
-// For each of `vectors` rows of x: `count` results, sums of x[p] m[p][i].
-using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m,
-                             int64_t row, char* out, int64_t out_row, int64_t step, bool add);
+// For each of `vectors` rows of x, which are contiguous and packed, x_row elements apart: `count` results, `step` apart, the
+// sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
+using Vectors = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
+                         char* out, int64_t out_row, int64_t step, bool add);
+constexpr int64_t kMostVectorRows = 16;  // vectors of one call
 
 // How products of one dtype are computed on a kind of CPU.
 struct Kernel {
@@ -52,21 +63,21 @@ struct Kernel {
   int64_t unit;                  // bytes of a step of one row or column, packed
   int64_t result;                // bytes of an element of C
   bool direct;                   // B may be read where it lies, if its columns are side by side
-  Pack pack_a, pack_b;
-  Dots dots;                     // null where there is none
-  Combination combination;
+  Pack pack_a, pack_b, pack_x;   // pack_x: of vectors, in the dtype of C
+  Vectors dots, combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
 
   int64_t columns() const { return lanes * vectors; }
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }
 };
 
-using Kernels = const Kernel* (*)(Code code);  // null for a code that is left to the next kind of CPU
-const Kernel* portable_kernel(Code code);
-#if defined(__x86_64__)
-const Kernel* avx2_kernel(Code code);
-const Kernel* avx512_kernel(Code code);
-#endif
+// By code. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
+struct Kernels {
+  Kernel of[code_count];
+};
+struct VnniKernels {
+  Kernel int8, uint8, int16;
+};
 
 // The kernel for this CPU.
 const Kernel& kernel_of(Code code);
@@ -74,8 +85,7 @@ const Kernel& kernel_of(Code code);
 // Shared among threads where that pays; the same, bit by bit, for any number of threads.
 void multiply(const Product& product);
 
-// Products of float32 and float64 with one row or one column, or of a few rows with a large matrix, at the speed of memory;
-// false for others.
+// Products with one row or one column, or of a few rows with a large matrix, at the speed of memory; false for others.
 bool multiply_vector(const Product& product);
 
 // Bytes of memory that multiply_vector takes; -1 for products that it leaves to others.

@@ -14,55 +14,64 @@ constexpr int64_t kShared = 1 << 16;  // elements of the matrix in a part that i
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kRows = 16, kColumns = 1024;  // results of a part are a multiple of this: rows of the matrix, or columns
 
-constexpr int64_t kFew = 4;           // rows at most of what is multiplied with a matrix that fits in no cache of a core
-constexpr int64_t kFar = 4 << 20;     // bytes of such a matrix
+constexpr int64_t kFar = 4 << 20;     // bytes of a matrix that fits in no cache of a core
+constexpr int64_t kLong = 512;        // elements of its rows, if results are sums along them
 
 // One result per row of a matrix, whose rows are `row` and columns `column` elements apart, k columns; for each of
-// `vectors` vectors, if its rows aren't contiguous.
+// `vectors` vectors.
 struct Rows {
   const Kernel& kernel;
   int64_t vectors, x_row, out_row;
   int64_t count, k;
   const char* x;
-  int64_t x_step;
+  int64_t x_step;     // between its elements
   const char* m;
   int64_t row, column;
   char* out;
   int64_t step;
   bool add;
 
-  void part(int64_t begin, int64_t end, const char* vector) const {
-    const char* from = m + begin * row * kernel.item;
-    char* to = out + begin * step * kernel.item;
-    if (column == 1) kernel.dots(end - begin, k, vector, from, row, to, step, add);
-    else kernel.combination(vectors, end - begin, k, vector, x_row, from, column, to, out_row, step, add);
+  // Whether the vectors can be read where they lie.
+  bool packed() const { return kernel.item == kernel.result && (x_step == 1 || k == 1); }
+
+  void pack(char* to) const {
+    for (int64_t i = 0; i < vectors; ++i)
+      kernel.pack_x(x + i * x_row * kernel.item, x_step, 0, k, k, 1, to + i * k * kernel.result);
   }
 
-  void run(const char* vector) const {
+  void part(int64_t begin, int64_t end, const char* vector, int64_t vector_row) const {
+    const char* from = m + begin * row * kernel.item;
+    char* to = out + begin * step * kernel.result;
+    const auto run = column == 1 ? kernel.dots : kernel.combination;
+    run(vectors, end - begin, k, vector, vector_row, from, column == 1 ? row : column, to, out_row, step, add);
+  }
+
+  // vector: the packed vectors, vector_row elements apart.
+  void run(const char* vector, int64_t vector_row) const {
     const int64_t unit = column == 1 ? kRows : kColumns, units = (count + unit - 1) / unit;
     const int64_t parts = std::clamp<int64_t>(count * k / kShared, 1, std::min(units, kMostParts));
     struct Context {
       const Rows* rows;
       const char* vector;
-      int64_t unit, units, parts;
-    } context{this, vector, unit, units, parts};
+      int64_t vector_row, unit, units, parts;
+    } context{this, vector, vector_row, unit, units, parts};
     nj_parallel_for(parts, [](void* pointer, int64_t begin, int64_t end) {
-      const auto& [rows, x, size, all, pieces] = *static_cast<Context*>(pointer);
+      const auto& [rows, x, x_row, size, all, pieces] = *static_cast<Context*>(pointer);
       for (int64_t t = begin; t < end; ++t) {
         const int64_t first = t * all / pieces * size, last = std::min((t + 1) * all / pieces * size, rows->count);
-        rows->part(first, last, x);
+        rows->part(first, last, x, x_row);
       }
     }, &context);
   }
 };
 
 bool few_rows(const Product& x, const Kernel& kernel) {
-  return x.m <= kFew && x.n >= 2 * kColumns && x.k * x.n * kernel.item >= kFar && x.a_col == 1 && x.b_col == 1;
+  if (x.m > kMostVectorRows || x.k * x.n * kernel.item < kFar) return false;
+  return (x.b_col == 1 && x.n >= 2 * kColumns) || (x.b_row == 1 && x.k >= kLong);
 }
 
-// Of a product with one row or one column.
 Rows rows_of(const Product& x, const Kernel& kernel) {
-  if (x.m == 1) return {kernel, 1, 0, 0, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add};
+  if (x.n > 1 || x.m == 1) return {kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add};
   return {kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
 }
 
@@ -70,26 +79,20 @@ Rows rows_of(const Product& x, const Kernel& kernel) {
 
 int64_t vector_bytes(const Product& x) {
   const Kernel& kernel = kernel_of(x.code);
-  if (!kernel.dots) return -1;
-  if (x.m > 1 && x.n > 1) return few_rows(x, kernel) ? 0 : -1;
+  if (x.m > 1 && x.n > 1 && !few_rows(x, kernel)) return -1;
   const Rows rows = rows_of(x, kernel);
   if (rows.row != 1 && rows.column != 1) return -1;
-  return rows.x_step == 1 || rows.k == 1 ? 0 : rows.k * kernel.item;
+  return rows.packed() ? 0 : rows.vectors * rows.k * kernel.result;
 }
 
 bool multiply_vector(const Product& x) {
-  const Kernel& kernel = kernel_of(x.code);
   const int64_t nbytes = vector_bytes(x);
   if (nbytes < 0) return false;
-  if (x.m > 1 && x.n > 1) {
-    Rows{kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, 1, x.b, x.b_col, x.b_row, x.c, 1, x.add}.run(x.a);
-    return true;
-  }
-  const Rows rows = rows_of(x, kernel);
-  const Scratch copy(nbytes);  // of a vector whose elements lie apart
+  const Rows rows = rows_of(x, kernel_of(x.code));
+  const Scratch copy(nbytes);
   if (copy.failed) return false;
-  if (nbytes) kernel.pack_a(rows.x, 1, rows.x_step, 1, 1, rows.k, copy.data());
-  rows.run(nbytes ? copy.data() : rows.x);
+  if (nbytes) rows.pack(copy.data());
+  rows.run(nbytes ? copy.data() : rows.x, nbytes ? rows.k : rows.x_row);
   return true;
 }
 

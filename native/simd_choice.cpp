@@ -19,4 +19,13 @@ Simd simd_choice() {
 #endif
 }
 
+bool has_vnni() {
+#ifdef NJ_SIMD_X86
+  static const bool found = simd_choice() == Simd::avx512 && __builtin_cpu_supports("avx512vnni");
+  return found;
+#else
+  return false;
+#endif
+}
+
 }  // namespace nj

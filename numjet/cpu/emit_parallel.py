@@ -63,19 +63,23 @@ class ParallelEmitter(LoopEmitter):
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         captured = [self.value(var) for var in form.captured]
         part = self._function_of(stmt, form, captured, start)
-        fields = [*self._fields(form, captured), *([] if start.literal else [("i64", start.text)])]
-        context = f"%{self.name('context')}"
-        self.allocas.append(f"  {context} = alloca [{len(fields)} x i64], align 8")
-        self.here()
-        for k, (ty, text) in enumerate(fields):
-            slot = self.put(f"getelementptr i64, ptr {context}, i64 {k}")
-            self.line(f"store {ty} {text}, ptr {slot}, align 8")
+        context = self.context([*self._fields(form, captured), *([] if start.literal else [("i64", start.text)])])
         count = self.put(f"sub i64 {stop.text}, {start.text}")
         self.declare(PARALLEL_FOR, "void", ["i64", "ptr", "ptr"])
         self.symbols.add(PARALLEL_FOR)
         self.line(f'call void @{PARALLEL_FOR}(i64 {count}, ptr @"{part.name}", ptr {context})')
         self._leave_if_stopped(part)
         self.memory.kill(self.writes(stmt))
+
+    def context(self, fields: list[tuple[str, str]]) -> str:
+        """A struct of values, given by types and texts; its address."""
+        context = f"%{self.name('context')}"
+        self.allocas.append(f"  {context} = alloca [{len(fields)} x i64], align 8")
+        self.here()
+        for k, (ty, text) in enumerate(fields):
+            slot = self.put(f"getelementptr i64, ptr {context}, i64 {k}")
+            self.line(f"store {ty} {text}, ptr {slot}, align 8")
+        return context
 
     def _fields(self, form: Form, captured: list[Value]) -> list[tuple[str, str]]:
         """What the function of a loop is given: types and texts."""
@@ -120,24 +124,24 @@ class ParallelEmitter(LoopEmitter):
                 parameters.append((scalar_type(var.dtype), texts[-1]))
         self._receive(form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
         self.block([stmt])
-        return self._text(name, ", ".join(f"{ty} {text}" for ty, text in parameters))
+        return self.part_text(name, ", ".join(f"{ty} {text}" for ty, text in parameters))
 
     def some(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str, start: Value) -> str:
         """The text of a function that goes through some of the iterations of a loop."""
         self.inside_part = True
         place = iter(range(2**31))
-        self._field("info", "ptr", next(place))
-        pointers = [self._field(f"b{k}", "ptr", next(place)) for k in range(len(form.buffers))]
-        texts = [value.text if value.literal else self._field(f"c{k}", scalar_type(var.dtype), next(place))
+        self.given("info", "ptr", next(place))
+        pointers = [self.given(f"b{k}", "ptr", next(place)) for k in range(len(form.buffers))]
+        texts = [value.text if value.literal else self.given(f"c{k}", scalar_type(var.dtype), next(place))
                  for k, (var, value) in enumerate(zip(form.captured, captured, strict=True))]
         self._receive(form, captured, pointers, texts, caller)
-        base = start.text if start.literal else self._field("start", "i64", next(place))
+        base = start.text if start.literal else self.given("start", "i64", next(place))
         begin, end = (self.function.exprs.var(INT64, hint) for hint in ("begin", "end"))
         for var, argument in ((begin, "%begin"), (end, "%end")):
             self.bind(var, argument if base == "0" else self.put(f"add i64 {argument}, {base}"))
             self.ranges.bind(var, caller.ranges.of(stmt.start)[0], caller.ranges.of(stmt.stop)[1])
         self.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
-        return self._text(name, "ptr %context, i64 %begin, i64 %end")
+        return self.part_text(name, "ptr %context, i64 %begin, i64 %end")
 
     def _receive(self, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
                  caller: ParallelEmitter) -> None:
@@ -148,12 +152,12 @@ class ParallelEmitter(LoopEmitter):
             self.bind(var, text, 1, value.literal)
             self.ranges.bind(var, *caller.ranges.of(var))
 
-    def _field(self, name: str, ty: str, place: int) -> str:
+    def given(self, name: str, ty: str, place: int) -> str:
         """Loads a field of the context."""
         slot = self.put(f"getelementptr i64, ptr %context, i64 {place}")
         self.line(f"%{name} = load {ty}, ptr {slot}, align 8")
         return f"%{name}"
 
-    def _text(self, name: str, parameters: str) -> str:
+    def part_text(self, name: str, parameters: str) -> str:
         head = f'define internal void @"{name}"({parameters}) nounwind noinline {{'
         return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, "  ret void", *self.failures, "}"])

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .emit_parallel import ParallelEmitter
 from .emit_scope import Code, Value
 from .emit_stride import LARGEST_GROUP
+from .emit_tiles import TilesEmitter
 from .emit_types import kind, memory_type, value_type, wide
 from .loop_ir import (
     BOOL,
@@ -24,13 +24,14 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
 )
 
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
 
-class StmtEmitter(ParallelEmitter):
+class StmtEmitter(TilesEmitter):
     """Writes statements."""
 
     def block(self, stmts: list[Stmt]) -> None:
@@ -186,16 +187,30 @@ class StmtEmitter(ParallelEmitter):
 
     # --- calls and checks ---
 
-    def _call(self, stmt: Call) -> None:
+    def _arguments(self, stmt: Call) -> tuple[list[str], list[str]]:
+        """The types of what a kernel is given, and types with values."""
         types, texts = [], []
         for arg in stmt.args:
             if isinstance(arg, tuple):
                 types.append("ptr")
-                texts.append(f"ptr {self._place(*arg)}")
+                texts.append("ptr null" if arg[0].kind == "tile" else f"ptr {self._place(*arg)}")
             else:
                 full = memory_type(arg.dtype) + _EXTENSION.get(kind(arg.dtype), "") * (arg.dtype.itemsize < 4)
                 types.append(full)
                 texts.append(f"{full} {self._as_byte(arg)}")
+        return types, texts
+
+    def _tiles(self, stmt: Tiles) -> None:
+        types, texts = self._arguments(stmt)
+        name, context = self.epilogue(stmt)
+        self.declare(stmt.symbol, "void", [*types, "i64", "ptr", "ptr"])
+        self.symbols.add(stmt.symbol)
+        self.here()
+        self.line(f'call void @{stmt.symbol}({", ".join(texts)}, i64 {int(stmt.whole)}, ptr @"{name}", ptr {context})')
+        self.memory.kill(self.writes(stmt))
+
+    def _call(self, stmt: Call) -> None:
+        types, texts = self._arguments(stmt)
         result = "i64" if stmt.checked else "void"
         self.declare(stmt.symbol, result, types)
         self.symbols.add(stmt.symbol)
@@ -236,7 +251,7 @@ class StmtEmitter(ParallelEmitter):
 
 
 _STATEMENTS: dict[type, Callable] = {
-    Let: StmtEmitter._let, Store: StmtEmitter._store, For: ParallelEmitter.loop, While: ParallelEmitter.repeat,
+    Let: StmtEmitter._let, Store: StmtEmitter._store, For: TilesEmitter.loop, While: TilesEmitter.repeat,
     If: StmtEmitter._if, Switch: StmtEmitter._switch, Copy: StmtEmitter._copy_block, Fill: StmtEmitter._fill,
-    Call: StmtEmitter._call, Check: StmtEmitter._check, Comment: StmtEmitter._comment,
+    Call: StmtEmitter._call, Tiles: StmtEmitter._tiles, Check: StmtEmitter._check, Comment: StmtEmitter._comment,
 }

@@ -28,6 +28,7 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
     walk,
     written,
@@ -145,6 +146,8 @@ def bound_variables(stmt: Stmt) -> Iterator[Expr]:
     match stmt:
         case Let(var=var):
             yield var
+        case Tiles(bounds=bounds):
+            yield from bounds
         case For() | While():
             if isinstance(stmt, For):
                 yield stmt.var

@@ -22,7 +22,9 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
+    written,
 )
 from .loop_show import expressions_of, show_expr, show_statement, usual_dtype
 from .loop_tables import TABLES
@@ -202,6 +204,8 @@ class _Check:
                 self._switch(stmt, scope)
             case Check():
                 self._check(stmt, scope)
+            case Tiles():
+                self._tiles(stmt, scope)
             case _:
                 self._memory(stmt, scope)
 
@@ -246,6 +250,19 @@ class _Check:
                 self.expr(arg, scope)
                 if kind(arg.dtype) == "h":
                     self.fail(f"'{stmt.symbol}' gets a {arg.dtype} by value, which C does not know")
+
+    def _tiles(self, stmt: Tiles, scope: set[int]) -> None:
+        if stmt.result.kind == "tile":
+            self.buffers.add(stmt.result)
+        self._call(stmt, scope)
+        if len(stmt.bounds) != 4 or len(stmt.body) != 1 or not isinstance(stmt.body[0], For):
+            self.fail("tiles need four bounds and one loop")
+        inside = set(scope)
+        for var in stmt.bounds:
+            self.bind(var, inside, INT64)
+        self.block(stmt.body, inside)
+        if stmt.result.kind == "tile" and stmt.result in written(stmt.body):
+            self.fail(f"tile {stmt.result!r} must not be written")
 
     def _check(self, stmt: Check, scope: set[int]) -> None:
         self.expr(stmt.ok, scope, BOOL, "a condition")

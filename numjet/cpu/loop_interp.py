@@ -15,6 +15,7 @@ from numjet.foundation.record import Fields
 
 from . import loop_meaning
 from .c_library import c_function
+from .kernels.products import SIZES
 from .loop_ir import (
     KERNEL_STATUS,
     Buffer,
@@ -32,6 +33,7 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
     identity,
     walk,
@@ -241,6 +243,14 @@ class _Run:
         if stmt.checked and status:
             raise _Leave(int(status) | KERNEL_STATUS)
 
+    def _tiles(self, stmt: Tiles) -> None:
+        """All of the result is one part."""
+        self.memory.setdefault(stmt.result, np.zeros(stmt.result.size, stmt.result.dtype))
+        self._call(stmt)
+        batch, m, n, _ = (int(self.value(a)) for a in stmt.args[SIZES])  # type: ignore[arg-type]
+        self._bind(list(stmt.bounds), [0, batch * m, 0, n])
+        self.block(stmt.body)
+
     def _check(self, stmt: Check) -> None:
         if not self.value(stmt.ok):
             self.info[1:1 + len(stmt.values)] = [self.value(v) for v in stmt.values]
@@ -252,7 +262,7 @@ class _Run:
 
 _EXECUTE: dict[type, Callable[[_Run, Any], None]] = {
     Let: _Run._let, Store: _Run._store, For: _Run._for, While: _Run._while, If: _Run._if, Switch: _Run._switch,
-    Copy: _Run._copy, Fill: _Run._fill, Call: _Run._call, Check: _Run._check, Comment: _Run._comment,
+    Copy: _Run._copy, Fill: _Run._fill, Call: _Run._call, Tiles: _Run._tiles, Check: _Run._check, Comment: _Run._comment,
 }
 
 

@@ -53,7 +53,8 @@ MATH = {
 
 
 class Buffer:
-    """A flat array of `size` elements; `kind` is input, output, temp or const (then `data` holds the values)."""
+    """A flat array of `size` elements; `kind` is input, output, temp, const (then `data` holds the values) or tile: the
+    result of a product of which only a tile is there at a time, see `Tiles`."""
 
     __slots__ = ("data", "dtype", "kind", "name", "offset", "size")
 
@@ -254,6 +255,24 @@ class Call(Fields):
     checked: bool = False
 
 
+class Tiles(Call):
+    """A call of the matrix product `nj_gemm_then` (see kernels/products.py; `args` as of `nj_gemm`), and what is done with
+    each part of its result as soon as it is there: `body`, one loop, for the rows and columns of the result between
+    `bounds`, variables that hold the first row, the end of the rows, the first column and the end of the columns.
+
+    Parts come in any order and are shared among threads; `whole` says that rows are not cut. A result of kind `tile` is
+    there only while the body reads it.
+    """
+    bounds: tuple[Expr, ...] = ()
+    body: list[Stmt] = fresh(list)
+    whole: bool = False
+
+    @property
+    def result(self) -> Buffer:
+        """What the product writes."""
+        return self.writes[0]
+
+
 class Check(Fields):
     """Leaves the function with status `code` when `ok` is false; `values` (int64, at most 7) go into info[1:]."""
     ok: Expr
@@ -268,7 +287,7 @@ class Comment(Fields):
     line: int = 0
 
 
-Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Call | Check | Comment
+Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Call | Tiles | Check | Comment
 
 
 class Function(Fields):
@@ -287,7 +306,7 @@ class Function(Fields):
 def children(stmt: Stmt) -> list[list[Stmt]]:
     """The blocks inside a statement."""
     match stmt:
-        case For():
+        case For() | Tiles():
             return [stmt.body]
         case While():
             return [stmt.cond_body, stmt.body]

@@ -28,6 +28,7 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
 )
 from .loop_show import usual_dtype
@@ -269,6 +270,24 @@ class _Parser:
         writes = tuple(self.many(lambda: self.buffers[self.take()]))
         return Call(symbol, args, reads, writes, self.accept("checked"))
 
+    def _tiles(self) -> Stmt:
+        if self.accept("of"):
+            self._buffer("tile")
+        call = self._call()
+        assert isinstance(call, Call)
+        whole = self.accept("whole")
+        bounds = (*self._pair("rows"), *self._pair("columns"))
+        self.expect("{")
+        return Tiles(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
+
+    def _pair(self, word: str) -> list[Expr]:
+        """Two names of new variables, in brackets after a word."""
+        self.expect(word, "(")
+        names = self.many(self.take)
+        for name in names:
+            self.names[name] = self.exprs.make("var", INT64, (), name)
+        return [self.names[name] for name in names]
+
     def _check(self) -> Stmt:
         ok = self.expr()
         self.expect("code")
@@ -372,4 +391,4 @@ class _Parser:
         return Switch(index, branches, list(zip(outs, zip(*values, strict=True), strict=True)) if outs else [])
 
 
-_STATEMENTS = ("let", "store", "copy", "fill", "call", "check", "note", "for", "while", "if", "switch")
+_STATEMENTS = ("let", "store", "copy", "fill", "call", "tiles", "check", "note", "for", "while", "if", "switch")

@@ -33,6 +33,7 @@ from .loop_ir import (
     Stmt,
     Store,
     Switch,
+    Tiles,
     While,
     walk,
 )
@@ -176,6 +177,8 @@ class _Show:
                 self._if(stmt, level)
             case Switch():
                 self._switch(stmt, level)
+            case Tiles():
+                self._tiles(stmt, level)
             case _:
                 self.line(level, self._plain(stmt))
 
@@ -203,6 +206,14 @@ class _Show:
         args = ", ".join(f"&{self._place(*a)}" if isinstance(a, tuple) else self.expr(a) for a in stmt.args)
         reads, writes = (", ".join(b.name for b in buffers) for buffers in (stmt.reads, stmt.writes))
         return f"call {stmt.symbol}({args}) reads ({reads}) writes ({writes})" + " checked" * stmt.checked
+
+    def _tiles(self, stmt: Tiles, level: int) -> None:
+        tile = f" of {_typed(stmt.result)}" if stmt.result.kind == "tile" else ""
+        row, row_end, column, column_end = (var.attr for var in stmt.bounds)
+        parts = f"rows ({row}, {row_end}) columns ({column}, {column_end})"
+        self.line(level, f"tiles{tile} {self._call(stmt)[5:]} {'whole ' * stmt.whole}{parts} {{")
+        self.block(stmt.body, level + 1)
+        self.line(level, "}")
 
     def _loop(self, stmt: For | While, level: int) -> None:
         carries = ", ".join(f"{c.var.attr}: {c.var.dtype} = {self.expr(c.init)}" for c in stmt.carries)

@@ -504,8 +504,10 @@ def words(x: Any) -> tuple[Any, ...]:
 
 
 def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
-    """Whether a product with a vector finds its operands in memory, as floats; others are read as they are computed."""
-    return dtype.kind == "f" and all(a.dtype == dtype and a.storage is not None for a in (x, y))
+    """Whether a product with a vector finds its operands in memory, as numbers that are not integers; others are read as they
+    are computed."""
+    return dtype.kind in "fc" and x.dtype == y.dtype and products.result(x.dtype) == dtype \
+        and all(a.storage is not None for a in (x, y))
 
 
 def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:

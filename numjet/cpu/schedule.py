@@ -7,11 +7,11 @@ threads, so results are the same, bit by bit, however many threads there are.
 """
 from __future__ import annotations
 
-from . import batches
+from . import batches, epilogues
 from .cost import block_ns, static_trips
 from .independence import combination, independent, parities
 from .kernels.products import multiply_adds
-from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, children, identity
+from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, Tiles, children, identity
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
 CHUNK_NS = 10e3          # estimated time of the smallest chunks
@@ -36,7 +36,7 @@ class _Schedule:
 
     def block(self, block: list[Stmt]) -> bool:
         """Shares what is worth it in a block; whether there was something."""
-        found = False
+        found = epilogues.fuse(self.function, block, self.parities)
         result: list[Stmt] = []
         for stmt in block:
             replaced = self._stmt(stmt)
@@ -47,6 +47,8 @@ class _Schedule:
 
     def _stmt(self, stmt: Stmt) -> list[Stmt] | None:
         """What takes the place of a statement; None if nothing is shared."""
+        if isinstance(stmt, Tiles):
+            return None
         if isinstance(stmt, Call):
             return [stmt] if multiply_adds(stmt) >= GEMM_WORTH else None
         if isinstance(stmt, For):

@@ -33,12 +33,12 @@ def _value(default: Any) -> Any:
 
 
 class _Named:
-    """What both kinds share. A field's default is the value given in the class."""
+    """What both kinds share. A field's default is the value given in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
+        cls._fields = (*cls._fields, *cls.__annotations__)
         type.__setattr__(cls, "__match_args__", cls._fields)  # mypy holds assignments to it for mistakes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,7 +49,8 @@ class _Named:
 
     def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all fields, in order."""
-        fields, name, defaults = self._fields, type(self).__name__, type(self).__dict__
+        fields, cls = self._fields, type(self)
+        name = cls.__name__
         given = dict(zip(fields, args, strict=False))
         if len(args) > len(fields):
             raise TypeError(f"{name} takes the fields {list(fields)}, got {len(args)} positional arguments")
@@ -58,9 +59,9 @@ class _Named:
         if unknown := kwargs.keys() - set(fields):
             raise TypeError(f"{name} takes the fields {list(fields)}, got {sorted(unknown)}")
         given.update(kwargs)
-        if missing := [field for field in fields if field not in given and field not in defaults]:
+        if missing := [field for field in fields if field not in given and not hasattr(cls, field)]:
             raise TypeError(f"{name} misses the fields {missing}")
-        return tuple(given[field] if field in given else _value(defaults[field]) for field in fields)
+        return tuple(given[field] if field in given else _value(getattr(cls, field)) for field in fields)
 
     def __post_init__(self) -> None:
         """Runs when an object has been made: to check its values, or to add attributes."""

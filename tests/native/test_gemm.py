@@ -21,17 +21,20 @@ def dtype_of(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name, None) or name)
 
 
-@pytest.fixture(params=["plain C++", "AVX2", "AVX-512"])
+LEVELS = ["plain C++", "AVX2", "AVX-512", "VNNI"]
+
+
+@pytest.fixture(params=LEVELS)
 def level(request):
     """Instructions that the kernel may use; skips what this CPU doesn't have."""
     choose = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_native.kernel_address("nj_gemm_level"))
-    wanted = ["plain C++", "AVX2", "AVX-512"].index(request.param)
+    wanted = LEVELS.index(request.param)
     try:
         if choose(wanted) != wanted:
             pytest.skip(f"no {request.param} here")
         yield
     finally:
-        choose(2)
+        choose(len(LEVELS) - 1)
 
 
 def kernel():

@@ -12,10 +12,17 @@ product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves 
 The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (nj_gemm_bytes tells
 how much) it needs 256 KiB of stack only.
 
+    void nj_gemm_then(... the same ..., int64_t whole, void (*then)(void* context, char* c, int64_t row, int64_t row_end,
+                      int64_t column, int64_t column_end), void* context)
+
+calls `then` for parts of C as soon as they are there, in any order and any thread. Rows are counted through the whole
+batch: element (i, j) is n * i + j elements behind `c`. `whole` says that rows are not cut. With whole rows C may be null:
+then each part is only there for the time of the call. MOST_ROWS rows of C have to fit into TILE_BYTES for that.
+
     int64_t nj_gemm_level(int64_t level)
 
-limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512 (where there is; the default).
-Returns the level in use.
+limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI (where there
+is; the default). Returns the level in use.
 """
 from __future__ import annotations
 
@@ -27,6 +34,8 @@ from numjet.cpu.loop_ir import Call, Stmt
 from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
+THEN = "nj_gemm_then"
+TILE_BYTES, MOST_ROWS = 1 << 18, 14   # kTileBytes, kMostRows of native/gemm.h
 CODES = {name: code for code, name in enumerate((
     "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",
     "complex128"))} | {"uint32": 8, "uint64": 9}

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 
 from numjet import _native
 from numjet.cpu.kernels import lapack
-from numjet.cpu.kernels.products import GEMM
-from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, children
+from numjet.cpu.kernels.products import GEMM, THEN
+from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, Tiles, children
 
 # Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
-_TOLD = frozenset({GEMM, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
+_TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
 # Which argument counts the repetitions (the batch) of others.
 _REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
@@ -54,7 +54,8 @@ def of(call: Call, threads: int = 1) -> int:
             return 0  # part of a loop whose pieces are small
         numbers.append(None if isinstance(a, tuple) else int(a.attr))
     if call.symbol in _TOLD:
-        return _told(call.symbol, threads, tuple(numbers))
+        kept = isinstance(call, Tiles) and call.result.kind != "tile"
+        return _told(GEMM if kept else call.symbol, threads, tuple(numbers))
     return _measured(call.symbol, tuple(numbers)) * min(threads, _chunks(call.symbol, numbers))
 
 

@@ -1,0 +1,79 @@
+// The kernels of matrix products by dtype. See gemm.h. Compiled once per instruction set; see vectors.h.
+#include "gemm_micro.h"
+#include "gemm_pack.h"
+#include "gemm_vector.h"
+
+namespace nj::NJ_SIMD {
+namespace {
+
+using gemm::Kernel;
+
+// Rows of a tile: accumulators fill the registers, of which there are 16 or 32.
+#if defined(__AVX512F__)
+constexpr int kRows = 14, kComplexRows = 12;
+#elif defined(__AVX2__)
+constexpr int kRows = 6, kComplexRows = 4;
+#else
+constexpr int kRows = 4, kComplexRows = 4;
+#endif
+constexpr int kIntegerRows = kRows < 8 ? kRows : 8, kGroupRows = kRows < 12 ? kRows : 12;
+
+template <class V, int R, int C> constexpr void fill_row(Kernel& kernel) {
+  kernel.micro[R][C][0] = micro<V, R, C, false>;
+  kernel.micro[R][C][1] = micro<V, R, C, true>;
+  if constexpr (C > 1) fill_row<V, R, C - 1>(kernel);
+}
+template <class V, int R, int C> constexpr void fill(Kernel& kernel) {
+  fill_row<V, R, C>(kernel);
+  if constexpr (R > 1) fill<V, R - 1, C>(kernel);
+}
+template <class T, int R> constexpr void fill_complex(Kernel& kernel) {
+  kernel.micro[R][1][0] = kernel.micro[R][1][1] = micro_complex<T, R>;
+  if constexpr (R > 1) fill_complex<T, R - 1>(kernel);
+}
+
+// `From`: elements where they lie.
+template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack pack_a, gemm::Pack pack_b, bool direct, int group) {
+  using T = typename V::Element;
+  Kernel kernel{rows, lanes_of<T>, 2, group, sizeof(From), sizeof(T), sizeof(typename V::Result), direct, pack_a, pack_b, pack<From, T>,
+                dots<From, T>, combination<From, T>, {}};
+  fill<V, rows, 2>(kernel);
+  return kernel;
+}
+
+template <class From, class T> constexpr Kernel plain() {
+  constexpr int rows = static_cast<T>(0.5) == 0 ? kIntegerRows : kRows;
+  return kernel_of<Plain<T>, rows, From>(pack<From, T>, pack<From, T>, std::is_same_v<From, T>, 1);
+}
+
+template <class V, class From> constexpr Kernel pairs() {
+  return kernel_of<V, kGroupRows, From>(pack_groups<From, int16_t, 2, 0>, pack_groups<From, int16_t, 2, 0>, false, 2);
+}
+
+template <class T> constexpr Kernel complex() {
+  Kernel kernel{kComplexRows, lanes_of<T>, 1, 1, 2 * sizeof(T), 2 * sizeof(T), 2 * sizeof(T), false, pack_twins<T>, pack_parts<T>,
+                pack_twins<T>, dots_complex<T>, combination_complex<T>, {}};
+  fill_complex<T, kComplexRows>(kernel);
+  return kernel;
+}
+
+}  // namespace
+
+extern const gemm::Kernels gemm_kernels;
+const gemm::Kernels gemm_kernels = {
+    plain<float, float>(), plain<double, double>(), plain<Bfloat16, float>(), plain<Float16, float>(),
+#if defined(__AVX2__)
+    pairs<Pairs, int8_t>(), pairs<Pairs, uint8_t>(), pairs<Pairs, int16_t>(),
+#else
+    plain<int8_t, uint32_t>(), plain<uint8_t, uint32_t>(), plain<int16_t, uint32_t>(),
+#endif
+    plain<uint16_t, uint32_t>(), plain<uint32_t, uint32_t>(), plain<uint64_t, uint64_t>(), complex<float>(), complex<double>()};
+
+#if defined(__AVX512F__)
+extern const gemm::VnniKernels gemm_vnni_kernels;
+const gemm::VnniKernels gemm_vnni_kernels = {
+    kernel_of<Quads, kGroupRows, int8_t>(pack_groups<int8_t, uint8_t, 4, -128>, pack_groups<int8_t, int8_t, 4, 0>, false, 4),
+    pairs<FusedPairs, uint8_t>(), pairs<FusedPairs, int16_t>()};
+#endif
+
+}  // namespace nj::NJ_SIMD

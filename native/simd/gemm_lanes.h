@@ -1,0 +1,122 @@
+// Vectors for products of matrices: masks for the last columns, and numbers that are stored narrower than they are
+// multiplied. See vectors.h.
+#pragma once
+#include <type_traits>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "vectors.h"
+
+namespace nj::NJ_SIMD {
+
+template <> struct VectorOf<int32_t> {
+  typedef int32_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
+};
+template <> struct VectorOf<uint32_t> {
+  typedef uint32_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
+};
+template <> struct VectorOf<uint64_t> {
+  typedef uint64_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
+};
+
+NJ_INLINE int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The first `count` lanes.
+#if defined(__AVX512F__)
+template <class T> struct Mask {
+  std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8> bits;
+};
+template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) {
+  return {static_cast<decltype(Mask<T>::bits)>((1u << count) - 1)};
+}
+template <class T> NJ_INLINE Vector<T> load(const T* from, Mask<T> mask) {
+  if constexpr (sizeof(T) == 4) return (Vector<T>)_mm512_maskz_loadu_epi32(mask.bits, from);
+  else return (Vector<T>)_mm512_maskz_loadu_epi64(mask.bits, from);
+}
+template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
+  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_epi32(to, mask.bits, (__m512i)v);
+  else _mm512_mask_storeu_epi64(to, mask.bits, (__m512i)v);
+}
+#elif defined(__AVX2__)
+template <class T> struct Mask {
+  __m256i bits;
+};
+template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) {
+  const auto words = static_cast<int>(count * (sizeof(T) / 4));
+  return {_mm256_cmpgt_epi32(_mm256_set1_epi32(words), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))};
+}
+template <class T> NJ_INLINE Vector<T> load(const T* from, Mask<T> mask) {
+  return (Vector<T>)_mm256_maskload_epi32(reinterpret_cast<const int*>(from), mask.bits);
+}
+template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
+  _mm256_maskstore_epi32(reinterpret_cast<int*>(to), mask.bits, (__m256i)v);
+}
+#else
+template <class T> struct Mask {
+  int64_t count;
+};
+template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) { return {count}; }
+template <class T> NJ_INLINE Vector<T> load(const T* from, Mask<T> mask) {
+  Vector<T> v{};
+  for (int64_t i = 0; i < mask.count; ++i) v[i] = from[i];
+  return v;
+}
+template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
+  for (int64_t i = 0; i < mask.count; ++i) to[i] = v[i];
+}
+#endif
+
+template <class T> NJ_INLINE Vector<T> in_all_lanes(T x) { return x - Vector<T>{}; }  // -0.0, too
+
+template <class From, int count> struct Narrow {
+  typedef From type __attribute__((vector_size(count * sizeof(From))));
+};
+
+struct Bfloat16 {
+  uint16_t bits;
+};
+struct Float16 {
+  uint16_t bits;
+};
+
+// Elements of type From as vectors of T.
+template <class From, class T> struct Reader {
+  NJ_INLINE static Vector<T> load(const From* from) {
+    typename Narrow<From, lanes_of<T>>::type v;
+    __builtin_memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, Vector<T>);
+  }
+};
+template <class T> struct Reader<T, T> {
+  NJ_INLINE static Vector<T> load(const T* from) { return NJ_SIMD::load(from); }
+};
+template <> struct Reader<Bfloat16, float> {
+  NJ_INLINE static Vector<float> load(const Bfloat16* from) {
+    return (Vector<float>)(Reader<uint16_t, uint32_t>::load(&from->bits) << 16);
+  }
+};
+template <> struct Reader<Float16, float> {
+  // Exponents 1 ... 30 move to their place; 2^112 makes up for the difference of the biases, subnormals included.
+  NJ_INLINE static Vector<float> load(const Float16* from) {
+    const Vector<uint32_t> half = Reader<uint16_t, uint32_t>::load(&from->bits), rest = half & 0x7fffu;
+    const Vector<uint32_t> usual = (Vector<uint32_t>)((Vector<float>)(rest << 13) * 0x1p112f);
+    const Vector<uint32_t> special = rest << 13 | 0x7f800000u;
+    const auto rare = (Vector<uint32_t>)(rest >= 0x7c00u);
+    return (Vector<float>)((special & rare) | (usual & ~rare) | (half & 0x8000u) << 16);
+  }
+};
+
+// The first `count` of them, zeros in the other lanes.
+template <class From, class T> NJ_INLINE Vector<T> read(const From* from, int64_t count) {
+  if constexpr (std::is_same_v<From, T>) {
+    return load(from, first_lanes<T>(count));
+  } else {
+    From there[lanes_of<T>] = {};
+    for (int64_t i = 0; i < count; ++i) there[i] = from[i];
+    return Reader<From, T>::load(there);
+  }
+}
+
+}  // namespace nj::NJ_SIMD

@@ -1,0 +1,113 @@
+// Copies of operands in the order in which micro-kernels read them: out[p][0 ... height), widened. See Pack in gemm.h.
+#pragma once
+#include "gemm_lanes.h"
+
+namespace nj::NJ_SIMD {
+template <class From, class T> NJ_INLINE T widened(const From* from) {
+  if constexpr (std::is_same_v<From, Bfloat16> || std::is_same_v<From, Float16>) return read<From, T>(from, 1)[0];
+  else return static_cast<T>(*from);
+}
+
+// Neighbours lie side by side.
+template <class From, class T>
+void pack_lines(const From* from, int64_t sp, int64_t count, int64_t height, int64_t k, T* out) {
+  constexpr int lanes = lanes_of<T>;
+  for (int64_t p = 0; p < k; ++p, from += sp, out += height) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) store(out + i, Reader<From, T>::load(from + i));
+    for (; i < height; i += lanes)
+      store(out + i, i < count ? read<From, T>(from + i, count - i) : Vector<T>{}, first_lanes<T>(fewer(lanes, height - i)));
+  }
+}
+
+// Steps lie side by side: squares are turned round in registers.
+template <class From, class T>
+void pack_turned(const From* from, int64_t si, int64_t count, int64_t height, int64_t k, T* out) {
+  constexpr int side = lanes_of<T>;
+  for (int64_t p = 0; p < k; p += side) {
+    const int64_t wide = fewer(side, k - p);
+    for (int64_t i = 0; i < height; i += side) {
+      Vector<T> square[side];
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < side; ++r) {
+        const From* line = from + (i + r) * si + p;
+        __builtin_prefetch(line + height * si);  // of what is packed next
+        if (i + r >= count) square[r] = Vector<T>{};
+        else square[r] = wide == side ? Reader<From, T>::load(line) : read<From, T>(line, wide);
+      }
+      transpose<T>(square);
+      const int64_t there = fewer(side, height - i);
+      const auto mask = first_lanes<T>(there);
+      if (wide == side) {
+#pragma GCC unroll 16
+        for (int64_t q = 0; q < side; ++q) store(out + (p + q) * height + i, square[q], mask);
+      } else {
+        for (int64_t q = 0; q < wide; ++q) store(out + (p + q) * height + i, square[q], mask);
+      }
+    }
+  }
+}
+
+template <class From, class T>
+void pack_any(const From* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, T* out) {
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t p = 0; p < k; ++p) out[p * height + i] = widened<From, T>(from + i * si + p * sp);
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t i = count; i < height; ++i) out[p * height + i] = T{};
+}
+
+template <class From, class T>
+void pack(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out_bytes) {
+  auto* from = reinterpret_cast<const From*>(from_bytes);
+  auto* out = reinterpret_cast<T*>(out_bytes);
+  if (si == 1) pack_lines(from, sp, count, height, k, out);
+  else if (sp == 1) pack_turned(from, si, count, height, k, out);
+  else pack_any(from, si, sp, count, height, k, out);
+}
+
+// Complex numbers as they are.
+template <class T>
+void pack_twins(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out_bytes) {
+  struct Twins {
+    T re, im;
+  };
+  auto* from = reinterpret_cast<const Twins*>(from_bytes);
+  auto* out = reinterpret_cast<Twins*>(out_bytes);
+  for (int64_t p = 0; p < k; ++p)
+    for (int64_t i = 0; i < height; ++i) out[p * height + i] = i < count ? from[i * si + p * sp] : Twins{};
+}
+
+// Complex columns of B: real parts, then imaginary parts.
+template <class T>
+void pack_parts(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out_bytes) {
+  auto* from = reinterpret_cast<const T*>(from_bytes);
+  auto* out = reinterpret_cast<T*>(out_bytes);
+  for (int64_t p = 0; p < k; ++p, out += 2 * height) {
+    for (int64_t i = 0; i < height; ++i) {
+      const T* x = from + 2 * (i * si + p * sp);
+      out[i] = i < count ? x[0] : T{};
+      out[height + i] = i < count ? x[1] : T{};
+    }
+  }
+}
+
+// `group` neighbours along k side by side, `flip` in exclusive or; zeros after the last one.
+template <class From, class To, int group, int flip>
+void pack_groups(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out_bytes) {
+  auto* from = reinterpret_cast<const From*>(from_bytes);
+  auto* out = reinterpret_cast<To*>(out_bytes);
+  for (int64_t p = 0; p < k; p += group, out += group * height) {
+    const int64_t there = fewer(group, k - p);
+    const From* line = from + p * sp;
+    if (there == group && count == height) {
+      for (int64_t i = 0; i < height; ++i)
+        for (int g = 0; g < group; ++g) out[group * i + g] = static_cast<To>(line[i * si + g * sp] ^ flip);
+    } else {
+      for (int64_t i = 0; i < height; ++i)
+        for (int g = 0; g < group; ++g)
+          out[group * i + g] = i < count && g < there ? static_cast<To>(line[i * si + g * sp] ^ flip) : To{};
+    }
+  }
+}
+
+}  // namespace nj::NJ_SIMD
