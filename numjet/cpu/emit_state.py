@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from .affine import Sums
 from .emit_scope import Code, Memory, Scope, Value
@@ -22,6 +22,14 @@ class Lane:
     lanes: int
 
 
+class Unrolled(NamedTuple):
+    """An unrolled loop inside of the lanes: its variable, its iterations, and the depth of the scope that it stands in."""
+
+    var: Expr
+    trips: int
+    depth: int
+
+
 class State:
     """Open scopes and the text written so far. `put` writes where `place` has pointed to."""
 
@@ -37,6 +45,7 @@ class State:
         self.lane: Lane | None = None
         self.mask: Value | None = None
         self.varying: set[int] = set()
+        self.unrolled: list[Unrolled] = []  # inside of the current lanes, from the outermost on
         self.declared: dict[str, str] = {}
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}

@@ -61,17 +61,18 @@ class Chunks:
 
         def block(c: Any, first: Any) -> None:
             b.loop((BLOCK,), lambda k: find(c, k, self._batch(first + k)))
-            b.loop((BLOCK // WRITTEN_OUT,), lambda k: [put(c, k, more, first) for more in range(WRITTEN_OUT)], ordered=True)
+            b.loop((BLOCK // WRITTEN_OUT,), lambda k: row(c, k, first), ordered=True)
 
         def find(c: Any, k: Any, batch: Sequence[Any]) -> None:
             place, counts = place_of(batch)
             place = b.convert(place, places.dtype)
             b.store(places, (c, k), place if counts is None else b.select(counts, place, b.const(size, places.dtype)))
 
-        def put(c: Any, k: Any, more: int, first: Any) -> None:
-            number = k * WRITTEN_OUT + more
-            place = (c, more % copies, b.convert(b.read(places, c, number), np.int64))
-            b.store(partial, place, self._total((b.read(partial, *place), update(self._batch(first + number)))))
+        def row(c: Any, k: Any, first: Any) -> None:
+            for more in range(WRITTEN_OUT):
+                number = k * WRITTEN_OUT + more
+                place = (c, more % copies, b.convert(b.read(places, c, number), np.int64))
+                b.store(partial, place, self._total((b.read(partial, *place), update(self._batch(first + number)))))
         b.chunks(self.count, chunk)
         position = lambda c, *place: (c, 0, _flat(self.out.shape, place))
         return self._finish(partial, per_chunk, put_window, position)
