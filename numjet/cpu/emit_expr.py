@@ -7,8 +7,8 @@ import numpy as np
 
 from .emit_convert import bitcast, convert
 from .emit_ops import RULES
-from .emit_scope import NO_READS, Code, Scope, Value
 from .emit_prefetch import PrefetchEmitter
+from .emit_scope import NO_READS, Code, Scope, Value
 from .emit_types import kind, literal, scalar_type, suffix, value_type, wide
 from .expand import expanded
 from .loop_ir import INT64, MATH, Expr

@@ -5,7 +5,7 @@ expression is computed a second time, for iterations that are some way ahead, an
 """
 from __future__ import annotations
 
-from .emit_scope import Code, Value
+from .emit_scope import Value
 from .emit_square import SquareEmitter
 from .emit_state import Lane
 from .loop_ir import INT64, Buffer, Expr
