@@ -14,6 +14,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
+from numjet.runtime.large import LARGE
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
@@ -65,7 +66,7 @@ def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     if not where.ndim or not shape or 0 in shape or not where.size:
         return None
     if where.dtype in _INDICES:
-        return where if -shape[0] <= where.min() and where.max() < shape[0] else None
+        return where if where.size < LARGE and -shape[0] <= where.min() and where.max() < shape[0] else None
     return where if where.dtype == _BOOL and where.shape == shape[:where.ndim] and where.any() else None
 
 
