@@ -221,6 +221,15 @@ bool is_transposed(PyArrayObject* ndarray, const AvalInfo* info) {
 
 }  // namespace
 
+Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  drain_retired();
+  if (check_same(ndarray, info) < 0) return nullptr;
+  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
+  if (!array) return nullptr;
+  if (copy_to(reinterpret_cast<Array*>(array.get())->buffer->data, ndarray, info) < 0) return nullptr;
+  return reinterpret_cast<Array*>(array.release());
+}
+
 int array_wait(Array* array) {
   if (!array->buffer) return raise_deleted(array);
   if (array->pending && execution_wait(array->pending) < 0) return -1;
@@ -254,12 +263,7 @@ Array* array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device
     return array_new(info, device, buffer, committed);
   }
   if (is_transposed(ndarray, info)) return array_moved(reinterpret_cast<PyObject*>(ndarray), info, device, committed);
-  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
-  if (!array) return nullptr;
-  auto* result = reinterpret_cast<Array*>(array.get());
-  if (copy_to(result->buffer->data, ndarray, info) < 0) return nullptr;
-  array.release();
-  return result;
+  return array_copied(ndarray, info, device, committed);
 }
 
 PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -396,5 +400,5 @@ int array_type_init(PyObject* module) {
 int array_init(PyObject* module) {
   using namespace nj;
   if (execution_init() < 0 || views_init() < 0 || hooks_init(module) < 0) return -1;
-  return array_type_init(module);
+  return array_type_init(module) < 0 ? -1 : array_parts_init(module);
 }

@@ -35,6 +35,8 @@ Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool com
 // A transposed array: copied when somebody looks at it, as products read the memory that is there. Takes a reference to an
 // ndarray of elements like `info`, on the memory of an array of ours.
 Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
+Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
 // Forgets the memory; later looks raise.
 void array_delete(Array* array);
 
@@ -63,6 +65,7 @@ bool shows_array(PyObject* ndarray);
 
 int execution_init();
 int array_type_init(PyObject* module);
+int array_parts_init(PyObject* module);
 int hooks_init(PyObject* module);
 
 }  // namespace nj
