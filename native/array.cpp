@@ -2,6 +2,8 @@
 #include "array.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "array_slots.h"
 #include "hooks.h"
@@ -13,6 +15,8 @@ namespace nj {
 PyTypeObject* array_type = nullptr;
 
 namespace {
+
+constexpr size_t kMovedFrom = 1 << 18;  // bytes from which transposed arrays are copied when they are looked at
 
 Array* first_array = nullptr;
 
@@ -34,6 +38,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(array->device);
   Py_VISIT(array->pending);
   Py_VISIT(array->remote);
+  Py_VISIT(array->moved);
   Py_VISIT(array->sharding);
   return 0;
 }
@@ -70,6 +75,7 @@ Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committe
   array->buffer = buffer;
   array->pending = nullptr;
   array->remote = nullptr;
+  array->moved = nullptr;
   array->sharding = nullptr;
   array->weakrefs = nullptr;
   array->committed = committed;
@@ -95,6 +101,7 @@ Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committe
     raise_deleted(array);
     return nullptr;
   }
+  if (array->moved && array_wait(array) < 0) return nullptr;
   Array* shared = array_new(info, device, buffer_retain(array->buffer), committed, array->pending);
   if (shared && array->sharding) shared->sharding = Py_NewRef(array->sharding);
   if (shared && array->remote) shared->remote = Py_NewRef(array->remote);
@@ -109,11 +116,20 @@ Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool com
   return array;
 }
 
+Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  Buffer* buffer = buffer_wrap(ndarray, nullptr, info->nbytes);
+  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
+  Array* array = array_new(info, device, buffer, committed);
+  if (array) array->moved = Py_NewRef(ndarray);
+  return array;
+}
+
 void array_delete(Array* array) {
   Buffer* buffer = array->buffer;
   array->buffer = nullptr;
   Py_CLEAR(array->pending);
   Py_CLEAR(array->remote);
+  Py_CLEAR(array->moved);
   if (buffer) buffer_release(buffer);
 }
 
@@ -152,12 +168,75 @@ int fetch(Array* array) {
 
 }  // namespace
 
+namespace {
+
+// Copies an ndarray with any strides to contiguous memory; without the GIL if it is large.
+int copy_to(char* target, PyArrayObject* ndarray, const AvalInfo* info) {
+  bool copied;
+  Py_BEGIN_ALLOW_THREADS
+  copied = copy_strided(PyArray_BYTES(ndarray), target, PyArray_NDIM(ndarray), PyArray_DIMS(ndarray), PyArray_STRIDES(ndarray),
+                        info->itemsize);
+  Py_END_ALLOW_THREADS
+  if (copied) return 0;
+  Py_INCREF(info->dtype);
+  Ref view(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr, target,
+                                NPY_ARRAY_CARRAY, nullptr));
+  return view ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(view.get()), ndarray) : -1;
+}
+
+// Gives a transposed array memory of its own.
+int settle(Array* array) {
+  Ref moved = Ref::borrow(array->moved);
+  Buffer* buffer = buffer_new(array->info->nbytes);
+  if (!buffer) {
+    out_of_memory(array->info->nbytes);
+    return -1;
+  }
+  if (copy_to(buffer->data, reinterpret_cast<PyArrayObject*>(moved.get()), array->info) < 0) {
+    buffer_release(buffer);
+    return -1;
+  }
+  if (array->moved) {  // other threads ran meanwhile
+    std::swap(array->buffer, buffer);
+    Py_CLEAR(array->moved);
+  }
+  buffer_release(buffer);
+  return array->buffer ? 0 : raise_deleted(array);
+}
+
+// Whether the elements are those of a contiguous array in another order of axes, and worth not being copied at once.
+bool is_transposed(PyArrayObject* ndarray, const AvalInfo* info) {
+  if (info->nbytes < kMovedFrom || !shows_array(reinterpret_cast<PyObject*>(ndarray))) return false;
+  std::vector<std::pair<npy_intp, npy_intp>> axes;
+  for (int axis = 0; axis < PyArray_NDIM(ndarray); ++axis)
+    if (PyArray_DIM(ndarray, axis) != 1) axes.push_back({PyArray_STRIDE(ndarray, axis), PyArray_DIM(ndarray, axis)});
+  std::sort(axes.begin(), axes.end());
+  npy_intp bytes = info->itemsize;
+  for (const auto& [stride, length] : axes) {
+    if (stride != bytes) return false;
+    bytes *= length;
+  }
+  return true;
+}
+
+}  // namespace
+
+Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  drain_retired();
+  if (check_same(ndarray, info) < 0) return nullptr;
+  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
+  if (!array) return nullptr;
+  if (copy_to(reinterpret_cast<Array*>(array.get())->buffer->data, ndarray, info) < 0) return nullptr;
+  return reinterpret_cast<Array*>(array.release());
+}
+
 int array_wait(Array* array) {
   if (!array->buffer) return raise_deleted(array);
   if (array->pending && execution_wait(array->pending) < 0) return -1;
   // Others ran while this thread waited.
   if (!array->buffer) return raise_deleted(array);
   Py_CLEAR(array->pending);
+  if (array->moved) return settle(array);
   return array->remote && !array->buffer->data ? fetch(array) : 0;
 }
 
@@ -183,21 +262,8 @@ Array* array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device
     if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
     return array_new(info, device, buffer, committed);
   }
-  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
-  if (!array) return nullptr;
-  auto* result = reinterpret_cast<Array*>(array.get());
-  bool copied;
-  Py_BEGIN_ALLOW_THREADS
-  copied = copy_transposed(PyArray_BYTES(ndarray), result->buffer->data, PyArray_NDIM(ndarray), PyArray_DIMS(ndarray),
-                           PyArray_STRIDES(ndarray), info->itemsize);
-  Py_END_ALLOW_THREADS
-  if (copied) return reinterpret_cast<Array*>(array.release());
-  Py_INCREF(info->dtype);
-  Ref target(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
-                                  result->buffer->data, NPY_ARRAY_CARRAY, nullptr));
-  if (!target || PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), ndarray) < 0) return nullptr;
-  array.release();
-  return result;
+  if (is_transposed(ndarray, info)) return array_moved(reinterpret_cast<PyObject*>(ndarray), info, device, committed);
+  return array_copied(ndarray, info, device, committed);
 }
 
 PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -292,7 +358,8 @@ PyCFunction as_function(Function function) {
 PyMethodDef functions[] = {
     {"from_numpy", as_function(from_numpy), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("from_numpy(ndarray, aval, device, committed=False): an Array on the ndarray's memory, which nobody "
-               "may write any more. Copies what is not C-contiguous and aligned.")},
+               "may write any more. Copies what is not C-contiguous and aligned; a large transposed view of an Array's "
+               "memory when it is looked at.")},
     {"from_remote", as_function(from_remote), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("from_remote(remote, aval, device, committed=False): an Array whose value the object `remote` holds on a "
                "device. The first look at the value fetches it by the hook named fetch.")},
@@ -333,5 +400,5 @@ int array_type_init(PyObject* module) {
 int array_init(PyObject* module) {
   using namespace nj;
   if (execution_init() < 0 || views_init() < 0 || hooks_init(module) < 0) return -1;
-  return array_type_init(module);
+  return array_type_init(module) < 0 ? -1 : array_parts_init(module);
 }

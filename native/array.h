@@ -12,6 +12,7 @@ struct Array {
   PyObject* device;
   Buffer* buffer;      // null once deleted; without data while the value is on another device only
   PyObject* remote;    // what holds the value on a device whose memory is not the host's; null for host arrays
+  PyObject* moved;     // an ndarray of the value in memory of another array of ours, in another order; null once it is copied
   Execution* pending;  // null when the value is there
   PyObject* sharding;
   PyObject* weakrefs;
@@ -31,13 +32,18 @@ Array* array_empty(AvalInfo* info, PyObject* device, bool committed);
 Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
 // An array whose value `remote` holds; the first look at the value fetches it. Takes a reference.
 Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed);
+// A transposed array: copied when somebody looks at it, as products read the memory that is there. Takes a reference to an
+// ndarray of elements like `info`, on the memory of an array of ours.
+Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
+Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
 // Forgets the memory; later looks raise.
 void array_delete(Array* array);
 
 // Ready means: not deleted, not waiting, and in the host's memory. Failed computations are not ready.
 inline bool array_ready(Array* array) {
   if (!array->buffer) return false;
-  if (!array->pending) return !array->remote || array->buffer->data;
+  if (!array->pending) return array->buffer->data || (!array->remote && !array->moved);
   if (execution_state(array->pending) != State::Done) return false;
   Py_CLEAR(array->pending);
   return true;
@@ -54,8 +60,12 @@ inline const char* array_data(Array* array) {
   return array->buffer->data;
 }
 
+// Whether an ndarray shows memory of an array of ours, which nobody writes.
+bool shows_array(PyObject* ndarray);
+
 int execution_init();
 int array_type_init(PyObject* module);
+int array_parts_init(PyObject* module);
 int hooks_init(PyObject* module);
 
 }  // namespace nj

@@ -77,6 +77,12 @@ int views_init() {
   return storage_type ? 0 : -1;
 }
 
+bool shows_array(PyObject* ndarray) {
+  PyObject* base = ndarray;
+  while (base && PyArray_Check(base)) base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base));
+  return base && Py_TYPE(base) == storage_type;
+}
+
 PyObject* array_view(Array* array) {
   if (!array_data(array)) return nullptr;
   const AvalInfo* info = array->info;

@@ -44,6 +44,11 @@ PyObject* get_remote(PyObject* self, void*) {
   return Py_NewRef(remote ? remote : Py_None);
 }
 
+PyObject* get_moved(PyObject* self, void*) {
+  PyObject* moved = as_array(self)->moved;
+  return Py_NewRef(moved ? moved : Py_None);
+}
+
 PyObject* block_until_ready(PyObject* self, PyObject*) {
   if (PyObject* remote = as_array(self)->remote) {
     Ref alive = Ref::borrow(remote);
@@ -163,6 +168,8 @@ PyGetSetDef properties[] = {
     {"device", get_device, nullptr, PyDoc_STR("The device that holds the array."), nullptr},
     {"committed", get_committed, nullptr, PyDoc_STR("Whether the array was put on its device on purpose."), nullptr},
     {"_value", get_value, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
+    {"_moved", get_moved, nullptr,
+     PyDoc_STR("A transposed ndarray on another array's memory, of an array that is not copied yet; else None."), nullptr},
     {"_remote", get_remote, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."), nullptr},
     {"_sharding", get_sharding, set_sharding, PyDoc_STR("The sharding given to the array, or None."), nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -89,8 +89,8 @@ int fill_from_ndarray(Array* array, PyArrayObject* source) {
     return 0;
   }
   if (PyArray_EquivTypes(PyArray_DESCR(source), info->dtype) &&
-      copy_transposed(PyArray_BYTES(source), array->buffer->data, PyArray_NDIM(source), PyArray_DIMS(source),
-                      PyArray_STRIDES(source), info->itemsize))
+      copy_strided(PyArray_BYTES(source), array->buffer->data, PyArray_NDIM(source), PyArray_DIMS(source),
+                   PyArray_STRIDES(source), info->itemsize))
     return 0;
   Ref target(writable_view(array));
   return target ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), source) : -1;

@@ -62,13 +62,35 @@ AvalInfo* result_info(AvalInfo* left, AvalInfo* right) {
 
 bool suits(const Array* a) { return a->info->dims.size() == 2 && !a->info->weak; }
 
+// The memory of a matrix, kept alive, with its strides in elements: of a transposed one that is not copied, where it lies.
+struct Matrix {
+  explicit Matrix(Array* a)
+      : moved(Ref::borrow(a->moved)), buffer(buffer_retain(a->buffer)), data(buffer->data), row(a->info->dims[1]), column(1) {
+    if (!moved) return;
+    auto* view = reinterpret_cast<PyArrayObject*>(moved.get());
+    data = PyArray_BYTES(view);
+    row = PyArray_STRIDE(view, 0) / a->info->itemsize;
+    column = PyArray_STRIDE(view, 1) / a->info->itemsize;
+  }
+  ~Matrix() { buffer_release(buffer); }
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+
+  Ref moved;
+  Buffer* buffer;
+  const char* data;
+  int64_t row, column;
+};
+
+bool readable(Array* a) { return array_ready(a) || (a->buffer && a->moved); }
+
 }  // namespace
 
 PyObject* eager_matmul(PyObject* left, PyObject* right) {
   if (!evaluating() || !is_array(left) || !is_array(right)) return nullptr;
   auto *a = reinterpret_cast<Array*>(left), *b = reinterpret_cast<Array*>(right);
   if (!suits(a) || !suits(b) || a->info->dtype != b->info->dtype || a->info->dims[1] != b->info->dims[0]) return nullptr;
-  if (a->device != b->device || a->sharding != b->sharding || !array_ready(a) || !array_ready(b)) return nullptr;
+  if (a->device != b->device || a->sharding != b->sharding || !readable(a) || !readable(b)) return nullptr;
   const int64_t code = code_of(a->info->dtype), m = a->info->dims[0], k = a->info->dims[1], n = b->info->dims[1];
   if (code < 0) return nullptr;
   AvalInfo* info = result_info(a->info, b->info);
@@ -79,8 +101,10 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
   if (a->sharding) result->sharding = Py_NewRef(a->sharding);
   // The calls above may run Python code, which may delete arrays; so may other threads.
   if (!a->buffer || !b->buffer) return nullptr;
-  Buffer *x = buffer_retain(a->buffer), *y = buffer_retain(b->buffer);
-  const auto multiply = [&] { nj_gemm(code, 1, m, n, k, x->data, 0, k, 1, y->data, 0, n, 1, result->buffer->data, 0); };
+  const Matrix x(a), y(b);
+  const auto multiply = [&] {
+    nj_gemm(code, 1, m, n, k, x.data, 0, x.row, x.column, y.data, 0, y.row, y.column, result->buffer->data, 0);
+  };
   if (m * n * k < kLong) {
     multiply();
   } else {
@@ -88,8 +112,6 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
     multiply();
     Py_END_ALLOW_THREADS
   }
-  buffer_release(x);
-  buffer_release(y);
   return out.release();
 }
 

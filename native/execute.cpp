@@ -228,10 +228,10 @@ bool any_pending(const Call& call) {
                      [](Array* array) { return array->buffer && !array_ready(array); });
 }
 
-// Brings inputs whose values are on another device only.
+// Brings inputs whose values are on another device only, or in another order.
 int fetch_inputs(const Executable* executable, Array* const* ins) {
   for (size_t k = 0; k < executable->plan->ins.size(); ++k) {
-    if (ins[k]->remote && array_wait(ins[k]) < 0) return -1;
+    if ((ins[k]->remote || ins[k]->moved) && array_wait(ins[k]) < 0) return -1;
   }
   return 0;
 }

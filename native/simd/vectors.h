@@ -26,8 +26,15 @@ template <> struct VectorOf<float> {
 template <> struct VectorOf<double> {
   typedef double type __attribute__((vector_size(NJ_VECTOR_BYTES)));
 };
+// 16 of narrow elements, so that a square of them fits into the registers.
+template <> struct VectorOf<uint16_t> {
+  typedef uint16_t type __attribute__((vector_size(NJ_VECTOR_BYTES < 32 ? 16 : 32)));
+};
+template <> struct VectorOf<uint8_t> {
+  typedef uint8_t type __attribute__((vector_size(16)));
+};
 template <class T> using Vector = typename VectorOf<T>::type;
-template <class T> constexpr int lanes_of = NJ_VECTOR_BYTES / static_cast<int>(sizeof(T));
+template <class T> constexpr int lanes_of = static_cast<int>(sizeof(Vector<T>) / sizeof(T));
 
 template <class T> NJ_INLINE Vector<T> load(const T* from) {
   Vector<T> v;

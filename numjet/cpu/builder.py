@@ -37,12 +37,12 @@ from numjet.cpu.loop_ir import (
 )
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.scalars import Scalars
+from numjet.cpu.squares import in_squares, read_across
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
 
 SMALL = 16            # elements of an array that is kept in registers inside of a loop
 SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
-TILE = 32             # rows and columns of a tile of a transpose
 MOST_PIECES = 16      # of a concatenation that is stored piece by piece
 LONG_PIECE = 16       # elements in a row of each such piece
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
@@ -356,11 +356,11 @@ class Builder(Scalars):
             position = index[0] if flat else linear(shape, index)
             for (x, storage), value in zip(items, values, strict=True):
                 self._store_word(storage, x.dtype, position, value)
-        across = None if flat else _read_across(arrays)
+        across = None if flat else read_across(arrays)
         if across is None:
             self.nest(nest, body)
         else:
-            self._tiles(shape, across, body)
+            in_squares(self, arrays, across, body)
 
     def _store_word(self, storage: Storage, dtype: np.dtype, position: Any, value: Any) -> None:
         if isinstance(value, Pair):
@@ -379,29 +379,6 @@ class Builder(Scalars):
                 body(*index)
             return
         self._nest(list(shape), (), body, mode)
-
-    def _tiles(self, shape: tuple[int, ...], across: int, body: Callable[..., None]) -> None:
-        """As nest, in square tiles of two axes: the last one, and `across`, along which some operand is contiguous."""
-        last = len(shape) - 1
-        others = [d for d in range(last) if d != across]
-
-        def tile(*outer: Any) -> None:
-            index: list[Any] = [0] * len(shape)
-            for d, i in zip(others, outer, strict=True):
-                index[d] = i
-            with self.loop_over(-(-shape[across] // TILE), "serial") as rows, self.loop_over(-(-shape[last] // TILE),
-                    "serial") as cols, \
-                    self.loop_over(self._extent(shape[across], rows), "serial") as r, \
-                    self.loop_over(self._extent(shape[last], cols), "vector") as c:
-                index[across], index[last] = rows * TILE + r, cols * TILE + c
-                body(*index)
-        self._nest([shape[d] for d in others], (), tile, "serial")
-
-    def _extent(self, n: int, block: Index) -> Any:
-        """How much of a tile lies inside an axis of size n."""
-        if n % TILE == 0:
-            return TILE
-        return self.index(self.prim("min", self.scalar(block * -TILE + n), self.const(TILE, INT64)))
 
     def _nest(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str) -> None:
         if not shape:
@@ -591,19 +568,6 @@ class Builder(Scalars):
         """Leaves the program with error(*values) when ok is false."""
         self.function.errors.append(error)
         self.emit(Check(ok.expr, len(self.function.errors), tuple(self.scalar(v).expr for v in values)))
-
-
-def _read_across(arrays: Sequence[Arr]) -> int | None:
-    """An axis, not the last, along which a transposed operand is contiguous in memory; None where tiles don't pay."""
-    shape = arrays[0].shape
-    for x in arrays:
-        for a in x.reachable():
-            if a.view is None or a.shape != shape or a.view[1][-1] == a.ndim - 1:
-                continue
-            axis = a.view[1].index(a.ndim - 1)
-            if min(shape[axis], shape[-1]) >= 2 * TILE:
-                return axis
-    return None
 
 
 def _why_copied(x: Arr) -> str:

@@ -201,4 +201,5 @@ def _call(stmt: Call) -> float:
         return 2.0 * multiply_adds(stmt) / _FLOPS_PER_NS
     if stmt.symbol.startswith(CALLBACK):
         return CALLBACK_NS
-    return 100.0 + 5.0 * sum(b.size for b in (*stmt.reads, *stmt.writes))
+    each = _NS_PER_COPIED if stmt.symbol.startswith("nj_prefix") else 5.0
+    return 100.0 + each * sum(b.size for b in (*stmt.reads, *stmt.writes))

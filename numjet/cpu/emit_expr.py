@@ -8,8 +8,8 @@ import numpy as np
 from .emit_convert import bitcast, convert
 from .emit_machine import lookup
 from .emit_ops import RULES
+from .emit_prefetch import PrefetchEmitter
 from .emit_scope import NO_READS, Code, Scope, Value
-from .emit_stride import StrideEmitter
 from .emit_types import kind, literal, scalar_type, suffix, value_type, wide
 from .expand import expanded
 from .loop_ir import INT64, MATH, Expr
@@ -17,7 +17,7 @@ from .loop_ir import INT64, MATH, Expr
 INT32 = np.dtype(np.int32)
 
 
-class ExprEmitter(StrideEmitter):
+class ExprEmitter(PrefetchEmitter):
     """Writes expressions."""
 
     def value(self, expr: Expr) -> Value:

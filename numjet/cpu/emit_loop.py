@@ -7,7 +7,7 @@ from .affine import Sum
 from .emit_ops import RULES
 from .emit_polls import PollEmitter
 from .emit_scope import Code, Value
-from .emit_state import Lane
+from .emit_state import Lane, Unrolled
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
 from .lanes import Lanes, choose_lanes, static_trips
 from .loop_ir import INT64, Carry, For, Stmt, While
@@ -52,8 +52,12 @@ class LoopEmitter(PollEmitter):
 
     def _unroll(self, stmt: For, trips: int, inits: list[Value]) -> list[Value]:
         values, first = inits, int(stmt.start.attr)
+        if self.lane is not None:
+            self.unrolled.append(Unrolled(stmt.var, trips, self.scope.depth))
         for k in range(trips):
             values = self._once(stmt, Value(str(first + k), literal=True), values)
+        if self.lane is not None:
+            self.unrolled.pop()
         return values
 
     def _once(self, stmt: For, position: Value, values: list[Value]) -> list[Value]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Self
+from typing import NamedTuple, Self
 
 from numjet.foundation.record import Fields
 
@@ -22,11 +22,19 @@ class Lane(Fields):
     lanes: int
 
 
-class Part(Fields):
+class Part(NamedTuple):
     """A function beside the main one; `polls`: some loop of it may be left."""
 
     name: str
     polls: bool
+
+
+class Unrolled(NamedTuple):
+    """An unrolled loop inside of the lanes: its variable, its iterations, and the depth of the scope that it stands in."""
+
+    var: Expr
+    trips: int
+    depth: int
 
 
 class State:
@@ -44,6 +52,7 @@ class State:
         self.lane: Lane | None = None
         self.mask: Value | None = None
         self.varying: set[int] = set()
+        self.unrolled: list[Unrolled] = []  # inside of the current lanes, from the outermost on
         self.declared: dict[str, str] = {}
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}

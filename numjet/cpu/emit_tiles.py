@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from .alike import Form
 from .emit_parallel import ParallelEmitter
 from .emit_scope import Value
+from .emit_state import Part
 from .emit_types import scalar_type
 from .loop_ir import Buffer, Expr, Tiles, written
 
@@ -28,12 +29,11 @@ class TilesEmitter(ParallelEmitter):
         key: Hashable = (form.key, tuple(b.kind == "tile" for b in form.buffers), tuple(
             stmt.bounds.index(var) if var in own else (captured[var].literal and captured[var].text, self.ranges.of(var))
             for var in form.captured))
-        name = self.part_names.get(key)
-        if name is None:
-            name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
-            self.parts.append(self.another(written(stmt.body)).each(stmt, buffers, captured, self, name))
+        if key not in self.part_names:
+            part = self.part_names[key] = Part(f"{self.function.name}.part{len(self.part_names)}", polls=False)
+            self.parts.append(self.another(written(stmt.body)).each(stmt, buffers, captured, self, part.name))
         values = [(scalar_type(var.dtype), v.text) for var, v in captured.items() if not v.literal]
-        return name, self.context([("ptr", "%info"), *(("ptr", self.pointer(b).text) for b in buffers), *values])
+        return self.part_names[key].name, self.context([("ptr", "%info"), *(("ptr", self.pointer(b).text) for b in buffers), *values])
 
     def each(self, stmt: Tiles, buffers: list[Buffer], captured: dict[Expr, Value], caller: TilesEmitter, name: str) -> str:
         """The text of the function that is called for each part."""

@@ -1,4 +1,4 @@
-"""Reductions, folds, prefix sums and matrix products for lowering rules."""
+"""Reductions, folds and matrix products for lowering rules."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,12 @@ from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW, SMALL
 from numjet.cpu.independence import nodes
 from numjet.cpu.kernels import products
 from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
+from numjet.cpu.prefixes import HALVES, Prefixes
 from numjet.cpu.recorder import Recorder
-from numjet.cpu.row_reductions import RowReductions
 from numjet.cpu.scalars import FLOAT32
 from numjet.cpu.values import Arr, Scalar, Storage, linear, parts_dtype
 from numjet.foundation import dtypes
 
-_HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel of matrix products is called
 PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms
 LANES = 16                # results from which that pays
@@ -45,7 +44,7 @@ def identity(kind: str, dtype: np.dtype) -> Any:
     return dtype.type(-np.inf if kind == "max" else np.inf)
 
 
-class Reductions(RowReductions):
+class Reductions(Prefixes):
     """Adds reductions to the array builder."""
 
     def __init__(self, name: str, recorder: Recorder | None = None):
@@ -67,7 +66,7 @@ class Reductions(RowReductions):
         """Reduction over axes by add, mul, max, min, and, or, xor."""
         axes = tuple(sorted(axes))
         dtype = np.dtype(dtype or x.dtype)
-        wide = FLOAT32 if dtype in _HALVES else dtype
+        wide = FLOAT32 if dtype in HALVES else dtype
         kept = tuple(d for d in range(x.ndim) if d not in axes)
         over = tuple(x.shape[d] for d in axes)
         shape = tuple(x.shape[d] for d in kept)
@@ -252,64 +251,12 @@ class Reductions(RowReductions):
         self.nest(shape, body)
         return outs
 
-    def prefix(self, kind: str, x: Arr, axis: int, reverse: bool = False) -> Arr:
-        """Inclusive cumulative reduction along an axis."""
-        self.materialize_for_rereading(x)
-        n, shape, half = x.shape[axis], x.shape, x.dtype in _HALVES
-        wide = FLOAT32 if half else x.dtype
-        out = Arr(x.aval, storage=self.temporary(x.aval))
-        if x.size == 0:
-            return out
-        outer = (*shape[:axis], 1, *shape[axis + 1:])
-        last = prod(shape[axis + 1:]) == 1
-
-        def at(index: tuple[Any, ...], step: Any) -> tuple[Any, ...]:
-            return (*index[:axis], (n - 1) - step if reverse else step, *index[axis + 1:])
-
-        def put(index: tuple[Any, ...], value: Any) -> None:
-            self._store_word(out.storage, x.dtype, linear(shape, index), self.convert(value, x.dtype))
-
-        def along(*index: Any) -> None:
-            first = self.let(self.convert(self.read(x, *at(index, 0)), wide))
-            put(at(index, 0), first)
-
-            def step(r: tuple[Any, ...], accs: list[Any]) -> list[Any]:
-                place = at(index, self.terms.index(r[0]) + 1)
-                new = self.let(self.combine(kind, accs[0], self.convert(self.read(x, *place), wide)))
-                put(place, new)
-                return [new]
-            if n > 1:
-                self.carry_loop((n - 1,), [first], step)
-        if last or half or prod(outer) <= self.small:
-            self.nest(outer, along, mode="serial")
-            return out
-        self._prefix_rows(kind, x, out, axis, at, put)
-        return out
-
-    def _prefix_rows(self, kind: str, x: Arr, out: Arr, axis: int, at: Any, put: Any) -> None:
-        """Along an outer axis: whole rows are combined with the row before."""
-        shape, n = x.shape, x.shape[axis]
-        head, tail = shape[:axis], shape[axis + 1:]
-        self.nest((*head, 1, *tail), lambda *index: put(at(index, 0), self.read(x, *at(index, 0))))
-
-        def body(*index: Any) -> None:
-            step = self.terms.index(index[axis]) + 1
-            old = self.load(out.storage, x.dtype, linear(shape, at(index, step - 1)))
-            put(at(index, step), self.combine(kind, old, self.read(x, *at(index, step))))
-        self.nest((*head, n - 1, *tail), body)
-
-    def materialize_for_rereading(self, x: Arr, why: str = "its elements are read several times") -> Arr:
-        """Stores a definition that costs something, before a rule that reads its elements more than once."""
-        if x.lazy and x.cost > 0:
-            self.materialize(x, why)
-        return x
-
     # ------------------------------------------------------------------------------------------ products
     def dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
             batch: tuple[Sequence[int], Sequence[int]], dtype: Any) -> Arr:
         """dot_general: batch axes first, then the free axes of x, then those of y."""
         dtype = np.dtype(dtype)
-        wide = FLOAT32 if dtype in _HALVES else dtype
+        wide = FLOAT32 if dtype in HALVES else dtype
         if 0 < prod(x.shape[d] for d in contract[0]) <= SHORT_REDUCTION:
             out = self._short_dot(x, y, contract, batch, wide)
             return out if wide == dtype else self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)

@@ -19,6 +19,7 @@ from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
+from numjet.lax.conv_direct import Span, regions, spans, write
 from numjet.lax.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.dot import computed_in, converted, result_dtype
 from numjet.lax.precision import CanonicalPrecision, DotAlgorithm, precision_attributes
@@ -150,8 +151,12 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
     terms = z.c * prod(z.kernel)
     if 0 in z.out_shape or terms == 0 or 0 in lhs.shape:
         return b.compute(z.out_shape, out_dtype, lambda *i: b.const(0, out_dtype))
+    narrow = wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW)
+    found = _regions(z) if narrow else None
+    if found is not None:
+        return converted(b, _by_regions(b, b.materialize(lhs), b.materialize(rhs), z, wide, found), out_dtype)
     padded = _padded(b, lhs, z)
-    if wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW):
+    if narrow:
         return converted(b, _summed(b, padded, b.materialize(rhs), z, wide), out_dtype)
     product = _product(b, padded, rhs, z, {"precision": precision, "preferred_element_type": preferred_element_type})
     return b.reshape(product, z.out_shape)
@@ -187,6 +192,34 @@ def _summed(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype) -> Any:
         y = b.convert(b.read(rhs, *arranged((feature, c, *k), z.numbers.rhs_spec)), wide)
         return [b.prim("fma", x, y, total) if wide.kind == "f" else b.add(total, b.mul(x, y))]
     return b.fold(z.out_shape, (z.c, *z.kernel), [b.const(0, wide)], step)[0]
+
+
+def _regions(z: _Sizes) -> list[tuple[Span, ...]] | None:
+    """The regions of a padded convolution of few terms per element, one group or one output per group."""
+    unpadded = all(low <= 0 and high <= 0 for low, high in z.padding)
+    if unpadded or any(d != 1 for d in z.lhs_dilation) or 1 not in (z.groups, z.o):
+        return None
+    return regions([spans(*sizes) for sizes in zip(z.spatial, z.out, z.kernel, z.strides, [low for low, _ in z.padding],
+                                                   z.dilation, strict=True)], z.c)
+
+
+def _by_regions(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype, found: Sequence[Sequence[Span]]) -> Any:
+    """Each element of the result by a sum of its own, terms written out, of an operand that is not padded."""
+    out, zero = b.empty(z.out_shape, wide), b.const(0, wide)
+
+    def term(index: Sequence[Any], r: Sequence[int], inside: bool, total: Any) -> Any:
+        n, feature, *i = index
+        c, *k = r
+        moved = [p * s - low + q * d for p, q, s, d, (low, _) in zip(i, k, z.strides, z.dilation, z.padding, strict=True)]
+        g = 0 if z.groups == 1 else feature
+        batch, channel = (g * z.n + n, c) if z.batch_groups > 1 else (n, g * z.c + c)
+        x = b.convert(b.read(lhs, *arranged((batch, channel, *moved), z.numbers.lhs_spec)), wide) if inside else zero
+        y = b.convert(b.read(rhs, *arranged((feature, c, *k), z.numbers.rhs_spec)), wide)
+        return b.prim("fma", x, y, total) if wide.kind == "f" else b.add(total, b.mul(x, y))
+    place = lambda index: arranged(index, z.numbers.out_spec)
+    for region in found:
+        write(b, out, region, (z.n, z.groups * z.o), place, term, z.c, zero)
+    return out
 
 
 def _product(b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]) -> Any:

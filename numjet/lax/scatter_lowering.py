@@ -1,8 +1,7 @@
-"""Scatters, compiled: windows in order, their elements side by side; sums of many updates in chunks."""
+"""Scatters, compiled: windows in order, their elements side by side; sums of many updates in chunks (scatter_chunks.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,8 @@ from numjet.lax.dimension_numbers import (
     drops,
     window_sizes,
 )
-from numjet.lax.reduce import highest, lowest
-from numjet.lax.templates import kind_of
+from numjet.lax.scatter_chunks import Chunks, chunk_count
 from numjet.lax.update_program import run_elementwise
-
-CHUNKS = 16
-CHUNKED_FROM = 2 ** 18   # elements of updates
-_NEUTRAL: dict[str, Callable[[np.dtype], Any]] = {
-    "add": lambda dtype: dtype.type(-0.0 if kind_of(dtype) == "f" else 0), "min": highest, "max": lowest}
 
 
 def windows_of(operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers) -> Windows:
@@ -65,9 +58,20 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             else:
                 run()
 
+        def place_of(index: Sequence[Any]) -> tuple[Any, Any]:
+            """Where an update goes that is a window, by position, and whether it counts (None: it does)."""
+            position: Any = 0
+            for n, i in zip(operand.shape, windows.position(starts_of(index), index), strict=True):
+                position = i + position * n
+            return position, windows.inside(b, starts_of(index)) if drops(mode) else None
+
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
-        if combine in _NEUTRAL and _many(out, updates, batch_shape):
-            return _in_chunks(b, str(combine), out, batch_shape, put_window)
+        count = chunk_count(combine, out, updates, batch_shape)
+        if count:
+            chunks = Chunks(b, str(combine), out, batch_shape, count)
+            single = not _window_dims(windows)
+            return chunks.points(put_window, place_of, lambda batch: b.read(updates, *batch)) if single \
+                else chunks.windows(put_window)
         b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
         return out
     return rule
@@ -87,46 +91,3 @@ def _apply(b: Any, jaxpr: Any, consts: Sequence[Any], old: Any, new: Any) -> Any
     constant = lambda a: b.const(a.val, a.aval.dtype)
     values = [b.const(np.asarray(c), aval_of(c).dtype) for c in consts]
     return run_elementwise(jaxpr, values, (old, new), constant, lambda op, *xs, **params: op.cpu(b, *xs, **params))[0]
-
-
-# ------------------------------------------------------------------------------------------------ many updates
-
-def _many(out: Any, updates: Any, batch_shape: Sequence[int]) -> bool:
-    """Whether the updates are so many more than the places that each chunk of them may have a result of its own."""
-    size = prod(updates.shape)
-    return (kind_of(out.dtype) in "iuf" and size >= CHUNKED_FROM and 4 * CHUNKS * prod(out.shape) <= size
-            and prod(batch_shape) >= CHUNKS)
-
-
-def _in_chunks(b: Any, combine: str, out: Any, batch_shape: Sequence[int], put_window: Callable[..., None]) -> Any:
-    """Runs of windows go to partial results, which are combined in order: the same bits for any number of threads."""
-    neutral = b.const(_NEUTRAL[combine](out.dtype), out.dtype)
-    count = prod(batch_shape)
-    per_chunk = count // CHUNKS
-    partial = b.empty((CHUNKS, *out.shape), out.dtype)
-
-    def window(place: Any, target: Any, front: Sequence[Any]) -> None:
-        put_window(_unravelled(place, batch_shape), target, front)
-
-    def chunk(c: Any) -> None:
-        b.loop(out.shape, lambda *place: b.store(partial, (c, *place), neutral))
-        b.loop((per_chunk,), lambda k: window(c * per_chunk + k, partial, (c,)), ordered=True)
-    b.chunks(CHUNKS, chunk)
-
-    def total(*place: Any) -> None:
-        value = b.read(out, *place)
-        for c in range(CHUNKS):
-            value = lookup(combine).cpu(b, value, b.read(partial, c, *place))
-        b.store(out, place, value)
-    b.loop(out.shape, total)
-    b.loop((count - CHUNKS * per_chunk,), lambda k: window(CHUNKS * per_chunk + k, out, ()), ordered=True)
-    return out
-
-
-def _unravelled(place: Any, shape: Sequence[int]) -> list[Any]:
-    """The index of the element that stands at a row-major place."""
-    index = []
-    for n in reversed(shape[1:]):
-        index.append(place % n)
-        place = place // n
-    return [place, *reversed(index)] if shape else []

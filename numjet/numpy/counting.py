@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.foundation import dtypes
 from numjet.foundation.util import prod
 from numjet.lax import arithmetic, bitwise, compare, convert, create, shape, slicing
@@ -100,6 +101,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return linspace(low, high, count + 1, dtype=dtype)
 
 
+@whole(small=False)
 def _bins_of(x: Any, edges: Any) -> Any:
     """The number of the bin of each element, -1 outside; the last bin contains its right edge."""
     count = edges.shape[0] - 1

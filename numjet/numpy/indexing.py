@@ -12,7 +12,7 @@ from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from numjet.numpy import quick_index
+from numjet.numpy import large_index, quick_index
 from numjet.numpy.index_plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
 _INT32_MAX = np.iinfo(np.int32).max
@@ -46,6 +46,10 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
         found = quick_index.read(x, idx)
         if found is not None:
             return found
+    found = large_index.read(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                             unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+    if found is not None:
+        return found
     how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     plan = plan_index(aval_of(x).shape, idx)
     if plan.expanded:
@@ -243,6 +247,10 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
         found = quick_index.update(x, idx, values, op)
         if found is not None:
             return found
+    found = large_index.update(scatter_update, x, idx, values, op, mode=mode, indices_are_sorted=indices_are_sorted,
+                               unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+    if found is not None:
+        return found
     how = GatherScatterMode.from_any(mode)
     aval = aval_of(x)
     base, values, restore = _common_dtype(x, _as_value(values))

@@ -14,6 +14,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
+from numjet.runtime.large import LARGE
 from numjet.runtime.quiet import IGNORED, STATE
 from numjet.runtime.settings import plain
 
@@ -65,7 +66,7 @@ def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     if not where.ndim or not shape or 0 in shape or not where.size:
         return None
     if where.dtype in _INDICES:
-        return where if -shape[0] <= where.min() and where.max() < shape[0] else None
+        return where if where.size < LARGE and -shape[0] <= where.min() and where.max() < shape[0] else None
     return where if where.dtype == _BOOL and where.shape == shape[:where.ndim] and where.any() else None
 
 
@@ -81,16 +82,26 @@ def read(x: Any, idx: Any) -> Any:
     basic = _basic(idx, aval.shape)
     if basic is None:
         where = _advanced(idx, aval.shape)
-        return None if where is None else _array(x._value[where], aval)
+        return None if where is None else _chosen(x._value, where, aval)
     value = x._value
     part = value[basic]
     if part.shape == value.shape and part.strides == value.strides:
         return x
-    return _array(part.copy(), aval)
+    return _array(part.copy(), aval) if part.size < LARGE else _native.copied(part, _aval(part.shape, aval), CPU)
+
+
+def _chosen(value: np.ndarray, where: np.ndarray, aval: ShapedArray) -> Any:
+    if where.dtype != _BOOL or where.size < LARGE or not where.flags.c_contiguous:
+        return _array(value[where], aval)
+    return _native.selected(value, where, lambda count: _aval((count, *value.shape[where.ndim:]), aval), CPU)
+
+
+def _aval(shape: tuple[int, ...], aval: ShapedArray) -> ShapedArray:
+    return ShapedArray(shape, aval.dtype, aval.weak_type)
 
 
 def _array(part: np.ndarray, aval: ShapedArray) -> Any:
-    return _native.from_numpy(part, ShapedArray(part.shape, aval.dtype, aval.weak_type), CPU)
+    return _native.from_numpy(part, _aval(part.shape, aval), CPU)
 
 
 def update(x: Any, idx: Any, values: Any, op: str) -> Any:
@@ -104,7 +115,9 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     change: Callable[..., bool] = _change
     if places is None:
         places, change = _advanced(idx, aval.shape), _change_each
-    new = None if places is None else _value(values, aval.dtype)
+    if places is None or (change is _change_each and places.dtype == _BOOL and places.size >= LARGE):
+        return None
+    new = _value(values, aval.dtype)
     if new is None:
         return None
     out = np.array(x._value)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.control.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
@@ -90,6 +91,7 @@ def order_of(flat: Any) -> Any:
     return scatter_update(places, order, places, "set", unique_indices=True)
 
 
+@whole("side", "method", small=False)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
     """For each element of v the place in the sorted vector a before which it would be inserted.
 
@@ -126,6 +128,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     return found if found.dtype == index else convert.convert_element_type(found, index)
 
 
+@whole("right", "method", small=False)
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """For each element of x the number of its bin: i where bins[i - 1] <= x < bins[i].
 
@@ -143,8 +146,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if not size:
         return create.full(x.shape, np.int32(0))
     how = "scan" if method is None else method
-    up = searchsorted(bins, x, "left" if right else "right", method=how)
-    down = searchsorted(flip(bins), x, "left" if right else "right", method=how)
     descending = _less(getitem(bins, size - 1), getitem(bins, 0))
-    return choose_by("digitize", descending, arithmetic.sub(np.asarray(size, down.dtype)[()], down), up)
+    ascending = choose_by("digitize", descending, flip(bins), bins)
+    found = searchsorted(ascending, x, "left" if right else "right", method=how)
+    return choose_by("digitize", descending, arithmetic.sub(np.asarray(size, found.dtype)[()], found), found)
 

@@ -40,17 +40,42 @@ def _machine_type(dtype: np.dtype) -> bool:
 class Compiled:
     """The program of one operation for certain avals."""
 
-    __slots__ = ("native", "multiple")
+    __slots__ = ("native", "multiple", "product", "params")
 
     def __init__(self, op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]):
         """Raises NotImplementedError where the machine has no code for these operands."""
         self.native = dispatch.operation(op, avals, params).native
         self.multiple = op.multiple
+        self.product = op if op.name == "dot_general" else None
+        self.params = params
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """The result for Arrays, Literals, and what else aval_of accepts."""
+        if self.product is not None and any(type(x) is Array and x._moved is not None for x in args):
+            seen = see_through(args, self.params["dimension_numbers"])
+            if seen is not None:
+                return self.product.bind(*seen[0], **{**self.params, "dimension_numbers": seen[1]})
         out = self.native([x if type(x) is Array else _as_array(x) for x in args])
         return out if self.multiple else out[0]
+
+
+def see_through(args: Sequence[Any], numbers: Any) -> tuple[list[Any], Any] | None:
+    """Operands and dimension numbers of the same product without the transposes that are not made yet; None where the axes
+    of the result would come in another order."""
+    operands, axes = [], []
+    for side, x in enumerate(args):
+        contract, batch = numbers[0][side], numbers[1][side]
+        view = x._moved if type(x) is Array else None
+        order: Sequence[int] = range(len(x.aval.shape)) if view is None else sorted(
+            range(view.ndim), key=lambda d: (-view.strides[d], d))
+        free = [d for d in order if d not in (*contract, *batch)]
+        if free != sorted(free):
+            return None
+        operands.append(x if view is None else _native.from_numpy(
+            view.transpose(order), ShapedArray(tuple(view.shape[d] for d in order), view.dtype), x.device))
+        axes.append([tuple(list(order).index(d) for d in dims) for dims in (contract, batch)])
+    (left_contract, left_batch), (right_contract, right_batch) = axes
+    return operands, ((left_contract, right_contract), (left_batch, right_batch))
 
 
 def _as_array(x: Any) -> Any:

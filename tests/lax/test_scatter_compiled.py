@@ -8,7 +8,7 @@ import numjet as nj
 from numjet import _native
 from numjet.core.op import lookup
 from numjet.lax.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
-from numjet.lax.scatter_lowering import CHUNKED_FROM
+from numjet.lax.scatter_chunks import CHUNKED_FROM
 
 UFUNCS = {"add": np.add, "min": np.minimum, "max": np.maximum}
 

@@ -35,8 +35,27 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
   Order: floats totally, that is NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with a sign; equal elements by position.
   Status: 1 out of memory, 2 bad argument, 3 more than 2**31 - 1 elements along the axis.
   Cost: a row is read once, against the least element that still belongs to the best; rows are shared among threads.
+
+`nj_prefix`: running sums, products, maxima and minima of rows
+
+    int64_t nj_prefix(int64_t kind, int64_t code, int64_t backwards, int64_t rows, int64_t length, const void* in, void* out)
+    int64_t nj_prefix_in_place(int64_t kind, int64_t code, int64_t backwards, int64_t rows, int64_t length, void* data)
+
+  Rows of `length` elements, contiguous, each from its first element on, or from its last one backwards. PREFIX_KINDS and
+  PREFIX_CODES below; complex numbers are only added. Integers wrap; NaN stays once it is met.
+  Floats are added in runs of 32768 elements, and inside of these by a tree: the bits depend on `length` only.
+  Status: 1 for a kind or code that is not known. Cost: memory is read and written once; rows, and runs of long ones, are
+  shared among threads.
 """
 from __future__ import annotations
+
+PREFIX_KINDS: dict[str, int] = {name: code for code, name in enumerate(("add", "mul", "max", "min"))}
+"""Kinds of `nj_prefix`, in the order of native/prefix.h."""
+
+PREFIX_CODES: dict[str, int] = {name: code for code, name in enumerate((
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "complex128"))}
+"""Codes of `nj_prefix` by dtype name, in the order of native/prefix.h."""
 
 SORT_CODES: dict[str, int] = {
     name: code

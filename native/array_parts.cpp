@@ -1,0 +1,80 @@
+// Parts of arrays as arrays of their own: copies of views, and rows that a mask selects. Memory comes from the pool, and all
+// threads copy.
+#include <vector>
+
+#include "array.h"
+#include "array_slots.h"
+#include "select.h"
+
+namespace nj {
+
+namespace {
+
+PyObject* copied(PyObject*, PyObject* args) {
+  PyArrayObject* ndarray;
+  PyObject *aval, *device;
+  if (!PyArg_ParseTuple(args, "O!OO:copied", &PyArray_Type, &ndarray, &aval, &device)) return nullptr;
+  AvalInfo* info = aval_info(aval);
+  if (!info) return nullptr;
+  Array* array = array_copied(ndarray, info, device, false);
+  aval_release(info);
+  return reinterpret_cast<PyObject*>(array);
+}
+
+// A C-contiguous ndarray, and the mask over its leading axes; false with the error set.
+bool check_selection(PyArrayObject* rows, PyArrayObject* mask) {
+  bool good = PyArray_TYPE(mask) == NPY_BOOL && PyArray_IS_C_CONTIGUOUS(rows) && PyArray_IS_C_CONTIGUOUS(mask) &&
+              PyArray_NDIM(mask) <= PyArray_NDIM(rows);
+  for (int axis = 0; good && axis < PyArray_NDIM(mask); ++axis) good = PyArray_DIM(mask, axis) == PyArray_DIM(rows, axis);
+  if (!good) {
+    PyErr_SetString(PyExc_ValueError, "selected: expected a C-contiguous ndarray, and a C-contiguous mask of bools of the shape "
+                                      "of its leading axes");
+  }
+  return good;
+}
+
+PyObject* selected(PyObject*, PyObject* args) {
+  PyArrayObject *rows, *mask;
+  PyObject *make_aval, *device;
+  if (!PyArg_ParseTuple(args, "O!O!OO:selected", &PyArray_Type, &rows, &PyArray_Type, &mask, &make_aval, &device)) return nullptr;
+  if (!check_selection(rows, mask)) return nullptr;
+  const int64_t size = PyArray_SIZE(mask);
+  const int64_t row_bytes = size ? PyArray_NBYTES(rows) / size : 0;
+  const auto* bits = reinterpret_cast<const uint8_t*>(PyArray_BYTES(mask));
+  std::vector<int64_t> before(size_t(select::chunk_count(size) + 1));
+  int64_t count;
+  Py_BEGIN_ALLOW_THREADS
+  count = select::count(bits, size, before.data());
+  Py_END_ALLOW_THREADS
+  Ref aval(PyObject_CallFunction(make_aval, "L", static_cast<long long>(count)));
+  if (!aval) return nullptr;
+  AvalInfo* info = aval_info(aval.get());
+  if (!info) return nullptr;
+  Array* array = nullptr;
+  if (info->nbytes != size_t(count * row_bytes)) {
+    PyErr_Format(PyExc_TypeError, "selected: %s has not the bytes of %lld rows", describe(info).c_str(),
+                 static_cast<long long>(count));
+  } else {
+    array = array_empty(info, device, false);
+  }
+  aval_release(info);
+  if (!array) return nullptr;
+  Py_BEGIN_ALLOW_THREADS
+  select::gather(bits, size, before.data(), PyArray_BYTES(rows), row_bytes, array->buffer->data);
+  Py_END_ALLOW_THREADS
+  return reinterpret_cast<PyObject*>(array);
+}
+
+PyMethodDef functions[] = {
+    {"copied", copied, METH_VARARGS,
+     PyDoc_STR("copied(ndarray, aval, device): an Array with a copy of the elements, whatever the strides.")},
+    {"selected", selected, METH_VARARGS,
+     PyDoc_STR("selected(rows, mask, make_aval, device): an Array of the rows of a C-contiguous ndarray that a mask over its "
+               "leading axes selects; make_aval(count) is its aval.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int array_parts_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+
+}  // namespace nj
