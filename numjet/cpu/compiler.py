@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, explain, in_place, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
+from numjet.cpu import cost, expand, explain, fuse, in_place, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
@@ -71,10 +71,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    workspace.routines(function), again, kept)
 
 
-def _plan(lowered: Lowered) -> float:
+def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
     in_place.replace(function)
+    fuse.fuse(function, recorder)
     expand.expand_math(function)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
@@ -95,7 +96,7 @@ def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> E
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)
     unread.remove(lowered.function)
-    return explain.explain(lowered.function, recorder, name, _plan(lowered))
+    return explain.explain(lowered.function, recorder, name, _plan(lowered, recorder))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:
