@@ -232,11 +232,13 @@ def _behind(done: _Block, first: int, needed: Iterable[int]) -> list[int]:
 
 
 def _holds_more(done: _Block, first: int, needed: Sequence[int], loop: _Touched) -> bool:
-    """Would a loop that moves to the first statement make a large temporary while those of statements in between are still
-    there?"""
-    written = {b for t in (loop, *(done.touched[n] for n in needed)) for b in t.writes if _large(b)}
+    """Would large temporaries be there at a time that are not now? Those that are made in front of the first statement, and
+    what a loop makes that moves there over statements with others of their own."""
+    if any(_large(b) for n in needed for b in done.touched[n].writes):
+        return True
     between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed)
-    return bool(written) and any(_large(b) for t in between for b in (t.reads | t.writes) - written)
+    makes = any(_large(b) for b in loop.writes)
+    return makes and any(_large(b) for t in between for b in (t.reads | t.writes) - loop.writes)
 
 
 def _large(buffer: Buffer) -> bool:
