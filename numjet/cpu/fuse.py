@@ -9,11 +9,13 @@ first, such as the division of a sum of every row by its length, are joined with
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from numjet.cpu.affine import Sums
-from numjet.cpu.cost import block_ns, static_trips
+from numjet.cpu.cost import UNKNOWN_TRIPS, block_ns, static_trips
 from numjet.cpu.expand import Rewrite
 from numjet.cpu.independence import bound_variables, nodes, parities, separate
 from numjet.cpu.loop_ir import (
@@ -21,7 +23,6 @@ from numjet.cpu.loop_ir import (
     Buffer,
     Call,
     Check,
-    Comment,
     Copy,
     Expr,
     Fill,
@@ -30,6 +31,7 @@ from numjet.cpu.loop_ir import (
     Let,
     Stmt,
     Store,
+    While,
     children,
     walk,
     written,
@@ -44,6 +46,7 @@ MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time
 NS_PER_BYTE = 0.02    # what it takes to read again what was written or read before
+WORTH_NS = 1000.0     # saved time from which loops are joined
 
 
 def fuse(function: Function, recorder: Recorder | None = None) -> Function:
@@ -98,10 +101,18 @@ class _Fusion:
     def __init__(self, function: Function, recorder: Recorder | None):
         self.function, self.exprs, self.recorder = function, function.exprs, recorder
         self.parities = parities(function.body)
+        self.facts: dict[int, _Facts] = {}
+        self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
+        self.sums = Sums()
+        for stmt in walk(function.body):
+            if isinstance(stmt, Let):
+                self.sums.define(stmt.var, stmt.value)
 
-    def block(self, block: list[Stmt]) -> None:
-        """Joins the loops of a block, and those inside."""
-        if sum(_candidate(s) for s in block) > 1:
+    def block(self, block: list[Stmt], times: int = 1) -> None:
+        """Joins the loops of a block, and those inside; times: how often it is executed."""
+        self.times = times
+        bounds = [(s.start.id, s.stop.id) for s in block if _candidate(s)]
+        if len(set(bounds)) < len(bounds) and NS_PER_BYTE * times * self.nbytes >= WORTH_NS:
             done = _Block([], [])
             for stmt in block:
                 mine = _Touched.of(stmt)
@@ -111,7 +122,7 @@ class _Fusion:
             block[:] = done.stmts
         for stmt in block:
             for inner in children(stmt):
-                self.block(inner)
+                self.block(inner, times * _times(stmt))
 
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
         """Joins a loop with one of those before it, if there is one to be joined with."""
@@ -120,7 +131,7 @@ class _Fusion:
             stmt, touched = done.stmts[k], done.touched[k]
             if touched.barrier:
                 return False
-            if _candidate(stmt) and (touched.reads | touched.writes) & (mine.reads | mine.writes):
+            if _candidate(stmt) and self._may_pay(touched, mine):
                 late = _behind(done, k, needed)
                 if not _holds_more(done, k, needed, mine) and self._together(stmt, [*(done.stmts[n] for n in late), loop]):
                     self._commit(done, k, [n for n in needed if n not in late], late, loop, mine)
@@ -131,47 +142,79 @@ class _Fusion:
 
     # --- may they be one loop, and should they
 
+    def _may_pay(self, one: _Touched, other: _Touched) -> bool:
+        """Is there enough that both touch?"""
+        shared = (one.reads | one.writes) & (other.reads | other.writes)
+        return NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) >= WORTH_NS
+
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
         *between, last = others
-        if not isinstance(last, For) or not all(_candidate(s) and not _nested(s) and not s.carries for s in between):
+        if not isinstance(last, For) or not self._alike(first, last):
             return False
-        loops = [first, *(s for s in between if isinstance(s, For)), last]
-        if len({(loop.start, loop.stop) for loop in loops}) != 1 or _nested(first) != _nested(last):
-            return False
+        loops = [first, last]
+        for s in between:
+            if not _candidate(s) or s.carries or not self._alike(first, s, True):
+                return False
+            loops.insert(-1, s)
         saved = self._saved(first, last, [])
-        if saved <= 0 or (_nested(first) and saved < sum(block_ns([_row(s)]) for s in between)):
+        if saved * self.times < WORTH_NS or (between and saved < sum(block_ns([_serial(loop)]) for loop in loops[1:-1])):
             return False
         return self._separate(loops, [])
 
+    def _alike(self, first: For, second: For, flat: bool = False) -> bool:
+        """Whether two loops have as many iterations, and as far as steps through memory tell, each iteration of the second
+        (which has no loops inside if it is `flat`) needs at most one of the first."""
+        if first.start is not second.start or first.stop is not second.stop or _nested(second) != (_nested(first) and not flat):
+            return False
+        one, other = self._facts(first), self._facts(second)
+        return all(one.steps.get(b, 0) == other.steps.get(b, 0) != 0
+                   for b in one.written & other.touched | one.touched & other.written)
+
+    def _facts(self, loop: For) -> _Facts:
+        """What a loop does with memory, looked up once."""
+        found = self.facts.get(id(loop))
+        if found is None:
+            found = self.facts[id(loop)] = _Facts(loop, self.sums)
+        return found
+
     def _separate(self, loops: Sequence[For], names: Sequence[Stmt]) -> bool:
         """Does each iteration of all loops together touch memory of its own, and need no other iteration?"""
+        if not all(map(self._separate_alone, loops)):
+            return False
         for k, loop in enumerate(loops):
             before = loops[:k]
             starts = list(nodes([c.init for c in loop.carries]))
             bound = {v.id for b in before for c in b.carries for v in (c.var, c.out)}
-            if any(e.op == "load" and any(e.attr in written(b.body) for b in before) for e in starts):
+            if any(e.op == "load" and any(e.attr in self._facts(b).written for b in before) for e in starts):
                 return False
             if bound and any(e.id in bound for s in walk([loop]) for e in nodes(own_expressions(s))):
                 return False
         return separate(_as_one(loops, names), self.parities)
 
+    def _separate_alone(self, loop: For) -> bool:
+        facts = self._facts(loop)
+        if facts.separate is None:
+            facts.separate = separate(loop, self.parities)
+        return facts.separate
+
     def _saved(self, first: For, second: For, names: Sequence[Stmt]) -> float:
         """Nanoseconds that it saves to join two loops, 0 if they should not be. names: what their outer loops' variables
         are called."""
-        one = _as_one([first, second], names)
-        steps, trips = _steps(one), static_trips(one) or 0
-        shared = set(_steps(first)) & set(_steps(second))
+        one, other = self._facts(first), self._facts(second)
+        shared = one.steps.keys() & other.steps.keys()
+        touched = one.joined(other).steps
         if not shared or len(first.carries) + len(second.carries) > MOST_CARRIES:
             return 0.0
         if not _nested(first):
-            small = _operations(one) <= MOST_OPERATIONS and len(steps) <= MOST_BUFFERS
-            return NS_PER_BYTE * trips * sum(steps[b] for b in shared) if small else 0.0
-        if sum(steps.values()) <= CACHED:
-            return NS_PER_BYTE * sum(steps[b] for b in shared)
+            small = one.operations + other.operations <= MOST_OPERATIONS and len(touched) <= MOST_BUFFERS
+            return NS_PER_BYTE * (static_trips(first) or 0) * sum(touched[b] for b in shared) if small else 0.0
+        if sum(touched.values()) <= CACHED:
+            return NS_PER_BYTE * sum(touched[b] for b in shared)
         names = [*names, Let(second.var, first.var)]
-        pairs = [(a, b) for a in first.body if _candidate(a) for b in second.body if _candidate(b)]
-        return max((self._saved(a, b, names) for a, b in pairs if (a.start, a.stop) == (b.start, b.stop)
-                    and _nested(a) == _nested(b) and self._separate([a, b], names)), default=0.0)
+        pairs = [(a, b) for a in first.body for b in second.body
+                 if _candidate(a) and _candidate(b)]
+        return max((self._saved(a, b, names) for a, b in pairs if self._alike(a, b) and self._separate([a, b], names)),
+                   default=0.0)
 
     # --- joining
 
@@ -182,6 +225,7 @@ class _Fusion:
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)
             self._append(first, other)
+            self.facts[id(first)] = self._facts(first).joined(self._facts(other))
             touched = touched.joined(theirs)
         rest = [n for n in range(place + 1, len(done.stmts)) if n not in earlier and n not in late]
         done.stmts[place:] = [*(done.stmts[n] for n in earlier), first, *(done.stmts[n] for n in rest)]
@@ -205,19 +249,29 @@ class _Fusion:
                 continue
             value, term = self.exprs.var(c.term.dtype, "term"), c.term
             loop.body.append(Let(value, term))
-            c.next = Rewrite(self.function, lambda e, term=term, value=value: value if e is term else e).expr(c.next)
+            c.next = _replaced(self.function, c.next, term, value)
             c.term = value
 
 
-def _candidate(stmt: Stmt) -> bool:
+def _replaced(function: Function, where: Expr, old: Expr, new: Expr) -> Expr:
+    return Rewrite(function, lambda e: new if e is old else e).expr(where)
+
+
+def _candidate(stmt: Stmt) -> TypeGuard[For]:
     return isinstance(stmt, For) and stmt.mode in ("serial", "vector") and (static_trips(stmt) or 0) > 1
+
+
+def _times(stmt: Stmt) -> int:
+    """How often a statement executes the blocks inside it."""
+    known = static_trips(stmt) if isinstance(stmt, For) else None
+    return UNKNOWN_TRIPS if known is None and isinstance(stmt, For | While) else known or 1
 
 
 def _nested(loop: For) -> bool:
     return any(isinstance(s, For) for s in loop.body)
 
 
-def _row(loop: For) -> For:
+def _serial(loop: For) -> For:
     """A loop as a part of a serial one."""
     return For(loop.var, loop.start, loop.stop, loop.body, [], "serial")
 
@@ -254,34 +308,47 @@ def _as_one(loops: Sequence[For], names: Sequence[Stmt]) -> For:
     return For(first.var, first.start, first.stop, body, [c for loop in loops for c in loop.carries], "serial")
 
 
-def _steps(loop: For) -> dict[Buffer, int]:
-    """By how many bytes the places that an iteration touches move on, for the buffers where they do."""
-    sums = Sums()
-    roots = [e for c in loop.carries for e in (c.next,)]
-    places: list[tuple[Buffer, Expr]] = []
-    for stmt in walk(loop.body):
-        roots += own_expressions(stmt)
+class _Facts:
+    """What a loop (kept, as its identity stands for it) does with memory. steps: by how many bytes the places that an iteration
+    touches move on, for the buffers where they do; separate: whether each iteration has places of its own, once known."""
+
+    __slots__ = ("loop", "operations", "separate", "steps", "touched", "written")
+
+    def __init__(self, loop: For, sums: Sums):
+        self.loop = loop
+        self.separate: bool | None = None
+        roots, places = [c.next for c in loop.carries], list(_places(loop.body))
+        for stmt in walk(loop.body):
+            roots += own_expressions(stmt)
+        found = list(nodes(roots))
+        self.operations = sum(20 if e.op in MATH else 1 for e in found if e.op not in ("const", "var"))
+        self.written = written(loop.body)
+        places += [(e.attr, e.args[0]) for e in found if e.op == "load"]
+        self.touched = {buffer for buffer, _ in places}
+        self.steps: dict[Buffer, int] = {}
+        for buffer, index in places:
+            step = abs(dict(sums.split(index).terms).get(loop.var, 0)) * buffer.dtype.itemsize
+            if step:
+                self.steps[buffer] = max(self.steps.get(buffer, 0), step)
+
+    def joined(self, other: _Facts) -> _Facts:
+        """Those of this loop when the other one has become part of it."""
+        made = copy(self)
+        made.operations += other.operations
+        made.written, made.touched = self.written | other.written, self.touched | other.touched
+        made.steps = {b: max(self.steps.get(b, 0), other.steps.get(b, 0)) for b in self.steps.keys() | other.steps.keys()}
+        return made
+
+
+def _places(block: list[Stmt]) -> Iterator[tuple[Buffer, Expr]]:
+    """What the statements of a block touch, but for loads."""
+    for stmt in walk(block):
         match stmt:
-            case Let():
-                sums.define(stmt.var, stmt.value)
             case Store():
-                places.append((stmt.buffer, stmt.index))
+                yield stmt.buffer, stmt.index
             case Fill():
-                places.append((stmt.target, stmt.start))
+                yield stmt.target, stmt.start
             case Copy():
-                places += [(stmt.target, stmt.target_start), (stmt.source, stmt.source_start)]
+                yield from ((stmt.target, stmt.target_start), (stmt.source, stmt.source_start))
             case Call():
-                places += [a for a in stmt.args if isinstance(a, tuple)]
-    places += [(e.attr, e.args[0]) for e in nodes(roots) if e.op == "load"]
-    found: dict[Buffer, int] = {}
-    for buffer, index in places:
-        step = abs(dict(sums.split(index).terms).get(loop.var, 0)) * buffer.dtype.itemsize
-        if step:
-            found[buffer] = max(found.get(buffer, 0), step)
-    return found
-
-
-def _operations(loop: For) -> float:
-    """How much code a loop without loops inside is."""
-    roots = [e for s in walk([loop]) for e in own_expressions(s)]
-    return sum(20 if e.op in MATH else 1 for e in nodes(roots) if e.op not in ("const", "var"))
+                yield from (a for a in stmt.args if isinstance(a, tuple))
