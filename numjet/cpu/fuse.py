@@ -201,15 +201,14 @@ class _Fusion:
         """Nanoseconds that it saves to join two loops, 0 if they should not be. names: what their outer loops' variables
         are called."""
         one, other = self._facts(first), self._facts(second)
-        shared = one.steps.keys() & other.steps.keys()
-        touched = one.joined(other).steps
-        if not shared or len(first.carries) + len(second.carries) > MOST_CARRIES:
+        shared, steps = one.steps.keys() & other.steps.keys(), one.joined(other).steps
+        saved = NS_PER_BYTE * (static_trips(first) or 0) * sum(steps[b] for b in shared)
+        if not saved or len(first.carries) + len(second.carries) > MOST_CARRIES:
             return 0.0
         if not _nested(first):
-            small = one.operations + other.operations <= MOST_OPERATIONS and len(touched) <= MOST_BUFFERS
-            return NS_PER_BYTE * (static_trips(first) or 0) * sum(touched[b] for b in shared) if small else 0.0
-        if sum(touched.values()) <= CACHED:
-            return NS_PER_BYTE * sum(touched[b] for b in shared)
+            return saved if one.operations + other.operations <= MOST_OPERATIONS and len(steps) <= MOST_BUFFERS else 0.0
+        if sum(steps.values()) <= CACHED:
+            return saved
         names = [*names, Let(second.var, first.var)]
         pairs = [(a, b) for a in first.body for b in second.body
                  if _candidate(a) and _candidate(b)]
