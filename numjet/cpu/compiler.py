@@ -11,7 +11,22 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, explain, fuse, in_place, jit, llvm, loop_show, memory, schedule, threads, tiers, unread
+from numjet.cpu import (
+    contract,
+    cost,
+    expand,
+    explain,
+    fuse,
+    in_place,
+    jit,
+    llvm,
+    loop_show,
+    memory,
+    schedule,
+    threads,
+    tiers,
+    unread,
+)
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
@@ -76,9 +91,11 @@ def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     function = lowered.function
     in_place.replace(function)
     fuse.fuse(function, recorder)
+    contract.values(function, recorder)
     expand.expand_math(function)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
+    contract.rows(function, recorder)
     memory.plan(function)
     return nanoseconds
 

@@ -22,15 +22,17 @@ from numjet.cpu.loop_ir import (
     MATH,
     Buffer,
     Call,
-    Check,
+    Comment,
     Copy,
     Expr,
     Fill,
     For,
     Function,
+    If,
     Let,
     Stmt,
     Store,
+    Switch,
     While,
     children,
     walk,
@@ -47,6 +49,7 @@ MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time
 NS_PER_BYTE = 0.02    # what it takes to read again what was written or read before
 WORTH_NS = 1000.0     # saved time from which loops are joined
+_MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
 
 
 def fuse(function: Function, recorder: Recorder | None = None) -> Function:
@@ -77,7 +80,7 @@ class _Touched:
                 reads.update(s.reads)
         return _Touched(reads, written([stmt]), {e.id for e in found if e.op == "var"},
                         {v.id for s in inside for v in bound_variables(s)},
-                        any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in inside))
+                        any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
 
     def after(self, other: _Touched) -> bool:
         """Must this statement stay behind the other one?"""

@@ -108,6 +108,15 @@ def separate(loop: For, parities: frozenset[int] = frozenset()) -> bool:
     return _may_be(loop) and _Accesses(loop, parities).disjoint()
 
 
+def own_place(loop: For, buffer: Buffer) -> Place | None:
+    """What an iteration of a loop touches of a buffer that it writes, if that is known, and no other iteration touches it."""
+    places = [access.place for written, access in _Accesses(loop, frozenset())._accesses() if written is buffer]
+    if not _apart(places):
+        return None
+    known = [p for p in places if p is not None]
+    return Place(known[0].base, abs(known[0].step), min(p.low for p in known), max(p.high for p in known))
+
+
 def _may_be(loop: For) -> bool:
     """Is there nothing in a loop that keeps it from being independent, wherever it writes?"""
     return not any(_forbidden(s) for s in walk(loop.body)) and all(

@@ -34,6 +34,7 @@ class Recorder:
         self.copies: dict[int, tuple[Copy, JaxprEqn | None, str]] = {}        # by statement
         self.computed: dict[int, tuple[list[Stmt], list[JaxprEqn]]] = {}      # by block: definitions written out in it
         self.loops: dict[Any, tuple[int | None, list[JaxprEqn]]] = {}         # by key: iterations, what it is there for
+        self.kept: dict[Buffer, str] = {}                                     # what is not stored as a whole, and why
         self._owners: dict[int, Made] = {}
         self._open: list[tuple[JaxprEqn, int, int]] = []                      # and how many buffers and arrays were before
         self._writing: list[JaxprEqn] = []
