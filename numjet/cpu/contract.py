@@ -38,11 +38,10 @@ def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set
     candidates = dict.fromkeys(s.buffer for s in loop.body if isinstance(s, Store) and s.buffer in temps)
     if not candidates:
         return
-    inside = _touches(loop.body)
-    for c in loop.carries:
-        inside.update(e.attr for e in nodes([c.next]) if e.op == "load" and e.attr not in inside)
+    inside = _touches([loop])
+    before = {e.attr for e in nodes([loop.start, loop.stop, *(c.init for c in loop.carries)]) if e.op == "load"}
     for buffer in candidates:
-        if inside[buffer] >= touched[buffer] and _read_where_written(loop, buffer):
+        if inside[buffer] == touched[buffer] and buffer not in before and _read_where_written(loop, buffer):
             _replace(function, loop, buffer)
             if recorder is not None:
                 recorder.kept[buffer] = "each element is only wanted by the iteration that computes it"

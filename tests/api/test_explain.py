@@ -85,9 +85,10 @@ def test_loops_of_the_program():
         return lax.scan(step, jnp.zeros(50), xs)
     told = nj.explain(fun)(np.ones((7, 50), np.float32))
     (loop,) = [one for one in told.loops if one.trips[0] == 7]
-    assert loop.trips == (7, 50) and loop.mode == "vector" and not loop.inside
-    assert loop.writes == ("tanh", "reduce_sum") and loop.fuses == ("add",)
-    assert [place.line for place in loop.places] == [line_of(step, 1), line_of(step, 2)]
+    assert loop.mode == "serial" and [inner.trips for inner in loop.inside] == [(50,), (50,)]
+    assert loop.inside[0].writes == ("tanh",) and loop.inside[0].fuses == ("add",)
+    assert loop.inside[0].places == (loop.inside[0].places[0],)
+    assert loop.inside[0].places[0].line == line_of(step, 1)
     assert "read 2 times" in next(o.why for o in told.operations if o.name == "tanh")
 
 
