@@ -140,7 +140,7 @@ def test_explain_tells_of_rows():
 
 
 def test_more_memory_is_not_taken():
-    """Products of arrays that are all made of x are finished one by one, though making them all in one loop would read it once."""
+    """Products of arrays that are all made of x are finished one by one, though one loop for all would read x once."""
     x = values(400, 300)
     fun = lambda x: sum(jnp.sum((x * k) @ x.T) for k in range(8))
     assert nj.explain(fun)(x).scratch_bytes < 4 * 400 * 400 * 4
@@ -190,7 +190,8 @@ def test_what_stands_between_moves_or_holds_loops_apart():
 def test_sums_read_before_they_are_overwritten():
     """The sum of what the second loop overwrites."""
     text = (f"{HEAD}  for h in 0 .. {N} vector () {{\n    store y[h] = x[h]\n  }} -> ()\n"
-            f"  for i in 0 .. {N} vector (s: float32 = 0.0:float32) {{\n    next s = add(s, y[i]) combine add y[i]\n  }} -> (t)\n"
+            f"  for i in 0 .. {N} vector (s: float32 = 0.0:float32) {{\n    next s = add(s, y[i]) combine add y[i]\n"
+            f"  }} -> (t)\n"
             f"  for j in 0 .. {N} vector () {{\n    store y[j] = neg(x[j])\n  }} -> ()\n"
             f"  store z[0] = t\n}}\n")
     function = parse(text)
