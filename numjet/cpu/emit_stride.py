@@ -6,9 +6,13 @@ taken apart, and put together, by halves where that number is even, so that 8 ve
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from .affine import Sum
 from .emit_memory import MemoryEmitter
 from .emit_scope import Value
 from .emit_types import memory_type, scalar_type, suffix, wide
+from .independence import nodes
 from .loop_ir import BOOL, Buffer, Expr, Stmt, Store
 
 LARGEST_GROUP = 8
@@ -124,11 +128,22 @@ class StrideEmitter(MemoryEmitter):
         if sorted(places) != list(range(step)):
             return 0
         stores = [stores[places.index(k)] for k in range(step)]
-        values = [self.value(s.value) for s in stores]
-        if any(head.buffer in value.reads for value in values):
+        if not self._read_before(stmts[:step]):
             return 0
+        values = [self.value(s.value) for s in stores]
         self._store_wide(stores, values, step)
         return step
+
+    def _read_before(self, stores: Sequence[Stmt]) -> bool:
+        """Does none of the values that are stored depend on what a store in front of it writes?"""
+        done: list[Sum] = []
+        for s in stores:
+            assert isinstance(s, Store)
+            read = [self.sums.split(e.args[0]) for e in nodes([s.value]) if e.op == "load" and e.attr is s.buffer]
+            if any(r.terms != place.terms or r.constant == place.constant for r in read for place in done):
+                return False
+            done.append(self.sums.split(s.index))
+        return True
 
     def _places(self, stores: list[Store]) -> list[int]:
         """Where each store is in the group, from the lowest on."""

@@ -1,6 +1,7 @@
 """Reductions, folds, prefix sums and matrix products for lowering rules."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -25,6 +26,7 @@ PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather t
 LANES = 16                # results from which that pays
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 LONGEST_TERMS = 100.0     # cost of all the terms of a sum that are computed where it is read
+LONGEST_ROW = 800.0       # cost of a row of a few elements that is written out in a loop over rows
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once
@@ -114,13 +116,14 @@ class Reductions(RowReductions):
         aval = ShapedArray(shape, dtype)
         trailing = axes == tuple(range(x.ndim - len(axes), x.ndim))
         flat = trailing and self.flat_ready(x)
-        dims = (prod(over),) if flat else over
+        dims = (prod(over),) if flat else over[:_looped(x, over)] if trailing else over
 
         def terms(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> Any:
             if flat:
                 position = linear(shape, outer) * prod(over) + inner[0]
                 return self.convert(self.read_flat(x, self.terms.index(position)), dtype)
-            return element(outer, inner)
+            row = [element(outer, (*inner, *last)) for last in np.ndindex(*over[len(dims):])]
+            return functools.reduce(lambda a, b: self.combine(kind, a, b), row)
         if aval.size <= self.small:
             outers = list(np.ndindex(*shape))
             values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
@@ -506,6 +509,15 @@ def words(x: Any) -> tuple[Any, ...]:
 def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
     """Whether a product with a vector finds its operands in memory, as floats; others are read as they are computed."""
     return dtype.kind == "f" and all(a.dtype == dtype and a.storage is not None for a in (x, y))
+
+
+def _looped(x: Arr, over: tuple[int, ...]) -> int:
+    """How many of the axes that a definition is reduced over, its last ones, become loops: short rows at the end are written
+    out, so that lanes go along the axis before, as where they are stored."""
+    axes = len(over)
+    while axes > 1 and prod(over[axes - 1:]) <= SHORT_ROW:
+        axes -= 1
+    return axes if x.cost * prod(over[axes:]) <= LONGEST_ROW and prod(over[:axes]) > SHORT_ROW else len(over)
 
 
 def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:
