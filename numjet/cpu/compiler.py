@@ -90,12 +90,12 @@ def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
     in_place.replace(function)
-    fuse.fuse(function, recorder)
-    contract.values(function, recorder)
+    joined = fuse.fuse(function, recorder)
+    contract.values(function, joined, recorder)
     expand.expand_math(function)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
-    contract.rows(function, recorder)
+    contract.rows(function, joined, recorder)
     memory.plan(function)
     return nanoseconds
 

@@ -7,7 +7,7 @@ piece of a loop that threads share.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from numjet.cpu.affine import Sums
 from numjet.cpu.cost import static_trips
@@ -23,13 +23,12 @@ WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
 
 # --- values
 
-def values(function: Function, recorder: Recorder | None = None) -> None:
-    """Replaces temporaries whose elements are only read by the iteration that wrote them, in place."""
-    temps = set(function.temps)
-    stores = Counter(s.buffer for s in walk(function.body) if isinstance(s, Store) and s.buffer in temps)
-    if stores:
-        touched = _touches(function.body)
-        for loop in [s for s in walk(function.body) if isinstance(s, For)]:
+def values(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
+    """Replaces temporaries whose elements are only read by the iteration that wrote them, in place. joined: the variables of
+    the loops to look at."""
+    if joined:
+        temps, touched = set(function.temps), _touches(function.body)
+        for loop in [s for s in walk(function.body) if isinstance(s, For) and s.var in joined]:
             _of_loop(function, loop, touched, temps, recorder)
 
 
@@ -96,14 +95,17 @@ def _reading(function: Function, buffer: Buffer, now: dict[int, Expr]) -> Rewrit
 
 # --- rows
 
-def rows(function: Function, recorder: Recorder | None = None) -> None:
+def rows(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
     """Makes one row, or one for each piece of a shared loop, of large temporaries that loops go through row by row, in place;
-    after loops have been shared."""
+    after loops have been shared. joined: the variables of the loops to look at."""
+    if not joined:
+        return
     large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
     if large:
         touched = Counter({b: n for b, n in _touches(function.body).items() if b in large})
         for around, loop in _loops(function.body, ()):
-            _rows_of_loop(function, around, loop, touched, recorder)
+            if loop.var in joined:
+                _rows_of_loop(function, around, loop, touched, recorder)
 
 
 def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], For]]:

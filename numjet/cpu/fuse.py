@@ -52,11 +52,14 @@ WORTH_NS = 1000.0     # saved time from which loops are joined
 _MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
 
 
-def fuse(function: Function, recorder: Recorder | None = None) -> Function:
-    """Joins the loops of all blocks of a function, in place; needs mathematics not to be expanded; returns the function."""
-    if sum(isinstance(s, For) for s in walk(function.body)) > 1:
-        _Fusion(function, recorder).block(function.body)
-    return function
+def fuse(function: Function, recorder: Recorder | None = None) -> set[Expr]:
+    """Joins the loops of all blocks of a function, in place; needs mathematics not to be expanded; returns the variables of
+    the loops that others were joined with."""
+    if sum(isinstance(s, For) for s in walk(function.body)) < 2:
+        return set()
+    fusion = _Fusion(function, recorder)
+    fusion.block(function.body)
+    return fusion.joined
 
 
 @dataclass
@@ -105,6 +108,7 @@ class _Fusion:
         self.function, self.exprs, self.recorder = function, function.exprs, recorder
         self.parities = parities(function.body)
         self.facts: dict[int, _Facts] = {}
+        self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
         self.sums = Sums()
         for stmt in walk(function.body):
@@ -129,26 +133,35 @@ class _Fusion:
 
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
         """Joins a loop with one of those before it, if there is one to be joined with."""
+        window = range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1)
+        candidates = {k for k in window if self._candidate_for(done.stmts[k], done.touched[k], loop, mine)}
+        if not candidates or not self._separate_alone(loop):
+            return False
         needed: list[int] = []  # statements that the loop needs, directly or not
-        for k in range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1):
+        group = mine            # what it and they touch
+        for k in window:
             stmt, touched = done.stmts[k], done.touched[k]
             if touched.barrier:
                 return False
-            if _candidate(stmt) and self._may_pay(touched, mine):
+            if k in candidates and isinstance(stmt, For):
                 late = _behind(done, k, needed)
                 if not _holds_more(done, k, needed, mine) and self._together(stmt, [*(done.stmts[n] for n in late), loop]):
                     self._commit(done, k, [n for n in needed if n not in late], late, loop, mine)
                     return True
-            if mine.after(touched) or any(done.touched[n].after(touched) for n in needed):
+            if group.after(touched):
                 needed.insert(0, k)
+                group = group.joined(touched)
         return False
 
     # --- may they be one loop, and should they
 
-    def _may_pay(self, one: _Touched, other: _Touched) -> bool:
-        """Is there enough that both touch?"""
-        shared = (one.reads | one.writes) & (other.reads | other.writes)
-        return NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) >= WORTH_NS
+    def _candidate_for(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> bool:
+        """Whether a statement is a loop of the same bounds that may be joined with others, and there is enough that both
+        touch."""
+        if not _candidate(stmt) or stmt.start is not loop.start or stmt.stop is not loop.stop:
+            return False
+        shared = (touched.reads | touched.writes) & (mine.reads | mine.writes)
+        return NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) >= WORTH_NS and self._separate_alone(stmt)
 
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
         *between, last = others
@@ -224,6 +237,7 @@ class _Fusion:
         """Makes one loop of the one at a place, those behind that come late, and another one."""
         first, touched = done.stmts[place], done.touched[place]
         assert isinstance(first, For)
+        self.joined.add(first.var)
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)
             self._append(first, other)

@@ -26,6 +26,7 @@ PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather t
 LANES = 16                # results from which that pays
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 LONGEST_TERMS = 100.0     # cost of all the terms of a sum that are computed where it is read
+LONG_ROW = 4096           # terms of each of a few sums, from which they are made one after the other, row by row
 LONGEST_ROW = 800.0       # cost of a row of a few elements that is written out in a loop over rows
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
@@ -124,7 +125,7 @@ class Reductions(RowReductions):
                 return self.convert(self.read_flat(x, self.terms.index(position)), dtype)
             row = [element(outer, (*inner, *last)) for last in np.ndindex(*over[len(dims):])]
             return functools.reduce(lambda a, b: self.combine(kind, a, b), row)
-        if aval.size <= self.small:
+        if aval.size <= self.small and not (trailing and aval.size > 1 and prod(over) >= LONG_ROW):
             outers = list(np.ndindex(*shape))
             values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
                                      lambda inner: [terms(o, inner) for o in outers])
@@ -137,7 +138,11 @@ class Reductions(RowReductions):
             term = element if side_by_side else terms
             (value,) = accumulate([kind], [start], over if side_by_side else dims, lambda inner: [term(outer, inner)])
             self._store_word(storage, dtype, linear(shape, outer), value)
-        self.nest(shape, body, mode="vector" if side_by_side else "serial")
+        mode = "vector" if side_by_side else "serial"
+        if aval.size > self.small:
+            self.nest(shape, body, mode=mode)
+        else:
+            self._nest(list(shape), (), body, mode)
         return Arr(aval, storage=storage)
 
     def _side_by_side(self, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any]) -> bool:

@@ -104,6 +104,22 @@ def test_rows_stay_in_the_cache(fun, inside):
     close(fun, x)
 
 
+def test_a_few_long_rows_one_after_the_other():
+    x = values(8, 40000)
+    (loop,) = [one for one in top_loops(lambda x: nj.nn.softmax(x, -1), x) if one.inside]
+    assert loop.trips == (8,) and [inner.trips for inner in loop.inside] == [(40000,)] * 3
+    close(lambda x: nj.nn.softmax(x, -1), x)
+
+
+def test_short_rows_are_lanes():
+    x = values(30000, 6)
+    fun = nj.value_and_grad(lambda x: jnp.sum(jnp.sin(nj.nn.log_softmax(x, -1))))
+    (loop,) = [one for one in top_loops(fun, x) if one.trips[0] == 30000]
+    assert loop.mode == "vector" and not loop.inside and temporaries(fun, x) < 1 << 16
+    close(fun, x)
+    close(lambda x: jnp.sum(jnp.cumsum(x, 1) * x), values(3000, 2, 3))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, jnp.bfloat16])
 def test_rows_of_other_dtypes_and_special_values(dtype):
     with nj.enable_x64(dtype == np.float64):
