@@ -43,7 +43,7 @@ from numjet.cpu.recorder import Recorder
 
 CACHED = 1 << 18      # bytes that the iterations of joined loops may touch, each, to find them in the cache again
 WINDOW = 48           # statements that are looked through for a loop to join
-MOST_OPERATIONS = 640  # of joined loops without loops inside: larger code is slow to compile, and gains little
+MOST_OPERATIONS = 1000  # of joined loops without loops inside: larger code is slow to compile, and gains little
 MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time
