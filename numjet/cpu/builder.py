@@ -16,6 +16,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.callbacks import Trampoline
+from numjet.cpu.independence import nodes
 from numjet.cpu.index import Index
 from numjet.cpu.loop_ir import (
     CALLBACK,
@@ -393,6 +394,8 @@ class Builder(Scalars):
             with self.loop_over(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)
+                if mode == "vector":
+                    _group_stores(self.block)
             return
         with self.loop_over(n, mode if left == 1 else "serial") as i:
             self._nest(rest, (*done, i), body, mode)
@@ -568,6 +571,18 @@ class Builder(Scalars):
         """Leaves the program with error(*values) when ok is false."""
         self.function.errors.append(error)
         self.emit(Check(ok.expr, len(self.function.errors), tuple(self.scalar(v).expr for v in values)))
+
+
+def _group_stores(block: list[Stmt]) -> None:
+    """Puts the stores of a written-out row behind all that is computed, buffer by buffer, so that they fill vectors."""
+    if not all(isinstance(s, Let | Store | Comment) for s in block):
+        return
+    stores = [s for s in block if isinstance(s, Store)]
+    others = [s for s in block if not isinstance(s, Store)]
+    buffers = dict.fromkeys(s.buffer for s in stores)
+    values = [s.value for s in block if isinstance(s, Let | Store)]
+    if len(buffers) > 1 and not any(e.op == "load" and e.attr in buffers for e in nodes(values)):
+        block[:] = [*others, *(s for buffer in buffers for s in stores if s.buffer is buffer)]
 
 
 def _why_copied(x: Arr) -> str:

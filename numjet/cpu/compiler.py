@@ -10,7 +10,23 @@ from numjet import _native
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import cost, expand, explain, in_place, jit, llvm, loop_show, memory, polls, schedule, threads, tiers, unread
+from numjet.cpu import (
+    contract,
+    cost,
+    expand,
+    explain,
+    fuse,
+    in_place,
+    jit,
+    llvm,
+    loop_show,
+    memory,
+    polls,
+    schedule,
+    threads,
+    tiers,
+    unread,
+)
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
@@ -72,13 +88,16 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    workspace.routines(function), again, kept)
 
 
-def _plan(lowered: Lowered) -> float:
+def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
     in_place.replace(function)
+    joined = fuse.fuse(function, recorder)
+    contract.values(function, joined, recorder)
     expand.expand_math(function, jit.host().exponents)
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
+    contract.rows(function, joined, recorder)
     memory.plan(function)
     return nanoseconds
 
@@ -96,7 +115,7 @@ def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> E
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)
     unread.remove(lowered.function)
-    return explain.explain(lowered.function, recorder, name, _plan(lowered))
+    return explain.explain(lowered.function, recorder, name, _plan(lowered, recorder))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

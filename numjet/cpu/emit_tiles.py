@@ -33,7 +33,8 @@ class TilesEmitter(ParallelEmitter):
             part = self.part_names[key] = Part(f"{self.function.name}.part{len(self.part_names)}", polls=False)
             self.parts.append(self.another(written(stmt.body)).each(stmt, buffers, captured, self, part.name))
         values = [(scalar_type(var.dtype), v.text) for var, v in captured.items() if not v.literal]
-        return self.part_names[key].name, self.context([("ptr", "%info"), *(("ptr", self.pointer(b).text) for b in buffers), *values])
+        pointers = [("ptr", self.pointer(b).text) for b in buffers]
+        return self.part_names[key].name, self.context([("ptr", "%info"), *pointers, *values])
 
     def each(self, stmt: Tiles, buffers: list[Buffer], captured: dict[Expr, Value], caller: TilesEmitter, name: str) -> str:
         """The text of the function that is called for each part."""

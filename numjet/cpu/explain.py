@@ -36,6 +36,8 @@ def _fate(made: Made, recorder: Recorder) -> tuple[str, str]:
     x, reason = made.array, recorder.reasons.get(id(made.array))
     if x.lazy:
         return "fused", _readers(made, recorder)
+    if x.storage is not None and x.storage.buffer in recorder.kept:
+        return "fused", recorder.kept[x.storage.buffer]
     if reason is not None:
         return ("stored" if x.storage is not None else "registers"), reason
     if x.storage is None:

@@ -98,11 +98,29 @@ def independent(loop: For, parities: frozenset[int] = frozenset()) -> bool:
 
     parities: ids of variables of loops around that say which half of a buffer is current.
     """
-    if any(_forbidden(s) for s in walk(loop.body)):
-        return False
-    if any(combination(loop, k) is None for k in range(len(loop.carries))):
-        return False
-    return _Accesses(loop, parities).disjoint() or (loop.mode in ("vector", "parallel") and Facts(loop, _sums(loop)).possible)
+    if separate(loop, parities):
+        return True
+    return loop.mode in ("vector", "parallel") and _may_be(loop) and Facts(loop, _sums(loop)).possible
+
+
+def separate(loop: For, parities: frozenset[int] = frozenset()) -> bool:
+    """As independent, but shown by the places that iterations touch, whatever mode the loop has."""
+    return _may_be(loop) and _Accesses(loop, parities).disjoint()
+
+
+def own_place(loop: For, buffer: Buffer) -> Place | None:
+    """What an iteration of a loop touches of a buffer that it writes, if that is known, and no other iteration touches it."""
+    places = [access.place for written, access in _Accesses(loop, frozenset())._accesses() if written is buffer]
+    if not _apart(places):
+        return None
+    known = [p for p in places if p is not None]
+    return Place(known[0].base, abs(known[0].step), min(p.low for p in known), max(p.high for p in known))
+
+
+def _may_be(loop: For) -> bool:
+    """Is there nothing in a loop that keeps it from being independent, wherever it writes?"""
+    return not any(_forbidden(s) for s in walk(loop.body)) and all(
+        combination(loop, k) is not None for k in range(len(loop.carries)))
 
 
 def _forbidden(stmt: Stmt) -> bool:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numjet.core.ir import JaxprEqn, Var
-from numjet.cpu.loop_ir import Buffer, Copy, Stmt
+from numjet.cpu.loop_ir import Buffer, Copy, For, Stmt
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation.record import Fields
 
@@ -33,6 +33,7 @@ class Recorder:
         self.copies: dict[int, tuple[Copy, JaxprEqn | None, str]] = {}        # by statement
         self.computed: dict[int, tuple[list[Stmt], list[JaxprEqn]]] = {}      # by block: definitions written out in it
         self.loops: dict[Any, tuple[int | None, list[JaxprEqn]]] = {}         # by key: iterations, what it is there for
+        self.kept: dict[Buffer, str] = {}                                     # what is not stored as a whole, and why
         self._owners: dict[int, Made] = {}
         self._open: list[tuple[JaxprEqn, int, int]] = []                      # and how many buffers and arrays were before
         self._writing: list[JaxprEqn] = []
@@ -120,6 +121,15 @@ class Recorder:
         """A loop was made; `key` is its variable, or of a `While` its condition: later passes keep both."""
         current = [] if self.current is None else [self.current]
         self.loops[key] = trips if isinstance(trips, int) else None, list(self._writing) or current
+
+    def joined(self, loop: For, other: For) -> None:
+        """A loop, with all that is in its body, becomes part of another one."""
+        if loop.var in self.loops and other.var in self.loops:
+            trips, eqns = self.loops[loop.var]
+            self.loops[loop.var] = trips, [*eqns, *self.loops[other.var][1]]
+        computed = self.computed.get(id(other.body))
+        if computed is not None:
+            self.computed.setdefault(id(loop.body), (loop.body, []))[1].extend(computed[1])
 
     def _wanted(self) -> str:
         return "result" if self.current is None else f"{self.current.primitive.name} reads it from memory"

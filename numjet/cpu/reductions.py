@@ -1,6 +1,7 @@
 """Reductions, folds and matrix products for lowering rules."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -24,6 +25,8 @@ PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather t
 LANES = 16                # results from which that pays
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 LONGEST_TERMS = 100.0     # cost of all the terms of a sum that are computed where it is read
+LONG_ROW = 4096           # terms of each of a few sums, from which they are made one after the other, row by row
+LONGEST_ROW = 800.0       # cost of a row of a few elements that is written out in a loop over rows
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once
@@ -113,14 +116,15 @@ class Reductions(Prefixes):
         aval = ShapedArray(shape, dtype)
         trailing = axes == tuple(range(x.ndim - len(axes), x.ndim))
         flat = trailing and self.flat_ready(x)
-        dims = (prod(over),) if flat else over
+        dims = (prod(over),) if flat else over[:_looped(x, over)] if trailing else over
 
         def terms(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> Any:
             if flat:
                 position = linear(shape, outer) * prod(over) + inner[0]
                 return self.convert(self.read_flat(x, self.terms.index(position)), dtype)
-            return element(outer, inner)
-        if aval.size <= self.small:
+            row = [element(outer, (*inner, *last)) for last in np.ndindex(*over[len(dims):])]
+            return functools.reduce(lambda a, b: self.combine(kind, a, b), row)
+        if aval.size <= self.small and not (trailing and aval.size > 1 and prod(over) >= LONG_ROW):
             outers = list(np.ndindex(*shape))
             values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
                                      lambda inner: [terms(o, inner) for o in outers])
@@ -133,7 +137,11 @@ class Reductions(Prefixes):
             term = element if side_by_side else terms
             (value,) = accumulate([kind], [start], over if side_by_side else dims, lambda inner: [term(outer, inner)])
             self._store_word(storage, dtype, linear(shape, outer), value)
-        self.nest(shape, body, mode="vector" if side_by_side else "serial")
+        mode = "vector" if side_by_side else "serial"
+        if aval.size > self.small:
+            self.nest(shape, body, mode=mode)
+        else:
+            self._nest(list(shape), (), body, mode)
         return Arr(aval, storage=storage)
 
     def _side_by_side(self, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any]) -> bool:
@@ -455,6 +463,15 @@ def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
     are computed."""
     return dtype.kind in "fc" and x.dtype == y.dtype and products.result(x.dtype) == dtype \
         and all(a.storage is not None for a in (x, y))
+
+
+def _looped(x: Arr, over: tuple[int, ...]) -> int:
+    """How many of the axes that a definition is reduced over, its last ones, become loops: short rows at the end are written
+    out, so that lanes go along the axis before, as where they are stored."""
+    axes = len(over)
+    while axes > 1 and prod(over[axes - 1:]) <= SHORT_ROW:
+        axes -= 1
+    return axes if x.cost * prod(over[axes:]) <= LONGEST_ROW and prod(over[:axes]) > SHORT_ROW else len(over)
 
 
 def _keeps_last(shape: tuple[int, ...], kept: tuple[int, ...]) -> bool:

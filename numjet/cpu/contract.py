@@ -1,0 +1,180 @@
+"""Temporaries of which every iteration of a loop needs only what it wrote itself: values, or rows, instead of whole arrays.
+
+Joined loops (see `fuse`) often hand on to themselves what was an array between two loops. An element that is read where it
+was written is a value (`values`); of an array that is gone through row by row, one row is enough (`rows`), or one for each
+piece of a loop that threads share.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from numjet.cpu.affine import Sums
+from numjet.cpu.cost import static_trips
+from numjet.cpu.expand import Rewrite
+from numjet.cpu.independence import Place, nodes, own_place
+from numjet.cpu.loop_ir import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store, children, walk
+from numjet.cpu.loop_show import own_expressions
+from numjet.cpu.memory import ALIGNMENT, stmt_buffers
+from numjet.cpu.recorder import Recorder
+
+WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
+
+
+# --- values
+
+def values(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
+    """Replaces temporaries whose elements are only read by the iteration that wrote them, in place. joined: the variables of
+    the loops to look at."""
+    if joined:
+        temps, touched = set(function.temps), _touches(function.body)
+        for loop in [s for s in walk(function.body) if isinstance(s, For) and s.var in joined]:
+            _of_loop(function, loop, touched, temps, recorder)
+
+
+def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set[Buffer], recorder: Recorder | None) -> None:
+    """Replaces the temporaries that are only touched in the body of one loop, and stored to by statements of that body."""
+    candidates = dict.fromkeys(s.buffer for s in loop.body if isinstance(s, Store) and s.buffer in temps)
+    if not candidates:
+        return
+    inside = _touches([loop])
+    before = {e.attr for e in nodes([loop.start, loop.stop, *(c.init for c in loop.carries)]) if e.op == "load"}
+    for buffer in candidates:
+        if inside[buffer] == touched[buffer] and buffer not in before and _read_where_written(loop, buffer):
+            _replace(function, loop, buffer)
+            if recorder is not None:
+                recorder.kept[buffer] = "each element is only wanted by the iteration that computes it"
+
+
+def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
+    """By buffer, how many statements touch it."""
+    return Counter(b for s in walk(list(block)) for b in stmt_buffers(s))
+
+
+def _read_where_written(loop: For, buffer: Buffer) -> bool:
+    """Is every element that the body of a loop reads one that was stored by a statement of the body before?"""
+    sums, stored = Sums(), dict[int, Expr]()
+
+    def known(roots: list[Expr]) -> bool:
+        return all(len(e.args) == 1 and e.args[0].id in stored for e in nodes(roots) if e.op == "load" and e.attr is buffer)
+    for stmt in loop.body:
+        inside = list(walk([stmt]))
+        if not known([e for s in inside for e in own_expressions(s)]):
+            return False
+        for s in inside:
+            if isinstance(s, Copy | Fill | Call) and buffer in stmt_buffers(s):
+                return False
+            if isinstance(s, Store) and s.buffer is buffer and s is not stmt:
+                return False
+        if isinstance(stmt, Store) and stmt.buffer is buffer:
+            stored[stmt.index.id] = stmt.index
+    totals = [sums.split(e) for e in stored.values()]
+    apart = len({t.terms for t in totals}) == 1 and len({t.constant for t in totals}) == len(totals)
+    return apart and known([e for c in loop.carries for e in (c.next, c.term) if e is not None])
+
+
+def _replace(function: Function, loop: For, buffer: Buffer) -> None:
+    """Values instead of the elements of a buffer."""
+    now: dict[int, Expr] = {}
+    rewrite = _reading(function, buffer, now)
+    for k, stmt in enumerate(loop.body):
+        if now:
+            rewrite.block([stmt])
+        if isinstance(stmt, Store) and stmt.buffer is buffer:
+            now[stmt.index.id] = function.exprs.var(buffer.dtype, "kept")
+            loop.body[k] = Let(now[stmt.index.id], stmt.value)
+            rewrite = _reading(function, buffer, now)
+    for c in loop.carries:
+        c.next = rewrite.expr(c.next)
+        c.term = None if c.term is None else rewrite.expr(c.term)
+
+
+def _reading(function: Function, buffer: Buffer, now: dict[int, Expr]) -> Rewrite:
+    return Rewrite(function, lambda e: now[e.args[0].id] if e.op == "load" and e.attr is buffer else e)
+
+
+# --- rows
+
+def rows(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
+    """Makes one row, or one for each piece of a shared loop, of large temporaries that loops go through row by row, in place;
+    after loops have been shared. joined: the variables of the loops to look at."""
+    if not joined:
+        return
+    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
+    if large:
+        touched = Counter({b: n for b, n in _touches(function.body).items() if b in large})
+        for around, loop in _loops(function.body, ()):
+            if loop.var in joined:
+                _rows_of_loop(function, around, loop, touched, recorder)
+
+
+def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], For]]:
+    """Every loop, inner ones first, with those around it."""
+    for stmt in block:
+        outer = (*around, stmt) if isinstance(stmt, For) else around
+        for inner in children(stmt):
+            yield from _loops(inner, outer)
+        if isinstance(stmt, For):
+            yield around, stmt
+
+
+def _rows_of_loop(function: Function, around: tuple[For, ...], loop: For, touched: Counter[Buffer],
+                  recorder: Recorder | None) -> None:
+    inside = _touches(loop.body) if touched else Counter[Buffer]()
+    shared = next((p for p in around if p.mode == "parallel"), None)
+    pieces = 1 if shared is None else static_trips(shared) or 0
+    for buffer in [b for b in inside if b in touched and inside[b] == touched[b]]:
+        del touched[buffer]   # whatever becomes of it, loops around cannot do better
+        place = own_place(loop, buffer)
+        if place is None or loop.mode == "parallel" or _guarded(loop, buffer):
+            continue
+        width = -(-place.step * buffer.dtype.itemsize // ALIGNMENT) * ALIGNMENT // buffer.dtype.itemsize
+        if pieces and 2 * pieces * width <= buffer.size:
+            zero = function.exprs.index(0)
+            _one_row(function, loop, buffer, place, zero if shared is None else _piece(function.exprs, shared, width))
+            buffer.size = pieces * width
+            if recorder is not None:
+                recorder.kept[buffer] = "a row of it at a time"
+
+
+def _piece(exprs: Exprs, shared: For, width: int) -> Expr:
+    """Where the row of a piece of a shared loop begins."""
+    number = exprs.prim("sub", shared.var, shared.start)
+    return exprs.prim("mul", number, exprs.index(width))
+
+
+def _guarded(loop: For, buffer: Buffer) -> bool:
+    """Does a loop read elements under a condition, which may be outside of the buffer elsewhere?"""
+    roots = [e for s in walk([loop]) for e in own_expressions(s)]
+    return any(e.op == "load" and e.attr is buffer and len(e.args) > 1 for e in nodes(roots))
+
+
+def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: Expr) -> None:
+    """Has the body of a loop use the places from `row` on, instead of those of its iteration."""
+    sums, exprs, dropped = Sums(), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
+    for stmt in walk(loop.body):
+        if isinstance(stmt, Let):
+            sums.define(stmt.var, stmt.value)
+
+    def moved(index: Expr) -> Expr:
+        total = sums.split(index)
+        found = row
+        for term, factor in total.terms:
+            if term.id not in dropped:
+                found = exprs.prim("add", found, term if factor == 1 else exprs.prim("mul", term, exprs.index(factor)))
+        return exprs.prim("add", found, exprs.index(total.constant - place.low)) if total.constant != place.low else found
+    for stmt in walk(loop.body):
+        match stmt:
+            case Store() if stmt.buffer is buffer:
+                stmt.index = moved(stmt.index)
+            case Fill() if stmt.target is buffer:
+                stmt.start = moved(stmt.start)
+            case Copy():
+                if stmt.target is buffer:
+                    stmt.target_start = moved(stmt.target_start)
+                if stmt.source is buffer:
+                    stmt.source_start = moved(stmt.source_start)
+            case Call():
+                stmt.args = [(a[0], moved(a[1])) if isinstance(a, tuple) and a[0] is buffer else a for a in stmt.args]
+    Rewrite(function, lambda e: exprs.load(buffer, moved(e.args[0])) if e.op == "load" and e.attr is buffer else e
+            ).block([For(loop.var, loop.start, loop.stop, loop.body, loop.carries)])
