@@ -43,6 +43,7 @@ class State:
         self.parts: list[str] = []
         self.part_names: dict[Hashable, str] = {}
         self.allocas: list[str] = []
+        self.cells: dict[Buffer, str] = {}   # where the addresses are noted of buffers that change places
         self.symbols: set[str] = set()
         self.counter = 0
         self.inside_part = False
