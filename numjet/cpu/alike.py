@@ -11,7 +11,23 @@ from typing import Any
 import numpy as np
 
 from .independence import bound_variables
-from .loop_ir import Buffer, Call, Check, Comment, Copy, Exchange, Expr, Fill, For, Stmt, Store, children, exchanged, walk, written
+from .loop_ir import (
+    Buffer,
+    Call,
+    Check,
+    Comment,
+    Copy,
+    Exchange,
+    Expr,
+    Fill,
+    For,
+    Stmt,
+    Store,
+    children,
+    exchanged,
+    walk,
+    written,
+)
 from .loop_show import own_expressions
 
 

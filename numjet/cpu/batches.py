@@ -191,8 +191,8 @@ class _Chunks:
     def _moved(self) -> list[Exchange]:
         """What the exchanges of all iterations come to."""
         step = _followed(s for s in self.loop.body if isinstance(s, Exchange))
-        cycles, after = _cycles(step), {}
-        for cycle in cycles:
+        after: dict[Buffer, Buffer] = {}
+        for cycle in _cycles(step):
             shift = self.trips % len(cycle)
             after.update(zip(cycle, [*cycle[shift:], *cycle[:shift]], strict=True))
         moved = {b: a for b, a in after.items() if a is not b}

@@ -21,7 +21,6 @@ from numjet.cpu.reductions import words
 from numjet.cpu.settling import Settling, whole, words_of
 from numjet.cpu.values import Arr, Storage
 
-
 Place = tuple[Storage | None, bool]   # where branches leave a result, and whether all of them had it there
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.builder import SHORT_ROW

@@ -45,7 +45,8 @@ def check(function: Function) -> Function:
 
     Rules: each variable is bound once and used only where it is bound; operands have fitting dtypes; indices are int64;
     buffers belong to the function, inputs and constants are not written, constant indices are in range; carries and
-    results agree in dtype; an exchange permutes temporaries of one dtype and size; a combining carry is used for nothing but its own next value.
+    results agree in dtype; an exchange permutes temporaries of one dtype and size; a combining carry is used for nothing
+    but its own next value.
     """
     _Check(function).run()
     return function

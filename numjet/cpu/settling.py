@@ -54,23 +54,19 @@ class Settling(Lanewise):
         read the old values. kept: memory that stays where it is."""
         names = [place.buffer for place in places]
         sources = self._already_stored(names, news, kept)
-        pending = [new for new, source in zip(news, sources, strict=True) if source is None]
-        read_by = [*pending, *(x for x, _ in items)]
+        readers = [*(new for new, source in zip(news, sources, strict=True) if source is None), *(x for x, _ in items)]
         free = [name for name in names if name not in sources]
-        stored = list(items)
-        for own in (True, False):
+        for others in (False, True):
             for k, (name, new) in enumerate(zip(names, news, strict=True)):
                 if sources[k] is None:
-                    sources[k] = next((b for b in ([name] if own else free) if b in free and _fits(b, name)
-                                       and _may_replace(new, b, read_by)), None)
-                    if sources[k] is None and not own:
-                        sources[k] = self.temporary(new.aval).buffer
-                    if sources[k] in free:
-                        free.remove(sources[k])
-                    if sources[k] is not None:
-                        stored.append((new, Storage(sources[k], self.terms.index(0), True)))
-        self.put_all(stored, why)
-        self._exchange(names, [b for b in sources if b is not None])
+                    sources[k] = next((b for b in (free if others else [name]) if b in free and _fits(b, name)
+                                       and _may_replace(new, b, readers)), None)
+                    free = [b for b in free if b is not sources[k]]
+        chosen = [self.temporary(new.aval).buffer if b is None else b for b, new in zip(sources, news, strict=True)]
+        stored = [(new, Storage(b, self.terms.index(0), True)) for new, b in zip(news, chosen, strict=True)
+                  if whole(new) is not b]
+        self.put_all([*items, *stored], why)
+        self._exchange(names, chosen)
 
     def _already_stored(self, names: Sequence[Buffer], news: Sequence[Arr], kept: Collection[Buffer]) -> list[Buffer | None]:
         """The memory of new values that may stay in it: all of a buffer, which nobody else wants."""
