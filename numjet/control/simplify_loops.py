@@ -198,6 +198,14 @@ class _Body:
         self.consts += [env[v] for v in found.values]
         self.jaxpr = found.body.replace(invars=[*names, *found.values, *rest])
 
+    def drop_unread(self, parts: ScanParts) -> None:
+        """Drops stacked inputs of a scan that no step reads."""
+        counts, first = use_counts(self.jaxpr), len(self.jaxpr.invars) - len(parts.xs)
+        slices = self.jaxpr.invars[first:]
+        read = [v in counts for v in slices]
+        parts.xs[:] = _only(parts.xs, read)
+        self.jaxpr = self.jaxpr.replace(invars=[*self.jaxpr.invars[:first], *_only(slices, read)])
+
     def closed(self) -> ClosedJaxpr:
         """The program, without the constants that it does not read."""
         jaxpr, count = self.jaxpr, len(self.consts)
@@ -238,6 +246,7 @@ def _scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     move_products(parts)
     pack(parts, simplify.producer)
     body.jaxpr, body.consts = parts.body, parts.consts
+    body.drop_unread(parts)
     made = eqn.replace(
         params={
             **params,
@@ -281,8 +290,14 @@ def _while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
 
 
 def _cond(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    branches = tuple(simplify(b) for b in eqn.params["branches"])
-    return Rewritten(eqn.replace(params={**eqn.params, "branches": branches}), eqn.outvars)
+    """Operands that no branch reads go."""
+    branches = [simplify(b) for b in eqn.params["branches"]]
+    counts = [use_counts(b.jaxpr) for b in branches]
+    read = [any(v in c for v, c in zip(inputs, counts, strict=True))
+            for inputs in zip(*(b.jaxpr.invars for b in branches), strict=True)]
+    thin = tuple(ClosedJaxpr(b.jaxpr.replace(invars=_only(b.jaxpr.invars, read)), b.consts) for b in branches)
+    made = eqn.replace(params={**eqn.params, "branches": thin}, invars=[eqn.invars[0], *_only(eqn.invars[1:], read)])
+    return Rewritten(made, eqn.outvars)
 
 
 def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:

@@ -137,8 +137,8 @@ def mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> t
     if type(tangents[2]) is not Zero:
         if not params["unique_indices"]:
             raise NotImplementedError(_UNIQUE_MUL)
-        spread = _scatter("scatter-add", _zeros(operand), indices, tangents[2], params)
-        total = add_any(total, call("mul", operand, spread))
+        old = read_back(operand, indices, aval_of(updates).shape, params["dimension_numbers"], params["mode"])
+        total = _scatter("scatter-add", instantiate(total), indices, call("mul", old, tangents[2]), params)
     return out, total
 
 

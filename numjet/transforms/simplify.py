@@ -24,6 +24,7 @@ from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
 from numjet.transforms.turned_products import turn_products
+from numjet.transforms.updates import write_updates
 
 
 class Simplify(Protocol):
@@ -70,7 +71,7 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> Closed
     for eqn in jaxpr.eqns:
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
-    eqns = turn_products(scope.eqns, outvars)
+    eqns = write_updates(turn_products(scope.eqns, outvars), outvars)
     made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, eqns, debug=jaxpr.debug)
     thin, _ = dce_jaxpr(made, keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
