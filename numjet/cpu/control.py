@@ -18,7 +18,8 @@ from numjet.cpu.frames import LONG
 from numjet.cpu.index import Index
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Stmt, Switch, While
 from numjet.cpu.reductions import words
-from numjet.cpu.settling import Settling, whole, words_of
+from numjet.cpu.settling import whole, words_of
+from numjet.cpu.sliding import Sliding, Window, sliding
 from numjet.cpu.values import Arr, Storage
 
 Place = tuple[Storage | None, bool]   # where branches leave a result, and whether all of them had it there
@@ -74,7 +75,7 @@ class LargeState:
     result = current
 
 
-class Control(Settling):
+class Control(Sliding):
     """Adds control flow to the builder."""
 
     def inline(self, jaxpr: ClosedJaxpr, args: Sequence[Arr]) -> list[Arr]:
@@ -88,8 +89,11 @@ class Control(Settling):
             return [self.let(self.read(x, *i)) for i in np.ndindex(*x.shape)]
         return [self.let(v) for v in x.elems]
 
-    def _states(self, init: Sequence[Arr]) -> list[Any]:
-        return [SmallState(self, x) if x.size <= SMALL else LargeState(self, x) for x in init]
+    def _states(self, init: Sequence[Arr], body: ClosedJaxpr, first: int) -> list[Any]:
+        """How each array is carried whose place among the inputs of the body is `first` or later."""
+        steps = sliding(body.jaxpr, first, len(init))
+        return [SmallState(self, x) if x.size <= SMALL else Window(self, x, step) if step else LargeState(self, x)
+                for x, step in zip(init, steps, strict=True)]
 
     def taken_over(self, x: Arr) -> Storage | None:
         """The memory of x, for loop state that begins as x; None if it is no whole buffer, or somebody else wants what is
@@ -115,7 +119,7 @@ class Control(Settling):
         found = self.while_by_lanes(cond, body, body_consts, init) if not cond_consts else None
         if found is not None:
             return found
-        states = self._states(init)
+        states = self._states(init, body, len(body_consts))
         cond_block: list[Stmt] = []
         with self.consumed(pinned=(*cond_consts, *body_consts)):
             with self.inside(cond_block):
@@ -139,7 +143,7 @@ class Control(Settling):
         found = self.scan_by_lanes(jaxpr, consts, init, xs, length, reverse)
         if found is not None:
             return found
-        states = self._states(init)
+        states = self._states(init, jaxpr, len(consts))
         stacks = [self.temporary(a.update(shape=(length, *a.shape))) for a in y_avals]
         var = self.table.var(INT64, "step")
         step = self.terms.variable(var, (0, length - 1))
@@ -167,6 +171,7 @@ class Control(Settling):
     def _advance(self, states: Sequence[Any], news: Sequence[Arr], ys: Sequence[tuple[Arr, Storage]]) -> list[Carry]:
         """Stores the new values of large states and the results of this iteration; the carries of small states."""
         carries = [c for s, new in zip(states, news, strict=True) if isinstance(s, SmallState) for c in s.advance(new)]
+        carries += [c for s, new in zip(states, news, strict=True) if isinstance(s, Window) for c in s.advance(new)]
         large = [(s.place, new) for s, new in zip(states, news, strict=True) if isinstance(s, LargeState)]
         self.settle([place for place, _ in large], [new for _, new in large], ys, "carried or stacked by a loop")
         return carries
@@ -198,7 +203,7 @@ class Control(Settling):
             values.append(self._end_of_branch(block, results, places))
             unwanted += self.spare
         self.spare = _without(unwanted, places)
-        return self._branch(choice, blocks, values, avals, [place for place, _ in places])
+        return self._branch(choice, blocks, outs, values, avals, [place for place, _ in places])
 
     def _end_of_branch(self, block: list[Stmt], results: Sequence[Arr],
                        places: Sequence[Place]) -> list[list[Any]]:
@@ -220,10 +225,19 @@ class Control(Settling):
             if place is None and ends[0].size > SMALL:
                 found = next((x.storage for x in ends if whole(x) is not None and x.storage.buffer not in taken
                               and self.unwanted(x.storage.buffer)), None)
-                place = found or self.temporary(ends[0].aval)
+                place = self._of_window(ends) or found or self.temporary(ends[0].aval)
                 taken.add(place.buffer)
-            places.append((place, storage is not None))
+            places.append((place, storage is not None or place is not None and place.buffer in self.windows))
         return places
+
+    def _of_window(self, ends: Sequence[Arr]) -> Storage | None:
+        """Where a window begins that branches leave at different places of its memory."""
+        found = [self.window_of(x) for x in ends]
+        first = found[0]
+        if first is None or not all(w is not None and w.owned and w.buffer is first.buffer for w in found):
+            return None
+        at = self.terms.variable(self.table.var(INT64, "at"), (0, first.buffer.size - words_of(ends[0].aval)))
+        return Storage(first.buffer, at, True)
 
     def _kept(self, results: Sequence[Arr], operands: Sequence[Arr]) -> Storage | None:
         """The memory of an operand in which all branches leave their result, as it was or updated in place."""
@@ -236,12 +250,15 @@ class Control(Settling):
         wide = self.convert(index, INT64)
         return self.prim("min", self.prim("max", wide, self.const(0, INT64)), self.const(count - 1, INT64))
 
-    def _branch(self, choice: Index, blocks: list[list[Stmt]], values: list[list[list[Any]]], avals: Sequence[ShapedArray],
+    def _branch(self, choice: Index, blocks: list[list[Stmt]], ends: Sequence[Sequence[Arr]],
+                values: list[list[list[Any]]], avals: Sequence[ShapedArray],
                 places: Sequence[Storage | None]) -> list[Arr]:
         results: list[tuple[Expr, tuple[Expr, ...]]] = []
         outs: list[Arr] = []
         for k, (aval, place) in enumerate(zip(avals, places, strict=True)):
             if place is not None:
+                if place.buffer in self.windows and not place.same(ends[0][k].storage):
+                    results.append((place.base.expr, tuple(end[k].storage.base.expr for end in ends)))
                 outs.append(Arr(aval, storage=place))
                 continue
             elems = [self._variable(aval.dtype) for _ in range(aval.size)]

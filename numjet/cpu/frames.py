@@ -17,6 +17,7 @@ from numjet.cpu.loop_ir import Buffer
 from numjet.cpu.order import shortest_lives
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
+from numjet.cpu.shifts import makers_of
 from numjet.cpu.streams import computed_again, passes
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
@@ -42,9 +43,11 @@ class Frame:
     """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
 
     __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
-                 "eqn", "passes")
+                 "eqn", "passes", "jaxpr", "_makers")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
+        self.jaxpr = jaxpr
+        self._makers: dict[Var, JaxprEqn] | None = None
         self.env: dict[Var, Arr] = {}
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
@@ -63,6 +66,13 @@ class Frame:
         self.operands: Sequence[Arr] = ()
         self.pinned: Sequence[Arr] = ()
         self.barrier = barrier
+
+    @property
+    def makers(self) -> dict[Var, JaxprEqn]:
+        """By variable, the equation that makes it."""
+        if self._makers is None:
+            self._makers = makers_of(self.jaxpr)
+        return self._makers
 
     def live(self) -> Iterator[Arr]:
         """Arrays wanted after the current equation, and its operands."""

@@ -9,7 +9,7 @@ import numpy as np
 from numjet.core.op import Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.lax.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, as_gather, window_sizes
-from numjet.lax.tangent import add_any, instantiate, zeros_like_aval
+from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import call
 from numjet.lax.update_program import update_program
 

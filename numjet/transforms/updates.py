@@ -130,8 +130,12 @@ class _Writer:
     def _is_array(self, a: Atom) -> bool:
         """Is this in memory? A sum with what is computed goes through whole arrays anyway, and paddings are fused into it."""
         eqn = self.producer(a)
-        name = "" if eqn is None else eqn.primitive.name
-        return eqn is None or name in _NEUTRAL or name in (_DUS, "scatter", "scan", "while", "cond")
+        if eqn is None:
+            return True
+        if eqn.primitive.name in ("pad", "slice", "split"):  # a shifted array, which loops keep where it is
+            whole = eqn.invars[0]
+            return 4 * whole.aval.size >= 3 * a.aval.size and self._is_array(whole)
+        return eqn.primitive.name in _NEUTRAL or eqn.primitive.name in (_DUS, "scatter", "scan", "while", "cond")
 
     def _is_zero(self, a: Atom) -> bool:
         value = splat(a, self.producer)
