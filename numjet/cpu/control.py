@@ -171,10 +171,10 @@ class Control(Sliding):
     def _advance(self, states: Sequence[Any], news: Sequence[Arr], ys: Sequence[tuple[Arr, Storage]]) -> list[Carry]:
         """Stores the new values of large states and the results of this iteration; the carries of small states."""
         carries = [c for s, new in zip(states, news, strict=True) if isinstance(s, SmallState) for c in s.advance(new)]
-        carries += [c for s, new in zip(states, news, strict=True) if isinstance(s, Window) for c in s.advance(new)]
+        windows = [(s, new, s.kept(new)) for s, new in zip(states, news, strict=True) if isinstance(s, Window)]
         large = [(s.place, new) for s, new in zip(states, news, strict=True) if isinstance(s, LargeState)]
         self.settle([place for place, _ in large], [new for _, new in large], ys, "carried or stacked by a loop")
-        return carries
+        return carries + [s.advance(new, held) for s, new, held in windows]
 
     # ------------------------------------------------------------------------------------------ branches
     def cond(self, index: Arr, branches: Sequence[ClosedJaxpr], operands: Sequence[Arr]) -> list[Arr]:

@@ -54,10 +54,16 @@ def part_of(maker: JaxprEqn, part: Atom) -> tuple[int, int] | None:
     if maker.primitive.name == "split":
         before = next(k for k, v in enumerate(maker.outvars) if v is part)
         return params["axis"], sum(params["sizes"][:before])
+    cut = [d for d, n in enumerate(part.aval.shape) if n != shape[d]]
+    if len(cut) != 1:
+        return None
+    if maker.primitive.name == "pad":
+        low, high, between = params["padding_config"][cut[0]]
+        others = any(tuple(one) != (0, 0, 0) for d, one in enumerate(params["padding_config"]) if d != cut[0])
+        return None if low > 0 or high > 0 or between or others else (cut[0], -low)
     if maker.primitive.name != "slice" or not (params["strides"] is None or set(params["strides"]) == {1}):
         return None
-    cut = [d for d, n in enumerate(part.aval.shape) if n != shape[d]]
-    return (cut[0], params["start_indices"][cut[0]]) if len(cut) == 1 else None
+    return cut[0], params["start_indices"][cut[0]]
 
 
 def makers_of(jaxpr: Jaxpr) -> dict[Var, JaxprEqn]:

@@ -105,14 +105,20 @@ class Window:
         """The same for what may only read it."""
         return Arr(self.aval, storage=Storage(self.buffer, self.here, False))
 
-    def advance(self, new: Arr) -> list[Carry]:
-        """What the next iteration begins with."""
-        if new.storage is None or new.storage.buffer is not self.buffer:
-            other = self.b.in_memory(new, "carried by a loop that shifts it")
-            self.b._copy_into(Arr(new.aval, storage=other), Storage(self.buffer, self.here, True),
-                              "carried by a loop that shifts it, but not shifted")
-            return [Carry(self.at, self.start.expr, self.at, self.out)]
-        return [Carry(self.at, self.start.expr, new.storage.base.expr, self.out)]
+    def kept(self, new: Arr) -> Storage | None:
+        """Where a new value is that has not been made by shifting, in memory that nothing else will use; None for others."""
+        if self.b.window_of(new) is not None and new.storage.buffer is self.buffer:
+            return None
+        held = self.b.temporary(self.aval)
+        self.b._copy_into(new, held, "carried by a loop that shifts it, but not shifted")
+        return held
+
+    def advance(self, new: Arr, held: Storage | None) -> Carry:
+        """What the next iteration begins with: `new`, or what `kept` has put aside."""
+        if held is None:
+            return Carry(self.at, self.start.expr, new.storage.base.expr, self.out)
+        self.b._copy_into(Arr(self.aval, storage=held), Storage(self.buffer, self.here, True), "carried where it was shifted")
+        return Carry(self.at, self.start.expr, self.at, self.out)
 
     def result(self, block: Any) -> Arr:
         return Arr(self.aval, storage=Storage(self.buffer, self.there, True))

@@ -28,7 +28,7 @@ from numjet.transforms.identities import splat
 
 LEAST = 64          # elements of an array for which it matters
 SHARE = 2           # an array has at least so many elements for one of an update
-SHARE_OF_PAD = 64   # and of a padding, which costs nothing where sums are fused
+SHARE_OF_PAD = 4, 64   # and of a padding along the first axis, or others: what lanes go through is fused better
 _DUS = "dynamic_update_slice"
 _NEUTRAL: dict[str, Callable[[np.dtype], Any]] = {
     "scatter-add": lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, "scatter-sub": lambda dtype: 0,
@@ -120,7 +120,8 @@ class _Writer:
         name, params = eqn.primitive.name, eqn.params
         if name == "pad":
             low = all(before >= 0 and after >= 0 and between == 0 for before, after, between in params["padding_config"])
-            few = low and self._is_zero(eqn.invars[1]) and SHARE_OF_PAD * eqn.invars[0].aval.size <= a.aval.size
+            share = SHARE_OF_PAD[any(tuple(one) != (0, 0, 0) for one in params["padding_config"][1:])]
+            few = low and self._is_zero(eqn.invars[1]) and share * eqn.invars[0].aval.size <= a.aval.size
             return eqn if few else None
         if name not in (_DUS, "scatter", "scatter-add") or not self._is_zero(eqn.invars[0]):
             return None
