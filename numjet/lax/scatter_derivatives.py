@@ -172,7 +172,8 @@ def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
         t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
         shape, numbers = aval_of(updates).shape, params["dimension_numbers"]
         back = lambda x: read_back(x, indices, shape, numbers)
-        count = lambda marks: back(_scatter("scatter-add", _zeros(operand), indices, marks, params))
+        alone = params["unique_indices"]
+        count = lambda marks: marks if alone else back(_scatter("scatter-add", _zeros(operand), indices, marks, params))
         one, zero = _full(updates, 1), _zeros(updates)
         winning = call("eq", updates, back(out))
         kept = call("eq", back(operand), back(out))

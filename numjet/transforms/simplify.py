@@ -71,9 +71,9 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> Closed
     for eqn in jaxpr.eqns:
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
-    eqns = write_updates(turn_products(scope.eqns, outvars), outvars)
+    eqns = turn_products(scope.eqns, outvars)
     made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, eqns, debug=jaxpr.debug)
-    thin, _ = dce_jaxpr(made, keep_inputs=True)
+    thin, _ = dce_jaxpr(write_updates(made), keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))

@@ -19,27 +19,32 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, JaxprEqn, Literal, Var
+from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import lookup
 from numjet.foundation import dtypes
 from numjet.lax.dimension_numbers import GatherScatterMode, as_gather, drops, window_sizes
 from numjet.lax.reduce import highest, lowest
+from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.identities import splat
 
 LEAST = 64          # elements of an array for which it matters
 SHARE = 2           # an array has at least so many elements for one of an update
 SHARE_OF_PAD = 4, 64   # and of a padding along the first axis, or others: what lanes go through is fused better
+MOST = 64           # equations between the updates of a choice
 _DUS = "dynamic_update_slice"
 _NEUTRAL: dict[str, Callable[[np.dtype], Any]] = {
     "scatter-add": lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, "scatter-sub": lambda dtype: 0,
     "scatter-mul": lambda dtype: 1, "scatter-min": highest, "scatter-max": lowest}
 
 
-def write_updates(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]) -> list[JaxprEqn]:
-    """The equations with such sums and choices written as updates. What they no longer need is still there."""
-    if not any(e.primitive.name in ("add_any", "select_n") and e.outvars[0].aval.size >= LEAST for e in eqns):
-        return list(eqns)
-    return _Writer(eqns, outvars).written()
+def write_updates(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with such sums, then such choices, written as updates; derivatives of those are updates, too."""
+    for name in ("add_any", "select_n"):
+        if any(e.primitive.name == name and e.outvars[0].aval.size >= LEAST for e in jaxpr.eqns):
+            eqns = _Writer(jaxpr.eqns, jaxpr.outvars).written(name)
+            if len(eqns) != len(jaxpr.eqns):
+                jaxpr, _ = dce_jaxpr(jaxpr.replace(eqns=eqns), keep_inputs=True)
+    return jaxpr
 
 
 class _Writer:
@@ -50,17 +55,22 @@ class _Writer:
         self.uses = Counter(a for e in eqns for a in e.invars if isinstance(a, Var))
         self.uses.update(a for a in outvars if isinstance(a, Var))
         self.makers: dict[Var, JaxprEqn] = {v: e for e in eqns for v in e.outvars}
+        self.position = {id(e): k for k, e in enumerate(eqns)}
+        self.users: dict[Var, list[JaxprEqn]] = {}
+        for e in eqns:
+            for a in dict.fromkeys(a for a in e.invars if isinstance(a, Var)):
+                self.users.setdefault(a, []).append(e)
         self.result: list[JaxprEqn] = []
         self.source: Any = None
 
-    def written(self) -> list[JaxprEqn]:
+    def written(self, name: str) -> list[JaxprEqn]:
+        """The equations, and for those of a name what takes their place. What is not needed any more is still there."""
         inner = {a for e in self.eqns if e.primitive.name == "add_any" for a in e.invars if self._adds(a)}
+        rule = self._sum if name == "add_any" else self._choice
         for eqn in self.eqns:
             self.source = eqn.source
-            name, out = eqn.primitive.name, eqn.outvars[0] if eqn.outvars else None
-            done = out is not None and out.aval.size >= LEAST and (
-                name == "add_any" and out not in inner and self._sum(eqn) or name == "select_n" and self._choice(eqn))
-            if not done:
+            mine = eqn.primitive.name == name and eqn.outvars[0].aval.size >= LEAST and eqn.outvars[0] not in inner
+            if not (mine and rule(eqn)):
                 self.result.append(eqn)
         return self.result
 
@@ -165,33 +175,68 @@ class _Writer:
         spread = self._spread(which)
         if not shared or spread is None or all(case is cases[0] for case in cases):
             return False
-        base = shared[0]
-        updates = [_until(chain, base) for chain in chains]
+        updates = [_until(chain, shared[0]) for chain in chains]
         every = [e for chain in updates for e in chain]
         axes = [_axes(e, spread[1]) for e in every]
-        if None in axes or SHARE * sum(_update(e).aval.size for e in every) > base.aval.size:
+        rows = which.aval.shape[0] if spread[1] else None
+        if None in axes or SHARE * sum(_update(e).aval.size for e in every) > shared[0].aval.size:
             return False
-        total: Var = base
-        for k, chain in enumerate(updates):
+        between = [self._between(chain, eqn, rows if spread[1] in ((), (0,)) else 0) for chain in updates]
+        if None in between:
+            return False
+        total: Var = shared[0]
+        for k, (chain, others) in enumerate(zip(updates, between, strict=True)):
+            seen: dict[Var, Atom] = {}
+            left = list(others or ())
             for e in chain:
-                total = self._masked(total, e, self._mask(spread[0], k), _axes(e, spread[1]) or (),
+                while left and self.position[id(left[0])] < self.position[id(e)]:
+                    self._again(left.pop(0), seen)
+                now = e.replace(invars=[total, *(seen.get(a, a) if isinstance(a, Var) else a for a in e.invars[1:])])
+                total = self._masked(total, now, self._mask(spread[0], k), _axes(e, spread[1]) or (),
                                      eqn.outvars[0] if e is every[-1] else None)
+                seen[e.outvars[0]] = total
         return True
 
     def _chain(self, a: Atom) -> list[tuple[Var, JaxprEqn | None]]:
-        """An array, what it is an update of, and so on; each with the equation that makes it, if it is an update that is
-        there for the next one only."""
+        """An array, what it is an update of, and so on; each with the equation that makes it, if it is an update."""
         chain: list[tuple[Var, JaxprEqn | None]] = []
         while isinstance(a, Var):
             eqn = self.producer(a)
             name = "" if eqn is None else eqn.primitive.name
-            mine = eqn is not None and self.uses[a] == 1 and (
+            updates = eqn is not None and (
                 name in _NEUTRAL or name == _DUS or name == "scatter" and eqn.params["update_jaxpr"] is None)
-            chain.append((a, eqn if mine else None))
-            if not mine or eqn is None:
+            chain.append((a, eqn if updates else None))
+            if not updates or eqn is None:
                 break
             a = eqn.invars[0]
         return chain
+
+    def _between(self, chain: Sequence[JaxprEqn], choice: JaxprEqn, rows: int | None) -> list[JaxprEqn] | None:
+        """The equations between the updates of a chain: what reads one and computes what later ones are given. None if that
+        is not all they are there for. rows: if each row is chosen for itself, how many there are: then rows stay apart."""
+        inside = {id(e) for e in (*chain, choice)}
+        found: list[JaxprEqn] = []
+        todo = [e.outvars[0] for e in chain]
+        if todo and self.uses[todo[-1]] != 1:
+            return None
+        while todo:
+            v = todo.pop()
+            users = self.users.get(v, [])
+            if self.uses[v] != sum(a is v for e in users for a in e.invars):
+                return None  # a result of the program
+            for e in (e for e in users if id(e) not in inside):
+                if len(found) == MOST or e.effects or e.primitive.programs or not _keeps_rows(e, v, rows):
+                    return None
+                inside.add(id(e))
+                found.append(e)
+                todo += e.outvars
+        return sorted(found, key=lambda e: self.position[id(e)])
+
+    def _again(self, e: JaxprEqn, seen: dict[Var, Atom]) -> None:
+        """Writes an equation down once more, for what is in `seen` in place of what that stands for."""
+        fresh = [Var(v.aval) for v in e.outvars]
+        self.result.append(e.replace(invars=[seen.get(a, a) if isinstance(a, Var) else a for a in e.invars], outvars=fresh))
+        seen.update(zip(e.outvars, fresh, strict=True))
 
     def _spread(self, which: Atom) -> tuple[Atom, tuple[int, ...]] | None:
         """What says which case is chosen, and along which axes of the cases; None where that is an array like them."""
@@ -258,6 +303,28 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 def _update(eqn: JaxprEqn) -> Atom:
     """The new elements of an update."""
     return eqn.invars[1 if eqn.primitive.name == _DUS else 2]
+
+
+def _keeps_rows(eqn: JaxprEqn, read: Var, rows: int | None) -> bool:
+    """Does an equation compute each row of its result from the same row of what it reads? Always, if rows is None."""
+    if rows is None:
+        return True
+    name, params = eqn.primitive.name, eqn.params
+    if any(not v.aval.shape or v.aval.shape[0] != rows for v in (read, *eqn.outvars)):
+        return False
+    if name == "gather":
+        numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
+        apart = 0 in numbers.operand_batching_dims or sizes[0] == rows and 0 not in numbers.start_index_map
+        return apart and eqn.invars[0] is read
+    if name in ("dynamic_slice", "slice"):
+        return eqn.invars[0] is read
+    if name == "broadcast_in_dim":
+        return params["broadcast_dimensions"][:1] == (0,)
+    if name == "squeeze":
+        return 0 not in params["dimensions"]
+    if name == "reshape":
+        return params.get("dimensions") is None
+    return eqn.primitive.elementwise or name in ("add_any", "expand_dims")
 
 
 def _until(chain: Sequence[tuple[Var, JaxprEqn | None]], base: Var) -> list[JaxprEqn]:
