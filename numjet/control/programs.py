@@ -25,6 +25,7 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_jaxpr
 from numjet.transforms.linearize import partial_eval_jaxpr
 from numjet.transforms.transpose import backward_pass
+from numjet.transforms.updates import write_updates
 from numjet.transforms.vmap import batch_jaxpr
 
 Flags = tuple[bool, ...]
@@ -83,7 +84,7 @@ def without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
 @remember
 def jvp_program(closed: ClosedJaxpr, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *primals, *nonzero tangents) -> (*results, *nonzero tangents of results)."""
-    made, flags = jvp_jaxpr(closed.jaxpr, nonzeros, wanted)
+    made, flags = jvp_jaxpr(write_updates(closed.jaxpr), nonzeros, wanted)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 

@@ -189,6 +189,14 @@ class _Body:
         self.consts += [env[v] for v in found.values]
         self.jaxpr = found.body.replace(invars=[*names, *found.values, *rest])
 
+    def drop_unread(self, parts: ScanParts) -> None:
+        """Drops stacked inputs of a scan that no step reads."""
+        counts, first = use_counts(self.jaxpr), len(self.jaxpr.invars) - len(parts.xs)
+        slices = self.jaxpr.invars[first:]
+        read = [v in counts for v in slices]
+        parts.xs[:] = _only(parts.xs, read)
+        self.jaxpr = self.jaxpr.replace(invars=[*self.jaxpr.invars[:first], *_only(slices, read)])
+
     def closed(self) -> ClosedJaxpr:
         """The program, without the constants that it does not read."""
         jaxpr, count = self.jaxpr, len(self.consts)
@@ -229,6 +237,7 @@ def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     move_products(parts)
     pack(parts, simplify.producer)
     body.jaxpr, body.consts = parts.body, parts.consts
+    body.drop_unread(parts)
     made = eqn.replace(
         params={
             **params,

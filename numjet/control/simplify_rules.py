@@ -6,6 +6,7 @@ The rules are extensions of the records, called by transforms.simplify; those of
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress
 
 from numjet.control.call import jit_p
 from numjet.control.checkpoint import checkpoint_p
@@ -17,6 +18,7 @@ from numjet.control.scan_op import scan_p
 from numjet.control.while_op import while_p
 from numjet.core.ir import Atom, ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import extend
+from numjet.core.walk import use_counts
 from numjet.foundation import on_demand
 from numjet.transforms.simplify import Rewritten, Simplify
 
@@ -24,8 +26,14 @@ loops = on_demand.Module("numjet.control.simplify_loops")
 
 
 def _cond(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    branches = tuple(simplify(b) for b in eqn.params["branches"])
-    return Rewritten(eqn.replace(params={**eqn.params, "branches": branches}), eqn.outvars)
+    """Operands that no branch reads go."""
+    branches = [simplify(b) for b in eqn.params["branches"]]
+    counts = [use_counts(b.jaxpr) for b in branches]
+    read = [any(v in c for v, c in zip(inputs, counts, strict=True))
+            for inputs in zip(*(b.jaxpr.invars for b in branches), strict=True)]
+    thin = tuple(ClosedJaxpr(b.jaxpr.replace(invars=list(compress(b.jaxpr.invars, read))), b.consts) for b in branches)
+    made = eqn.replace(params={**eqn.params, "branches": thin}, invars=[eqn.invars[0], *compress(eqn.invars[1:], read)])
+    return Rewritten(made, eqn.outvars)
 
 
 def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:

@@ -11,7 +11,23 @@ from typing import Any
 import numpy as np
 
 from .independence import bound_variables
-from .loop_ir import Buffer, Call, Check, Comment, Copy, Expr, Fill, For, Stmt, Store, children, walk, written
+from .loop_ir import (
+    Buffer,
+    Call,
+    Check,
+    Comment,
+    Copy,
+    Exchange,
+    Expr,
+    Fill,
+    For,
+    Stmt,
+    Store,
+    children,
+    exchanged,
+    walk,
+    written,
+)
 from .loop_show import own_expressions
 
 
@@ -88,6 +104,8 @@ class Form:
                 head.append(self._buffer(buffer))
             case Copy():
                 head += [self._buffer(stmt.target), self._buffer(stmt.source), stmt.target.kind, stmt.source.kind]
+            case Exchange():
+                head += [*map(self._buffer, stmt.targets), None, *map(self._buffer, stmt.sources)]
             case Call():
                 head += [stmt.symbol, stmt.checked, *(self._buffer(a[0]) if isinstance(a, tuple) else -1 for a in stmt.args)]
                 head += [*map(self._buffer, stmt.reads), None, *map(self._buffer, stmt.writes)]
@@ -100,7 +118,8 @@ class Form:
 
 
 def separable(stmt: Stmt) -> bool:
-    """Can this be a function of its own? A loop that hands nothing on, and cannot leave the function around."""
-    if not isinstance(stmt, For) or stmt.carries:
+    """Can this be a function of its own? A loop that hands nothing on, leaves buffers where they are, and cannot leave the
+    function around."""
+    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and exchanged([stmt]):
         return False
     return not any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))

@@ -7,11 +7,29 @@ loop: the threads never wait for each other, and a thread's rows stay in its cac
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .affine import Sums
 from .cost import static_trips
-from .independence import flips, nodes
+from .independence import nodes
 from .kernels.products import CODES, POINTERS, SIZES, gemm_sizes
-from .loop_ir import INT64, Buffer, Call, Carry, Comment, Copy, Expr, Exprs, Fill, For, Let, Stmt, Store, walk, written
+from .loop_ir import (
+    INT64,
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Exchange,
+    Expr,
+    Exprs,
+    Fill,
+    For,
+    Let,
+    Stmt,
+    Store,
+    walk,
+    written,
+)
 from .loop_show import own_expressions
 from .ranges import Ranges
 
@@ -22,11 +40,11 @@ _ROW, _COLUMN = _LEFT + 2, _LEFT + 3   # strides of the left operand
 _REAL = CODES["complex64"]             # smaller codes are those of real numbers
 
 
-def by_rows(loop: For, exprs: Exprs, parities: frozenset[int]) -> list[Stmt] | None:
+def by_rows(loop: For, exprs: Exprs) -> list[Stmt] | None:
     """A serial loop as a parallel one over chunks of rows, each of which goes through all iterations; None if it has no
-    independent rows. parities: ids of variables that say which half of a buffer is current."""
+    independent rows."""
     trips = static_trips(loop)
-    if loop.mode != "serial" or trips is None or not all(c.var.id in parities and flips(c) for c in loop.carries):
+    if loop.mode != "serial" or trips is None or loop.carries:
         return None
     for rows in _candidates(loop):
         if rows >= 2 * ROWS and _Rows(loop, rows).independent():
@@ -51,11 +69,14 @@ class _Rows:
         self.widths: dict[Buffer, int] = {}
 
     def independent(self) -> bool:
-        return all(self._stmt(s) for s in self.loop.body)
+        if not all(self._stmt(s) for s in self.loop.body):
+            return False
+        moving = (s.targets for s in self.loop.body if isinstance(s, Exchange))
+        return all(len({self.widths[b] for b in targets if b in self.widths}) <= 1 for targets in moving)
 
     def _stmt(self, stmt: Stmt) -> bool:
         match stmt:
-            case Comment():
+            case Comment() | Exchange():
                 return True
             case Let(value=value):
                 return not self._loads([value])
@@ -159,17 +180,23 @@ class _Chunks:
             Let(self.count, make("min", index(self.size), make("sub", index(rows), self.first)))]
 
     def statements(self) -> list[Stmt]:
+        """The loop, and where buffers are after it. Each chunk begins with them where they were."""
         loop, index = self.loop, self.exprs.index
-        body = [self._stmt(s) for s in loop.body]
-        carries = [Carry(c.var, c.init, c.next, self.exprs.var(INT64, "half")) for c in loop.carries]
-        inner = For(loop.var, loop.start, loop.stop, body, carries, "serial")
-        chunks = For(self.chunk, index(0), index(-(-self.rows // self.size)), [*self.lets, inner], [], "parallel")
-        return [chunks, *(Let(c.out, self._last(c)) for c in loop.carries)]
+        inner = For(loop.var, loop.start, loop.stop, [self._stmt(s) for s in loop.body], [], "serial")
+        moved = self._moved()
+        back = [Exchange(s.sources, s.targets) for s in moved]
+        chunks = For(self.chunk, index(0), index(-(-self.rows // self.size)), [*self.lets, inner, *back], [], "parallel")
+        return [chunks, *moved]
 
-    def _last(self, carry: Carry) -> Expr:
-        """What a parity is after the loop."""
-        kept = carry.next is carry.var or self.trips % 2 == 0
-        return carry.init if kept else self.exprs.prim("sub", self.exprs.index(1), carry.init)
+    def _moved(self) -> list[Exchange]:
+        """What the exchanges of all iterations come to."""
+        step = _followed(s for s in self.loop.body if isinstance(s, Exchange))
+        after: dict[Buffer, Buffer] = {}
+        for cycle in _cycles(step):
+            shift = self.trips % len(cycle)
+            after.update(zip(cycle, [*cycle[shift:], *cycle[:shift]], strict=True))
+        moved = {b: a for b, a in after.items() if a is not b}
+        return [Exchange(tuple(moved), tuple(moved.values()))] if moved else []
 
     def _scaled(self, value: Expr, factor: int) -> Expr:
         return value if factor == 1 else self.exprs.prim("mul", value, self.exprs.index(factor))
@@ -200,3 +227,22 @@ class _Chunks:
                     args[k] = (buffer, self._from(start, width))
                 return Call(stmt.symbol, args, stmt.reads, stmt.writes)
         return stmt
+
+
+def _followed(exchanges: Iterable[Exchange]) -> dict[Buffer, Buffer]:
+    """By buffer, whose memory it has after several exchanges."""
+    holds: dict[Buffer, Buffer] = {}
+    for one in exchanges:
+        holds.update(zip(one.targets, [holds.get(b, b) for b in one.sources], strict=True))
+    return holds
+
+
+def _cycles(step: dict[Buffer, Buffer]) -> list[list[Buffer]]:
+    """Buffers in rows such that each takes the memory of the next one, the last that of the first."""
+    left, found = dict(step), []
+    while left:
+        cycle = [next(iter(left))]
+        while (following := left.pop(cycle[-1])) is not cycle[0]:
+            cycle.append(following)
+        found.append(cycle)
+    return found

@@ -352,7 +352,7 @@ class Builder(Scalars):
 
         def body(*index: Any) -> None:
             values = [self.read_flat(x, index[0]) if flat else self.read(x, *index) for x in arrays]
-            if len(values) > 1:
+            if len(values) > 1 or isinstance(values[0], Pair):  # all that is read, before anything is overwritten
                 values = [self.let(v) for v in values]
             position = index[0] if flat else linear(shape, index)
             for (x, storage), value in zip(items, values, strict=True):
@@ -428,13 +428,9 @@ class Builder(Scalars):
         if x.storage is not None and self._may_overwrite(x):
             self._detach(x)
             return Arr(x.aval, storage=x.storage)
-        storage = self._place_of_copy(x.aval)
+        storage = self.temporary(x.aval)
         self._copy_into(x, storage, _why_copied(x))
         return Arr(x.aval, storage=storage)
-
-    def _place_of_copy(self, aval: ShapedArray) -> Storage:
-        """Where the copy of an array goes that is to be updated."""
-        return self.temporary(aval)
 
     def _copy_into(self, x: Arr, storage: Storage, why: str = "") -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""

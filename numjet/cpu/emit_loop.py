@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .affine import Sum
 from .emit_ops import RULES
 from .emit_polls import PollEmitter
 from .emit_scope import Code, Value
 from .emit_state import Lane, Unrolled
 from .emit_types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
 from .lanes import Lanes, choose_lanes, static_trips
-from .loop_ir import INT64, Carry, For, Stmt, While
+from .loop_ir import Carry, For, Stmt, While
 
 
 class LoopEmitter(PollEmitter):
@@ -26,7 +25,6 @@ class LoopEmitter(PollEmitter):
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         inits = [self.value(c.init) for c in stmt.carries]
         self.ranges.bind(stmt.var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1] - 1)
-        self._bind_parities(stmt.carries)
         plan = choose_lanes(stmt, self.target, self.sums) if self.lane is None else None
         if plan is not None:
             results = self._vector(stmt, plan, start, stop, inits)
@@ -36,17 +34,6 @@ class LoopEmitter(PollEmitter):
             results = self._piece(stmt, start.text, stop.text, trips, inits, 1, None)
         for c, value in zip(stmt.carries, results, strict=True):
             self.bind(c.out, value.text, value.lanes, value.literal)
-
-    def _bind_parities(self, carries: list[Carry]) -> None:
-        """Carries that say which half of a buffer is current are 0 or 1."""
-        for c in carries:
-            if c.var.dtype == INT64 and self.ranges.within(c.init, 0, 1) and self._stays_or_flips(c):
-                self.ranges.bind(c.var, 0, 1)
-                self.ranges.bind(c.out, 0, 1)
-
-    def _stays_or_flips(self, carry: Carry) -> bool:
-        total = self.sums.split(carry.next)
-        return total in (Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),)))
 
     # --- unrolled ---
 
@@ -277,7 +264,6 @@ class LoopEmitter(PollEmitter):
     def repeat(self, stmt: While) -> None:
         """Writes a `While` and binds its results."""
         inits = [self.value(c.init) for c in stmt.carries]
-        self._bind_parities(stmt.carries)
         writes = self.writes(stmt)
         self.memory.kill(writes)
         head, body, exit_label = self.name("while"), self.name("body"), self.name("exit")

@@ -1,12 +1,14 @@
 """Addresses, loads and stores: contiguous, reversed, strided by gathers, and masked."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .emit_scope import NO_READS, Scope, Value
 from .emit_state import State
 from .emit_types import memory_type, scalar_type, suffix, wide
-from .loop_ir import BOOL, Buffer, Expr
+from .loop_ir import BOOL, Buffer, Exchange, Expr, written
 
 EMBEDDED_BYTES = 4096
 
@@ -26,13 +28,36 @@ class MemoryEmitter(State):
     # --- addresses ---
 
     def pointer(self, buffer: Buffer) -> Value:
-        """Where a buffer starts; loaded once, at the function's entry."""
+        """Where a buffer starts: known since the function's entry, or read from its cell, in front of loops in which it
+        stays in place."""
         key = ("buffer", buffer)
         found = self.known.get(key)
         if found is not None:
             return found
+        if buffer in self.cells:
+            assert buffer.cell is not None
+            home = self._home(0, buffer.cell, self.function.exprs.index(0))
+            value = Value(self.put(f"load ptr, ptr {self.cells[buffer]}, align 8"), 1, home.depth, frozenset([buffer.cell]))
+            return self.memory.define(key, value, home)
         root = self.place(0)
         return self.memory.define(key, Value(self._pointer(buffer), 1, root.depth), root)
+
+    def note_places(self, buffers: Sequence[Buffer]) -> None:
+        """Makes cells for the addresses of buffers that will change places; at a function's entry."""
+        for buffer in buffers:
+            text, cell = self.pointer(buffer).text, f"%{self.name('cell')}"
+            del self.known["buffer", buffer]
+            self.cells[buffer] = cell
+            self.allocas.append(f"  {cell} = alloca ptr, align 8")
+            self.line(f"store ptr {text}, ptr {cell}, align 8")
+
+    def exchange(self, stmt: Exchange) -> None:
+        """Notes for each buffer the address that another one had."""
+        pairs = [(b, self.pointer(source).text) for b, source in zip(stmt.targets, stmt.sources, strict=True)]
+        self.here()
+        for buffer, text in pairs:
+            self.line(f"store ptr {text}, ptr {self.cells[buffer]}, align 8")
+        self.memory.kill(written([stmt]))
 
     def _pointer(self, buffer: Buffer) -> str:
         function = self.function
@@ -267,9 +292,9 @@ class MemoryEmitter(State):
 
     def _pointers(self, buffer: Buffer, index: Expr, lanes: int) -> Value:
         base, offsets = self.pointer(buffer), self.value(index)
-        self.place(offsets.depth)
+        home = self.place(max(base.depth, offsets.depth))
         text = self.put(f"getelementptr {memory_type(buffer.dtype)}, ptr {base.text}, <{lanes} x i64> {offsets.text}")
-        return Value(text, lanes, offsets.depth, offsets.reads)
+        return Value(text, lanes, home.depth, offsets.reads)
 
     def _from_memory(self, buffer: Buffer, text: str, lanes: int) -> str:
         if buffer.dtype != BOOL:

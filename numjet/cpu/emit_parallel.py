@@ -17,7 +17,7 @@ from .emit_loop import LoopEmitter
 from .emit_scope import Value
 from .emit_state import Part
 from .emit_types import scalar_type
-from .loop_ir import INT64, Buffer, For, Function, Stmt, walk, written
+from .loop_ir import INT64, Buffer, For, Function, Stmt, exchanged, walk, written
 from .target import Target
 
 PARALLEL_FOR = "nj_parallel_for"
@@ -122,7 +122,7 @@ class ParallelEmitter(LoopEmitter):
             texts.append(value.text if value.literal else f"%c{k}")
             if not value.literal:
                 parameters.append((scalar_type(var.dtype), texts[-1]))
-        self._receive(form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
+        self._receive(stmt, form, captured, [f"%b{k}" for k in range(len(form.buffers))], texts, caller)
         self.block([stmt])
         return self.part_text(name, ", ".join(f"{ty} {text}" for ty, text in parameters))
 
@@ -134,7 +134,7 @@ class ParallelEmitter(LoopEmitter):
         pointers = [self.given(f"b{k}", "ptr", next(place)) for k in range(len(form.buffers))]
         texts = [value.text if value.literal else self.given(f"c{k}", scalar_type(var.dtype), next(place))
                  for k, (var, value) in enumerate(zip(form.captured, captured, strict=True))]
-        self._receive(form, captured, pointers, texts, caller)
+        self._receive(stmt, form, captured, pointers, texts, caller)
         base = start.text if start.literal else self.given("start", "i64", next(place))
         begin, end = (self.function.exprs.var(INT64, hint) for hint in ("begin", "end"))
         for var, argument in ((begin, "%begin"), (end, "%end")):
@@ -143,11 +143,12 @@ class ParallelEmitter(LoopEmitter):
         self.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
         return self.part_text(name, "ptr %context, i64 %begin, i64 %end")
 
-    def _receive(self, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
+    def _receive(self, stmt: For, form: Form, captured: list[Value], pointers: list[str], texts: list[str],
                  caller: ParallelEmitter) -> None:
         """Makes known what a function is given."""
         for buffer, text in zip(form.buffers, pointers, strict=True):
             self.memory.define(("buffer", buffer), Value(text), self.scope)
+        self.note_places(exchanged([stmt]))
         for var, value, text in zip(form.captured, captured, texts, strict=True):
             self.bind(var, text, 1, value.literal)
             self.ranges.bind(var, *caller.ranges.of(var))

@@ -59,6 +59,7 @@ class State:
         self.parts: list[str] = []
         self.part_names: dict[Hashable, Part] = {}
         self.allocas: list[str] = []
+        self.cells: dict[Buffer, str] = {}   # where the addresses are noted of buffers that change places
         self.symbols: set[str] = set()
         self.counter = 0
         self.inside_part = False           # of a loop that is shared among threads

@@ -16,6 +16,7 @@ from .loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -73,6 +74,7 @@ class StmtEmitter(TilesEmitter):
         self.here()
         self.line(f"br i1 {cond.text}, label %{labels[0]}, label %{labels[1]}")
         self._join([out for out, _, _ in stmt.results], labels, ends, join)
+        self.memory.kill(self.writes(stmt))  # what one branch has read in front of them, another one may have written
 
     def _switch(self, stmt: Switch) -> None:
         index = self.value(stmt.index)
@@ -84,6 +86,7 @@ class StmtEmitter(TilesEmitter):
         cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels[1:], 1))
         self.line(f"switch i64 {index.text}, label %{labels[0]} [ {cases} ]")
         self._join([out for out, _ in stmt.results], labels, ends, join)
+        self.memory.kill(self.writes(stmt))
 
     def _branch(self, block: list[Stmt], label: str, results: list[Expr]) -> tuple[Code, list[Value]]:
         writes = {buffer for stmt in block for buffer in self.writes(stmt)}
@@ -253,5 +256,6 @@ class StmtEmitter(TilesEmitter):
 _STATEMENTS: dict[type, Callable] = {
     Let: StmtEmitter._let, Store: StmtEmitter._store, For: TilesEmitter.loop, While: TilesEmitter.repeat,
     If: StmtEmitter._if, Switch: StmtEmitter._switch, Copy: StmtEmitter._copy_block, Fill: StmtEmitter._fill,
-    Call: StmtEmitter._call, Tiles: StmtEmitter._tiles, Check: StmtEmitter._check, Comment: StmtEmitter._comment,
+    Exchange: StmtEmitter.exchange, Call: StmtEmitter._call, Tiles: StmtEmitter._tiles, Check: StmtEmitter._check,
+    Comment: StmtEmitter._comment,
 }

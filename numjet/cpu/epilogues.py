@@ -27,7 +27,7 @@ _REAL = CODES["complex64"]
 _RESULT = POINTERS[-1]
 
 
-def fuse(function: Function, block: list[Stmt], parities: frozenset[int]) -> bool:
+def fuse(function: Function, block: list[Stmt]) -> bool:
     """Joins matrix products of a block with the loops that follow them, in place; whether there was one."""
     calls = [k for k, stmt in enumerate(block) if (sizes := gemm_sizes(stmt)) is not None
              and sizes[0] * sizes[1] * sizes[2] >= WORTH]
@@ -42,7 +42,7 @@ def fuse(function: Function, block: list[Stmt], parities: frozenset[int]) -> boo
         if place is None:
             continue
         product = _Product(function, call, block[place], touching)  # type: ignore[arg-type]
-        joined = product.joined(parities)
+        joined = product.joined()
         if joined is not None:
             block[place] = joined
             del block[k]
@@ -78,7 +78,7 @@ class _Product:
             if isinstance(stmt, Let):
                 self.sums.define(stmt.var, stmt.value)
 
-    def joined(self, parities: frozenset[int]) -> Tiles | None:
+    def joined(self) -> Tiles | None:
         """Both as one statement; None where they cannot be."""
         place = self.call.args[_RESULT]
         simple = isinstance(place, tuple) and place[1].op == "const" and place[1].attr == 0
@@ -89,11 +89,11 @@ class _Product:
         nest = self._rows()
         if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)):
             return None
-        if not all(independent(loop, parities) for loop in nest):
+        if not all(independent(loop) for loop in nest):
             return None
         if self._flat(nest):
             return self._flat_tiles()
-        cut = self._cut(nest, parities)
+        cut = self._cut(nest)
         return self._tiles(nest, cut)
 
     def _rows(self) -> list[For] | None:
@@ -149,7 +149,7 @@ class _Product:
                 return False
         return True
 
-    def _cut(self, nest: list[For], parities: frozenset[int]) -> For | None:
+    def _cut(self, nest: list[For]) -> For | None:
         """The loop over columns, if parts of rows can be done by themselves."""
         inner = [s for s in nest[-1].body if not isinstance(s, Comment)]
         if len(inner) != 1 or not isinstance(inner[0], For) or inner[0].carries or static_trips(inner[0]) != self.n:
@@ -158,7 +158,7 @@ class _Product:
         if loop.start.attr != 0 or any(dict(self.sums.split(index).terms).get(loop.var) != 1 or
                                        self.sums.split(index).constant for index in self._touched()):
             return None
-        return loop if independent(loop, parities) else None
+        return loop if independent(loop) else None
 
     def _passing(self) -> bool:
         """Whether the result need not be stored: nobody else touches it, and whole rows suit the kernel."""

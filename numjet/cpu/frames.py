@@ -2,22 +2,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.builder import SHORT_ROW
 from numjet.cpu.guards import guard
 from numjet.cpu.loop_ir import Buffer
-from numjet.cpu.order import IN_PLACE, shortest_lives
+from numjet.cpu.order import shortest_lives
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.reductions import Reductions
+from numjet.cpu.shifts import makers_of
 from numjet.cpu.streams import computed_again, passes
 from numjet.cpu.values import Arr, Storage
 from numjet.foundation import source
@@ -39,18 +39,15 @@ _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_
                "select_and_gather_add"}
 
 
-Home = Callable[[], Storage]
-
-
 class Frame:
-    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it.
-    homes: where results should be stored."""
+    """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
 
     __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
-                 "homes", "eqn", "passes")
+                 "eqn", "passes", "jaxpr", "_makers")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
-        self.homes: dict[Var, Home] = {}
+        self.jaxpr = jaxpr
+        self._makers: dict[Var, JaxprEqn] | None = None
         self.env: dict[Var, Arr] = {}
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
@@ -69,6 +66,13 @@ class Frame:
         self.operands: Sequence[Arr] = ()
         self.pinned: Sequence[Arr] = ()
         self.barrier = barrier
+
+    @property
+    def makers(self) -> dict[Var, JaxprEqn]:
+        """By variable, the equation that makes it."""
+        if self._makers is None:
+            self._makers = makers_of(self.jaxpr)
+        return self._makers
 
     def live(self) -> Iterator[Arr]:
         """Arrays wanted after the current equation, and its operands."""
@@ -149,17 +153,11 @@ class Frames(Reductions):
         return made
 
     # ------------------------------------------------------------------------------------------ the walk
-    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False,
-            homes: Sequence[Home | None] = ()) -> list[Arr]:
-        """Lowers the equations of a program; its results as arrays (perhaps definitions). homes: where the first results
-        go if they are stored before the end."""
+    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
+        """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
         jaxpr = shortest_lives(closed.jaxpr)
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
-        for a, home in zip(jaxpr.outvars, homes, strict=False):
-            if home is not None and isinstance(a, Var):
-                frame.homes.setdefault(a, home)
-        _hand_back(frame, jaxpr)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
             frame.env[v] = self.embedded(c)
         if barrier:
@@ -268,12 +266,12 @@ class Frames(Reductions):
             if repeated or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
                 cost = f"costs {operations(a.cost)} per element"
-                self._store_wanted(frame, atom, a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
+                self._store_wanted(frame, a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
 
     def _long(self, a: Arr) -> bool:
         return a.cost > LONG and a.work() > LONG
 
-    def _store_wanted(self, frame: Frame, atom: Any, a: Arr, why: str) -> None:
+    def _store_wanted(self, frame: Frame, a: Arr, why: str) -> None:
         """Stores a definition, and in the same loop those parts of it that are wanted later, which would be computed
         again."""
         if a.source is not None or a.size <= self.small:
@@ -281,27 +279,12 @@ class Frames(Reductions):
             return
         least = WANTED_FAR[0] if a.aval.nbytes >= WANTED_FAR[1] else WANTED
         parts = {id(p) for p in a.reachable() if p.pointwise and p.lazy and p.shape == a.shape and p.cost >= least}
-        items = [(a, self._home(frame, atom, a))]
+        items = [(a, self.temporary(a.aval))]
         for v, x in frame.env.items():
             if x is not a and id(x) in parts and frame.last_use.get(v, -1) > frame.position:
                 parts.discard(id(x))
-                items.append((x, self._home(frame, v, x)))
+                items.append((x, self.temporary(x.aval)))
         self.store_all(items, why)
-
-    def _home(self, frame: Frame, atom: Any, a: Arr) -> Storage:
-        """Where a definition goes: if it is a result of a loop's body, to the place of the next value."""
-        home = frame.homes.pop(atom, None)
-        return self.temporary(a.aval) if home is None else home()
-
-    def _place_of_copy(self, aval: ShapedArray) -> Storage:
-        """If the copy becomes a result of a loop's body: the place of the next value."""
-        frame = self.frames[-1]
-        assert frame.eqn is not None
-        for v in (frame.eqn.invars[0], frame.eqn.outvars[0]) if _updates(frame.eqn) else ():
-            home = frame.homes.pop(v, None) if isinstance(v, Var) and frame.uses[v] == 1 else None
-            if home is not None:
-                return home()
-        return super()._place_of_copy(aval)
 
     def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
@@ -321,24 +304,6 @@ class Frames(Reductions):
                 self._copy_into(a, s, why and f"{why}, which is in other memory already")
 
 
-def _updates(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.name.startswith(IN_PLACE)
-
-
-def _hand_back(frame: Frame, jaxpr: Jaxpr) -> None:
-    """What is there only to become a result by being updated is made at the place of that result. It is a new array, no
-    other name for one: in the place of the result nobody else looks for anything."""
-    makers = {v: eqn.primitive for eqn in jaxpr.eqns for v in eqn.outvars} if frame.homes else {}
-    for eqn in reversed(jaxpr.eqns) if frame.homes else ():
-        if not _updates(eqn) or eqn.outvars[0] not in frame.homes:
-            continue
-        operand = eqn.invars[0]
-        if isinstance(operand, Var) and frame.uses[operand] == 1 and operand in makers:
-            made = makers[operand]
-            if made.elementwise or made.name.startswith(IN_PLACE):
-                frame.homes[operand] = frame.homes.pop(eqn.outvars[0])
-
-
 def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:
     """Parts of a group of definitions that read nothing in common, or are few: a loop over hundreds of arrays is slow
     to compile and to run. One part, if a definition reads what another one overwrites."""
@@ -347,9 +312,9 @@ def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Stora
     written = {s.buffer for _, s in group}
     part_of: dict[int, int] = {}   # by array: the first definition that reads it
     joined = list(range(len(group)))
-    for number, (x, _) in enumerate(group):
+    for number, (x, own) in enumerate(group):
         read = list(x.reachable())
-        if any(a.storage is not None and a.storage.buffer in written for a in read):
+        if any(a.storage is not None and a.storage.buffer in written and a.storage.buffer is not own.buffer for a in read):
             return [list(group)]
         for a in read:
             if a.size == x.size:

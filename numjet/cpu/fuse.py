@@ -17,7 +17,7 @@ from typing import TypeGuard
 from numjet.cpu.affine import Sums
 from numjet.cpu.cost import UNKNOWN_TRIPS, block_ns, static_trips
 from numjet.cpu.expand import Rewrite
-from numjet.cpu.independence import bound_variables, nodes, parities, separate
+from numjet.cpu.independence import bound_variables, nodes, separate
 from numjet.cpu.loop_ir import (
     MATH,
     Buffer,
@@ -106,7 +106,6 @@ class _Fusion:
 
     def __init__(self, function: Function, recorder: Recorder | None):
         self.function, self.exprs, self.recorder = function, function.exprs, recorder
-        self.parities = parities(function.body)
         self.facts: dict[int, _Facts] = {}
         self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
@@ -205,12 +204,12 @@ class _Fusion:
                 return False
             if bound and any(e.id in bound for s in walk([loop]) for e in nodes(own_expressions(s))):
                 return False
-        return separate(_as_one(loops, names), self.parities)
+        return separate(_as_one(loops, names))
 
     def _separate_alone(self, loop: For) -> bool:
         facts = self._facts(loop)
         if facts.separate is None:
-            facts.separate = separate(loop, self.parities)
+            facts.separate = separate(loop)
         return facts.separate
 
     def _saved(self, first: For, second: For, names: Sequence[Stmt]) -> float:

@@ -11,7 +11,7 @@ from numjet.cpu.affine import Sums
 from numjet.cpu.cost import static_trips
 from numjet.cpu.expand import Rewrite
 from numjet.cpu.independence import nodes
-from numjet.cpu.loop_ir import Buffer, Call, Comment, Copy, Expr, Fill, For, Function, Let, Stmt, Store, walk
+from numjet.cpu.loop_ir import Buffer, Call, Comment, Copy, Expr, Fill, For, Function, Let, Stmt, Store, exchanged, walk
 from numjet.cpu.loop_show import expressions_of
 from numjet.cpu.memory import stmt_buffers
 
@@ -20,7 +20,7 @@ WORTH_BYTES = 1 << 18   # of each
 
 def replace(function: Function) -> None:
     """Makes one buffer of such pairs of large temporaries. Looks at statements outside of loops only."""
-    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
+    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}.difference(exchanged(function.body))
     if len(large) < 2:
         return
     homes = _homes(function.body, large)

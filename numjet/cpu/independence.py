@@ -10,16 +10,15 @@ from collections.abc import Iterator
 
 from numjet.foundation.record import Record
 
-from .affine import Sum, Sums
+from .affine import Sums
 from .kernels.products import GEMM, POINTERS, gemm_sizes, result_words
 from .lanes import Facts
 from .loop_ir import (
-    INT64,
     Buffer,
     Call,
-    Carry,
     Check,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -48,69 +47,19 @@ class Place(Record):
     high: int
 
 
-class _Access(Record):
-    """A place that is touched, None where it is not known; in which half of loop state; whether it is written."""
-    place: Place | None
-    half: int
-    writes: bool
+def independent(loop: For) -> bool:
+    """Whether the iterations of a loop may run at the same time, its carries being combined from partial results."""
+    return separate(loop) or (loop.mode in ("vector", "parallel") and _may_be(loop) and Facts(loop, _sums(loop)).possible)
 
 
-def flips(carry: Carry) -> bool:
-    """Is this a carry that an iteration turns from 0 into 1 and from 1 into 0, or keeps?"""
-    total = Sums().split(carry.next)
-    return carry.var.dtype == INT64 and total in (Sum(0, ((carry.var, 1),)), Sum(1, ((carry.var, -1),)))
-
-
-def parities(block: list[Stmt]) -> frozenset[int]:
-    """The ids of the variables of loops that say which half of a buffer is current: 0 or 1, flipped by each iteration, or
-    handed from loop to loop."""
-    given = [(bound, values) for s in walk(block) for bound, values in _bindings(s) if bound[0].dtype == INT64]
-    found = {v.id for bound, _ in given for v in bound}
-
-    def says(e: Expr) -> bool:
-        total = Sums().split(e)
-        if not total.terms:
-            return total.constant in (0, 1)
-        (term, sign), *others = total.terms
-        return not others and term.id in found and (total.constant, sign) in ((0, 1), (1, -1))
-    while True:
-        wrong = {v.id for bound, values in given if bound[0].id in found and not all(map(says, values)) for v in bound}
-        if not wrong:
-            return frozenset(found)
-        found -= wrong
-
-
-def _bindings(stmt: Stmt) -> Iterator[tuple[tuple[Expr, ...], tuple[Expr, ...]]]:
-    """Variables that are given values, and which."""
-    match stmt:
-        case For(carries=carries) | While(carries=carries):
-            yield from (((c.var, c.out), (c.init, c.next)) for c in carries)
-        case If(results=results):
-            yield from ((r[:1], r[1:]) for r in results)
-        case Switch(results=cases):
-            yield from (((var,), values) for var, values in cases)
-        case Let(var=var, value=value) if value.op in ("const", "var"):
-            yield (var,), (value,)
-
-
-def independent(loop: For, parities: frozenset[int] = frozenset()) -> bool:
-    """Whether the iterations of a loop may run at the same time, its carries being combined from partial results.
-
-    parities: ids of variables of loops around that say which half of a buffer is current.
-    """
-    if separate(loop, parities):
-        return True
-    return loop.mode in ("vector", "parallel") and _may_be(loop) and Facts(loop, _sums(loop)).possible
-
-
-def separate(loop: For, parities: frozenset[int] = frozenset()) -> bool:
+def separate(loop: For) -> bool:
     """As independent, but shown by the places that iterations touch, whatever mode the loop has."""
-    return _may_be(loop) and _Accesses(loop, parities).disjoint()
+    return _may_be(loop) and _Accesses(loop).disjoint()
 
 
 def own_place(loop: For, buffer: Buffer) -> Place | None:
     """What an iteration of a loop touches of a buffer that it writes, if that is known, and no other iteration touches it."""
-    places = [access.place for written, access in _Accesses(loop, frozenset())._accesses() if written is buffer]
+    places = [place for written, place in _Accesses(loop)._accesses() if written is buffer]
     if not _apart(places):
         return None
     known = [p for p in places if p is not None]
@@ -124,8 +73,8 @@ def _may_be(loop: For) -> bool:
 
 
 def _forbidden(stmt: Stmt) -> bool:
-    """What leaves the function, and calls that may do anything."""
-    return isinstance(stmt, Check) or (isinstance(stmt, Call) and stmt.symbol != GEMM)
+    """What leaves the function or says where buffers are, and calls that may do anything."""
+    return isinstance(stmt, Check | Exchange) or (isinstance(stmt, Call) and stmt.symbol != GEMM)
 
 
 def combination(loop: For, which: int) -> str | None:
@@ -188,8 +137,8 @@ def _sums(loop: For) -> Sums:
 class _Accesses:
     """Where the body of a loop touches the buffers that it writes."""
 
-    def __init__(self, loop: For, parities: frozenset[int]):
-        self.loop, self.parities = loop, parities
+    def __init__(self, loop: For):
+        self.loop = loop
         self.sums, self.ranges = _sums(loop), Ranges()
         self.written = written(loop.body)
         self.inside = {loop.var.id} | {c.var.id for c in loop.carries}
@@ -209,53 +158,39 @@ class _Accesses:
             self.ranges.bind(loop.var, low, high - 1)
 
     def disjoint(self) -> bool:
-        """Does every iteration have its own part of every buffer? What is only read is shared; so is the half of a buffer
-        that holds the current value of loop state, while the next value is written to the other half."""
-        found: dict[Buffer, list[_Access]] = {}
-        for buffer, access in self._accesses():
-            found.setdefault(buffer, []).append(access)
-        for accesses in found.values():
-            halves = {a.half for a in accesses}
-            known = 0 not in halves and len(set(map(abs, halves))) == 1
-            groups = [[a for a in accesses if a.half == h] for h in halves] if known else [accesses]
-            if not all(_apart([a.place for a in group]) for group in groups if any(a.writes for a in group)):
-                return False
-        return True
+        """Does every iteration have its own part of every buffer? What is only read is shared."""
+        found: dict[Buffer, list[Place | None]] = {}
+        for buffer, place in self._accesses():
+            found.setdefault(buffer, []).append(place)
+        return all(map(_apart, found.values()))
 
-    def _accesses(self) -> Iterator[tuple[Buffer, _Access]]:
-        """All accesses to the buffers that are written."""
+    def _accesses(self) -> Iterator[tuple[Buffer, Place | None]]:
+        """All accesses to the buffers that are written; None for a place that is not known."""
         roots: list[Expr] = [c.next for c in self.loop.carries]
         for stmt in walk(self.loop.body):
             roots += own_expressions(stmt)
             match stmt:
                 case Store(buffer=buffer, index=index):
-                    yield buffer, _Access(self._place(index, 1), self._half(buffer, index), True)
+                    yield buffer, self._place(index, 1)
                 case Fill(target=buffer, start=index, count=count):
-                    yield buffer, _Access(self._block(index, count), 0, True)
+                    yield buffer, self._block(index, count)
                 case Copy(count=count):
-                    yield stmt.target, _Access(self._block(stmt.target_start, count), 0, True)
+                    yield stmt.target, self._block(stmt.target_start, count)
                     if stmt.source in self.written:
-                        yield stmt.source, _Access(self._block(stmt.source_start, count), 0, True)
+                        yield stmt.source, self._block(stmt.source_start, count)
                 case Call():
                     yield from self._gemm(stmt)
         for expr in nodes(roots):
             if expr.op == "load" and expr.attr in self.written:
-                yield expr.attr, _Access(self._place(expr.args[0], 1), self._half(expr.attr, expr.args[0]), False)
+                yield expr.attr, self._place(expr.args[0], 1)
 
-    def _half(self, buffer: Buffer, index: Expr) -> int:
-        """For a place in the half that a parity says, a number that stands for that parity, its negative for one in the
-        other half, 0 where that is not known. An index is always inside the array that the half holds."""
-        found = [(t.id + 1) * (1 if c > 0 else -1) for t, c in self.sums.split(index).terms
-                 if t.id in self.parities and abs(2 * c) == buffer.size]
-        return found[0] if len(found) == 1 else 0
-
-    def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, _Access]]:
+    def _gemm(self, stmt: Call) -> Iterator[tuple[Buffer, Place | None]]:
         """The result is one block; where an operand lies is not looked at."""
         for pointer in POINTERS:
             buffer, start = stmt.args[pointer]  # type: ignore[misc]
             if buffer in self.written:
                 known = pointer == POINTERS[-1] and gemm_sizes(stmt) is not None
-                yield buffer, _Access(self._place(start, result_words(stmt)) if known else None, 0, True)
+                yield buffer, self._place(start, result_words(stmt)) if known else None
 
     def _block(self, start: Expr, count: Expr) -> Place | None:
         return self._place(start, max(1, int(count.attr))) if count.op == "const" else None

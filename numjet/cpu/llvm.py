@@ -9,7 +9,7 @@ import numpy as np
 
 from .emit_memory import EMBEDDED_BYTES, constant_symbol
 from .emit_stmt import StmtEmitter
-from .loop_ir import Function, written
+from .loop_ir import Function, exchanged, written
 from .polls import polling_loops
 from .target import Target
 
@@ -27,6 +27,7 @@ def emit(function: Function, target: Target) -> str:
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
     emitter = StmtEmitter(function, target, written(function.body))
+    emitter.note_places(exchanged(function.body))
     emitter.separate(function.body)
     emitter.polls = polling_loops(function)
     emitter.block(function.body)

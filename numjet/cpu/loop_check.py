@@ -13,6 +13,7 @@ from .loop_ir import (
     Carry,
     Check,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -48,7 +49,8 @@ def check(function: Function) -> Function:
 
     Rules: each variable is bound once and used only where it is bound; operands have fitting dtypes; indices are int64;
     buffers belong to the function, inputs and constants are not written, constant indices are in range; carries and
-    results agree in dtype; a combining carry is used for nothing but its own next value.
+    results agree in dtype; an exchange permutes temporaries of one dtype and size; a combining carry is used for nothing
+    but its own next value.
     """
     _Check(function).run()
     return function
@@ -228,8 +230,18 @@ class _Check:
                 self.expr(stmt.value, scope, stmt.target.dtype, f"what fills {stmt.target!r}")
                 for index in (stmt.start, stmt.count):
                     self.expr(index, scope, INT64, "an index")
+            case Exchange():
+                self._exchange(stmt)
             case Call():
                 self._call(stmt, scope)
+
+    def _exchange(self, stmt: Exchange) -> None:
+        for buffer in stmt.targets:
+            self._known(buffer)
+        if len(set(stmt.targets)) != len(stmt.targets) or {*stmt.targets} != {*stmt.sources}:
+            self.fail("an exchange names the same buffers on both sides, each once")
+        if len({(b.kind, b.dtype, b.size) for b in stmt.targets}) > 1 or stmt.targets[0].kind != "temp":
+            self.fail("an exchange is among temporaries of one dtype and size")
 
     def _written(self, buffer: Buffer) -> None:
         self._known(buffer)

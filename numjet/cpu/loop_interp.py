@@ -24,6 +24,7 @@ from .loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -231,6 +232,9 @@ class _Run:
         source = self.memory[stmt.source][self._range(stmt.source, stmt.source_start, count)].copy()
         self.memory[stmt.target][self._range(stmt.target, stmt.target_start, count)] = source
 
+    def _exchange(self, stmt: Exchange) -> None:
+        self.memory.update(zip(stmt.targets, [self.memory[b] for b in stmt.sources], strict=True))
+
     def _fill(self, stmt: Fill) -> None:
         place = self._range(stmt.target, stmt.start, int(self.value(stmt.count)))
         self.memory[stmt.target][place] = self.value(stmt.value)
@@ -262,7 +266,8 @@ class _Run:
 
 _EXECUTE: dict[type, Callable[[_Run, Any], None]] = {
     Let: _Run._let, Store: _Run._store, For: _Run._for, While: _Run._while, If: _Run._if, Switch: _Run._switch,
-    Copy: _Run._copy, Fill: _Run._fill, Call: _Run._call, Tiles: _Run._tiles, Check: _Run._check, Comment: _Run._comment,
+    Copy: _Run._copy, Fill: _Run._fill, Exchange: _Run._exchange, Call: _Run._call, Tiles: _Run._tiles,
+    Check: _Run._check, Comment: _Run._comment,
 }
 
 

@@ -54,13 +54,19 @@ MATH = {
 
 class Buffer:
     """A flat array of `size` elements; `kind` is input, output, temp, const (then `data` holds the values) or tile: the
-    result of a product of which only a tile is there at a time, see `Tiles`."""
+    result of a product of which only a tile is there at a time, see `Tiles`.
 
-    __slots__ = ("data", "dtype", "kind", "name", "offset", "size")
+
+    `cell`: of a buffer that an `Exchange` names, what stands for the place where the program notes its address: values
+    that have read a cell are not valid any more once it is written, as those that have read a buffer.
+    """
+
+    __slots__ = ("cell", "data", "dtype", "kind", "name", "offset", "size")
 
     def __init__(self, name: str, dtype: np.dtype, size: int, kind: str, data: np.ndarray | None = None):
         self.name, self.dtype, self.size, self.kind, self.data = name, dtype, size, kind, data
         self.offset: int | None = None  # bytes into the scratch arena, set by the memory plan for temps
+        self.cell: Buffer | None = None
 
     @property
     def nbytes(self) -> int:
@@ -241,6 +247,20 @@ class Fill(Fields):
     count: Expr
 
 
+class Exchange(Fields):
+    """Buffers take each other's memory, and nothing is copied: from here on, targets[k] is what sources[k] was.
+
+    Both name the same buffers, each once: distinct temporaries of one dtype and size. What different buffers name is
+    therefore different memory at any time. An iteration of a parallel loop ends with the names it began with.
+    """
+    targets: tuple[Buffer, ...]
+    sources: tuple[Buffer, ...]
+
+    def __post_init__(self) -> None:
+        for buffer in self.targets:
+            buffer.cell = buffer.cell or Buffer(f"{buffer.name}.cell", INT64, 1, "cell")
+
+
 class Call(Fields):
     """Calls the C function `symbol`, void or returning an int64 status when `checked`.
 
@@ -287,7 +307,7 @@ class Comment(Fields):
     line: int = 0
 
 
-Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Call | Tiles | Check | Comment
+Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Exchange | Call | Tiles | Check | Comment
 
 
 class Function(Fields):
@@ -325,8 +345,13 @@ def walk(block: list[Stmt]) -> Iterator[Stmt]:
             yield from walk(inner)
 
 
+def exchanged(block: list[Stmt]) -> list[Buffer]:
+    """The buffers that change places in a block."""
+    return list(dict.fromkeys(b for stmt in walk(block) if isinstance(stmt, Exchange) for b in stmt.targets))
+
+
 def written(block: list[Stmt]) -> set[Buffer]:
-    """The buffers that a block may write."""
+    """The buffers that a block may write, and the cells of those that change places in it."""
     found: set[Buffer] = set()
     for stmt in walk(block):
         match stmt:
@@ -336,4 +361,6 @@ def written(block: list[Stmt]) -> set[Buffer]:
                 found.add(b)
             case Call(writes=bs):
                 found.update(bs)
+            case Exchange(targets=bs):
+                found.update(bs, (b.cell for b in bs if b.cell is not None))
     return found

@@ -18,6 +18,7 @@ from .loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Expr,
     Exprs,
     Fill,
@@ -260,6 +261,12 @@ class _Parser:
         self.expect("count")
         return Fill(target, start, value, self.expr())
 
+    def _exchange(self) -> Stmt:
+        self.expect("(")
+        targets = self.many(lambda: self.buffers[self.take()])
+        self.expect("=", "(")
+        return Exchange(tuple(targets), tuple(self.many(lambda: self.buffers[self.take()])))
+
     def _call(self) -> Stmt:
         symbol = self.take()
         self.expect("(")
@@ -391,4 +398,5 @@ class _Parser:
         return Switch(index, branches, list(zip(outs, zip(*values, strict=True), strict=True)) if outs else [])
 
 
-_STATEMENTS = ("let", "store", "copy", "fill", "call", "tiles", "check", "note", "for", "while", "if", "switch")
+_STATEMENTS = ("let", "store", "copy", "fill", "exchange", "call", "tiles", "check", "note", "for", "while", "if",
+               "switch")

@@ -24,6 +24,7 @@ from .loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -194,6 +195,8 @@ class _Show:
             case Fill():
                 return (f"fill {self._place(stmt.target, stmt.start)} = {self.expr(stmt.value)} "
                         f"count {self.expr(stmt.count)}")
+            case Exchange(targets=targets, sources=sources):
+                return f"exchange ({', '.join(b.name for b in targets)}) = ({', '.join(b.name for b in sources)})"
             case Call():
                 return self._call(stmt)
             case Check():

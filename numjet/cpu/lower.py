@@ -7,7 +7,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.callbacks import Trampoline
 from numjet.cpu.control import Control
 from numjet.cpu.frames import HELD
-from numjet.cpu.loop_ir import Buffer, Copy, Function, written
+from numjet.cpu.loop_ir import Buffer, Copy, Function, exchanged, written
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.values import Arr, Storage, parts_dtype
 from numjet.foundation.record import Fields, fresh
@@ -35,10 +35,9 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
     args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))
             for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
-    sizes = [buf.size for buf in inputs]
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
-    _copy_written_inputs(b, aliases, sizes)
+    _copy_written_inputs(b, aliases)
     lowered = Lowered(b.function, aliases, b.trampolines)
     vars(b).clear()  # it and its arrays refer to each other: so they go at once, not when garbage is collected
     return lowered
@@ -50,7 +49,7 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
     aliases: list[tuple[int, int]] = []
     outputs: list[Buffer] = []
     items: list[tuple[Arr, Storage]] = []
-    taken: set[Buffer] = set()
+    taken = set(exchanged(b.function.body))  # what is not where it was at the beginning
     for k, out in enumerate(outs):
         buffer = _whole(out) or _written_over(out, outs)
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
@@ -95,17 +94,16 @@ def _written_over(out: Arr, outs: Sequence[Arr]) -> Buffer | None:
     return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in other), None)
 
 
-def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]], sizes: Sequence[int]) -> None:
+def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
     """A program never writes its inputs: what it overwrites is the output that takes over the input's memory (the copy
-    between the two is none when they are the same), or a temporary. sizes: of the inputs; a loop for whose state a buffer
-    serves may have added a second half to it."""
+    between the two is none when they are the same), or a temporary."""
     function = b.function
     dirty = written(function.body)
     outputs = {i: o for o, i in aliases}
     for i, buffer in enumerate(function.inputs):
         if buffer not in dirty and i not in outputs:
             continue
-        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, sizes[i], "input")
+        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, buffer.size, "input")
         function.inputs[i] = fresh
         if i in outputs:
             buffer.kind = "output"
@@ -114,7 +112,7 @@ def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]], sizes: Sequ
             buffer.kind = "temp"
             function.temps.append(buffer)
         zero = b.table.index(0)
-        copy = Copy(buffer, zero, fresh, zero, b.table.index(sizes[i]))
+        copy = Copy(buffer, zero, fresh, zero, b.table.index(buffer.size))
         if b.recorder is not None and i not in outputs:
             b.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
         function.body.insert(0, copy)

@@ -2,7 +2,8 @@
 
 A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
 statements; a loop counts as one statement for what is touched outside of it too, a parallel loop for everything
-inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first).
+inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first). Those that change
+places live as long as any of them.
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from numjet.cpu.loop_ir import (
     Call,
     Check,
     Copy,
+    Exchange,
     Expr,
     Fill,
     For,
@@ -22,6 +24,7 @@ from numjet.cpu.loop_ir import (
     Switch,
     While,
     children,
+    walk,
 )
 
 ALIGNMENT = 64
@@ -36,6 +39,7 @@ def plan(function: Function) -> int:
     touched: dict[Buffer, list[Path]] = {t: [] for t in function.temps}
     order: dict[Path, tuple[int, int]] = {}
     _collect(function.body, (), touched, order, [0])
+    _join_exchanged(function, touched)
     spans = {t: _span(paths, order) for t, paths in touched.items() if paths}
     function.temps[:] = [t for t in function.temps if t in spans]
     placed: list[tuple[int, int, int, int]] = []
@@ -73,6 +77,15 @@ def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]],
         order[path] = (start, clock[0])
 
 
+def _join_exchanged(function: Function, touched: dict[Buffer, list[Path]]) -> None:
+    """Makes buffers that change places, directly or not, share the list of what touches them."""
+    for stmt in walk(function.body):
+        if isinstance(stmt, Exchange):
+            paths = [p for found in {id(touched[b]): touched[b] for b in stmt.targets}.values() for p in found]
+            joined = {id(touched[b]) for b in stmt.targets}
+            touched.update((b, paths) for b, found in touched.items() if id(found) in joined)
+
+
 def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, int]:
     """First and last moment of the statements of the innermost common block that hold all paths."""
     depth = 0
@@ -95,6 +108,8 @@ def stmt_buffers(stmt: Stmt) -> set[Buffer]:
             found.add(b)
         case Copy(target=t, source=s):
             found.update((t, s))
+        case Exchange(targets=bs):
+            found.update(bs)
         case Call():
             found.update(stmt.reads, stmt.writes, (a[0] for a in stmt.args if isinstance(a, tuple)))
     return found

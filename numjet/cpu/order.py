@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.cpu.builder import SMALL
+from numjet.cpu.shifts import SHIFTS, makers_of, shift_of
 
 WORTH_BYTES = 1 << 20   # least bytes saved
 WORTH_SHARE = 0.8       # and the most that may be left of the peak
@@ -56,12 +57,13 @@ def _readers_first(jaxpr: Jaxpr) -> Jaxpr:
 def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
     """By equation that may overwrite a large array: those behind it that read the array, and how many bytes that has."""
     results = {a for a in jaxpr.outvars if isinstance(a, Var)}
+    makers = makers_of(jaxpr)
     writers: dict[Var, int] = {}
     found: dict[int, list[tuple[int, int]]] = {}
     for k, eqn in enumerate(jaxpr.eqns):
         for v in dict.fromkeys(a for a in eqn.invars if isinstance(a, Var) and a in writers):
             found.setdefault(writers[v], []).append((k, v.aval.nbytes))
-        for a in _overwritten(eqn):
+        for a in _overwritten(eqn, makers):
             if isinstance(a, Var) and a.aval.size > SMALL and a not in results:
                 writers.setdefault(a, k)
     return found
@@ -79,8 +81,8 @@ def _waiting(k: int, needs: Sequence[Sequence[int]], done: Collection[int]) -> s
     return found
 
 
-def _overwritten(eqn: JaxprEqn) -> Sequence[Var | Literal]:
-    """The operands whose memory an equation may use for its results."""
+def _overwritten(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Sequence[Var | Literal]:
+    """The arrays whose memory an equation may use for its results."""
     name = eqn.primitive.name
     if name == "scan":
         first = eqn.params["num_consts"]
@@ -89,7 +91,10 @@ def _overwritten(eqn: JaxprEqn) -> Sequence[Var | Literal]:
         return eqn.invars[eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]:]
     if name == "cond":
         return eqn.invars[1:]
-    return eqn.invars[:1] if name.startswith(IN_PLACE) else ()
+    if name.startswith(IN_PLACE):
+        return eqn.invars[:1]
+    shift = shift_of(eqn, makers) if name in SHIFTS else None
+    return () if shift is None else (shift.var,)
 
 
 def peak(eqns: Sequence[JaxprEqn], outvars: Sequence[Var | Literal]) -> int:

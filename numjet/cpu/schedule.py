@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from . import batches, epilogues
 from .cost import block_ns, static_trips
-from .independence import combination, independent, parities
+from .independence import combination, independent
 from .kernels.products import multiply_adds
 from .loop_ir import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Stmt, Store, Tiles, children, identity
 
@@ -32,11 +32,10 @@ class _Schedule:
 
     def __init__(self, function: Function):
         self.function, self.exprs = function, function.exprs
-        self.parities = parities(function.body)
 
     def block(self, block: list[Stmt]) -> bool:
         """Shares what is worth it in a block; whether there was something."""
-        found = epilogues.fuse(self.function, block, self.parities)
+        found = epilogues.fuse(self.function, block)
         result: list[Stmt] = []
         for stmt in block:
             replaced = self._stmt(stmt)
@@ -67,9 +66,9 @@ class _Schedule:
         if trips is not None and loop.mode in ("serial", "vector"):
             unit = RUN if loop.mode == "vector" else 1
             size = chunk_size(trips, unit, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
-            if size < trips and independent(loop, self.parities):
+            if size < trips and independent(loop):
                 return self._chunks(loop, trips, size)
-            shared = self._columns(loop, nanoseconds) or batches.by_rows(loop, self.exprs, self.parities)
+            shared = self._columns(loop, nanoseconds) or batches.by_rows(loop, self.exprs)
             if shared is not None:
                 return shared
         return [loop] if not few and self.block(loop.body) else None
@@ -103,8 +102,7 @@ class _Schedule:
         for place, inner in enumerate(nest[1:], 1):
             trips = static_trips(inner) or 0
             size = chunk_size(trips, RUN if inner.mode == "vector" else 1, min(MOST_CHUNKS, int(nanoseconds / CHUNK_NS)))
-            if size >= trips or not independent(
-                    _around(inner, [*nest[:place], *nest[place + 1:]], nest[-1].body), self.parities):
+            if size >= trips or not independent(_around(inner, [*nest[:place], *nest[place + 1:]], nest[-1].body)):
                 continue
             chunk, first, last = self._run(int(inner.start.attr), trips, size)
             nest[place] = For(inner.var, first, last, inner.body, [], inner.mode)

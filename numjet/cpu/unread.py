@@ -6,7 +6,22 @@ from __future__ import annotations
 
 from collections import Counter
 
-from numjet.cpu.loop_ir import CALLBACK, Buffer, Call, Comment, Copy, Fill, For, Function, Let, Stmt, Store, children, walk
+from numjet.cpu.loop_ir import (
+    CALLBACK,
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Fill,
+    For,
+    Function,
+    Let,
+    Stmt,
+    Store,
+    children,
+    exchanged,
+    walk,
+)
 from numjet.cpu.memory import add_loaded, stmt_exprs
 
 
@@ -34,8 +49,8 @@ def _touched(call: Call) -> set[Buffer]:
 
 
 def _read(block: list[Stmt]) -> set[Buffer]:
-    """The buffers that expressions load from, and that are copied from."""
-    found: set[Buffer] = set()
+    """The buffers that expressions load from, that are copied from, and that may be read under another name."""
+    found: set[Buffer] = set(exchanged(block))
     seen: set[int] = set()
     for stmt in walk(block):
         for e in stmt_exprs(stmt):

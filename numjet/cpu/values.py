@@ -85,13 +85,12 @@ class Storage:
     """Memory that holds an array in row-major order: a buffer from element `base` on.
 
     `owned`: the program may overwrite it once nobody reads it (temporaries, donated inputs, loop state).
-    `half`: of the state of a loop, which half of the buffer that is.
     """
 
-    __slots__ = ("buffer", "base", "owned", "half")
+    __slots__ = ("buffer", "base", "owned")
 
-    def __init__(self, buffer: Buffer, base: Index, owned: bool, half: Index | None = None):
-        self.buffer, self.base, self.owned, self.half = buffer, base, owned, half
+    def __init__(self, buffer: Buffer, base: Index, owned: bool):
+        self.buffer, self.base, self.owned = buffer, base, owned
 
     def same(self, other: Storage | None) -> bool:
         """Whether both begin at the same place."""

@@ -9,7 +9,7 @@ import numpy as np
 from numjet.core.op import Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.lax.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, as_gather, window_sizes
-from numjet.lax.tangent import add_any, instantiate, zeros_like_aval
+from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import call
 from numjet.lax.update_program import update_program
 
@@ -137,8 +137,8 @@ def mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> t
     if type(tangents[2]) is not Zero:
         if not params["unique_indices"]:
             raise NotImplementedError(_UNIQUE_MUL)
-        spread = _scatter("scatter-add", _zeros(operand), indices, tangents[2], params)
-        total = add_any(total, call("mul", operand, spread))
+        old = read_back(operand, indices, aval_of(updates).shape, params["dimension_numbers"], params["mode"])
+        total = _scatter("scatter-add", instantiate(total), indices, call("mul", old, tangents[2]), params)
     return out, total
 
 
@@ -172,7 +172,8 @@ def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
         t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
         shape, numbers = aval_of(updates).shape, params["dimension_numbers"]
         back = lambda x: read_back(x, indices, shape, numbers)
-        count = lambda marks: back(_scatter("scatter-add", _zeros(operand), indices, marks, params))
+        alone = params["unique_indices"]
+        count = lambda marks: marks if alone else back(_scatter("scatter-add", _zeros(operand), indices, marks, params))
         one, zero = _full(updates, 1), _zeros(updates)
         winning = call("eq", updates, back(out))
         kept = call("eq", back(operand), back(out))

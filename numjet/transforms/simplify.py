@@ -24,6 +24,7 @@ from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.identities import identity
 from numjet.transforms.keys import equation_key
 from numjet.transforms.turned_products import turn_products
+from numjet.transforms.updates import write_updates
 
 
 class Simplify(Protocol):
@@ -71,7 +72,7 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> Closed
     outvars = [scope.read(a) for a in jaxpr.outvars]
     eqns = turn_products(scope.eqns, outvars)
     made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, eqns, debug=jaxpr.debug)
-    thin, _ = dce_jaxpr(made, keep_inputs=True)
+    thin, _ = dce_jaxpr(write_updates(made), keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))

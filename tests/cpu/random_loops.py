@@ -14,6 +14,7 @@ from numjet.cpu.loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Expr,
     Exprs,
     Fill,
@@ -133,6 +134,8 @@ class Generator:
             makers += [self.serial, self.vector, self.vector, self.reduction, self.branch, self.switch, self.repeat]
         if depth == 3:
             makers += [self.whole]
+        if not self.frozen:
+            makers += [self.exchange]
         return self.pick(makers)(depth)
 
     def store(self, depth: int) -> list[Stmt]:
@@ -157,6 +160,11 @@ class Generator:
             ok = self.expr(BOOL, 2)
             return [Check(e.prim("or", ok, self.expr(BOOL, 1)), 4, (self.expr(INT64, 1),))]
         return [Fill(target, e.index(0), self.expr(target.dtype, 1), count)]
+
+    def exchange(self, depth: int) -> list[Stmt]:
+        """The two temporaries of one dtype, or all of that one dtype as they are."""
+        pair = [t for t in self.temps if t.dtype == F32]
+        return [Exchange(tuple(pair), tuple(pair[::-1] if self.chance(0.9) else pair))]
 
     def carries(self, dtypes: list[np.dtype]) -> list[Carry]:
         return [Carry(self.e.var(d, "c"), self.expr(d, 1), self.e.const(0, d), self.e.var(d, "r")) for d in dtypes]

@@ -13,6 +13,7 @@ from numjet.cpu.loop_ir import (
     Carry,
     Check,
     Copy,
+    Exchange,
     Exprs,
     Fill,
     For,
@@ -28,6 +29,7 @@ from tests.cpu.test_loop_show import every_statement
 
 e = Exprs()
 X, Y, Z = Buffer("x", F32, 8, "input"), Buffer("y", F32, 8, "output"), Buffer("z", F64, 8, "output")
+T, U, V = Buffer("t", F32, 8, "temp"), Buffer("u", F32, 8, "temp"), Buffer("v", F32, 4, "temp")
 ZERO, ONE, F1 = e.index(0), e.index(1), e.const(1, F32)
 A, B, I = e.var(F32, "a"), e.var(F32, "b"), e.var(INT64, "i")
 S = e.load(X, ZERO)
@@ -50,6 +52,11 @@ BROKEN = {
     "input buffer %x must not be written": [Store(X, ZERO, F1)],
     "does not belong": [Store(Buffer("w", F32, 1, "output"), ZERO, F1)],
     "copy from float32 to float64": [Copy(Z, ZERO, X, ZERO, ONE)],
+    "names the same buffers on both sides": [Exchange((T, U), (U, U))],
+    "names the same buffers on both sides, each": [Exchange((T, T), (T, T))],
+    "among temporaries of one dtype": [Exchange((Y, T), (T, Y))],
+    "among temporaries of one dtype and size": [Exchange((T, V), (V, T))],
+    "buffer %w1 does not belong": [Exchange((Buffer("w1", F32, 8, "temp"),), (T,))],
     "what fills %z must be float64": [Fill(Z, ZERO, F1, ONE)],
     "'add' does not take \\(float32, int64\\)": [Store(Y, ZERO, e.make("add", F32, (F1, ZERO)))],
     "'sqrt' does not take \\(int64\\)": [Let(I, e.prim("sqrt", ZERO))],
@@ -87,7 +94,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("message", BROKEN)
 def test_broken_rule(message):
-    function = Function("broken", [X], [Y, Z], e, BROKEN[message])
+    function = Function("broken", [X], [Y, Z], e, BROKEN[message], [T, U, V])
     with pytest.raises(LoopIRError, match=message) as caught:
         check(function)
     assert "function 'broken', statement:" in str(caught.value)

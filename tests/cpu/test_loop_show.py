@@ -13,6 +13,7 @@ from numjet.cpu.loop_ir import (
     Check,
     Comment,
     Copy,
+    Exchange,
     Exprs,
     Fill,
     For,
@@ -52,6 +53,7 @@ def test_the_text_of_a_reduction():
 def every_statement() -> Function:
     e = Exprs()
     x, y, t = Buffer("x", F32, 8, "input"), Buffer("y", F32, 8, "output"), Buffer("t", F32, 8, "temp")
+    u = Buffer("u", F32, 8, "temp")
     dtypes = (INT64, INT64, F32, BOOL, F32, F32, INT64)
     i, n, v, flag, r, s, q = (e.var(dtype, hint) for dtype, hint in zip(dtypes, "invfrsq", strict=True))
     zero = e.index(0)
@@ -63,8 +65,9 @@ def every_statement() -> Function:
         If(e.prim("ge", v, v), [Store(y, zero, v)], [], [(r, v, e.prim("neg", v))]),
         Switch(q, [[], [Fill(t, zero, r, e.index(8))]], [(s, (v, r))]), Switch(zero, [[]], []),
         Copy(y, zero, t, e.index(2), e.index(3)), Check(e.prim("ne", s, r), 5, (q,)), Check(e.const(True, BOOL), 6),
+        Exchange((t, u), (u, t)),
         Call("solve", [(x, e.index(1)), e.const(2.5, F64), e.index(-3)], (x,), (y, t), True), Call("none", [])]
-    return Function("f", [x], [y], e, body, [t])
+    return Function("f", [x], [y], e, body, [t, u])
 
 
 def test_every_statement_reads_back():
