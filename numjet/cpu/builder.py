@@ -59,6 +59,7 @@ class Builder(Scalars):
         self.guards: list[Scalar] = []
         self.live: Callable[[], Iterator[Arr]] = lambda: iter(())
         self.counter = 0
+        self.limit = SMALL  # inside of loops, see registers.py
         self.trampolines: dict[str, Trampoline] = {}
         self.open_registers: list[Arr] = []
 
@@ -70,7 +71,7 @@ class Builder(Scalars):
     @property
     def small(self) -> int:
         """How many elements an array may have to be kept in registers here."""
-        return SMALL if len(self.blocks) > 1 else SMALL_ONCE
+        return self.limit if len(self.blocks) > 1 else SMALL_ONCE
 
     @property
     def written_out(self) -> int:

@@ -7,19 +7,20 @@ where an inner loop begins and ends.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu.builder import SMALL
 from numjet.cpu.frames import LONG, Home
 from numjet.cpu.index import Index
 from numjet.cpu.lanewise import Lanewise
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Let, Stmt, Switch, While
 from numjet.cpu.recorder import Recorder
+from numjet.cpu.registers import most_elements
 from numjet.cpu.reductions import words
 from numjet.cpu.values import Arr, Storage, parts_dtype
 
@@ -140,7 +141,7 @@ class Control(Lanewise):
         return [self.let(v) for v in x.elems]
 
     def _states(self, init: Sequence[Arr]) -> list[Any]:
-        return [SmallState(self, x) if x.size <= SMALL else LargeState(self, x) for x in init]
+        return [SmallState(self, x) if x.size <= self.limit else LargeState(self, x) for x in init]
 
     def taken_over(self, x: Arr, words: int) -> Storage | None:
         """The memory of x, for loop state of so many words that begins as x; None if it is no whole buffer or half of one, or
@@ -157,16 +158,31 @@ class Control(Lanewise):
 
     def _invariant(self, arrays: Sequence[Arr]) -> list[Arr]:
         """Operands that a loop reads in every iteration: definitions that cost something are stored before."""
-        return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= SMALL) else x
+        return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= self.limit) else x
                 for x in arrays]
 
     def _reads_once(self, x: Arr) -> bool:
         """Whether slices of x need not be stored: elements that a step reads are computed there, each in one step only."""
-        return not x.lazy or x.cost == 0 and x.size > SMALL or x.pointwise and x.cost <= LONG
+        return not x.lazy or x.cost == 0 and x.size > self.limit or x.pointwise and x.cost <= LONG
+
+    @contextmanager
+    def _registers_for(self, *bodies: ClosedJaxpr) -> Iterator[None]:
+        """While a loop with these programs is lowered, the size of arrays in registers is what suits it."""
+        before = self.limit
+        self.limit = min(before, most_elements(*bodies))
+        try:
+            yield
+        finally:
+            self.limit = before
 
     # ------------------------------------------------------------------------------------------ loops
     def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
                    init: Sequence[Arr]) -> list[Arr]:
+        with self._registers_for(cond, body):
+            return self._while_loop(cond, cond_consts, body, body_consts, init)
+
+    def _while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
+                    init: Sequence[Arr]) -> list[Arr]:
         cond_consts, body_consts = self._invariant(cond_consts), self._invariant(body_consts)
         found = self.while_by_lanes(cond, body, body_consts, init) if not cond_consts else None
         if found is not None:
@@ -192,6 +208,12 @@ class Control(Lanewise):
         y_avals = jaxpr.out_avals[len(init):]
         if length == 0:
             return [*init, *[self.empty((0, *a.shape), a.dtype) for a in y_avals]]
+        with self._registers_for(jaxpr):
+            return self._scan(jaxpr, consts, init, xs, length, reverse)
+
+    def _scan(self, jaxpr: ClosedJaxpr, consts: Sequence[Arr], init: Sequence[Arr], xs: Sequence[Arr], length: int,
+              reverse: bool) -> list[Arr]:
+        y_avals = jaxpr.out_avals[len(init):]
         consts, xs = self._invariant(consts), [x if self._reads_once(x) else self.materialize(x) for x in xs]
         found = self.scan_by_lanes(jaxpr, consts, init, xs, length, reverse)
         if found is not None:
@@ -288,7 +310,7 @@ class Control(Lanewise):
 
         latest: `current` at the end of each branch.
         """
-        if results[0].size <= SMALL:
+        if results[0].size <= self.limit:
             return [None] * len(results)
         kept = self._kept(results, operands)
         if kept is not None:

@@ -30,7 +30,7 @@ TOGETHER = 8     # unrelated results that are stored in one loop nest
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
 WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
-_COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
+COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
           "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
 _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",
@@ -244,7 +244,7 @@ class Frames(Reductions):
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
         if op.elementwise:
-            cost = _COSTS.get(op.name, 1.0)
+            cost = COSTS.get(op.name, 1.0)
             return [self.elementwise(lambda *xs: rule(self, *xs, **params), *args, dtype=out_avals[0].dtype, cost=cost)]
         out = rule(self, *args, **params)
         outs = list(out) if op.multiple else [out]
