@@ -83,12 +83,13 @@ class Builder(Scalars):
 
     @contextmanager
     def inside(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
-        """Statements go to `block`."""
+        """Statements go to `block`. Writable arrays in registers made there end with it."""
         self.blocks.append(block)
         try:
             yield block
         finally:
             self.blocks.pop()
+            self.open_registers = [x for x in self.open_registers if x.block is not block]
 
     def comment(self, text: str, file: str | None = None, line: int = 0) -> None:
         self.emit(Comment(text, file, line))

@@ -20,8 +20,8 @@ from numjet.cpu.index import Index
 from numjet.cpu.lanewise import Lanewise
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Let, Stmt, Switch, While
 from numjet.cpu.recorder import Recorder
-from numjet.cpu.registers import most_elements
 from numjet.cpu.reductions import words
+from numjet.cpu.registers import most_elements
 from numjet.cpu.values import Arr, Storage, parts_dtype
 
 

@@ -28,10 +28,12 @@ COMFORTABLE = 48          # numbers of one system's state that registers and the
 STATE = 160               # numbers of one system's state that registers and the nearest cache hold
 PINNED = 64               # elements of one system that an equation makes
 WORK = 2000               # elements that a step computes for one system, so that code stays small
-_MOVES = frozenset({"broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose", "rev", "pad", "iota",
-                    "expand_dims", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
-                    "dot_general", "split", "convert_element_type", "copy", "cholesky", "lu", "lu_solve", "lu_inverse",
-                    "triangular_solve"})
+_MAY = frozenset({"broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose", "rev", "pad", "iota",
+                  "expand_dims", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
+                  "dot_general", "split", "convert_element_type", "copy", "bitcast_convert_type", "threefry2x32",
+                  "cholesky", "lu", "lu_solve", "lu_inverse", "triangular_solve",
+                  "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "scatter-sub", "scatter-mul",
+                  "scatter-min", "scatter-max", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin"})
 
 
 class NotLanewise(Exception):
@@ -232,7 +234,9 @@ class Lanewise(Frames):
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
         if prod(self._rest(aval)) > PINNED:
             raise NotLanewise
-        row = self._registers(aval.update(shape=self._rest(aval)))
+        return self._writable(aval, self._registers(aval.update(shape=self._rest(aval))))
+
+    def _writable(self, aval: ShapedArray, row: Arr) -> Arr:
         out = self._of_row(aval, row)
         self.rows[id(out)] = out, row
         return out
@@ -249,6 +253,7 @@ class Lanewise(Frames):
             super().store(x, index, value)
         else:
             super().store(self.rows[id(x)][1], self._here(index), value)
+            x.memo.clear()
 
     def _has_places(self, shape: Sequence[int]) -> bool:
         return tuple(shape[:len(self.places)]) == self.places
@@ -272,8 +277,26 @@ class Lanewise(Frames):
         return super().in_memory(x, why)
 
     def own(self, x: Arr) -> Arr:
-        self._needs_memory()
-        return super().own(x)
+        if self.lane is None:
+            return super().own(x)
+        if not self._has_places(x.shape) or prod(self._rest(x)) > PINNED:
+            raise NotLanewise
+        row = self._registers(x.aval.update(shape=self._rest(x)))
+        row.elems = self.lane_elements(x)
+        return self._writable(x.aval, row)
+
+    def prefix(self, kind: str, x: Arr, axis: int, reverse: bool = False) -> Arr:
+        if self.lane is None:
+            return super().prefix(kind, x, axis, reverse)
+        if axis < len(self.lane) or not self._has_places(x.shape) or prod(self._rest(x)) > PINNED or x.dtype.itemsize == 2:
+            raise NotLanewise
+        rest, along = self._rest(x), axis - len(self.lane)
+        elems = dict(zip(np.ndindex(*rest), self.lane_elements(x), strict=True))
+        for index in reversed(elems) if reverse else elems:
+            before = (*index[:along], index[along] + (1 if reverse else -1), *index[along + 1:])
+            if before in elems:
+                elems[index] = self.let(self.combine(kind, elems[before], elems[index]))
+        return self.in_lane(x.aval, list(elems.values()))
 
     def loop_over(self, n: Any, mode: str, carries: list[Carry] | None = None, start: Any = 0) -> Any:
         self._needs_memory()
@@ -308,9 +331,9 @@ class _State:
 
 
 def _known(eqn: JaxprEqn) -> bool:
-    """Whether an equation may go by lanes: no update, no library, no loop."""
+    """Whether an equation may go by lanes: no library, no loop."""
     op = eqn.primitive
-    return not eqn.effects and (op.elementwise or op.name in _MOVES)
+    return not eqn.effects and (op.elementwise or op.name in _MAY)
 
 
 def settling_mask(cond: ClosedJaxpr, body: ClosedJaxpr, consts: int) -> int | None:

@@ -84,7 +84,8 @@ def test_what_needs_memory_does_not_go_by_lanes():
         return lax.scan(lambda s, _: (jnp.tanh(w @ s), None), s, None, length=4)[0]
     agree(nj.vmap(run, in_axes=(0, None)), values(MANY, 12), values(12, 12, seed=1), rtol=1e-4)
     updates = lambda s: lax.scan(lambda s, i: (s.at[i].add(1.0), None), s, jnp.arange(3))[0]
-    agree(nj.vmap(updates), values(MANY, 4))
+    agree(nj.vmap(updates), values(MANY, 400))
+    assert not goes_by_lanes(nj.vmap(updates), values(MANY, 400))
 
 
 @pytest.mark.parametrize("n", [4, 16, MANY])
@@ -99,6 +100,31 @@ def test_small_matrices_are_factored_lane_by_lane(n, solve):
     assert goes_by_lanes(fun, values(n, 3), values(n, 3, 3, seed=1))
     gradient = nj.vmap(nj.grad(lambda s, m: run(s, m)[1].sum()))
     agree(gradient, values(n, 3), values(n, 3, 3, seed=1) + 5 * np.eye(3, dtype=F32), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [4, 16, MANY])
+@pytest.mark.parametrize("change", [
+    lambda s, i: s.at[i].add(1.0), lambda s, i: s.at[2].set(s[i] * s[1]), lambda s, i: lax.dynamic_update_slice(s, s[:2], (i,)),
+    lambda s, i: s + lax.dynamic_slice(s, (i,), (2,)).sum(), lambda s, i: jnp.cumsum(s) + s[jnp.argmax(s)],
+    lambda s, i: lax.cummax(s * i, reverse=True), lambda s, i: s[jnp.array([3, 0, 2, 4, 1])].at[jnp.array([0, 3])].mul(-1.0),
+    lambda s, i: jnp.roll(s, 1).at[i + 3].set(2.0, mode="drop")])
+def test_elements_are_found_and_updated_lane_by_lane(n, change):
+    """Places that differ from lane to lane, some of them out of bounds."""
+    def run(s, i):
+        return lax.scan(lambda c, _: ((jnp.tanh(change(*c)), (c[1] + 1) % 5), c[0].sum()), (s, i), None, length=7)
+    args = values(n, 5), np.arange(n, dtype=np.int32) % 5
+    agree(nj.vmap(run), *args)
+    assert goes_by_lanes(nj.vmap(run), *args)
+    agree(nj.vmap(nj.grad(lambda s, i: run(s, i)[1].sum())), *args, rtol=1e-4)
+
+
+def test_random_numbers_are_drawn_lane_by_lane():
+    def run(key, s):
+        def step(s, k):
+            return s + 0.1 * nj.random.normal(k, (3,)), s
+        return lax.scan(step, s, nj.random.split(key, 6))
+    args = nj.random.split(nj.random.PRNGKey(0), MANY), values(MANY, 3)
+    agree(nj.vmap(run), *args)
 
 
 def test_matrices_that_need_a_library_do_not_go_by_lanes():
