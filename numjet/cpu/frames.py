@@ -27,6 +27,7 @@ HELD = 1 << 18   # bytes from which it matters that a definition keeps memory in
 MOST_HELD = 6    # arrays of that size that a definition may keep
 DEEP = 24        # nested definitions that move data, from which one is stored
 TOGETHER = 8     # unrelated results that are stored in one loop nest
+HEAVY = 12.0     # operations per element of what is better done by vectors, as exponentials
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
 WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
@@ -265,10 +266,13 @@ class Frames(Reductions):
             repeated = not op.elementwise and a.cost > CHEAP and (
                 op.name not in _READS_ONCE and out_size > a.size
                 or uses > 1 and not computed_again(a, reductions))
-            if repeated or self._long(a) and op.name not in _READS_ONCE:
+            in_order = a.cost >= HEAVY and _goes_in_order(eqn) and any(p.own >= HEAVY for p in a.reachable() if p.lazy)
+            if repeated or in_order or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
+                reads = reads if repeated else f"{op.name} reads one element after the other"
                 cost = f"costs {operations(a.cost)} per element"
-                self._store_wanted(frame, atom, a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
+                self._store_wanted(frame, atom, a, f"{reads}, and it {cost}" if repeated or in_order
+                                   else f"{cost}, enough for one loop")
 
     def _long(self, a: Arr) -> bool:
         return a.cost > LONG and a.work() > LONG
@@ -376,6 +380,11 @@ def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, 
             packed.append([])
         packed[-1] += part
     return packed
+
+
+def _goes_in_order(eqn: JaxprEqn) -> bool:
+    """Whether elements are read one by one, which takes longer than computing them side by side and storing them."""
+    return eqn.primitive.name.startswith("scatter") and not eqn.params["unique_indices"]
 
 
 def _spreads_short_rows(eqn: JaxprEqn) -> bool:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.walk import all_eqns
 from numjet.cpu.builder import SMALL, SMALL_ONCE
-from numjet.cpu.frames import COSTS
-
-HEAVY = 12.0   # operations per element of what is better done by vectors
+from numjet.cpu.frames import COSTS, HEAVY
 
 
 def most_elements(*bodies: ClosedJaxpr) -> int:
