@@ -163,8 +163,15 @@ def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     args = [Undefined(v.aval) for v in linear.jaxpr.invars]
     found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
-    return [next(found) if nz else Zero(aval.to_tangent_aval())
+    return [_as_weak(next(found), aval) if nz else Zero(aval.to_tangent_aval())
             for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
+
+
+def _as_weak(ct: Any, primal: ShapedArray) -> Any:
+    """A cotangent, weakly typed if the primal is: so that a step of descent leaves the type of a parameter as it is."""
+    if not primal.weak_type or isinstance(ct, Zero) or aval_of(ct).weak_type:
+        return ct
+    return call("convert_element_type", ct, new_dtype=aval_of(ct).dtype, weak_type=True)
 
 
 # ------------------------------------------------------------------------------------------------ vjp, jvp, linearize

@@ -114,9 +114,14 @@ def _worth(eqn: JaxprEqn) -> bool:
     size = sum(v.aval.nbytes for v in eqn.outvars)
     if size <= ALWAYS_BYTES:
         return True
-    if name in _CHEAP and size > CHEAP_BYTES:
+    if name in _CHEAP and size > CHEAP_BYTES and not _is_index(eqn):
         return False
     return size <= sum(a.aval.nbytes for a in eqn.invars)
+
+
+def _is_index(eqn: JaxprEqn) -> bool:
+    """Whether this chooses between integers, as indices from the end do: the result takes the place of what it is made of."""
+    return eqn.primitive.name == "select_n" and eqn.outvars[0].aval.dtype.kind in "iu"
 
 
 def _choose(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], chosen: dict[JaxprEqn, None]) -> None:

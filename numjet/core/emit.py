@@ -123,6 +123,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
         """body(i, j, ...) for every index. ordered=False promises that iterations don't depend on each other."""
         ...
+    def copies(self, shape: Sequence[int]) -> int:
+        """How often `loop` writes its body out: once, unless the loop is short."""
+        ...
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
         """body(c) for c < count, on several threads: for work worth it, and bodies that write to different places."""
         ...

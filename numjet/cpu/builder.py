@@ -60,6 +60,7 @@ class Builder(Scalars):
         self.guards: list[Scalar] = []
         self.live: Callable[[], Iterator[Arr]] = lambda: iter(())
         self.counter = 0
+        self.limit = SMALL  # inside of loops, see registers.py
         self.trampolines: dict[str, Trampoline] = {}
         self.open_registers: list[Arr] = []
 
@@ -71,19 +72,25 @@ class Builder(Scalars):
     @property
     def small(self) -> int:
         """How many elements an array may have to be kept in registers here."""
-        return SMALL if len(self.blocks) > 1 else SMALL_ONCE
+        return self.limit if len(self.blocks) > 1 else SMALL_ONCE
+
+    @property
+    def written_out(self) -> int:
+        """How many elements a result may have that a rule writes out by itself."""
+        return SMALL
 
     def emit(self, stmt: Stmt) -> None:
         self.block.append(stmt)
 
     @contextmanager
     def inside(self, block: list[Stmt]) -> Iterator[list[Stmt]]:
-        """Statements go to `block`."""
+        """Statements go to `block`. Writable arrays in registers made there end with it."""
         self.blocks.append(block)
         try:
             yield block
         finally:
             self.blocks.pop()
+            self.open_registers = [x for x in self.open_registers if x.block is not block]
 
     def comment(self, text: str, file: str | None = None, line: int = 0) -> None:
         self.emit(Comment(text, file, line))
@@ -461,18 +468,24 @@ class Builder(Scalars):
     def empty(self, shape: Sequence[int], dtype: Any) -> Arr:
         """A writable array with undefined elements."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
-        if aval.size <= self.small:
-            out = Arr(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
-            out.mutable = True
-            self.open_registers.append(out)
-            return out
-        return Arr(aval, storage=self.temporary(aval))
+        return self._registers(aval) if aval.size <= self.small else Arr(aval, storage=self.temporary(aval))
+
+    def _registers(self, aval: ShapedArray) -> Arr:
+        """A writable array in registers."""
+        out = Arr(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
+        out.mutable = True
+        self.open_registers.append(out)
+        return out
 
     def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
         """body(i, j, ...) for every index."""
         if prod(shape) > self.small:
             self._close_registers()
         self.nest(tuple(shape), body, mode="serial" if ordered else "vector")
+
+    def copies(self, shape: Sequence[int]) -> int:
+        """How often `loop` writes its body out."""
+        return prod(shape) if prod(shape) <= self.small else 1
 
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
         """body(c) for every c, at the same time where threads are free."""

@@ -6,18 +6,19 @@ per iteration beyond what the body computes, and nothing where an inner loop beg
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu.builder import SMALL
 from numjet.cpu.frames import LONG
 from numjet.cpu.index import Index
 from numjet.cpu.loop_ir import INT64, Buffer, Carry, Expr, For, If, Stmt, Switch, While
 from numjet.cpu.reductions import words
+from numjet.cpu.registers import most_elements
 from numjet.cpu.settling import whole, words_of
 from numjet.cpu.sliding import Sliding, Window, sliding
 from numjet.cpu.values import Arr, Storage
@@ -92,7 +93,7 @@ class Control(Sliding):
     def _states(self, init: Sequence[Arr], body: ClosedJaxpr, first: int) -> list[Any]:
         """How each array is carried whose place among the inputs of the body is `first` or later."""
         steps = sliding(body.jaxpr, first, len(init))
-        return [SmallState(self, x) if x.size <= SMALL else Window(self, x, step) if step else LargeState(self, x)
+        return [SmallState(self, x) if x.size <= self.limit else Window(self, x, step) if step else LargeState(self, x)
                 for x, step in zip(init, steps, strict=True)]
 
     def taken_over(self, x: Arr) -> Storage | None:
@@ -105,16 +106,31 @@ class Control(Sliding):
 
     def _invariant(self, arrays: Sequence[Arr]) -> list[Arr]:
         """Operands that a loop reads in every iteration: definitions that cost something are stored before."""
-        return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= SMALL) else x
+        return [self.materialize(x, "a loop or branch reads it") if x.lazy and (x.cost > 0 or x.size <= self.limit) else x
                 for x in arrays]
 
     def _reads_once(self, x: Arr) -> bool:
         """Whether slices of x need not be stored: elements that a step reads are computed there, each in one step only."""
-        return not x.lazy or x.cost == 0 and x.size > SMALL or x.pointwise and x.cost <= LONG
+        return not x.lazy or x.cost == 0 and x.size > self.limit or x.pointwise and x.cost <= LONG
+
+    @contextmanager
+    def _registers_for(self, *bodies: ClosedJaxpr) -> Iterator[None]:
+        """While a loop with these programs is lowered, the size of arrays in registers is what suits it."""
+        before = self.limit
+        self.limit = min(before, most_elements(*bodies))
+        try:
+            yield
+        finally:
+            self.limit = before
 
     # ------------------------------------------------------------------------------------------ loops
     def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
                    init: Sequence[Arr]) -> list[Arr]:
+        with self._registers_for(cond, body):
+            return self._while_loop(cond, cond_consts, body, body_consts, init)
+
+    def _while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[Arr], body: ClosedJaxpr, body_consts: Sequence[Arr],
+                    init: Sequence[Arr]) -> list[Arr]:
         cond_consts, body_consts = self._invariant(cond_consts), self._invariant(body_consts)
         found = self.while_by_lanes(cond, body, body_consts, init) if not cond_consts else None
         if found is not None:
@@ -139,6 +155,12 @@ class Control(Sliding):
         y_avals = jaxpr.out_avals[len(init):]
         if length == 0:
             return [*init, *[self.empty((0, *a.shape), a.dtype) for a in y_avals]]
+        with self._registers_for(jaxpr):
+            return self._scan(jaxpr, consts, init, xs, length, reverse)
+
+    def _scan(self, jaxpr: ClosedJaxpr, consts: Sequence[Arr], init: Sequence[Arr], xs: Sequence[Arr], length: int,
+              reverse: bool) -> list[Arr]:
+        y_avals = jaxpr.out_avals[len(init):]
         consts, xs = self._invariant(consts), [x if self._reads_once(x) else self.materialize(x) for x in xs]
         found = self.scan_by_lanes(jaxpr, consts, init, xs, length, reverse)
         if found is not None:
@@ -217,12 +239,12 @@ class Control(Sliding):
 
     def _places(self, results: Sequence[Sequence[Arr]], operands: Sequence[Arr]) -> list[Place]:
         """Where branches leave each of their results, and whether it is there already. Small ones have no place."""
-        kept = [self._kept(ends, operands) if ends[0].size > SMALL else None for ends in results]
+        kept = [self._kept(ends, operands) if ends[0].size > self.limit else None for ends in results]
         taken = {storage.buffer for storage in kept if storage is not None}
         places: list[Place] = []
         for ends, storage in zip(results, kept, strict=True):
             place = storage
-            if place is None and ends[0].size > SMALL:
+            if place is None and ends[0].size > self.limit:
                 found = next((x.storage for x in ends if whole(x) is not None and x.storage.buffer not in taken
                               and self.unwanted(x.storage.buffer)), None)
                 place = self._of_window(ends) or found or self.temporary(ends[0].aval)

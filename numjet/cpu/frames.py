@@ -27,10 +27,11 @@ HELD = 1 << 18   # bytes from which it matters that a definition keeps memory in
 MOST_HELD = 6    # arrays of that size that a definition may keep
 DEEP = 24        # nested definitions that move data, from which one is stored
 TOGETHER = 8     # unrelated results that are stored in one loop nest
+HEAVY = 12.0     # operations per element of what is better done by vectors, as exponentials
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
 WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
-_COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
+COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
           "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
 _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",
@@ -242,7 +243,7 @@ class Frames(Reductions):
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
         if op.elementwise:
-            cost = _COSTS.get(op.name, 1.0)
+            cost = COSTS.get(op.name, 1.0)
             return [self.elementwise(lambda *xs: rule(self, *xs, **params), *args, dtype=out_avals[0].dtype, cost=cost)]
         out = rule(self, *args, **params)
         outs = list(out) if op.multiple else [out]
@@ -263,10 +264,13 @@ class Frames(Reductions):
             repeated = not op.elementwise and a.cost > CHEAP and (
                 op.name not in _READS_ONCE and out_size > a.size
                 or uses > 1 and not computed_again(a, reductions))
-            if repeated or self._long(a) and op.name not in _READS_ONCE:
+            in_order = a.cost >= HEAVY and _goes_in_order(eqn) and any(p.own >= HEAVY for p in a.reachable() if p.lazy)
+            if repeated or in_order or self._long(a) and op.name not in _READS_ONCE:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
+                reads = reads if repeated else f"{op.name} reads one element after the other"
                 cost = f"costs {operations(a.cost)} per element"
-                self._store_wanted(frame, a, f"{reads}, and it {cost}" if repeated else f"{cost}, enough for one loop")
+                self._store_wanted(frame, a, f"{reads}, and it {cost}" if repeated or in_order
+                                   else f"{cost}, enough for one loop")
 
     def _long(self, a: Arr) -> bool:
         return a.cost > LONG and a.work() > LONG
@@ -341,6 +345,11 @@ def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, 
             packed.append([])
         packed[-1] += part
     return packed
+
+
+def _goes_in_order(eqn: JaxprEqn) -> bool:
+    """Whether elements are read one by one, which takes longer than computing them side by side and storing them."""
+    return eqn.primitive.name.startswith("scatter") and not eqn.params["unique_indices"]
 
 
 def _spreads_short_rows(eqn: JaxprEqn) -> bool:

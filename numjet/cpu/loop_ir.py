@@ -49,6 +49,7 @@ MATH = {
     "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2,
     "hypot": 2, "cbrt": 1,
     "rsqrt": 1, "logistic": 1, "erf": 1, "erfc": 1, "erf_inv": 1, "lgamma": 1, "digamma": 1, "nextafter": 2,
+    "fmod": 2,
 }
 
 

@@ -266,8 +266,8 @@ def apply(op: str, *args: Array) -> Array:
     """The value of an operation of ARITHMETIC or MATH. Raises NotImplementedError for another name."""
     if op in OPERATIONS:
         return OPERATIONS[op](*args)
-    if op == "nextafter":
-        return np.nextafter(*args)
+    if op in ("nextafter", "fmod"):
+        return getattr(np, op)(*args)
     if op not in FUNCTIONS:
         raise NotImplementedError(f"loop IR has no operation '{op}'")
     return np.asarray(FUNCTIONS[op](*(a.astype(np.float64) for a in args))).astype(args[0].dtype)

@@ -10,7 +10,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.affine import in_order
-from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW, SMALL
+from numjet.cpu.builder import SHORT_REDUCTION, SHORT_ROW
 from numjet.cpu.independence import nodes
 from numjet.cpu.kernels import products
 from numjet.cpu.loop_ir import INT64, Call, Carry, Stmt
@@ -299,7 +299,7 @@ class Reductions(Prefixes):
             return total
         terms = prod(over)
         out = Arr(ShapedArray(tuple(shape), dtype), at, cost=2.0 * terms + x.cost + y.cost, parents=(x, y))
-        if out.size <= SMALL and out.size * terms <= WRITTEN_OUT:
+        if out.size <= self.written_out and out.size * terms <= WRITTEN_OUT:
             out.place(elems=[self.let(at(*i)) for i in np.ndindex(*shape)], block=self.block)
         return out
 

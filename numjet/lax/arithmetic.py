@@ -182,7 +182,7 @@ def _rem_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 rem_p: Op = elementwise(
     "rem", nargs=2, accepts=REAL, eager=_rem_eager, jvp=(lambda t, out, x, y: t, _rem_jvp_y),
-    cpu=lambda b, x, y: b.prim("rem", x, y), hlo="stablehlo.remainder",
+    cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo="stablehlo.remainder",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
 
 

@@ -12,17 +12,15 @@ import numpy as np
 
 LARGEST = 8           # order of matrices that are written out
 _MOST_WRITTEN = 1500  # scalar operations of one program part
-_LOOP_FROM = 16       # batches of more elements are a loop
 
 Matrix = list[list[Any]]
 
 
-def is_small(dtype: np.dtype, shape: Sequence[int], *sides: int) -> bool:
+def is_small(b: Any, dtype: np.dtype, shape: Sequence[int], *sides: int) -> bool:
     """Whether work on real matrices of these sizes, for a batch of `shape`, is written out."""
-    if dtype.kind != "f" or not all(1 <= n <= LARGEST for n in sides):
+    if dtype.kind != "f" or not prod(shape) or not all(1 <= n <= LARGEST for n in sides):
         return False
-    copies = prod(shape) if prod(shape) <= _LOOP_FROM else 1
-    return copies > 0 and copies * prod(sides) <= _MOST_WRITTEN
+    return b.copies(shape) * prod(sides) <= _MOST_WRITTEN
 
 
 def over_batch(b: Any, shape: Sequence[int], outs: Sequence[Any], body: Callable[..., None]) -> list[Any]:
@@ -96,6 +94,33 @@ def triangular_solve(b: Any, a: Any, y: Any, *, left: bool, lower: bool, transpo
             store_matrix(b, out, index, flipped(solve_scalars(b, flipped(matrix), flipped(right), not down, unit)))
     over_batch(b, y.shape[:-2], [out], body)
     return out
+
+
+def lu_solve(b: Any, factors: Any, order: Any, y: Any, *, transposed: bool) -> Any:
+    """X with A X = y, or A^T X = y, for A[order] = L U; rows are put in order by selects."""
+    out, n = b.empty(y.shape, y.dtype), y.shape[-2]
+
+    def body(*index: Any) -> None:
+        a, right = read_matrix(b, factors, index), read_matrix(b, y, index)
+        rows = [b.let(b.read(order, *index, i)) for i in range(n)]
+        is_row = [[b.compare("eq", row, b.const(k, row.dtype)) for k in range(n)] for row in rows]
+        if transposed:
+            turned = flipped(a)
+            found = solve_scalars(b, turned, solve_scalars(b, turned, right, True, False), False, True)
+            store_matrix(b, out, index, [_chosen(b, conditions, found) for conditions in flipped(is_row)])
+        else:
+            taken = [_chosen(b, conditions, right) for conditions in is_row]
+            store_matrix(b, out, index, solve_scalars(b, a, solve_scalars(b, a, taken, True, True), False, False))
+    over_batch(b, y.shape[:-2], [out], body)
+    return out
+
+
+def _chosen(b: Any, conditions: Sequence[Any], rows: Matrix) -> list[Any]:
+    """The row whose condition holds, one of them."""
+    chosen = rows[-1]
+    for here, row in zip(conditions[-2::-1], rows[-2::-1], strict=True):
+        chosen = [b.select(here, v, c) for v, c in zip(row, chosen, strict=True)]
+    return [b.let(v) for v in chosen]
 
 
 def flipped(x: Matrix) -> Matrix:

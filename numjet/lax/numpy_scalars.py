@@ -25,7 +25,7 @@ _MATH: dict[str, Any] = {
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "hypot": np.hypot, "cbrt": np.cbrt,
     "rsqrt": lambda x: 1 / np.sqrt(x), "logistic": lambda x: 1 / (1 + np.exp(-x)),
-    "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, "shl": np.left_shift, "shra": np.right_shift,
+    "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, "fmod": np.fmod, "shl": np.left_shift, "shra": np.right_shift,
     "shrl": np.right_shift, **_COMPARE,
     "round_away": lambda x: np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1, x), 0),
 }

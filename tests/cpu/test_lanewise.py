@@ -38,7 +38,7 @@ def body_of(fun, *args):
 
 def goes_by_lanes(fun, *args):
     """Whether a serial loop or a while stands inside of a vector loop."""
-    outer = [s for s in body_of(fun, *args) if isinstance(s, For) and s.mode == "vector"]
+    outer = [s for s in walk(body_of(fun, *args)) if isinstance(s, For) and s.mode == "vector"]
     return any(isinstance(s, While) or (isinstance(s, For) and s.mode == "serial") for o in outer for s in walk(o.body))
 
 
@@ -52,7 +52,7 @@ def lorenz(s, dt=0.01):
     return s + dt * jnp.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - (8.0 / 3.0) * z])
 
 
-@pytest.mark.parametrize("n", [32, MANY, 129])
+@pytest.mark.parametrize("n", [4, 7, 16, MANY, 129])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scans_of_many_systems(n, reverse):
     def run(s, xs):
@@ -84,7 +84,74 @@ def test_what_needs_memory_does_not_go_by_lanes():
         return lax.scan(lambda s, _: (jnp.tanh(w @ s), None), s, None, length=4)[0]
     agree(nj.vmap(run, in_axes=(0, None)), values(MANY, 12), values(12, 12, seed=1), rtol=1e-4)
     updates = lambda s: lax.scan(lambda s, i: (s.at[i].add(1.0), None), s, jnp.arange(3))[0]
-    agree(nj.vmap(updates), values(MANY, 4))
+    agree(nj.vmap(updates), values(MANY, 400))
+    assert not goes_by_lanes(nj.vmap(updates), values(MANY, 400))
+
+
+@pytest.mark.parametrize("n", [4, 16, MANY])
+@pytest.mark.parametrize("solve", [
+    jnp.linalg.solve, lambda m, v: jnp.linalg.solve(m.T, v), lambda m, v: jnp.linalg.inv(m) @ v,
+    lambda m, v: jnp.linalg.cholesky(m @ m.T + jnp.eye(3)) @ v, lambda m, v: jnp.linalg.det(m) * v])
+def test_small_matrices_are_factored_lane_by_lane(n, solve):
+    def run(s, m):
+        return lax.scan(lambda s, _: (jnp.tanh(solve(m + 0.1 * jnp.outer(s, s), s)), s.sum()), s, None, length=4)
+    fun = nj.vmap(run)
+    agree(fun, values(n, 3), values(n, 3, 3, seed=1) + 5 * np.eye(3, dtype=F32), rtol=1e-4)
+    assert goes_by_lanes(fun, values(n, 3), values(n, 3, 3, seed=1))
+    gradient = nj.vmap(nj.grad(lambda s, m: run(s, m)[1].sum()))
+    agree(gradient, values(n, 3), values(n, 3, 3, seed=1) + 5 * np.eye(3, dtype=F32), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [4, 16, MANY])
+@pytest.mark.parametrize("change", [
+    lambda s, i: s.at[i].add(1.0), lambda s, i: s.at[2].set(s[i] * s[1]), lambda s, i: lax.dynamic_update_slice(s, s[:2], (i,)),
+    lambda s, i: s + lax.dynamic_slice(s, (i,), (2,)).sum(), lambda s, i: jnp.cumsum(s) + s[jnp.argmax(s)],
+    lambda s, i: lax.cummax(s * i, reverse=True), lambda s, i: s[jnp.array([3, 0, 2, 4, 1])].at[jnp.array([0, 3])].mul(-1.0),
+    lambda s, i: jnp.roll(s, 1).at[i + 3].set(2.0, mode="drop")])
+def test_elements_are_found_and_updated_lane_by_lane(n, change):
+    """Places that differ from lane to lane, some of them out of bounds."""
+    def run(s, i):
+        return lax.scan(lambda c, _: ((jnp.tanh(change(*c)), (c[1] + 1) % 5), c[0].sum()), (s, i), None, length=7)
+    args = values(n, 5), np.arange(n, dtype=np.int32) % 5
+    agree(nj.vmap(run), *args)
+    assert goes_by_lanes(nj.vmap(run), *args)
+    agree(nj.vmap(nj.grad(lambda s, i: run(s, i)[1].sum())), *args, rtol=1e-4)
+
+
+def test_random_numbers_are_drawn_lane_by_lane():
+    def run(key, s):
+        def step(s, k):
+            return s + 0.1 * nj.random.normal(k, (3,)), s
+        return lax.scan(step, s, nj.random.split(key, 6))
+    args = nj.random.split(nj.random.PRNGKey(0), MANY), values(MANY, 3)
+    agree(nj.vmap(run), *args)
+
+
+def test_matrices_that_need_a_library_do_not_go_by_lanes():
+    fun = nj.vmap(lambda s, m: lax.scan(lambda s, _: (jnp.linalg.solve(m, s), None), s, None, length=3)[0])
+    args = values(16, 10), values(16, 10, 10, seed=1) + 9 * np.eye(10, dtype=F32)
+    agree(fun, *args, rtol=1e-3)
+    assert not goes_by_lanes(fun, *args)
+
+
+@pytest.mark.parametrize("shape", [(20, 40), (16, 16), (3, 33)])
+def test_batches_of_batches(shape):
+    """The state of all inner systems is too large for registers, so lanes go along the second axis."""
+    run = lambda s, x: lax.scan(lambda s, x: (lorenz(s) + x, s[0]), s, x)
+    fun = nj.vmap(nj.vmap(run, in_axes=(0, None)), in_axes=(0, 0))
+    agree(fun, values(*shape, 3), values(shape[0], 5))
+    assert goes_by_lanes(fun, values(*shape, 3), values(shape[0], 5))
+
+
+def test_operands_in_registers_are_found_by_lanes_and_kept_for_loops_that_are_not():
+    """In the outer loop, 16 elements are registers."""
+    def outer(inner):
+        def step(v, x):
+            return lax.scan(inner, v * x, jnp.arange(3.0))
+        return lambda v, xs: lax.scan(step, v, xs)
+    args = values(16), values(4)
+    agree(outer(lambda v, t: (jnp.sin(v) + t, v)), *args)
+    agree(outer(lambda v, t: (jnp.roll(v, 1) + t, v)), *args)
 
 
 def newton(a):
@@ -94,7 +161,7 @@ def newton(a):
     return lax.while_loop(lambda c: jnp.abs(c[0] * c[0] - a) > 1e-5 * a, body, (a, 0))
 
 
-@pytest.mark.parametrize("n", [32, MANY, 200])
+@pytest.mark.parametrize("n", [5, 16, MANY, 200])
 def test_whiles_whose_lanes_stop_at_different_times(n):
     a = np.abs(values(n)) * 100 + 0.1
     agree(nj.vmap(newton), a)

@@ -240,3 +240,17 @@ def test_large_arrays_on_several_threads():
     x = array(n=200_000)
     function = check(lambda x: fori(0, 4, body, x), x)
     assert sum(isinstance(s, For) and s.mode == "parallel" for s in walk(function.body)) == 2
+
+
+def test_registers_written_in_an_inner_loop_end_with_it():
+    """An update of a large array comes after a loop that updates a small one element by element."""
+    def run(x, n):
+        def inner(i, c):
+            return c[0] - c[2][i], c[1].at[i].set(c[0] @ c[2][i]), c[2]
+
+        def outer(c):
+            x, s, k = c
+            q, a, _ = lax.fori_loop(0, jnp.minimum(n, k), inner, (x, jnp.zeros(5), s))
+            return q + a.sum(), s.at[k % 5].set(q), k + 1
+        return lax.while_loop(lambda c: c[2] < 7, outer, (x, jnp.zeros((5, 20)), 0))
+    check(run, jnp.arange(20.0) / 200, jnp.asarray(3))

@@ -136,6 +136,22 @@ def test_whole_powers_are_exact(dtype):
 
 
 @DTYPES
+def test_fmod_is_exact(dtype):
+    x, y = (a.reshape(-1) for a in np.meshgrid(_special(dtype), _special(dtype)))
+    patterns, others = bit_patterns(dtype, 4096), bit_patterns(dtype, 4096, 1)[::-1]
+    near = np.linspace(0.5, 3, 4096, dtype=dtype)
+    multiples = near * np.arange(4096, dtype=dtype)  # rounded, so above or below the whole multiple
+    x = np.concatenate([x, patterns, multiples, np.nextafter(multiples, dtype.type(-1)), patterns])
+    with np.errstate(all="ignore"):
+        y = np.concatenate([y, others, near, -near, patterns * dtype.type(0.3)])
+        expected = np.fmod(x, y)
+    got = evaluate("fmod", x, y)
+    np.testing.assert_array_equal(got, expected)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
+
+
+@DTYPES
 def test_nextafter(dtype):
     x, y = (a.reshape(-1) for a in np.meshgrid(_special(dtype), _special(dtype)))
     x, y = np.concatenate([x, bit_patterns(dtype, 4096)]), np.concatenate([y, bit_patterns(dtype, 4096, 1)[::-1]])

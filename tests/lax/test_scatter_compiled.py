@@ -6,7 +6,11 @@ import pytest
 
 import numjet as nj
 from numjet import _native
+from numjet.api.stages import trace_call
 from numjet.core.op import lookup
+from numjet.cpu.loop_ir import For, walk
+from numjet.cpu.loop_show import own_expressions
+from numjet.cpu.lower import lower
 from numjet.lax.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.scatter_chunks import CHUNKED_FROM
 
@@ -79,3 +83,17 @@ def test_windows_that_overlap_come_in_order(name, mode):
     expected = op.eager(operand, places, updates, **params)
     out = nj.jit(lambda *args: op.bind(*args, **params))(operand, places, updates)
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_costs_is_computed_before_and_not_between_updates_that_go_in_order():
+    def count(x, w):
+        bins = (nj.numpy.exp(x) * 10).astype(np.int32)
+        return nj.numpy.zeros(50).at[bins].add(w)
+    args = np.linspace(-3, 1.7, 300).astype(np.float32), np.ones(300, np.float32)
+    body = lower(trace_call(count, args, {})[0], "f").function.body
+    operations = lambda e: {e.op}.union(*map(operations, e.args))
+    serial = [s for s in walk(body) if isinstance(s, For) and s.mode == "serial"]
+    assert serial
+    assert not any("exp" in operations(e) for loop in serial for s in walk(loop.body) for e in own_expressions(s))
+    expected = np.bincount((np.exp(args[0]) * 10).astype(np.int32), minlength=50)[:50]
+    np.testing.assert_array_equal(nj.jit(count)(*args), expected)

@@ -1,7 +1,8 @@
 """Mathematical functions as expressions: `expand` writes an operation of MATH in operations of ARITHMETIC.
 
 So the code generator inlines and vectorizes them for any machine. Everything is branch-free, but for arguments of sin,
-cos and tan beyond 1e5 (float64: 2**28), which go to the C library through `select_rare`. NaN, infinities, signed zeros
+cos and tan beyond 1e5 (float64: 2**28) and quotients of fmod beyond 2**23 (2**52), which go to the C library through
+`select_rare`. NaN, infinities, signed zeros
 and denormals come out as C99 (annex F) and NumPy define them. One file per family; each table of coefficients tells
 what it approximates where and how well, and tests hold it to that.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..loop_ir import Expr, Exprs
-from . import bits, error, exponential, gamma, hyperbolic, inverse_trig, logarithm, power, trigonometric
+from . import bits, error, exponential, gamma, hyperbolic, inverse_trig, logarithm, power, remainder, trigonometric
 from .helpers import FLOAT32, FLOAT64, Calc
 
 FUNCTIONS: dict[str, Callable[..., Expr]] = {
@@ -23,6 +24,7 @@ FUNCTIONS: dict[str, Callable[..., Expr]] = {
     "pow": power.pow, "hypot": power.hypot, "cbrt": power.cbrt, "rsqrt": power.rsqrt,
     "erf": error.erf, "erfc": error.erfc, "erf_inv": error.erf_inv,
     "lgamma": gamma.lgamma, "digamma": gamma.digamma, "nextafter": bits.nextafter,
+    "fmod": remainder.fmod,
 }
 
 # Largest error in units of the last place: (float32, float64). For negative operands of float64 lgamma and digamma,
@@ -34,6 +36,7 @@ _ULPS = {
     "tanh": (1.7, 1.7), "logistic": (1.5, 1.5), "asinh": (0.6, 2.5), "acosh": (0.6, 2.5), "atanh": (0.6, 2.5),
     "pow": (0.6, 0.8), "hypot": (0.6, 0.6), "cbrt": (0.6, 0.6), "rsqrt": (1.6, 1.6), "erf": (1.7, 1.7),
     "erfc": (0.7, 3.0), "erf_inv": (1.8, 2.0), "lgamma": (0.6, 2.9), "digamma": (0.6, 2.7), "nextafter": (0.0, 0.0),
+    "fmod": (0.0, 0.0),
 }
 ACCURACY: dict[tuple[str, str], float] = {
     (op, name): bound for op, pair in _ULPS.items() for name, bound in zip(("float32", "float64"), pair, strict=True)}
