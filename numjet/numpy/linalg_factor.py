@@ -473,7 +473,7 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
 # -------------------------------------------------------------------------------------------- rank, condition, norms
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
-    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), int32.
+    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), int32 or int64.
 
     >>> import numjet.numpy as jnp
     >>> int(matrix_rank(jnp.ones((3, 3))))
@@ -481,14 +481,14 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     """
     M = inexact("matrix_rank", M)
     if M.ndim < 2:
-        return as_dtype(reductions.any(M != 0), np.dtype(np.int32))
+        return as_dtype(reductions.any(M != 0), dtypes.canonicalize_dtype(np.int64))
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     s = svd(M, compute_uv=False, hermitian=hermitian)
     rtol = tol if rtol is None else rtol
     rtol = to_array(max(M.shape[-2:]) * _epsilon(M) if rtol is None else rtol)
     cutoff = getitem(s, (..., slice(0, 1))) * shape.expand_dims(as_dtype(rtol, s.dtype), (rtol.ndim,))
-    return reductions.sum(s > cutoff, axis=-1, dtype=np.int32)
+    return reductions.sum(s > cutoff, axis=-1)
 
 
 def by_singular_values(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
