@@ -68,6 +68,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return product("dot", a, b, contract, ((), ()), precision, preferred_element_type, out_sharding)
 
 
+@whole("precision", "preferred_element_type")
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sums of products over the last axes of both; numbers multiply.
 
@@ -81,6 +82,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return product("inner", a, b, contract, ((), ()), precision, preferred_element_type)
 
 
+@whole("precision", "preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products of two flattened arrays, the first conjugated.
 
