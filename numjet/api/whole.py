@@ -39,7 +39,7 @@ def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
         names = function_parameters(fun)
         if not set(static) <= set(names):
             raise ValueError(f"whole: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
-        places = tuple(n for n, name in enumerate(names) if name in static)
+        places = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
         program: Callable[..., Any] | None = None
 
         @functools.wraps(fun)

@@ -128,6 +128,7 @@ def _derivative(f: Any, h: Any, d: int) -> Any:
                              slicing.slice_in_dim(slopes, n - 2, n - 1, axis=d)], d)
 
 
+@whole("axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples along `axis` by the trapezoidal rule. x: where the samples lie; otherwise dx apart.
 
@@ -151,6 +152,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 # -------------------------------------------------------------------------------------------- convolution
 
+@whole("mode", "precision", "preferred_element_type")
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The convolution of two vectors. mode: "full" (N + M - 1 values), "same" (max(N, M)), "valid" (where both overlap).
 
@@ -164,6 +166,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     return _slide(a, v, mode, precision, preferred_element_type, "convolve")
 
 
+@whole("mode", "precision", "preferred_element_type")
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The cross-correlation of two vectors: sums of a[n + k] * conj(v[n]). mode: as of convolve.
 

@@ -50,14 +50,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     else:
         size = operator.index(length)
     if weights is None:
-        counted = create.full((), np.int32(1))
+        counted = create.full((), np.ones((), dtypes.canonicalize_dtype(np.int64))[()])
     else:
         check_arraylike("bincount", weights)
         counted = to_array(weights)
         if counted.shape != x.shape:
             raise ValueError("shape of weights must match shape of x.")
-    places = convert.convert_element_type(x, _INT32)
-    places = compare.max(places, broadcast_to(np.int32(0), places.shape))
+    places = convert.convert_element_type(x, _INT32) if x.dtype == np.bool_ else x
+    places = compare.max(places, broadcast_to(np.zeros((), places.dtype)[()], places.shape))
     start = create.full((size,), np.zeros((), counted.dtype)[()])
     return scatter_update(start, places, counted, "add", mode="drop")
 

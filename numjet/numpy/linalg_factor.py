@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.control.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax import convert, linalg as lax_linalg, linalg_lu, matrix as mx, shape, transcendental
@@ -83,6 +84,7 @@ def _epsilon(x: Any) -> float:
 
 # -------------------------------------------------------------------------------------------- factors
 
+@whole("upper", "symmetrize_input")
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
     """The triangular L with L L^H = a (upper: U with U^H U = a), for positive definite a[..., n, n]; NaN for others.
 
@@ -98,6 +100,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return mx.mH(factor) if upper else factor
 
 
+@whole("mode")
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q and R of a[..., m, n]: orthonormal columns times an upper triangle.
 
@@ -117,6 +120,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@whole("full_matrices", "compute_uv", "hermitian", "subset_by_index")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Any:
     """Singular values and vectors: a = U diag(S) Vh, S descending. Without compute_uv: S alone.
@@ -158,6 +162,7 @@ def _taken(values: Any, order: Any) -> Any:
     return getitem(mx.take_rows(shape.expand_dims(values, (values.ndim,)), order), (..., 0))
 
 
+@whole()
 def svdvals(x: Any, /) -> Any:
     """The singular values, descending.
 
@@ -168,6 +173,7 @@ def svdvals(x: Any, /) -> Any:
     return svd(x, compute_uv=False)
 
 
+@whole("UPLO", "symmetrize_input")
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, ascending, and eigenvectors (columns) of Hermitian matrices.
 
@@ -184,6 +190,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
+@whole("UPLO", "symmetrize_input")
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """The eigenvalues of Hermitian matrices, ascending.
 
@@ -216,6 +223,7 @@ def eigvals(a: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- systems
 
+@whole()
 def solve(a: Any, b: Any) -> Any:
     """The x with a @ x = b, for a[..., n, n] and b[n] or b[..., n, m]; leading axes broadcast. Singular matrices: inf, NaN.
 
@@ -247,6 +255,7 @@ def aligned(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return broadcast_to(a, (*batch, *a.shape[-2:])), broadcast_to(b, (*batch, *b.shape[-2:])), vector
 
 
+@whole()
 def inv(a: Any) -> Any:
     """The inverse matrices. Singular ones: inf and NaN.
 
@@ -375,6 +384,7 @@ def _parity(pivots: Any) -> Any:
     return reductions.sum(moved, axis=-1, dtype=np.int32) % 2
 
 
+@whole("method")
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """Sign (complex: phase) and logarithm of the absolute value of determinants; 0 and -inf for singular matrices.
 
@@ -415,6 +425,7 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
     return (phase, size), (phase * turn, mx.real(change))
 
 
+@whole()
 def det(a: Any) -> Any:
     """The determinants of square matrices.
 
@@ -473,7 +484,7 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
 # -------------------------------------------------------------------------------------------- rank, condition, norms
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
-    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), int32.
+    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), int32 or int64.
 
     >>> import numjet.numpy as jnp
     >>> int(matrix_rank(jnp.ones((3, 3))))
@@ -481,14 +492,14 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     """
     M = inexact("matrix_rank", M)
     if M.ndim < 2:
-        return as_dtype(reductions.any(M != 0), np.dtype(np.int32))
+        return as_dtype(reductions.any(M != 0), dtypes.canonicalize_dtype(np.int64))
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     s = svd(M, compute_uv=False, hermitian=hermitian)
     rtol = tol if rtol is None else rtol
     rtol = to_array(max(M.shape[-2:]) * _epsilon(M) if rtol is None else rtol)
     cutoff = getitem(s, (..., slice(0, 1))) * shape.expand_dims(as_dtype(rtol, s.dtype), (rtol.ndim,))
-    return reductions.sum(s > cutoff, axis=-1, dtype=np.int32)
+    return reductions.sum(s > cutoff, axis=-1)
 
 
 def by_singular_values(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:

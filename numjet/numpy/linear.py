@@ -68,6 +68,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return product("dot", a, b, contract, ((), ()), precision, preferred_element_type, out_sharding)
 
 
+@whole("precision", "preferred_element_type")
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sums of products over the last axes of both; numbers multiply.
 
@@ -81,6 +82,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return product("inner", a, b, contract, ((), ()), precision, preferred_element_type)
 
 
+@whole("precision", "preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products of two flattened arrays, the first conjugated.
 
@@ -159,7 +161,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     (5, 2, 4)
     """
     if precision is preferred_element_type is out_sharding is None:
-        found = quick_small.product(a, b)
+        found = quick_small.product(a, b, True)
         if found is not None:
             return found
     a, b = _factors("matmul", a, b)
@@ -175,8 +177,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
 def _batched(a: Any, b: Any, precision: Any, preferred: Any, out_sharding: Any) -> Any:
     """matmul with batch axes: equal ones are batch axes of dot_general, a size of 1 against another is dropped."""
     left, right = a.aval.shape[:-2], b.aval.shape[:-2]
-    whole = shape.broadcast_shapes(left, right)
-    rank = len(whole)
+    rank = len(shape.broadcast_shapes(left, right))
     left, right = (1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right
     shared = [d for d in range(rank) if left[d] == right[d] != 1]
     own_a = [d for d in range(rank) if d not in shared and left[d] != 1]

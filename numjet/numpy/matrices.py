@@ -111,6 +111,7 @@ def triu(m: Any, k: Any = 0) -> Any:
     return _masked("triu", m, k, False)
 
 
+@whole("k")
 def diag(v: Any, k: int = 0) -> Any:
     """The matrix with the vector v on diagonal k; or diagonal k of a matrix v. ValueError for other ranks.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.whole import whole
 from numjet.control.scan import scan
 from numjet.lax import arithmetic, create, join, slicing
 from numjet.numpy.calculus import convolve
@@ -105,6 +106,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     return q, _trimmed("polydiv", u) if trim_leading_zeros else u
 
 
+@whole("unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """The value of a polynomial at x, by Horner's rule. unroll: how many coefficients one turn of the loop takes.
 

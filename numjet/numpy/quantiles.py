@@ -165,8 +165,9 @@ def _weight_rows(name: str, weights: Any, a: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _quantile(name: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, skip_nan: bool, weights: Any) -> Any:
-    a, q = promote.promote_args_inexact(name, a, q)
-    if dtypes.issubdtype(a.dtype, np.complexfloating):
+    (q,) = promote.promote_args_inexact(name, q)
+    a = promote.promote_args_inexact(name, a, *(() if weights is None else (weights,)))[0]
+    if any(dtypes.issubdtype(v.dtype, np.complexfloating) for v in (a, q)):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
         raise ValueError(f"q must have rank <= 1, got shape {q.shape}")

@@ -45,25 +45,27 @@ def _pair(a: Any, b: Any) -> bool:
 
 # -------------------------------------------------------------------------------------------- products
 
-def product(a: Any, b: Any) -> Any:
-    """The product of matrices or vectors, summed over the last axis of a and the first of b; or None."""
+def product(a: Any, b: Any, batches: bool = False) -> Any:
+    """The product of an array with a matrix or vector, summed over the last axis of a and the first of b; with `batches` also
+    that of as many matrices as there are in b. Or None."""
     if not _pair(a, b):
         return None
     left, right = a.aval.shape, b.aval.shape
-    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2) or left[-1] != right[0]:
+    each = left[:-2] if len(right) > 2 else ()
+    if not left or not right or len(right) > 2 and not (batches and len(left) > 2 and each == right[:-2]):
         return None
-    if prod(left[:-1]) * prod(right[1:]) >= LARGE:
+    if left[-1] != right[len(each)] or prod(left[:-1]) * prod(right[len(each) + 1:]) >= LARGE:
         return None
-    return _run(_matrices, a.aval.dtype, a._value, b._value, weak=a.aval.weak_type and b.aval.weak_type)
+    return _run(_matrices, a.aval.dtype, a._value, b._value, each, weak=a.aval.weak_type and b.aval.weak_type)
 
 
-def _matrices(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """As matrices, by the kernel that all products outside of programs take."""
-    k = y.shape[0]
-    left, right = x.reshape(1, -1, k), y.reshape(1, k, -1)
-    out = np.empty((1, left.shape[1], right.shape[2]), x.dtype)
+def _matrices(x: np.ndarray, y: np.ndarray, each: tuple[int, ...]) -> np.ndarray:
+    """As matrices, one for each element of a shape, by the kernel that all products outside of programs take."""
+    k, count = x.shape[-1], prod(each)
+    left, right = x.reshape(count, -1, k), y.reshape(count, k, -1)
+    out = np.empty((count, left.shape[1], right.shape[2]), x.dtype)
     _native.multiply_matrices(left, right, out)
-    return out.reshape(x.shape[:-1] + y.shape[1:])
+    return out.reshape(x.shape[:-1] + y.shape[len(each) + 1:])
 
 
 def outer(a: Any, b: Any) -> Any:
@@ -76,10 +78,10 @@ def outer(a: Any, b: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- averages
 
-def mean(a: Any, axis: Any) -> Any:
+def mean(a: Any, axis: Any, keepdims: bool) -> Any:
     """The mean along an axis (None: of all elements); or None."""
     axes = _axes(a, axis)
-    return None if axes is None else _run(_mean, a.aval.dtype, a._value, axes)
+    return None if axes is None else _run(_mean, a.aval.dtype, a._value, axes, keepdims)
 
 
 def variance(a: Any, axis: Any, ddof: Any, root: bool) -> Any:
@@ -103,13 +105,13 @@ def _count(x: np.ndarray, axes: tuple[int, ...]) -> int:
     return prod([x.shape[d] for d in axes])
 
 
-def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return np.add.reduce(x, axis=axes, dtype=x.dtype) / x.dtype.type(_count(x, axes))
+def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
+    return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims) / x.dtype.type(_count(x, axes))
 
 
 def _variance(x: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:
     count = _count(x, axes)
-    center = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True) / x.dtype.type(count)
+    center = _mean(x, axes, True)
     total = np.add.reduce(np.square(x - center), axis=axes, dtype=x.dtype)
     return total / x.dtype.type(count - ddof if count > ddof else np.nan)
 

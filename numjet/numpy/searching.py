@@ -91,7 +91,7 @@ def order_of(flat: Any) -> Any:
     return scatter_update(places, order, places, "set", unique_indices=True)
 
 
-@whole("side", "method", small=False)
+@whole("side", "method")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
     """For each element of v the place in the sorted vector a before which it would be inserted.
 
@@ -128,7 +128,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     return found if found.dtype == index else convert.convert_element_type(found, index)
 
 
-@whole("right", "method", small=False)
+@whole("right", "method")
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """For each element of x the number of its bin: i where bins[i - 1] <= x < bins[i].
 

@@ -104,6 +104,7 @@ def from_end(indices: Any, size: int) -> Any:
     return choose_by("take_along_axis", compare.lt(indices, np.int32(0)), indices + np.int32(size), indices)
 
 
+@whole("axis", "mode", "fill_value", "wrap_negative_indices")
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
                     wrap_negative_indices: bool | None = None) -> Any:
     """For each place of the other axes the elements at its own indices along `axis`: what argsort and argmax give.

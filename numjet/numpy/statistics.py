@@ -49,8 +49,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     Array(3., dtype=float32)
     """
     check_out("mean", out)
-    if dtype is where is None and not keepdims:
-        found = quick_small.mean(a, axis)
+    if dtype is where is None and type(keepdims) is bool:
+        found = quick_small.mean(a, axis, keepdims)
         if found is not None:
             return found
     a = array_arg("mean", a)

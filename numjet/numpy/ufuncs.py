@@ -543,7 +543,9 @@ def angle(z: Any, deg: bool = False) -> Any:
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
-    z = operand_inexact("angle", z)
+    z = operand("angle", z)
+    if not dtypes.issubdtype(z.aval.dtype, np.inexact):
+        z = as_dtype(z, dtypes.canonicalize_dtype(np.float64), z.aval.weak_type)
     if z.aval.dtype in _COMPLEX:
         re, im = convert.real_p.bind(z), convert.imag_p.bind(z)
     else:

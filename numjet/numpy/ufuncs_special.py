@@ -1,12 +1,14 @@
 """Elementwise functions made of simpler ones: logaddexp, hypot, sinc, copysign, frexp, gcd, nan_to_num and others."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from numjet.api.whole import whole
+from numjet.control.custom_jvp import custom_jvp
 from numjet.control.while_loop import while_loop
 from numjet.foundation import dtypes
 from numjet.lax import arithmetic, bits, bitwise, compare, convert, transcendental
@@ -54,7 +56,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     Array(0.6931472, dtype=float32, weak_type=True)
     """
     x, y = operands_inexact("logaddexp", x1, x2)
-    return _complex_logaddexp(x, y) if x.aval.dtype in _COMPLEX else _sum_of_powers(x, y, transcendental.exp_p, 1.0)
+    return _complex_logaddexp(x, y) if x.aval.dtype in _COMPLEX else _sum_of_powers(False, x, y)
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
@@ -64,20 +66,36 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     Array(2., dtype=float32, weak_type=True)
     """
     x, y = _real_operands("logaddexp2", x1, x2)
-    return _sum_of_powers(x, y, transcendental.exp2_p, 1 / _LN2)
+    return _sum_of_powers(True, x, y)
 
 
-def _sum_of_powers(x: Any, y: Any, power: Any, scale: float) -> Any:
-    """max + scale * log1p(power(-|x - y|)), where the difference is a number: it is not for equal infinities and NaN."""
-    dtype = x.aval.dtype
-    zero = literal(0.0, dtype)
+def _difference(x: Any, y: Any) -> tuple[Any, Any]:
+    """x - y, 0 where it is no number (of equal infinities and NaN); and where that is."""
     difference = sub_p.bind(x, y)
     undefined = ne_p.bind(difference, difference)
-    gap = neg_p.bind(abs_p.bind(select_n_p.bind(undefined, difference, zero)))
-    rest = transcendental.log1p_p.bind(power.bind(gap))
-    if scale != 1.0:
-        rest = mul_p.bind(rest, literal(scale, dtype))
-    return add_p.bind(max_p.bind(x, y), select_n_p.bind(undefined, rest, zero))
+    return select_n_p.bind(undefined, difference, literal(0.0, difference.aval.dtype)), undefined
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _sum_of_powers(binary: bool, x: Any, y: Any) -> Any:
+    """max + log1p(exp(-|x - y|)), of base 2 or e."""
+    difference, undefined = _difference(x, y)
+    gap = neg_p.bind(abs_p.bind(difference))
+    rest = transcendental.log1p_p.bind((transcendental.exp2_p if binary else transcendental.exp_p).bind(gap))
+    if binary:
+        rest = mul_p.bind(rest, literal(1 / _LN2, rest.aval.dtype))
+    return add_p.bind(max_p.bind(x, y), select_n_p.bind(undefined, rest, literal(0.0, rest.aval.dtype)))
+
+
+@_sum_of_powers.defjvp
+def _slope_of_sum(binary: bool, primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The derivatives are logistic(x - y) and logistic(y - x), which has all derivatives where x == y, as max has not."""
+    difference, _ = _difference(*primals)
+    if binary:
+        difference = mul_p.bind(difference, literal(_LN2, difference.aval.dtype))
+    shares = [transcendental.logistic_p.bind(d) for d in (difference, neg_p.bind(difference))]
+    slope = add_p.bind(*[mul_p.bind(t, share) for t, share in zip(tangents, shares, strict=True)])
+    return _sum_of_powers(binary, *primals), slope
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:

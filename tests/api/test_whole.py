@@ -15,6 +15,7 @@ from numjet.foundation.config import disable_jit
 from numjet.runtime.large import LARGE
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 9)).astype(np.float32))
+S = X @ X.T + jnp.eye(7)
 CALLS = {
     "median": lambda: jnp.median(X, axis=1), "quantile": lambda: jnp.quantile(X, 0.3, axis=0, keepdims=True),
     "nanpercentile": lambda: jnp.nanpercentile(X, jnp.array([10.0, 50.0])),
@@ -29,6 +30,20 @@ CALLS = {
     "elu": lambda: nn.elu(X, 0.5), "glu": lambda: nn.glu(X[:, :8]), "sinc": lambda: jnp.sinc(X),
     "logaddexp": lambda: jnp.logaddexp(X, 1.0),
     "standardize": lambda: nn.standardize(X, axis=0),
+    "trace": lambda: jnp.trace(X, 1), "diagonal": lambda: jnp.diagonal(X, -1), "diag": lambda: jnp.diag(X[0], 2),
+    "cross": lambda: jnp.cross(X[:, :3], X[0, 3:6]), "kron": lambda: jnp.kron(X[:2], X[0]), "inner": lambda: jnp.inner(X, X),
+    "vdot": lambda: jnp.vdot(X, 1j * X), "convolve": lambda: jnp.convolve(X[0], X[1, :4], "same"),
+    "correlate": lambda: jnp.correlate(X[0], X[1, :4]), "trapezoid": lambda: jnp.trapezoid(X, dx=0.5, axis=0),
+    "polyval": lambda: jnp.polyval(X[0], X), "interp": lambda: jnp.interp(X, jnp.arange(9.0), X[0], left=-1.0),
+    "unwrap": lambda: jnp.unwrap(4 * X, axis=0), "searchsorted": lambda: jnp.searchsorted(jnp.sort(X[0]), X, side="right"),
+    "digitize": lambda: jnp.digitize(X, jnp.arange(3)),
+    "take_along_axis": lambda: jnp.take_along_axis(X, jnp.array([[3], [99]] * 3 + [[-1]]), axis=1),
+    "einsum": lambda: jnp.einsum("ij,kj,k", X, X, X[:, 0]), "einsum_lists": lambda: jnp.einsum(X, [0, 1], X, [2, 1], [2, 0]),
+    "det": lambda: jnp.linalg.det(S), "slogdet": lambda: jnp.linalg.slogdet(S)[1], "inv": lambda: jnp.linalg.inv(S),
+    "solve": lambda: jnp.linalg.solve(S, X), "cholesky": lambda: jnp.linalg.cholesky(S, upper=True),
+    "eigvalsh": lambda: jnp.linalg.eigvalsh(S), "eigh": lambda: jnp.linalg.eigh(S, "U").eigenvalues,
+    "svd": lambda: jnp.linalg.svd(X, compute_uv=False), "svdvals": lambda: jnp.linalg.svdvals(X),
+    "qr": lambda: jnp.abs(jnp.linalg.qr(X, mode="r")), "mean": lambda: jnp.mean(X, axis=1, keepdims=True),
 }
 
 
@@ -54,6 +69,13 @@ def test_one_program_per_signature() -> None:
     assert counted(lambda: nn.softmax(x)) == (0, 1)
     assert counted(lambda: nn.softmax(x, axis=0)) == (1, 1)
     assert counted(lambda: nn.softmax(x + 1, 0)) == (1, 1) or counted(lambda: nn.softmax(x + 1, 0)) == (0, 1)
+
+
+def test_operands_of_any_number() -> None:
+    x = jnp.ones((3, 19))
+    assert counted(lambda: jnp.einsum("ij,ij", x, x)) == (1, 1)
+    assert counted(lambda: jnp.einsum("ij,ij", x, x)) == (0, 1)
+    assert counted(lambda: jnp.einsum("ij,ij,ij", x, x, x, precision="highest"))[1] == 1
 
 
 def test_inside_of_transformations_there_is_no_trace_of_it() -> None:

@@ -87,7 +87,8 @@ def test_binary_operations_agree(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("shapes", [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((4,), (4,)), ((3, 4), (3, 4)),
-                                    ((2, 3, 4), (4,)),
+                                    ((2, 3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 2, 3, 4), (2, 2, 4, 1)),
+                                    ((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 4, 5)), ((3, 4), (2, 4, 5)), ((0, 3, 4), (0, 4, 5)),
                                     ((), (4,)), ((0, 4), (4, 2))], ids=str)
 @pytest.mark.parametrize("name", ["matmul", "dot", "outer"])
 def test_products_agree(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:

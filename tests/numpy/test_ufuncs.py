@@ -164,6 +164,8 @@ def test_derivatives_at_special_points():
     for value in (-np.inf, 0.0, np.inf):
         assert [float(grad(jnp.logaddexp, k)(value, value)) for k in (0, 1)] == [0.5, 0.5]
     assert [float(grad(jnp.logaddexp, k)(-np.inf, 1.0)) for k in (0, 1)] == [0, 1]
+    np.testing.assert_array_equal(nj.hessian(lambda v: jnp.logaddexp(*v))(jnp.zeros(2)), [[0.25, -0.25], [-0.25, 0.25]])
+    np.testing.assert_allclose(grad(grad(jnp.logaddexp2))(1.0, 1.0), np.log(2) / 4, rtol=1e-6)
     assert [float(grad(jnp.hypot, k)(0.0, 0.0)) for k in (0, 1)] == [0, 0]
     assert float(grad(lambda x: jnp.power(x, 0))(0.0)) == 0
     assert float(grad(lambda x: x ** 2)(0.0)) == 0

@@ -102,3 +102,13 @@ def test_softmax_over_all_axes():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_quantiles_of_the_normal_distribution_are_right_to_a_few_ulps():
+    p = np.concatenate([np.linspace(0.0005, 0.9995, 1999), np.exp(-np.linspace(8, 700, 500)), [0.075, 0.925, np.exp(-25.0)]])
+    with nj.enable_x64(True):
+        for dtype in (np.float64, np.float32):
+            x = p.astype(dtype)[p.astype(dtype) > 0]
+            want = oracle.ndtri(x.astype(np.float64))
+            gap = np.abs(np.asarray(nj.jit(special.ndtri)(x)) - want)
+            assert (gap <= 8 * np.finfo(dtype).eps * np.abs(want)).all()
