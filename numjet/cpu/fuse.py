@@ -4,6 +4,8 @@ Two loops of as many iterations are joined where each iteration of the second ne
 the same number: sums of one array, rows of which a softmax takes the largest element, then the sum of exponentials, then their
 quotients. Joined loops over rows go through each row while it is in the cache; joined loops over elements read them once.
 
+A loop over all elements of a matrix is joined with one over its rows, as one over rows itself.
+
 What stands between two loops and is needed by the second moves in front of the first. Small loops in between that need the
 first, such as the division of a sum of every row by its length, are joined with both.
 """
@@ -19,6 +21,7 @@ from numjet.cpu.cost import UNKNOWN_TRIPS, block_ns, static_trips
 from numjet.cpu.expand import Rewrite
 from numjet.cpu.independence import bound_variables, nodes, separate
 from numjet.cpu.loop_ir import (
+    INT64,
     MATH,
     Buffer,
     Call,
@@ -107,6 +110,7 @@ class _Fusion:
     def __init__(self, function: Function, recorder: Recorder | None):
         self.function, self.exprs, self.recorder = function, function.exprs, recorder
         self.facts: dict[int, _Facts] = {}
+        self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
         self.sums = Sums()
@@ -133,19 +137,20 @@ class _Fusion:
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
         """Joins a loop with one of those before it, if there is one to be joined with."""
         window = range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1)
-        candidates = {k for k in window if self._candidate_for(done.stmts[k], done.touched[k], loop, mine)}
-        if not candidates or not self._separate_alone(loop):
+        candidates = {k: pair for k in window if (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
+        if not candidates:
             return False
         needed: list[int] = []  # statements that the loop needs, directly or not
         group = mine            # what it and they touch
         for k in window:
-            stmt, touched = done.stmts[k], done.touched[k]
+            touched = done.touched[k]
             if touched.barrier:
                 return False
-            if k in candidates and isinstance(stmt, For):
+            if k in candidates:
+                first, last = candidates[k]
                 late = _behind(done, k, needed)
-                if not _holds_more(done, k, needed, mine) and self._together(stmt, [*(done.stmts[n] for n in late), loop]):
-                    self._commit(done, k, [n for n in needed if n not in late], late, loop, mine)
+                if not _holds_more(done, k, needed, mine) and self._together(first, [*(done.stmts[n] for n in late), last]):
+                    self._commit(done, k, [n for n in needed if n not in late], late, first, last, mine)
                     return True
             if group.after(touched):
                 needed.insert(0, k)
@@ -154,13 +159,46 @@ class _Fusion:
 
     # --- may they be one loop, and should they
 
-    def _candidate_for(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> bool:
-        """Whether a statement is a loop of the same bounds that may be joined with others, and there is enough that both
-        touch."""
-        if not _candidate(stmt) or stmt.start is not loop.start or stmt.stop is not loop.stop:
-            return False
+    def _pair(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> tuple[For, For] | None:
+        """A statement and a loop as loops of the same bounds that may be joined with others; None if they are not, or there is
+        too little that both touch."""
+        if not _candidate(stmt):
+            return None
         shared = (touched.reads | touched.writes) & (mine.reads | mine.writes)
-        return NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) >= WORTH_NS and self._separate_alone(stmt)
+        if NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) < WORTH_NS:
+            return None
+        first, last = stmt, loop
+        if _nested(first) and not _nested(last):
+            last = self._by_rows(last, first)
+        elif _nested(last) and not _nested(first):
+            first = self._by_rows(first, last)
+        same = first.start is last.start and first.stop is last.stop
+        return (first, last) if same and self._separate_alone(first) and self._separate_alone(last) else None
+
+    def _by_rows(self, loop: For, nest: For) -> For:
+        """A loop over all elements of a matrix as one over rows, if a nest has loops of as many rows and columns; else as it
+        is."""
+        elements, rows = static_trips(loop) or 0, static_trips(nest) or 1
+        columns = elements // rows
+        inside = [static_trips(s) for s in nest.body if isinstance(s, For)]
+        plain = not loop.carries and all(isinstance(s, Let | Store | Comment) for s in loop.body)
+        if not plain or elements % rows or columns not in inside or loop.start is not nest.start or loop.start.attr:
+            return loop
+        key = id(loop), rows
+        if key not in self.split:
+            self.split[key] = self._split(loop, rows, columns)
+        return self.split[key]
+
+    def _split(self, loop: For, rows: int, columns: int) -> For:
+        index, exprs = self.exprs.index, self.exprs
+        row, column = exprs.var(INT64, "row"), exprs.var(INT64, "column")
+        position = exprs.prim("add", exprs.prim("mul", row, index(columns)), column)
+        inner = For(column, index(0), index(columns), [copy(s) for s in loop.body], [], loop.mode)
+        Rewrite(self.function, lambda e: position if e is loop.var else e).block([inner])
+        outer = For(row, index(0), index(rows), [inner], [], "serial")
+        if self.recorder is not None:
+            self.recorder.split(loop, outer, inner)
+        return outer
 
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
         *between, last = others
@@ -232,10 +270,10 @@ class _Fusion:
 
     # --- joining
 
-    def _commit(self, done: _Block, place: int, earlier: list[int], late: list[int], loop: For, mine: _Touched) -> None:
-        """Makes one loop of the one at a place, those behind that come late, and another one."""
-        first, touched = done.stmts[place], done.touched[place]
-        assert isinstance(first, For)
+    def _commit(self, done: _Block, place: int, earlier: list[int], late: list[int], first: For, loop: For,
+                mine: _Touched) -> None:
+        """Makes one loop of the first one, which is at a place, those behind that come late, and another one."""
+        touched = done.touched[place]
         self.joined.add(first.var)
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)

@@ -131,5 +131,14 @@ class Recorder:
         if computed is not None:
             self.computed.setdefault(id(loop.body), (loop.body, []))[1].extend(computed[1])
 
+    def split(self, loop: For, rows: For, columns: For) -> None:
+        """A loop may become one over rows with one over columns inside."""
+        if loop.var in self.loops:
+            for part in (rows, columns):
+                self.loops[part.var] = int(part.stop.attr), self.loops[loop.var][1]
+        computed = self.computed.get(id(loop.body))
+        if computed is not None:
+            self.computed[id(columns.body)] = columns.body, list(computed[1])
+
     def _wanted(self) -> str:
         return "result" if self.current is None else f"{self.current.primitive.name} reads it from memory"

@@ -220,6 +220,19 @@ def test_sums_read_before_they_are_overwritten():
     assert z[0] == x.sum()
 
 
+def test_elements_are_computed_where_their_rows_are_read():
+    def fun(x):
+        y = nj.nn.gelu(x) * jnp.sin(x)
+        return (y - y.mean(-1, keepdims=True)) * y.var(-1, keepdims=True)
+    x = values(ROWS, COLUMNS)
+    (loop,) = top_loops(fun, x)
+    assert loop.trips == (ROWS,) and [inner.trips for inner in loop.inside] == [(COLUMNS,)] * 3
+    assert temporaries(fun, x) < ROWS * COLUMNS
+    close(fun, x)
+    close(lambda x: fun(x.T), values(COLUMNS, ROWS))
+    close(lambda x: (fun(x.reshape(-1, 100)), jnp.exp(x)), values(ROWS, COLUMNS))
+
+
 @pytest.mark.parametrize("width", [2, 3, 5, 8])
 def test_results_of_short_rows_fill_vectors(width):
     """Several results, and one that replaces what it is made of, without a gather or scatter."""
