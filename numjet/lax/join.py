@@ -4,7 +4,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
