@@ -9,6 +9,8 @@ namespace nj::sorting {
 
 namespace {
 
+constexpr int64_t kCounted = 512;  // bytes in a row from which they are counted
+
 struct Strides {
   int64_t outer, axis, inner;
 };
@@ -117,7 +119,20 @@ void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare) {
   FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare));
 }
 
+// Bytes are counted. flip: 128 where they have a sign.
+void sort_bytes(uint8_t* row, int64_t n, uint8_t flip) {
+  int64_t counts[4][256] = {};  // neighbours count in different tables, so that none waits for the one before
+  for (int64_t i = 0; i < n; ++i) ++counts[i & 3][row[i] ^ flip];
+  for (int value = 0; value < 256; ++value) {
+    const int64_t count = counts[0][value] + counts[1][value] + counts[2][value] + counts[3][value];
+    std::memset(row, value ^ flip, size_t(count));
+    row += count;
+  }
+}
+
 void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
+  if (n >= kCounted && (code == code_int8 || code == code_uint8 || code == code_bool))
+    return sort_bytes(reinterpret_cast<uint8_t*>(row), n, code == code_int8 ? 128 : 0);
   RowSort row_sort = row_sorts[code];
   if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare);
   if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare);

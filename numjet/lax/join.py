@@ -4,7 +4,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -351,10 +350,16 @@ def _tile_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, reps: In
 
 
 def _tile_cpu(b: Any, x: Any, *, reps: Ints) -> Any:
-    shape = tuple(n * r for n, r in zip(x.shape, reps, strict=True))
-    wraps = [n if r > 1 and prod(shape) else None for n, r in zip(x.shape, reps, strict=True)]
-    return b.compute(shape, x.dtype, lambda *i: b.read(
-        x, *[k if n is None else k % n if n > 1 else 0 for k, n in zip(i, wraps, strict=True)]), moves=True)
+    """Along the first axis with copies they are stored piece by piece, and so read once."""
+    axis = next((d for d, r in enumerate(reps) if r != 1), None)
+    if axis is None:
+        return x
+    n, count = x.shape[axis], reps[axis]
+    part = _tile_cpu(b, x, reps=(*(1,) * (axis + 1), *reps[axis + 1:]))
+    shape = (*x.shape[:axis], n * count, *part.shape[axis + 1:])
+    wrapped = lambda k: k % n if n > 1 else 0
+    return b.compute(shape, x.dtype, lambda *i: b.read(part, *i[:axis], wrapped(i[axis]), *i[axis + 1:]), moves=True,
+                     parents=(part,), pieces=((part,) * count, axis) if count else None)
 
 
 def _tile_hlo(b: Any, x: Any, *, reps: Ints) -> Any:

@@ -16,7 +16,7 @@ from numjet.core.op import Missing, Op
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
-# Views in NumPy: they move nothing, or (transpose) are copied by tiles on all threads when the array is made.
+# Views in NumPy: they move nothing, or (transpose) are copied on all threads when the array is looked at.
 _VIEWS = frozenset(("reshape", "squeeze", "expand_dims", "transpose"))
 _OTHER_NUMBERS = frozenset(("bfloat16",))
 _KEPT = 4096

@@ -195,3 +195,11 @@ def test_rows_are_shared_among_threads_with_equal_results():
         _native.set_num_threads(before)
     assert results[0] == results[1] and results[0][0] == results[0][1] == np.sort(x, 1).tobytes()
     assert shared[0] == 0 and shared[1] == (2 if len(os.sched_getaffinity(0)) > 1 else 0)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+def test_long_rows_of_bytes_are_counted(dtype):
+    data = np.random.default_rng(0).integers(-128, 128, (3, 5001)).astype(np.int8)
+    data = data > 0 if dtype == "bool" else data.view(dtype)
+    (out,) = nj_sort([data])
+    assert out.tobytes() == np.sort(data).tobytes()
