@@ -5,9 +5,9 @@
     python -m tests.cpu.fit.exhaustive --dtype float64                      samples, dense where functions bend
     python -m tests.cpu.fit.exhaustive --state errors.json                  goes on where it was stopped
 
-It prints a row per function and interval of |x| (of two operands: the first) as it goes; `--page` writes them into docs/mathematics.md. References are
-float64 for float32 and long double for float64; what comes out as the largest error is confirmed by mpmath. The exit status
-is 1 when an error exceeds mathlib.ACCURACY.
+It prints a row per function and interval of |x| (of two operands: the first) as it goes; `--page` writes them into
+docs/mathematics.md. References are float64 for float32 and long double for float64; what comes out as the largest error is
+confirmed by mpmath. The exit status is 1 when an error exceeds mathlib.ACCURACY.
 
 `--own` looks for suspects with the compiled float64 functions, which are 10 times quicker than the libraries: for functions
 whose float32 version is another one, with polynomials of its own. Their errors are known to 1e-8 of a float32 unit.
