@@ -7,7 +7,7 @@ x = m 2**e with m in [sqrt(1/2), sqrt(2)), f = m - 1. float32: a polynomial for 
 from __future__ import annotations
 
 from ..loop_ir import Expr
-from .exponential import LN2_64
+from .exponential import LN2_32 as NEAREST_LN2_32, LN2_64
 from .helpers import Calc, Poly
 
 LN2_32 = (0.6931471228599548, 5.769999050249453e-08)  # high and low part, both positive: so infinite exponents pass
@@ -37,6 +37,11 @@ def split_float(c: Calc, x: Expr, denormals: bool = True) -> tuple[Expr, Expr]:
         e, m = c.op("exponent", x), c.op("significand", x)
         upper = c.test("ge", m, c.from_bits(c.integer(_root(c) + (1 << c.mantissa))))
         return c.select(upper, c.add(e, 1.0), e), c.select(upper, c.mul(m, 0.5), m)
+    return _split_bits(c, x, denormals)
+
+
+def _split_bits(c: Calc, x: Expr, denormals: bool) -> tuple[Expr, Expr]:
+    """The same by integer arithmetic for x > 0."""
     offset = c.operand(2.0**c.mantissa + c.bias)
     if denormals:
         small, up = c.test("lt", x, c.tiny), c.mantissa + 2
@@ -63,13 +68,12 @@ def log1p_tail(c: Calc, f: Expr) -> Expr:
 def log_positive(c: Calc, x: Expr, denormals: bool = True) -> Expr:
     """log(x) for finite x > 0."""
     e, m = split_float(c, x, denormals)
-    f = c.sub(m, 1.0)
-    return _assemble(c, e, f)
+    return _assemble(c, e, c.sub(m, 1.0), LN2_32 if c.single else LN2_64)
 
 
-def _assemble(c: Calc, e: Expr, f: Expr) -> Expr:
-    """e ln2 + log(1 + f)."""
-    high, low = LN2_32 if c.single else LN2_64
+def _assemble(c: Calc, e: Expr, f: Expr, ln2: tuple[float, float]) -> Expr:
+    """e ln2 + log(1 + f), with ln2 in two parts."""
+    high, low = ln2
     return c.fma(e, high, c.add(f, c.fma(e, low, log1p_tail(c, f))))
 
 
@@ -96,24 +100,18 @@ def log2(c: Calc, x: Expr) -> Expr:
 
 
 def log1p_moderate(c: Calc, x: Expr) -> Expr:
-    """log(1 + x) for finite x > -1 (with `exponents` also at -1): f = 2**-e x + (2**-e - 1), rounded once, where
-    1 + x, rounded, has the exponent e."""
-    u = c.add(x, 1.0)
-    e, m = split_float(c, u, denormals=False)
-    if c.exponents:
-        down = c.op("scale", 1.0, c.neg(c.at_least(e, -float(c.bias))))
-        return _assemble(c, e, c.fma(x, down, c.sub(down, 1.0)))
-    # 2**-e from the bits of u and m; from where it is below the range on, x is u
-    down = c.from_bits(c.iop("add", c.iop("sub", c.bits(m), c.bits(u)), c.bias << c.mantissa))
-    f = c.fma(x, down, c.sub(down, 1.0))
-    return _assemble(c, e, c.select(c.test("lt", x, 2.0**64), f, c.sub(m, 1.0)))
+    """log(1 + x) for finite x > -1: the rounding error of 1 + x, scaled, is added to f."""
+    big = c.test("gt", x, 1.0)
+    larger, smaller = c.select(big, x, 1.0), c.select(big, 1.0, x)
+    u = c.add(larger, smaller)
+    error = c.sub(smaller, c.sub(u, larger))
+    e, m = _split_bits(c, u, denormals=False)
+    # 2**-e from the bits of u and m; where it would be below the range, the error no longer matters
+    exponent = c.iop("sub", c.bits(m), c.bits(u))
+    scale = c.from_bits(c.iop("max", c.iop("add", exponent, c.bias << c.mantissa), 0))
+    return _assemble(c, e, c.fma(error, scale, c.sub(m, 1.0)), NEAREST_LN2_32 if c.single else LN2_64)
 
 
 def log1p(c: Calc, x: Expr) -> Expr:
     """log(1 + x): -inf at -1, NaN below; keeps the sign of zero."""
-    found = log1p_moderate(c, x)
-    if c.exponents:
-        found = c.select(c.test("lt", x, c.inf), c.select(c.test("lt", x, -1.0), c.nan, found), x)
-    else:
-        found = _edges(c, x, -1.0, found)
-    return c.copysign(found, x)
+    return c.copysign(_edges(c, x, -1.0, log1p_moderate(c, x)), x)

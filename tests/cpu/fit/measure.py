@@ -141,9 +141,27 @@ def reference(op: str, *args: np.ndarray) -> np.ndarray:
         return WIDE[op](*[a.astype(wide) for a in args])
 
 
+TINY, HUGE = 1e-10, 1e5   # of operands whose gamma functions have a formula that is right to more than float64
+
+
+def _quick_special(op: str, x: np.ndarray) -> np.ndarray:
+    """The library's function; for operands of lgamma and digamma that are all tiny, all huge, or all poles what is quicker:
+    the first terms of a series (M. Abramowitz and I. Stegun, 6.1.33, 6.1.41, 6.3.14, 6.3.18)."""
+    first = op == "lgamma"
+    if (first or op == "digamma") and np.all((x != 0) & np.isfinite(x)):
+        if np.abs(x).max() < TINY:
+            return -np.log(np.abs(x)) - np.euler_gamma * x if first else -1 / x - np.euler_gamma
+        if x.min() > HUGE:
+            log, inverse = np.log(x), 1 / x
+            return (x - 0.5) * log - x + np.log(2 * np.pi) / 2 + inverse / 12 if first else log - inverse * (0.5 + inverse / 12)
+        if x.max() <= -2.0**53 or (x.max() <= -2.0**23 and np.all(x == np.rint(x))):
+            return np.full_like(x, np.inf if first else np.nan)
+    return SPECIAL[op](x)
+
+
 def _special(op: str, x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
-    value = SPECIAL[op](wide) if x.dtype == np.float32 else np.array([_exact(op, v) for v in wide.tolist()], LONG)
+    value = _quick_special(op, wide) if x.dtype == np.float32 else np.array([_exact(op, v) for v in wide.tolist()], LONG)
     if op == "lgamma":
         return np.where(x == -np.inf, np.inf, value)  # C99; SciPy says -inf
     if op == "digamma":
