@@ -140,10 +140,10 @@ class _Product:
             low = high = total.constant
             for term, coefficient in terms.items():
                 loop = inside.get(term)
-                trips = None if loop is None or loop.start.attr != 0 else static_trips(loop)
-                if trips is None:
+                count = None if loop is None or loop.start.attr != 0 else static_trips(loop)
+                if count is None:
                     return False
-                ends = (0, coefficient * (trips - 1))
+                ends = (0, coefficient * (count - 1))
                 low, high = low + min(ends), high + max(ends)
             if low < 0 or high >= self.n:
                 return False

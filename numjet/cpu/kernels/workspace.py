@@ -16,7 +16,8 @@ from numjet.cpu.kernels.products import GEMM, THEN
 from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, Tiles, children
 
 # Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
-_TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian"})
+_TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",
+                   "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
 # Which argument counts the repetitions (the batch) of others.
 _REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
