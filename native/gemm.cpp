@@ -37,6 +37,12 @@ constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is 
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
+constexpr int64_t kSmall = 64 * 1024;        // bytes of C at most, if parts of its sums are added up side by side;
+constexpr int64_t kLongSum = 2048;           // sums are so long at least,
+constexpr int64_t kSlender = 8;              // so many times the rows and columns,
+constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
+constexpr int64_t kSumParts = 16;            // and in so many parts at most
 constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -166,6 +172,29 @@ void multiply_flat(const Plan& plan) {
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
 }
 
+// Few columns: B is packed at once, and A, of which nothing is read twice, is read where it lies.
+bool narrow(const Plan& plan) {
+  const Product& x = plan.x;
+  return plan.kernel.strided[1][1][0] && x.n <= plan.kernel.columns() && x.m >= kNarrowRows && x.a_col == 1 && x.k <= kDepth;
+}
+
+void multiply_narrow(const Plan& plan) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  alignas(64) char packed[kPanelBytes];
+  plan.pack_b(0, 1, 0, x.k, packed, 0);
+  const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes, tiles = ceil_div(x.m, kStridedRows);
+  const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
+  in_parts(parts, [&](int64_t part) {
+    const int64_t begin = part * tiles / parts * kStridedRows, end = std::min(x.m, (part + 1) * tiles / parts * kStridedRows);
+    for (int64_t i = begin; i < end; i += kStridedRows)
+      kernel.strided[std::min(kStridedRows, end - i)][vectors][missing](
+          x.k, x.a + i * x.a_row * kernel.item, x.a_row, packed, plan.panel_step(0), plan.place(i, 0), x.c_row * kernel.result,
+          x.n, x.add);
+    if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
+  });
+}
+
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
 // cache until it is done; for every depth, the rows of A are packed again.
 class Square {
@@ -286,6 +315,58 @@ class Passing {
   char* shared = nullptr;  // packed panels
 };
 
+// A small C with long sums: parts of the sums are added up side by side, and then in order.
+int64_t parts_of_sums(const Product& x, const Kernel& kernel) {
+  const bool suits = !x.epilogue && x.m * x.n * kernel.result <= kSmall && x.k >= kLongSum && x.k >= kSlender * std::max(x.m, x.n) &&
+                     (x.m + x.n) * x.k * kernel.item >= kLongBytes;
+  return suits ? std::clamp<int64_t>(x.k / kDepth, 2, kSumParts) : 1;
+}
+
+// Rows `begin` ... `end` along k, into another C.
+Product part_of_sums(const Product& x, const Kernel& kernel, int64_t begin, int64_t end, char* c) {
+  Product part = x;
+  part.k = end - begin;
+  part.a += begin * x.a_col * kernel.item;
+  part.b += begin * x.b_row * kernel.item;
+  part.c = c;
+  part.c_row = x.n;
+  part.add = false;
+  return part;
+}
+
+template <class T>
+void accumulate(const Product& x, const char* from, bool add) {
+  const int64_t width = x.n * (x.code >= code_complex64 ? 2 : 1), apart = x.c_row * (x.code >= code_complex64 ? 2 : 1);
+  auto* c = reinterpret_cast<T*>(x.c);
+  auto* part = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < x.m; ++i)
+    for (int64_t j = 0; j < width; ++j) c[i * apart + j] = add ? c[i * apart + j] + part[i * width + j] : part[i * width + j];
+}
+
+void accumulate_any(const Product& x, const char* from, bool add) {
+  switch (x.code) {
+    case code_float32: case code_bfloat16: case code_float16: case code_complex64: return accumulate<float>(x, from, add);
+    case code_float64: case code_complex128: return accumulate<double>(x, from, add);
+    case code_int64: return accumulate<uint64_t>(x, from, add);
+    default: return accumulate<uint32_t>(x, from, add);
+  }
+}
+
+// Without memory for all parts one comes after the other.
+void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* memory) {
+  alignas(64) char one[kSmall];
+  const int64_t nbytes = x.m * x.n * kernel.result;
+  const auto compute = [&](int64_t t, char* to) {
+    const int64_t begin = t * x.k / parts / kEven * kEven, end = t + 1 == parts ? x.k : (t + 1) * x.k / parts / kEven * kEven;
+    multiply(part_of_sums(x, kernel, begin, end, to));
+  };
+  if (memory) in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
+  for (int64_t t = 0; t < parts; ++t) {
+    if (!memory) compute(t, one);
+    accumulate_any(x, memory ? memory + t * nbytes : one, x.add || t > 0);
+  }
+}
+
 constexpr int kHighest = 3;
 std::atomic<int> most_level{kHighest};
 
@@ -320,6 +401,11 @@ const Kernel& kernel_of(Code code) {
 void multiply(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  const Kernel& kernel = kernel_of(x.code);
+  if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
+    const Scratch memory(parts * x.m * x.n * kernel.result);
+    return multiply_long(x, kernel, parts, memory.data());
+  }
   const Plan plan(x);
   if (!x.c) {
     Passing passing(plan);
@@ -327,6 +413,7 @@ void multiply(const Product& x) {
     return passing.run(memory.data());
   }
   if (multiply_vector(x)) return x.epilogue ? plan.finish_all() : void();
+  if (narrow(plan)) return multiply_narrow(plan);
   if (plan.flat()) return multiply_flat(plan);
   Square square(plan);
   const Scratch memory(square.nbytes());
@@ -334,12 +421,20 @@ void multiply(const Product& x) {
   square.run(memory.data());
 }
 
-int64_t bytes(const Product& x) {
+// Memory that one product takes of the pool, with so many threads at work on it.
+int64_t bytes(const Product& x, int64_t threads) {
   if (x.m <= 0 || x.n <= 0 || x.k <= 0) return 0;
+  const Kernel& kernel = kernel_of(x.code);
+  if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
+    const Product part = part_of_sums(x, kernel, 0, x.k / parts, x.c);
+    const auto sums = static_cast<int64_t>(pool_capacity(parts * x.m * x.n * kernel.result));
+    return sums + std::min(threads, parts) * bytes(part, 1);
+  }
+  const auto taken = [](int64_t nbytes) { return nbytes ? static_cast<int64_t>(pool_capacity(nbytes)) : 0; };
   const Plan plan(x);
-  if (!x.c) return Passing(plan).nbytes();
-  if (const int64_t vector = vector_bytes(x); vector >= 0) return vector;
-  return plan.flat() ? 0 : Square(plan).nbytes();
+  if (!x.c) return taken(Passing(plan).nbytes());
+  if (const int64_t vector = vector_bytes(x); vector >= 0) return taken(vector);
+  return narrow(plan) || plan.flat() ? 0 : taken(Square(plan).nbytes());
 }
 
 // How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.
@@ -380,8 +475,8 @@ NJ_KERNEL(nj_gemm);
 static int64_t bytes_of_batch(int64_t threads, nj::gemm::Product x, int64_t batch) {
   using namespace nj::gemm;
   if (batch <= 0) return 0;
-  const int64_t one = bytes(x), together = std::min(threads, batch_parts(batch, x.m, x.n, x.k));
-  return one ? together * static_cast<int64_t>(nj::pool_capacity(one)) : 0;
+  const int64_t together = std::min(threads, batch_parts(batch, x.m, x.n, x.k));
+  return together * bytes(x, together > 1 ? 1 : threads);
 }
 
 extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a,

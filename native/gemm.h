@@ -39,6 +39,7 @@ struct Product {
 };
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
+constexpr int64_t kStridedRows = 8;  // of a tile, if A is read where it lies
 constexpr int64_t kTileBytes = 256 * 1024;  // of a tile of C; kMostRows rows of a C that is null must fit
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
@@ -48,6 +49,10 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 // tile are there.
 using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
                        int64_t columns, bool add);
+
+// The same, A being read where it lies: its rows are contiguous, a_row elements apart.
+using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c,
+                              int64_t c_row, int64_t columns, bool add);
 
 // For each of `vectors` rows of x, which are contiguous and packed, x_row elements apart: `count` results, `step` apart, the
 // sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
@@ -66,6 +71,7 @@ struct Kernel {
   Pack pack_a, pack_b, pack_x;   // pack_x: of vectors, in the dtype of C
   Vectors dots, combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
+  StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2];  // null where A has to be packed
 
   int64_t columns() const { return lanes * vectors; }
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }

@@ -23,6 +23,12 @@ template <class V, int R, int C> constexpr void fill_row(Kernel& kernel) {
   kernel.micro[R][C][1] = micro<V, R, C, true>;
   if constexpr (C > 1) fill_row<V, R, C - 1>(kernel);
 }
+template <class V, int R, int C> constexpr void fill_strided(Kernel& kernel) {
+  kernel.strided[R][C][0] = micro_strided<V, R, C, false>;
+  kernel.strided[R][C][1] = micro_strided<V, R, C, true>;
+  if constexpr (C > 1) fill_strided<V, R, C - 1>(kernel);
+  else if constexpr (R > 1) fill_strided<V, R - 1, 2>(kernel);
+}
 template <class V, int R, int C> constexpr void fill(Kernel& kernel) {
   fill_row<V, R, C>(kernel);
   if constexpr (R > 1) fill<V, R - 1, C>(kernel);
@@ -36,14 +42,16 @@ template <class T, int R> constexpr void fill_complex(Kernel& kernel) {
 template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack pack_a, gemm::Pack pack_b, bool direct, int group) {
   using T = typename V::Element;
   Kernel kernel{rows, lanes_of<T>, 2, group, sizeof(From), sizeof(T), sizeof(typename V::Result), direct, pack_a, pack_b, pack<From, T>,
-                dots<From, T>, combination<From, T>, {}};
+                dots<From, T>, combination<From, T>, {}, {}};
   fill<V, rows, 2>(kernel);
   return kernel;
 }
 
 template <class From, class T> constexpr Kernel plain() {
-  constexpr int rows = static_cast<T>(0.5) == 0 ? kIntegerRows : kRows;
-  return kernel_of<Plain<T>, rows, From>(pack<From, T>, pack<From, T>, std::is_same_v<From, T>, 1);
+  constexpr bool real = static_cast<T>(0.5) != 0, same = std::is_same_v<From, T>;
+  Kernel kernel = kernel_of<Plain<T>, real ? kRows : kIntegerRows, From>(pack<From, T>, pack<From, T>, same, 1);
+  if constexpr (real && same) fill_strided<Plain<T>, gemm::kStridedRows, 2>(kernel);
+  return kernel;
 }
 
 template <class V, class From> constexpr Kernel pairs() {
@@ -52,7 +60,7 @@ template <class V, class From> constexpr Kernel pairs() {
 
 template <class T> constexpr Kernel complex() {
   Kernel kernel{kComplexRows, lanes_of<T>, 1, 1, 2 * sizeof(T), 2 * sizeof(T), 2 * sizeof(T), false, pack_twins<T>, pack_parts<T>,
-                pack_twins<T>, dots_complex<T>, combination_complex<T>, {}};
+                pack_twins<T>, dots_complex<T>, combination_complex<T>, {}, {}};
   fill_complex<T, kComplexRows>(kernel);
   return kernel;
 }

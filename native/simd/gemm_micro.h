@@ -44,12 +44,12 @@ struct Pairs : Plain<uint32_t> {
 };
 #endif
 
-template <class V, int R, int C, bool Edge>
-void micro(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_step, char* c_bytes, int64_t c_row,
-           int64_t columns, bool add) {
+// a_row: between rows of A; 0 where A is packed, each step after the other.
+template <class V, int R, int C, bool Edge, bool packed>
+NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step, char* c_bytes,
+                    int64_t c_row, int64_t columns, bool add) {
   using T = typename V::Element;
   constexpr int lanes = lanes_of<T>;
-  auto* a = reinterpret_cast<const T*>(a_bytes);
   Mask<T> last{};
   if constexpr (Edge) last = first_lanes<T>(columns - (C - 1) * lanes);
   Vector<T> acc[R][C], extra[C];
@@ -64,18 +64,18 @@ void micro(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_st
   }
 #pragma GCC unroll 2
   for (int j = 0; j < C; ++j) extra[j] = Vector<T>{};
-  for (int64_t p = 0; p < steps; ++p, a += R, b_bytes += b_step) {
+  for (int64_t p = 0; p < steps; ++p, a += packed ? R : 1, b_bytes += b_step) {
     auto* b = reinterpret_cast<const T*>(b_bytes);
     Vector<T> row[C];
 #pragma GCC unroll 2
     for (int j = 0; j < C; ++j) {
-      __builtin_prefetch(b_bytes + (2 * C + j) * NJ_VECTOR_BYTES);  // of the next panel, if they lie side by side
+      __builtin_prefetch(b_bytes + (2 * C + j) * NJ_VECTOR_BYTES);  // of the panel after the next, if B is read as it lies
       row[j] = Edge && j == C - 1 ? load(b + j * lanes, last) : load(b + j * lanes);
       if constexpr (V::bias != 0) extra[j] = V::multiply_add(in_all_lanes(V::bias), row[j], extra[j]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      const Vector<T> x = in_all_lanes(a[i]);
+      const Vector<T> x = in_all_lanes(packed ? a[i] : a[i * a_row]);
 #pragma GCC unroll 2
       for (int j = 0; j < C; ++j) acc[i][j] = V::multiply_add(x, row[j], acc[i][j]);
     }
@@ -91,6 +91,17 @@ void micro(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_st
       else store(to, add ? load(to) + acc[i][j] : acc[i][j]);
     }
   }
+}
+
+template <class V, int R, int C, bool Edge>
+void micro(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns, bool add) {
+  tile<V, R, C, Edge, true>(steps, reinterpret_cast<const typename V::Element*>(a), 0, b, b_step, c, c_row, columns, add);
+}
+
+template <class V, int R, int C, bool Edge>
+void micro_strided(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c, int64_t c_row,
+                   int64_t columns, bool add) {
+  tile<V, R, C, Edge, false>(steps, reinterpret_cast<const typename V::Element*>(a), a_row, b, b_step, c, c_row, columns, add);
 }
 
 // Complex numbers: A as pairs, a row of B as the vector of its real and that of its imaginary parts.

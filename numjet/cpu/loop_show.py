@@ -212,8 +212,8 @@ class _Show:
 
     def _tiles(self, stmt: Tiles, level: int) -> None:
         tile = f" of {_typed(stmt.result)}" if stmt.result.kind == "tile" else ""
-        row, row_end, column, column_end = (var.attr for var in stmt.bounds)
-        parts = f"rows ({row}, {row_end}) columns ({column}, {column_end})"
+        names = [var.attr for var in stmt.bounds]
+        parts = f"rows ({', '.join(names[:2])}) columns ({', '.join(names[2:])})"
         self.line(level, f"tiles{tile} {self._call(stmt)[5:]} {'whole ' * stmt.whole}{parts} {{")
         self.block(stmt.body, level + 1)
         self.line(level, "}")

@@ -55,6 +55,22 @@ def array():
     return make_array
 
 
+LEVELS = ["plain C++", "AVX2", "AVX-512", "VNNI"]
+
+
+@pytest.fixture(params=LEVELS)
+def level(request):
+    """Instructions that the kernel may use; skips what this CPU doesn't have."""
+    choose = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_native.kernel_address("nj_gemm_level"))
+    wanted = LEVELS.index(request.param)
+    try:
+        if choose(wanted) != wanted:
+            pytest.skip(f"no {request.param} here")
+        yield
+    finally:
+        choose(len(LEVELS) - 1)
+
+
 CODE_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int64,
     ctypes.POINTER(ctypes.c_void_p),

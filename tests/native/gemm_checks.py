@@ -1,0 +1,67 @@
+"""nj_gemm, the kernel of matrix products, called on NumPy arrays and compared with NumPy in a wider dtype."""
+from __future__ import annotations
+
+import ctypes
+
+import ml_dtypes
+import numpy as np
+
+from numjet import _native
+from numjet.cpu.kernels.products import CODES, GEMM, result
+
+FLOATS = ["float32", "float64", "bfloat16", "float16"]
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+COMPLEX = ["complex64", "complex128"]
+
+
+def dtype_of(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+def kernel():
+    integer, pointer = ctypes.c_int64, ctypes.c_void_p
+    prototype = ctypes.CFUNCTYPE(None, *[integer] * 5, pointer, *[integer] * 3, pointer, *[integer] * 3, pointer, integer)
+    return prototype(_native.kernel_address(GEMM))
+
+
+def multiply(x: np.ndarray, y: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """x @ y, or start + x @ y, of arrays of rank 3, by the kernel."""
+    batch, m, k = x.shape
+    n = y.shape[2]
+    shape, dtype = (batch, m, n), result(x.dtype)
+    # A margin behind the result shows what is written there.
+    memory = np.full(batch * m * n + 64, 99, dtype)
+    out = memory[:batch * m * n].reshape(shape)
+    if start is not None:
+        out[...] = start
+    steps = [[s // a.itemsize for s in a.strides] for a in (x, y)]
+    kernel()(CODES[x.dtype.name], batch, m, n, k, x.ctypes.data, *steps[0], y.ctypes.data, *steps[1], out.ctypes.data,
+             int(start is not None))
+    assert (memory[batch * m * n:] == 99).all()
+    return out
+
+
+def numbers(shape: tuple[int, ...], dtype: np.dtype, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if dtype.kind == "c" else x).astype(dtype)
+
+
+def check(x: np.ndarray, y: np.ndarray, start: np.ndarray | None = None) -> None:
+    got, k = multiply(x, y, start), x.shape[2]
+    if x.dtype.kind in "iu":
+        wide = got.dtype
+        want = x.astype(wide) @ y.astype(wide)
+        np.testing.assert_array_equal(got, want if start is None else want + start)
+        return
+    wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
+    a, b = x.astype(wide), y.astype(wide)
+    want, size = a @ b, np.abs(a) @ np.abs(b)
+    if start is not None:
+        want, size = want + start, size + np.abs(start)
+    # Each of k sums rounds, by at most eps / 2 of what has been added up so far; a complex one is two of two products.
+    bound = (k + 2) * np.finfo(got.dtype).eps * size * (3 if x.dtype.kind == "c" else 1)
+    assert (np.abs(got - want) <= bound).all()
