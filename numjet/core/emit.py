@@ -117,6 +117,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def own(self, x: Any) -> Any:
         """A writable array with the elements of x: x itself when nobody reads x later, else a copy."""
         ...
+    def own_around(self, x: Any, starts: Sequence[Scalar], sizes: Sequence[int], new: Any) -> Any:
+        """A new writable array with the elements of x around a window, those inside being undefined: for a window that is
+        known to be most of x, all of which `new` replaces. None where `own` is better, as x can be updated in place."""
+        ...
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         """A writable array with undefined elements."""
         ...

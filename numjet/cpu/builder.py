@@ -439,6 +439,31 @@ class Builder(Scalars):
         self._copy_into(x, storage, _why_copied(x))
         return Arr(x.aval, storage=storage)
 
+    def own_around(self, x: Arr, starts: Sequence[Any], sizes: Sequence[int], new: Arr) -> Arr | None:
+        """A new writable array with the elements of x around a window; None where x itself is to be updated."""
+        places = [self.terms.index(s) for s in starts]
+        if x.storage is None or x.size <= self.small or any(p.terms for p in places) or 2 * prod(sizes) < x.size:
+            return None
+        first = [p.const for p in places]
+        if any(k < 0 or k + n > whole for k, n, whole in zip(first, sizes, x.shape, strict=True)):
+            return None
+        buffer = x.storage.buffer
+        reads = any(p.storage is not None and p.storage.buffer is buffer for p in new.reachable())
+        if x.storage.owned and (x.storage.base.terms or not reads and self._may_overwrite(x)):
+            return None
+        storage = self.temporary(x.aval)
+        for axis, (low, n, whole) in enumerate(zip(first, sizes, x.shape, strict=True)):
+            for begin, count in ((0, low), (low + n, whole - low - n)):
+                self._copy_part(x, storage, (*first[:axis], begin), (*sizes[:axis], count, *x.shape[axis + 1:]))
+        return Arr(x.aval, storage=storage)
+
+    def _copy_part(self, x: Arr, storage: Storage, starts: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+        """Copies a block of an array to the same place of another one."""
+        def body(*index: Any) -> None:
+            place = tuple(i + s for i, s in zip(index, (*starts, *[0] * (len(sizes) - len(starts))), strict=True))
+            self._store_word(storage, x.dtype, linear(x.shape, place), self.read(x, *place))
+        self.nest(sizes, body)
+
     def _copy_into(self, x: Arr, storage: Storage, why: str = "") -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""
         if x.storage is None:

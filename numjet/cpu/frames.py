@@ -257,8 +257,8 @@ class Frames(Reductions):
         """Stores definitions that this equation, with later ones, would compute too often."""
         op = eqn.primitive
         out_size = 0 if _spreads_short_rows(eqn) else max((v.aval.size for v in eqn.outvars), default=0)
-        for atom, a in zip(eqn.invars, args, strict=True):
-            if not a.lazy or a.cost == 0:
+        for k, (atom, a) in enumerate(zip(eqn.invars, args, strict=True)):
+            if not a.lazy or a.cost == 0 or k == 2 and _fills_window(eqn):
                 continue
             uses, reductions = (frame.uses[atom], frame.passes.get(atom, 0)) if isinstance(atom, Var) else (1, 0)
             repeated = not op.elementwise and a.cost > CHEAP and (
@@ -350,6 +350,14 @@ def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, 
 def _goes_in_order(eqn: JaxprEqn) -> bool:
     """Whether elements are read one by one, which takes longer than computing them side by side and storing them."""
     return eqn.primitive.name.startswith("scatter") and not eqn.params["unique_indices"]
+
+
+def _fills_window(eqn: JaxprEqn) -> bool:
+    """Whether an update is one window that is most of the array: then its elements are computed where they go."""
+    if not eqn.primitive.name.startswith("scatter"):
+        return False
+    operand, indices, updates = (a.aval for a in eqn.invars)
+    return prod(indices.shape[:-1]) == 1 and 2 * updates.size >= operand.size
 
 
 def _spreads_short_rows(eqn: JaxprEqn) -> bool:

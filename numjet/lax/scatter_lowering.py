@@ -31,7 +31,9 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
     def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
              mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
         windows = windows_of(operand, indices, updates, dimension_numbers)
-        out = b.own(operand)
+        batch_shape = [windows.shape[d] for d in windows.batch_dims]
+        fresh = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
+        out = b.own(operand) if fresh is None else fresh
 
         def value(old: Any, index: Sequence[Any]) -> Any:
             new = b.read(updates, *index)
@@ -42,7 +44,7 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         def put(index: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
             """Puts element `index` of the updates, whose window is known to be inside, into target[front]."""
             place = (*front, *windows.position(starts_of(index), index))
-            b.store(target, place, value(lambda: b.read(target, *place), index))
+            b.store(target, place, value(lambda: b.read(target if fresh is None else operand, *place), index))
 
         def starts_of(index: Sequence[Any]) -> Sequence[Any]:
             starts = windows.starts(b, indices, index)
@@ -65,7 +67,6 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
                 position = i + position * n
             return position, windows.inside(b, starts_of(index)) if drops(mode) else None
 
-        batch_shape = [windows.shape[d] for d in windows.batch_dims]
         count = chunk_count(combine, out, updates, batch_shape)
         if count:
             chunks = Chunks(b, str(combine), out, batch_shape, count)
@@ -75,6 +76,13 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
         return out
     return rule
+
+
+def _around(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any) -> Any:
+    """A new array with what is around the only window, if that is known to be most of the operand and there is reason not to
+    copy the operand, or what is computed from it, first."""
+    starts = windows.position(windows.starts(b, indices, [0] * len(windows.shape)), [0] * len(windows.shape))
+    return b.own_around(operand, starts, windows.sizes, updates)
 
 
 def _window_dims(windows: Windows) -> list[int]:

@@ -1,6 +1,6 @@
 """Compares the memory that programs are predicted to need with what they take.
 
-    python -m numjet.tools.memory [NAME ...]
+    python -m numjet.tools.memory [--threads N] [NAME ...]
     python -m numjet.tools.memory --rss NAME       in a process of its own: what the system says
 
 For each program: the prediction of `jit(f).lower(*args).compile().memory_analysis()` without the arguments, the peak of the
@@ -115,9 +115,77 @@ def vmap_while() -> Program:
     return nj.vmap(root), (_normal(2000, 300),)
 
 
+def leapfrog() -> Program:
+    """Two arrays that change places in every step, a third one never."""
+    def step(c: Any, _: Any) -> Any:
+        before, now = c
+        return (now, 2 * now - before + 0.1 * (jnp.roll(now, 1) - 2 * now + jnp.roll(now, -1))), now[0]
+    return lambda a: lax.scan(step, (a, a * 0.5), None, length=50), (_normal(500_000),)
+
+
+def delays() -> Program:
+    """A history that every step shifts by a row: twice its memory."""
+    shift = lambda c, x: (jnp.concatenate([c[1:], (jnp.tanh(c[:1]) + x)]), c[0, 0])
+    return lambda c, xs: lax.scan(shift, c, xs), (_normal(400, 1000), _normal(300, 1, 1))
+
+
+def branches() -> Program:
+    """Steps that are taken, or not."""
+    def body(i: Any, c: Any) -> Any:
+        return lax.cond(c[i] > 0, lambda c: c[::-1] * 0.5, lambda c: c.at[i].add(1.0), c)
+    return lambda c: lax.fori_loop(0, 30, body, c), (_normal(600_000),)
+
+
+def updates_gradient() -> Program:
+    """The gradient of updates in place: the residuals of an update, not of an array, are kept for each step."""
+    def loss(x: Any) -> Any:
+        return jnp.sum(lax.fori_loop(1, 900, lambda i, c: c.at[i].set(jnp.sin(c[i - 1]) + c[i + 1]), x))
+    return nj.grad(loss), (_normal(1000, 500),)
+
+
+def recurrent_gradient() -> Program:
+    """A recurrent network over a sequence, and its gradient by the weights."""
+    def loss(w: Any, xs: Any, h: Any) -> Any:
+        step = lambda h, x: ((h := jnp.tanh(x + h @ w)), h.mean())
+        return jnp.sum(lax.scan(step, h, xs)[1])
+    return nj.grad(loss), (_normal(128, 128) / 12, _normal(100, 64, 128), _normal(64, 128))
+
+
+def factors() -> Program:
+    """Cholesky factors, and a triangular solve."""
+    def fun(a: Any, b: Any) -> Any:
+        lower = jnp.linalg.cholesky(a @ a.T + 500 * jnp.eye(500))
+        return lax.linalg.triangular_solve(lower, b, left_side=True, lower=True)
+    return fun, (_normal(500, 500), _normal(500, 400))
+
+
+def eigenvalues() -> Program:
+    """A symmetric decomposition, and what is put together from it."""
+    def fun(a: Any) -> Any:
+        values, vectors = jnp.linalg.eigh(a + a.T)
+        return (vectors * jnp.tanh(values)) @ vectors.T
+    return fun, (_normal(400, 400),)
+
+
+def small_systems() -> Program:
+    """Many small systems at once."""
+    return lambda a, b: jnp.linalg.solve(a + 9 * jnp.eye(6), b), (_normal(20000, 6, 6), _normal(20000, 6, 3))
+
+
+def sorted_rows() -> Program:
+    """Rows with their places, by a routine whose threads take rows."""
+    return lambda x: (lax.top_k(x, 50), jnp.sort(x, axis=1)[:, ::2]), (_normal(200, 10_000),)
+
+
+def spectra() -> Program:
+    """Transforms of many rows, of a length that is no power of two."""
+    return lambda x: jnp.abs(jnp.fft.rfft(x, axis=1)) ** 2, (_normal(300, 3000),)
+
+
 PROGRAMS: dict[str, Callable[[], Program]] = {f.__name__: f for f in (
     elementwise, matmuls, softmax, scan_gradient, convolution, sorting, gather_scatter, pieces, pieces_gradient, accumulated,
-    solving, transform, vmap_while)}
+    solving, transform, vmap_while, leapfrog, delays, branches, updates_gradient, recurrent_gradient, factors, eigenvalues,
+    small_systems, sorted_rows, spectra)}
 
 
 def predicted(name: str) -> int:
@@ -152,9 +220,10 @@ def _status(field: str) -> int:
     return 1024 * int(line.split()[1])
 
 
-def growth_outside(name: str) -> int:
+def growth_outside(name: str, threads: int | None = None) -> int:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "numjet.tools.memory", "--rss", name]
+    command += [] if threads is None else ["--threads", str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
@@ -166,14 +235,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m numjet.tools.memory", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"among {', '.join(PROGRAMS)} (default: all)")
+    parser.add_argument("--threads", type=int, metavar="N", help="how many share the work (default: as configured)")
     parser.add_argument("--rss", choices=list(PROGRAMS), metavar="NAME")
     given = parser.parse_args(arguments)
+    if given.threads is not None:
+        nj.config.update("num_threads", given.threads)
     if given.rss:
         print(growth(given.rss))
         return 0
     print(f"{'program':16} {'predicted':>10} {'pool':>10} {'process':>10}  MiB")
     for name in given.names or PROGRAMS:
-        sizes = (predicted(name), measured(name), growth_outside(name) if sys.platform == "linux" else 0)
+        sizes = (predicted(name), measured(name), growth_outside(name, given.threads) if sys.platform == "linux" else 0)
         print(f"{name:16} " + " ".join(f"{n / 2**20:10.2f}" for n in sizes), flush=True)
     return 0
 
