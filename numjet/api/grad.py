@@ -176,6 +176,21 @@ def _as_weak(ct: Any, primal: ShapedArray) -> Any:
 
 # ------------------------------------------------------------------------------------------------ vjp, jvp, linearize
 
+def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> Any:
+    """(value, linear map as a pytree, aux if there is any) of a function; `kind` makes the map of the tangent program."""
+    leaves, in_tree = tree_flatten(primals)
+    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), what)
+    out_tree: list[PyTreeDef] = []
+    aux_tree: list[PyTreeDef] = []
+    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    count = (lambda: out_tree[0].num_leaves) if has_aux else None
+    outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count)
+    n = out_tree[0].num_leaves
+    linear_map = Partial(kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
+    value = tree_unflatten(out_tree[0], outs[:n])
+    return (value, linear_map, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, linear_map)
+
+
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The value of `fun` at primals, and the function from a cotangent of it to the cotangents of the primals.
 
@@ -188,17 +203,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     """
     check_callable(fun)
     del reduce_axes
-    leaves, in_tree = tree_flatten(primals)
-    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "vjp")
-    out_tree: list[PyTreeDef] = []
-    aux_tree: list[PyTreeDef] = []
-    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
-    count = (lambda: out_tree[0].num_leaves) if has_aux else None
-    outs, linear = linearize_flat(flat, leaves, debug=debug_info("vjp", fun, primals, {}), wanted=count)
-    n = out_tree[0].num_leaves
-    pull = Partial(_Pullback(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
-    value = tree_unflatten(out_tree[0], outs[:n])
-    return (value, pull, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, pull)
+    return _linear_at(_Pullback, "vjp", fun, primals, has_aux)
 
 
 def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef]) -> Callable[..., list[Any]]:
@@ -314,17 +319,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     2.0
     """
     check_callable(fun)
-    leaves, in_tree = tree_flatten(primals)
-    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "linearize")
-    out_tree: list[PyTreeDef] = []
-    aux_tree: list[PyTreeDef] = []
-    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
-    count = (lambda: out_tree[0].num_leaves) if has_aux else None
-    outs, linear = linearize_flat(flat, leaves, debug=debug_info("linearize", fun, primals, {}), wanted=count)
-    n = out_tree[0].num_leaves
-    push = Partial(_Pushforward(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
-    value = tree_unflatten(out_tree[0], outs[:n])
-    return (value, push, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, push)
+    return _linear_at(_Pushforward, "linearize", fun, primals, has_aux)
 
 
 class _Pushforward:

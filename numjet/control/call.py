@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.control.programs import (
@@ -16,7 +16,6 @@ from numjet.control.programs import (
     transpose_program,
     with_zeros,
 )
-from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.walk import eval_closed
@@ -40,10 +39,9 @@ def _only_passes(jaxpr: ClosedJaxpr) -> bool:
     return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
 
 
-def call_jvp(
+def _call_jvp(
     op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The jvp rule of an operation that calls a program once."""
     made = jvp_program(jaxpr, nonzero_flags(tangents), False)
     outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
     count = len(jaxpr.out_avals)
@@ -62,7 +60,7 @@ def call_transpose(
     return merge_lists(linear, [None] * len(known), found)
 
 
-def call_batch(
+def _call_batch(
     op: Op,
     size: int,
     args: Sequence[Any],
@@ -71,7 +69,6 @@ def call_batch(
     axis_name: Any,
     params: dict[str, Any],
 ) -> tuple[list[Any], list[int | None]]:
-    """The batch rule of an operation that calls a program once."""
     args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
     made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
     outs = call_program(made.jaxpr, [*made.consts, *args], op=op, **params)
@@ -92,37 +89,48 @@ def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     )
 
 
-def call_abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: Any) -> list[ShapedArray]:
-    """The avals of a program's results."""
-    return jaxpr.out_avals
+def calling_op(
+    name: str,
+    params: tuple[str, ...],
+    rest: Callable[[dict[str, Any]], dict[str, Any]],
+    through: Op | None = None,
+    **slots: Any,
+) -> Op:
+    """The record of an operation that calls a program once: its parameter `jaxpr`.
 
+    Its derivatives and batches call the programs derived from that one, by the operation `through` (None: by itself), whose
+    other parameters are `rest(parameters but jaxpr)`. slots: those that other such operations fill otherwise.
+    """
 
-def call_eager(*args: Any, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    """Operation by operation."""
-    return evaluated(jaxpr, *args)
+    def caller() -> Op:
+        return record if through is None else through
 
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+        return _call_jvp(caller(), primals, tangents, jaxpr, rest(params))
 
-def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, donated: tuple, **params: Any
-) -> tuple[list[Any], list[Any]]:
-    return call_jvp(jit_p, primals, tangents, jaxpr, params)
+    def transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+        return call_transpose(caller(), cts, args, jaxpr, rest(params))
 
+    def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
+        return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
 
-def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, donated: tuple, **params: Any) -> list[Any]:
-    return call_transpose(jit_p, cts, args, jaxpr, params)
-
-
-def _batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    jaxpr: ClosedJaxpr,
-    donated: tuple,
-    axis_name: Any = None,
-    **params: Any,
-) -> tuple[list[Any], list[int | None]]:
-    return call_batch(jit_p, size, args, dims, jaxpr, axis_name, params)
+    usual = {"dce": call_dce, "effects": holds_effects}
+    record = Op(
+        name=name,
+        params=params,
+        multiple=True,
+        programs=True,
+        abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+        eager=lambda *args, jaxpr, **_: evaluated(jaxpr, *args),
+        jvp=jvp,
+        transpose=transpose,
+        batch=batch,
+        cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+        hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+        samples=Missing("holds a program"),
+        **{**usual, **slots},
+    )
+    return record
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -145,23 +153,12 @@ def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **par
     return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated": (False,) * len(args)})
 
 
-jit_p = Op(
-    name="jit",
-    params=("name", "jaxpr", "inline", "donated", "keep_unused"),
-    multiple=True,
+jit_p = calling_op(
+    "jit",
+    ("name", "jaxpr", "inline", "donated", "keep_unused"),
+    lambda params: {k: v for k, v in params.items() if k != "donated"},
     compiled=True,
-    programs=True,
-    abstract=call_abstract,
-    eager=call_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
     partial_eval=_partial_eval,
-    dce=call_dce,
-    effects=holds_effects,
-    cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    samples=Missing("holds a program"),
 )
 
 

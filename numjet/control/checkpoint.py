@@ -12,18 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.control.bodies import made_for, trace_body
-from numjet.control.call import (
-    call_abstract,
-    call_batch,
-    call_dce,
-    call_eager,
-    call_jvp,
-    call_transpose,
-    jit_p,
-)
-from numjet.control.programs import Flags, evaluated, holds_effects, remember, split_program, substituted
+from numjet.control.call import calling_op, jit_p
+from numjet.control.programs import Flags, evaluated, remember, split_program, substituted
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import Missing, Op
+from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
 from numjet.foundation import tree
 from numjet.foundation.record import Record
@@ -122,24 +114,8 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(plan.flags, outs[: plan.known_count], found)
 
 
-checkpoint_p: Op = Op(
-    name="checkpoint",
-    params=("jaxpr", "prevent_cse", "differentiated", "policy"),
-    multiple=True,
-    programs=True,
-    abstract=call_abstract,
-    eager=call_eager,
-    jvp=lambda primals, tangents, *, jaxpr, **params: call_jvp(checkpoint_p, primals, tangents, jaxpr, params),
-    transpose=lambda cts, *args, jaxpr, **params: call_transpose(checkpoint_p, cts, args, jaxpr, params),
-    batch=lambda size, args, dims, *, jaxpr, axis_name=None, **params: call_batch(
-        checkpoint_p, size, args, dims, jaxpr, axis_name, params
-    ),
-    partial_eval=_partial_eval,
-    dce=call_dce,
-    effects=holds_effects,
-    cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    samples=Missing("holds a program"),
+checkpoint_p: Op = calling_op(
+    "checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params, partial_eval=_partial_eval
 )
 
 

@@ -7,41 +7,14 @@ batches are those of the program, which then bears no name: the name promises no
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from numjet.control.bodies import made_for, trace_body
-from numjet.control.call import call_abstract, call_batch, call_dce, call_eager, call_jvp, call_transpose, jit_p
-from numjet.core.ir import ClosedJaxpr
-from numjet.core.op import Missing, Op
+from numjet.control.call import call_dce, calling_op, jit_p
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
 from numjet.foundation.util import function_name
-
-_PLAIN = {"inline": False, "keep_unused": False}
-
-
-def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, name: str, jaxpr: ClosedJaxpr, **_: Any
-) -> tuple[list[Any], list[Any]]:
-    return call_jvp(jit_p, primals, tangents, jaxpr, {"name": name, **_PLAIN})
-
-
-def _transpose(cts: Sequence[Any], *args: Any, name: str, jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return call_transpose(jit_p, cts, args, jaxpr, {"name": name, **_PLAIN})
-
-
-def _batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    name: str,
-    jaxpr: ClosedJaxpr,
-    axis_name: Any = None,
-    **_: Any,
-) -> tuple[list[Any], list[int | None]]:
-    return call_batch(jit_p, size, args, dims, jaxpr, axis_name, {"name": name, **_PLAIN})
 
 
 def _dce(eqn: Any, used: list[bool]) -> Any:
@@ -49,21 +22,13 @@ def _dce(eqn: Any, used: list[bool]) -> Any:
     return eqn if any(used) else call_dce(eqn, used)
 
 
-composite_p = Op(
-    name="composite",
-    params=("name", "version", "attributes", "jaxpr"),
-    multiple=True,
+composite_p = calling_op(
+    "composite",
+    ("name", "version", "attributes", "jaxpr"),
+    lambda params: {"name": params["name"], "inline": False, "keep_unused": False},
+    through=jit_p,
     compiled=True,
-    programs=True,
-    abstract=call_abstract,
-    eager=call_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
     dce=_dce,
-    cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-    samples=Missing("holds a program"),
 )
 
 

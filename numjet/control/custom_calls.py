@@ -1,4 +1,4 @@
-"""What custom_jvp and custom_vjp share: how a call is taken apart, and symbolic zeros."""
+"""What custom_jvp and custom_vjp share: how a call is taken apart, symbolic zeros, and the staged operation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from numjet.control.call import call_transpose
+from numjet.control.programs import batch_program, evaluated, holds_effects
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Literal
-from numjet.core.op import Zero
+from numjet.core.ir import ClosedJaxpr, Literal
+from numjet.core.op import Missing, Op, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes, errors, tree
+from numjet.foundation.util import function_name
 from numjet.lax.convert import constant
 from numjet.lax.tangent import zeros_like_aval
+from numjet.lax.templates import moveaxis
 
 
 class SymbolicZero:
@@ -31,6 +35,20 @@ class SymbolicZero:
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
+
+
+class UsersRule:
+    """Base of what is made of a user's rule: it bears the name of that, for messages and printed programs."""
+
+    __slots__ = ("rule",)
+    rule: Any
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.rule)
+
+    def __repr__(self) -> str:
+        return self.__name__
 
 
 def is_symbolic_zero(x: Any) -> bool:
@@ -143,3 +161,53 @@ def closed_over_error(kind: str, name: str) -> Exception:
         "rule only says how to differentiate with respect to its arguments. Pass the value as an argument, and extend "
         "the rule."
     )
+
+
+def custom_call_op(
+    kind: str,
+    rules: tuple[str, ...],
+    differentiate: Callable[..., Any],
+    batched: Callable[..., dict[str, Any]],
+) -> Op:
+    """The record of calls, in programs, of functions that have rules of their own.
+
+    kind: "custom_jvp" or "custom_vjp". rules: the parameters that hold rules. differentiate(primals, tangents, **params) is
+    the jvp rule. batched(size, dims, axis_name, **rules): the rules of the function mapped over axes 0 or none.
+    """
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, num_consts: int, name: str, **params: Any) -> Any:
+        if any(type(t) is not Zero for t in tangents[:num_consts]):
+            raise closed_over_error(kind, name)
+        return differentiate(primals[num_consts:], tangents[num_consts:], name=name, **params)
+
+    def transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
+        """Of a function that happens to be linear: by its program."""
+        return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
+
+    def batch(
+        size: int, args: Any, dims: Any, *, call_jaxpr: ClosedJaxpr, num_consts: int, axis_name: Any = None, **params: Any
+    ) -> tuple[list[Any], list[int]]:
+        made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
+        front = [0 if d is not None else None for d in dims][num_consts:]
+        changed = batched(size, front, axis_name, **{rule: params[rule] for rule in rules})
+        args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
+        consts = len(made.consts) + num_consts
+        outs = record.bind(*made.consts, *args, call_jaxpr=made.jaxpr, num_consts=consts, **{**params, **changed})
+        return outs, [0] * len(outs)
+
+    record = Op(
+        name=f"{kind}_call",
+        params=("name", "call_jaxpr", *rules, "num_consts", "symbolic_zeros"),
+        multiple=True,
+        programs=True,
+        abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+        eager=lambda *args, call_jaxpr, **_: evaluated(call_jaxpr, *args),
+        jvp=jvp,
+        transpose=transpose,
+        batch=batch,
+        effects=holds_effects,
+        cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
+        hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
+        samples=Missing("holds a program"),
+    )
+    return record

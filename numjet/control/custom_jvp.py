@@ -11,9 +11,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call import call_transpose
 from numjet.control.custom_calls import (
-    closed_over_error,
+    UsersRule,
+    custom_call_op,
     for_rule,
     for_user,
     from_rule,
@@ -23,17 +23,14 @@ from numjet.control.custom_calls import (
     split_nondiff,
     with_fixed,
 )
-from numjet.control.programs import batch_program, evaluated, holds_effects, without_consts
-from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr
-from numjet.core.op import Missing, Op, Zero
+from numjet.control.programs import without_consts
+from numjet.core.op import Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.arithmetic import add
 from numjet.lax.tangent import zeros_like_aval
-from numjet.lax.templates import moveaxis
 from numjet.transforms.jvp import JVPTrace
 from numjet.transforms.linearize import PartialTrace
 from numjet.transforms.vmap import BatchTrace, batch_flat, move_to
@@ -168,62 +165,11 @@ def _staged(call: JVPCall, args: Sequence[Any]) -> list[Any]:
 # ---------------------------------------------------------------------------------------------- the staged operation
 
 
-def call_jaxpr_abstract(*avals: ShapedArray, call_jaxpr: ClosedJaxpr, **_: Any) -> list[ShapedArray]:
-    return call_jaxpr.out_avals
-
-
-def call_jaxpr_eager(*args: Any, call_jaxpr: ClosedJaxpr, **_: Any) -> list[Any]:
-    return evaluated(call_jaxpr, *args)
-
-
-def call_jaxpr_transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
-    """Of a function that happens to be linear: by its program."""
-    return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
-
-
-def _call_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, jvp: Rule, num_consts: int, name: str, **_: Any
-) -> tuple[list[Any], list[Any]]:
-    if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise closed_over_error("custom_jvp", name)
-    return jvp(primals[num_consts:], tangents[num_consts:])
-
-
-def _call_batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    call_jaxpr: ClosedJaxpr,
-    jvp: Rule,
-    num_consts: int,
-    axis_name: Any = None,
-    **params: Any,
-) -> tuple[list[Any], list[int]]:
-    made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
-    front = [0 if d is not None else None for d in dims]
-    rule = batched_rule(jvp, size, front[num_consts:], axis_name)
-    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    outs = custom_jvp_call_p.bind(
-        *made.consts, *args, call_jaxpr=made.jaxpr, jvp=rule, num_consts=len(made.consts) + num_consts, **params
-    )
-    return outs, [0] * len(outs)
-
-
-custom_jvp_call_p = Op(
-    name="custom_jvp_call",
-    params=("name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"),
-    multiple=True,
-    programs=True,
-    abstract=call_jaxpr_abstract,
-    eager=call_jaxpr_eager,
-    jvp=_call_jvp,
-    transpose=call_jaxpr_transpose,
-    batch=_call_batch,
-    effects=holds_effects,
-    cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    samples=Missing("holds a program"),
+custom_jvp_call_p = custom_call_op(
+    "custom_jvp",
+    ("jvp",),
+    lambda primals, tangents, *, jvp, **_: jvp(primals, tangents),
+    lambda size, dims, axis_name, *, jvp: {"jvp": batched_rule(jvp, size, dims, axis_name)},
 )
 
 
@@ -309,22 +255,15 @@ class FlatFunction:
         return outs
 
 
-class _FlatRule:
+class _FlatRule(UsersRule):
     """The user's rule on flat primals and tangents, with its results checked."""
 
-    __slots__ = ("fixed", "flat", "owner", "rule", "symbolic")
+    __slots__ = ("fixed", "flat", "owner", "symbolic")
 
     def __init__(self, owner: custom_jvp, fixed: Sequence[Any], flat: FlatFunction):
         self.owner, self.fixed, self.flat = owner, fixed, flat
         self.symbolic = owner.symbolic_zeros
         self.rule: Any = owner.jvp
-
-    @property
-    def __name__(self) -> str:
-        return function_name(self.rule)
-
-    def __repr__(self) -> str:
-        return self.__name__
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         ts = [for_rule(t, self.symbolic) for t in tangents]

@@ -8,6 +8,7 @@ from typing import Any
 
 from numjet.control.bodies import debug_info
 from numjet.control.custom_calls import (
+    UsersRule,
     for_rule,
     for_user,
     from_rule,
@@ -101,28 +102,21 @@ class custom_vjp:
         return tree.tree_unflatten(flat.out_tree, outs)
 
 
-class _FlatForward:
+class _FlatForward(UsersRule):
     """The user's forward rule on flat arguments; remembers the structure of the residuals."""
 
-    __slots__ = ("flat", "named", "out_tree", "owner", "res_tree", "rule", "symbolic")
+    __slots__ = ("call", "flat", "out_tree", "owner", "res_tree", "symbolic")
 
-    def __init__(self, owner: custom_vjp, rule: Callable[..., Any], flat: FlatFunction):
-        self.owner, self.rule, self.flat, self.symbolic = owner, rule, flat, owner.symbolic_zeros
-        self.named: Any = owner.fwd
+    def __init__(self, owner: custom_vjp, call: Callable[..., Any], flat: FlatFunction):
+        self.owner, self.call, self.flat, self.symbolic = owner, call, flat, owner.symbolic_zeros
+        self.rule = owner.fwd
         self.res_tree: Any = None
         self.out_tree: Any = None
-
-    @property
-    def __name__(self) -> str:
-        return function_name(self.named)
-
-    def __repr__(self) -> str:
-        return self.__name__
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         values = list(map(for_user, primals))
         given = list(map(CustomVJPPrimal, values, perturbed)) if self.symbolic else values
-        pair = self.rule(*tree.tree_unflatten(self.flat.in_tree, given))
+        pair = self.call(*tree.tree_unflatten(self.flat.in_tree, given))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
@@ -142,22 +136,15 @@ class _FlatForward:
         return outs, residuals
 
 
-class _FlatBackward:
+class _FlatBackward(UsersRule):
     """The user's backward rule on flat residuals and cotangents, with its results checked."""
 
-    __slots__ = ("fixed", "fwd", "in_avals", "owner", "rule", "symbolic")
+    __slots__ = ("fixed", "fwd", "in_avals", "owner", "symbolic")
 
     def __init__(self, owner: custom_vjp, fixed: Sequence[Any], fwd: _FlatForward, in_avals: Sequence[ShapedArray]):
         self.owner, self.fixed, self.fwd, self.in_avals = owner, fixed, fwd, in_avals
         self.symbolic = owner.symbolic_zeros
         self.rule: Any = owner.bwd
-
-    @property
-    def __name__(self) -> str:
-        return function_name(self.rule)
-
-    def __repr__(self) -> str:
-        return self.__name__
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         given = [for_rule(c, self.symbolic) for c in cts]

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.custom_calls import closed_over_error
-from numjet.control.custom_jvp import call_jaxpr_abstract, call_jaxpr_eager, call_jaxpr_transpose, named_as
-from numjet.control.programs import batch_program, holds_effects, nonzero_flags, with_zeros, without_consts
+from numjet.control.custom_calls import custom_call_op
+from numjet.control.custom_jvp import named_as
+from numjet.control.programs import nonzero_flags, with_zeros, without_consts
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
@@ -166,63 +165,16 @@ class _Batch:
 # ------------------------------------------------------------------------------------------------ staged operations
 
 
-def _call_jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    fwd: Forward,
-    bwd: Backward,
-    num_consts: int,
-    name: str,
-    **_: Any,
-) -> tuple[list[Any], list[Any]]:
-    if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise closed_over_error("custom_vjp", name)
-    return _linearized(fwd, bwd, primals[num_consts:], tangents[num_consts:], name)
-
-
-def _call_batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    call_jaxpr: ClosedJaxpr,
-    fwd: Forward,
-    bwd: Backward,
-    num_consts: int,
-    axis_name: Any = None,
-    **params: Any,
-) -> tuple[list[Any], list[int]]:
-    made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
-    front = [0 if d is not None else None for d in dims][num_consts:]
+def _batched(size: int, dims: Sequence[int | None], axis_name: Any, *, fwd: Forward, bwd: Backward) -> dict[str, Any]:
     batch = _Batch(size, axis_name)
-    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    outs = custom_vjp_call_p.bind(
-        *made.consts,
-        *args,
-        call_jaxpr=made.jaxpr,
-        fwd=batch.forward(fwd, front),
-        bwd=batch.backward(bwd, front),
-        num_consts=len(made.consts) + num_consts,
-        **params,
-    )
-    return outs, [0] * len(outs)
+    return {"fwd": batch.forward(fwd, dims), "bwd": batch.backward(bwd, dims)}
 
 
-custom_vjp_call_p = Op(
-    name="custom_vjp_call",
-    params=("name", "call_jaxpr", "fwd", "bwd", "num_consts", "symbolic_zeros"),
-    multiple=True,
-    programs=True,
-    abstract=call_jaxpr_abstract,
-    eager=call_jaxpr_eager,
-    jvp=_call_jvp,
-    transpose=call_jaxpr_transpose,
-    batch=_call_batch,
-    effects=holds_effects,
-    cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-    samples=Missing("holds a program"),
+custom_vjp_call_p = custom_call_op(
+    "custom_vjp",
+    ("fwd", "bwd"),
+    lambda primals, tangents, *, fwd, bwd, name, **_: _linearized(fwd, bwd, primals, tangents, name),
+    _batched,
 )
 
 
