@@ -4,7 +4,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -347,10 +346,9 @@ def _tile_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, reps: In
 
 
 def _tile_cpu(b: Any, x: Any, *, reps: Ints) -> Any:
+    blocks = tuple(k for r, n in zip(reps, x.shape, strict=True) for k in (r, n))
     shape = tuple(n * r for n, r in zip(x.shape, reps, strict=True))
-    wraps = [n if r > 1 and prod(shape) else None for n, r in zip(x.shape, reps, strict=True)]
-    return b.compute(shape, x.dtype, lambda *i: b.read(
-        x, *[k if n is None else k % n if n > 1 else 0 for k, n in zip(i, wraps, strict=True)]), moves=True)
+    return b.reshape(b.compute(blocks, x.dtype, lambda *i: b.read(x, *i[1::2]), moves=True), shape)
 
 
 def _tile_hlo(b: Any, x: Any, *, reps: Ints) -> Any:
