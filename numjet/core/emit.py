@@ -77,6 +77,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving).
         pieces=(arrays, axis): it is these arrays, joined along an axis."""
         ...
+    def pieces(self, x: Any) -> tuple[Sequence[Any], int] | None:
+        """The arrays that were joined to x, and along which axis, while it is not stored; None for any other array."""
+        ...
     def elementwise(self, fn: Callable[..., Scalar], *arrays: Any, dtype: Any = None) -> Any:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
         ...

@@ -45,7 +45,7 @@ SMALL = 16            # elements of an array that is kept in registers inside of
 SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
 SHORT_REDUCTION = 8   # terms of a reduction that is written out
 MOST_PIECES = 16      # of a concatenation that is stored piece by piece
-LONG_PIECE = 16       # elements in a row of each such piece
+LONG_PIECE = 16       # elements in a row of such pieces, on average
 SHORT_ROW = 8         # elements of last axes that are written out, so that lanes go along the axis before
 
 
@@ -317,38 +317,51 @@ class Builder(Scalars):
 
     def store_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
         """Writes definitions of one shape into their storages in one loop nest."""
-        arrays = [x for x, _ in items]
-        shape = arrays[0].shape
         with nullcontext() if self.recorder is None else self.recorder.storing(items, why):
-            if len(items) == 1 and self._long_pieces(arrays[0]):
-                self._store_pieces(*items[0])
-            elif prod(shape) > 0:
+            if len(items) == 1:
+                self._store_one(*items[0])
+            elif items[0][0].size > 0:
                 self._store_elements(items)
         for x, storage in items:
             x.place(storage=storage)
 
+    def _store_one(self, x: Arr, storage: Storage) -> None:
+        if self._long_pieces(x):
+            self._store_pieces(x, storage, x.shape, (0,) * x.ndim)
+        elif x.size > 0:
+            self._store_elements([(x, storage)])
+
+    def pieces(self, x: Arr) -> tuple[Sequence[Arr], int] | None:
+        """The arrays that were joined to x, and along which axis, while it is a definition; None for any other array."""
+        return x.pieces
+
     def _long_pieces(self, x: Arr) -> bool:
-        """Whether x is several arrays joined, each with enough elements in a row to be stored by itself."""
+        """Whether x is several arrays joined, which have so many elements in a row that each is stored by itself."""
         if x.pieces is None or parts_dtype(x.dtype) is not None:
             return False
         parts, axis = x.pieces
-        run = prod(x.shape[axis + 1:])
-        return len(parts) <= MOST_PIECES and all(p.shape[axis] * run >= LONG_PIECE and p.size > self.small for p in parts)
+        row = prod(x.shape[axis:])
+        return len(parts) <= MOST_PIECES and row >= LONG_PIECE * len(parts) and all(p.size > self.small for p in parts)
 
-    def _store_pieces(self, x: Arr, storage: Storage) -> None:
-        """Writes arrays that are joined where they belong, those of one shape in one loop nest."""
+    def _store_pieces(self, x: Arr, storage: Storage, whole: tuple[int, ...], corner: tuple[int, ...]) -> None:
+        """Writes arrays that are joined where they belong, x beginning at an element of an array of the shape `whole`; those
+        of one shape in one loop nest."""
         assert x.pieces is not None
         parts, axis = x.pieces
         starts = [0, *accumulate(p.shape[axis] for p in parts)]
-        groups: dict[tuple[int, ...], list[tuple[Arr, int]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[Arr, tuple[int, ...]]]] = {}
         for part, start in zip(parts, starts, strict=False):
-            groups.setdefault(part.shape, []).append((part, start))
+            place = (*corner[:axis], corner[axis] + start, *corner[axis + 1:])
+            if self._long_pieces(part):
+                self._store_pieces(part, storage, whole, place)
+            else:
+                groups.setdefault(part.shape, []).append((part, place))
         for shape, group in groups.items():
-            def body(*index: Any, group: list[tuple[Arr, int]] = group) -> None:
+            def body(*index: Any, group: list[tuple[Arr, tuple[int, ...]]] = group) -> None:
                 values = [self.let(self.read(part, *index)) for part, _ in group]
-                for (_, start), value in zip(group, values, strict=True):
-                    place = (*index[:axis], index[axis] + start, *index[axis + 1:])
-                    self._store_word(storage, x.dtype, linear(x.shape, place), value)
+                for (_, place), value in zip(group, values, strict=True):
+                    position = linear(whole, tuple(i + at if at else i for i, at in zip(index, place, strict=True)))
+                    self._store_word(storage, x.dtype, position, value)
             self.nest(shape, body)
 
     def _store_elements(self, items: Sequence[tuple[Arr, Storage]]) -> None:

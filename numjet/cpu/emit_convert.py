@@ -49,10 +49,21 @@ def _integer(extend: str) -> Rule:
 
 def _saturating(name: str) -> Rule:
     def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+        if new.itemsize < 4:
+            return _by_int32(w, x, old, new, lanes)
         real, whole = scalar_type(old), scalar_type(new)
         full = f"{name}.sat.{suffix(whole, lanes)}.{suffix(real, lanes)}"
         return w.intrinsic(full, wide(whole, lanes), (wide(real, lanes), x))
     return emit
+
+
+def _by_int32(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    """Saturated twice: LLVM writes the conversion to narrow integers lane by lane."""
+    word, bounds = wide("i32", lanes), np.iinfo(new)
+    x = _saturating("fptosi")(w, x, old, np.dtype(np.int32), lanes)
+    for name, bound in (("smax", bounds.min), ("smin", bounds.max)):
+        x = w.intrinsic(f"{name}.{suffix('i32', lanes)}", word, (word, x), (word, splat_literal("i32", str(bound), lanes)))
+    return w.put(f"trunc {word} {x} to {value_type(new, lanes)}")
 
 
 def _float_to_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:

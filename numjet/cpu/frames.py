@@ -297,15 +297,22 @@ class Frames(Reductions):
         fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
         seen: set[int] = set()
         for a, s in lazy:
-            twin = self.wrapped(a) if id(a) in seen or a.source is not None else a
+            twin = self.wrapped(_in_own_axes(a)) if id(a) in seen or a.source is not None else a
             seen.add(id(a))
-            fresh.setdefault((a.shape, twin.flat is not None), []).append((twin, s))
+            fresh.setdefault((twin.shape, twin.flat is not None), []).append((twin, s))
         for group in fresh.values():
             for part in _related(group):
                 self.store_all(part, why)
         for a, s in stored:
             if a.storage is not s:
                 self._copy_into(a, s, why and f"{why}, which is in other memory already")
+
+
+def _in_own_axes(x: Arr) -> Arr:
+    """The array of whose elements x is made by joining its last axes: their places need no division in its own axes."""
+    while x.lazy and x.flat is None and x.source is not None and prod(x.source.shape[-1:]) < prod(x.shape[-1:]):
+        x = x.source
+    return x
 
 
 def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:

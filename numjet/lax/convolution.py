@@ -4,7 +4,8 @@ With batch n, groups g, and positions i of the result:
     out[n, g*Og + o, i] = sum over c, k of lhs[n, g*Cg + c, i * stride + k * rhs_dilation] * rhs[g*Og + o, c, k]
 where lhs is dilated and padded before. Both evaluations make the patches lhs[n, g, c, i * stride + k * dilation] and
 multiply them with the kernel as matrices (Chellapilla, Puri, Simard, "High performance convolutional neural networks
-for document processing", 2006); the compiler sums in place where the matrices would be narrow.
+for document processing", 2006); the compiler sums in place where the matrices would be narrow, and cuts convolutions of
+arrays with gaps into their phases (`conv_phases.py`).
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.lax import conv_phases
 from numjet.lax.axes import Ints
 from numjet.lax.conv_direct import Span, regions, spans, write
 from numjet.lax.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
@@ -151,6 +153,14 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
     terms = z.c * prod(z.kernel)
     if 0 in z.out_shape or terms == 0 or 0 in lhs.shape:
         return b.compute(z.out_shape, out_dtype, lambda *i: b.const(0, out_dtype))
+    gaps = conv_phases.gaps_of(z.lhs_dilation, z.strides, z.dilation)
+    if conv_phases.worth(gaps):
+        stored = b.materialize(lhs)
+
+        def convolve(kernel: Any, padding: Pads, lhs_dilation: Ints) -> Any:
+            return _cpu(b, stored, kernel, precision=precision, preferred_element_type=preferred_element_type,
+                        **{**params, "padding": padding, "lhs_dilation": lhs_dilation})
+        return conv_phases.by_phases(b, b.materialize(rhs), gaps, z, convolve, out_dtype)
     narrow = wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW)
     found = _regions(z) if narrow else None
     if found is not None:

@@ -71,7 +71,14 @@ def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
     steps = (1,) * x.ndim if strides is None else strides
     shape = _slice_abstract(x.aval, start_indices=start_indices, limit_indices=limit_indices, strides=strides).shape
     source = lambda index: [i * step + lo for i, lo, step in zip(index, start_indices, steps, strict=True)]
-    return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True)
+    joined = b.pieces(x)
+    if joined is not None:
+        parts, axis = joined
+        joined = None
+        if shape[axis] == x.shape[axis]:  # the same part of each
+            joined = [_slice_cpu(b, p, start_indices=start_indices, strides=steps, limit_indices=(
+                *limit_indices[:axis], p.shape[axis], *limit_indices[axis + 1:])) for p in parts], axis
+    return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True, pieces=joined)
 
 
 def _slice_hlo(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices: tuple[int, ...],
