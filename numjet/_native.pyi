@@ -91,6 +91,9 @@ class Array:
     # What holds the value on another device; None for arrays of the host.
     @property
     def _remote(self) -> Any: ...
+    # A transposed ndarray on another array's memory, of an array that is not copied yet; else None.
+    @property
+    def _moved(self) -> np.ndarray | None: ...
     # Set by the layers above; None when there is none.
     _sharding: Any
     __array_priority__: int

@@ -7,13 +7,14 @@ The rows of a square are written out, so this is for cheap definitions; others g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 from numjet.cpu.values import Arr
 
 ROW_BYTES = 64       # of a row of a square
 LONGEST_ROW = 16     # elements
-ROWS = 8             # squares of a block along the axis on which the operand is contiguous
+ROWS = 8             # most squares of a block along the axis on which the operand is contiguous
 COLUMNS = 32         # and along the last one
 CHEAP = 12.0         # cost per element up to which the rows of a square are written out
 FEW = 1024           # elements from which the code for squares pays
@@ -69,10 +70,23 @@ def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., N
 
 
 def _squares(b: Any, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
-    with b.loop_over(-(-rows // ROWS), "serial") as i, b.loop_over(-(-columns // COLUMNS), "serial") as j, \
-            b.loop_over(extent(b, rows, i, ROWS), "serial") as r, b.loop_over(extent(b, columns, j, COLUMNS), "serial") as c, \
-            b.loop_over(side, "vector") as lane, b.loop_over(side, "unroll") as row:
-        body((i * ROWS + r) * side + row, (j * COLUMNS + c) * side + lane)
+    for (top, height, down), (left, width, across) in product(_cut(rows, ROWS), _cut(columns, COLUMNS)):
+        with b.loop_over(down, "serial") as i, b.loop_over(across, "serial") as j, b.loop_over(height, "serial") as r, \
+                b.loop_over(width, "serial") as c, b.loop_over(side, "vector") as lane, b.loop_over(side, "unroll") as row:
+            body((i * height + r + top) * side + row, (j * width + c + left) * side + lane)
+
+
+def _cut(n: int, most: int) -> list[tuple[int, int, int]]:
+    """Blocks of a known size, so that they are known not to overlap: (first, size, how many) for one or two sizes.
+
+    >>> _cut(56, 32), _cut(61, 32)
+    ([(0, 28, 2)], [(0, 32, 1), (32, 29, 1)])
+    """
+    if n == 0:
+        return []
+    size = next((k for k in range(min(n, most), most // 2, -1) if n % k == 0), min(n, most))
+    whole = n // size * size
+    return [(0, size, n // size), *([(whole, n - whole, 1)] if whole < n else [])]
 
 
 def _tiles(b: Any, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from numjet import numpy as jnp
+from numjet import _native, numpy as jnp
 from numjet.api.stages import trace_call
 from numjet.cpu import jit, llvm
 from numjet.cpu.loop_ir import For, walk
@@ -82,3 +82,12 @@ def test_inside_of_a_loop_that_updates_the_operand():
     for k in range(5):
         expected = expected.T + expected * np.float32(k)
     assert np.asarray(nj.jit(run)(x)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(1000, 900), (976, 1001), (300, 3000)], ids=str)
+def test_blocks_of_any_shape_are_shared_among_threads(shape):
+    x = jnp.asarray(numbers(shape, "float32"))
+    fun = nj.jit(lambda x: x.T * 2)
+    before = _native.parallel_regions()
+    assert np.asarray(fun(x)).tolist() == (np.asarray(x).T * 2).tolist()
+    assert _native.parallel_regions() > before or _native.num_threads() == 1
