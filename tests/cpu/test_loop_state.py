@@ -119,15 +119,15 @@ RECOMPUTED = {
 
 
 @pytest.mark.parametrize("name", RECOMPUTED)
-def test_two_halves_are_handed_on(name):
-    """An inner loop ends in either half, and the outer one goes on from there."""
+def test_second_array_is_handed_on(name):
+    """An inner loop leaves its value in either of two arrays, and the outer one goes on from there, without a third one."""
     function = check(RECOMPUTED[name], array())
     assert copies(function) == (2, 0)  # the argument and the result
     assert bytes_of(function) == 2 * N * 4
 
 
 def test_result_stored_early_is_not_overwritten_by_an_inner_loop():
-    """The new value is wanted before the loop's end, and the old one begins an inner loop that needs two halves."""
+    """The new value is wanted before the loop's end, and the old one begins an inner loop that needs two arrays."""
     def body(j, b):
         new = jnp.sin(b[::-1]) * 0.5
         return new.at[0].add(fori(0, 3, lambda i, b: b[::-1] * 0.5 + new[i], b).sum())
@@ -233,7 +233,7 @@ def test_branch_beside_other_results_in_the_same_buffer():
 
 
 def test_large_arrays_on_several_threads():
-    """Halves that inner loops hand on keep reads and writes apart for threads, too."""
+    """Arrays that inner loops exchange are known to be different places, by threads, too."""
     def body(j, b):
         b = fori(0, j % 3, lambda i, b: jnp.roll(b, 1) * 0.5 + b, b)
         return jnp.roll(b, 3) - b * 0.25
