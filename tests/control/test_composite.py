@@ -55,3 +55,14 @@ def test_transformations_are_those_of_the_decomposition():
 def test_errors():
     with pytest.raises(TypeError, match="composite: decomposition must be a function, got 3"):
         lax.composite(3, "three")
+
+
+def test_what_its_program_prints_is_printed_though_nobody_reads_the_result(capsys):
+    def noisy(x):
+        nj.debug.print("x = {}", x)
+        return x * 2
+
+    f = lax.composite(noisy, "my.noisy")
+    nj.jit(lambda x: (f(x), x + 1)[1])(2.0).block_until_ready()
+    nj.effects_barrier()
+    assert capsys.readouterr().out == "x = 2.0\n"
