@@ -352,7 +352,7 @@ class Builder(Scalars):
             def body(*index: Any, group: list[tuple[Arr, tuple[int, ...]]] = group) -> None:
                 values = [self.let(self.read(part, *index)) for part, _ in group]
                 for (_, place), value in zip(group, values, strict=True):
-                    position = linear(whole, [i + at if at else i for i, at in zip(index, place, strict=True)])
+                    position = linear(whole, tuple(i + at if at else i for i, at in zip(index, place, strict=True)))
                     self._store_word(storage, x.dtype, position, value)
             self.nest(shape, body)
 

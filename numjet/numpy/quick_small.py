@@ -106,7 +106,8 @@ def _count(x: np.ndarray, axes: tuple[int, ...]) -> int:
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    return np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims) / x.dtype.type(_count(x, axes))
+    total: np.ndarray = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims)  # type: ignore[call-overload]
+    return total / x.dtype.type(_count(x, axes))
 
 
 def _variance(x: np.ndarray, axes: tuple[int, ...], ddof: int) -> np.ndarray:
