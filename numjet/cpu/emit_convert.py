@@ -49,21 +49,29 @@ def _integer(extend: str) -> Rule:
 
 def _saturating(name: str) -> Rule:
     def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-        if new.itemsize < 4:
-            return _by_int32(w, x, old, new, lanes)
+        if lanes > 1:
+            return _saturated_lanes(w, x, old, new, lanes)
         real, whole = scalar_type(old), scalar_type(new)
         full = f"{name}.sat.{suffix(whole, lanes)}.{suffix(real, lanes)}"
         return w.intrinsic(full, wide(whole, lanes), (wide(real, lanes), x))
     return emit
 
 
-def _by_int32(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    """Saturated twice: LLVM writes the conversion to narrow integers lane by lane."""
-    word, bounds = wide("i32", lanes), np.iinfo(new)
-    x = _saturating("fptosi")(w, x, old, np.dtype(np.int32), lanes)
-    for name, bound in (("smax", bounds.min), ("smin", bounds.max)):
-        x = w.intrinsic(f"{name}.{suffix('i32', lanes)}", word, (word, x), (word, splat_literal("i32", str(bound), lanes)))
-    return w.put(f"trunc {word} {x} to {value_type(new, lanes)}")
+def _saturated_lanes(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    """LLVM writes saturating conversions lane by lane. Here what is out of bounds is 0 meanwhile, as NaN stays."""
+    bounds, word = np.iinfo(new), new if new.itemsize >= 4 else np.dtype(np.int32)
+    of, mask = value_type(old, lanes), wide("i1", lanes)
+    real = lambda value: splat_literal(scalar_type(old), float_literal(float(value)), lanes)
+    whole = lambda value: splat_literal(scalar_type(word), str(value), lanes)
+    compare = lambda how, bound: w.put(f"fcmp {how} {of} {x}, {real(bound)}")
+    above, below = compare("oge", bounds.max + 1), compare("olt", bounds.min)
+    inside = w.put(f"and {mask} {compare('olt', bounds.max + 1)}, {compare('oge', bounds.min)}")
+    safe = w.put(f"select {mask} {inside}, {of} {x}, {of} {real(0.0)}")
+    to = value_type(word, lanes)
+    out = w.put(f"fpto{'ui' if word.kind == 'u' else 'si'} {of} {safe} to {to}")
+    for condition, bound in ((above, bounds.max), (below, bounds.min)):
+        out = w.put(f"select {mask} {condition}, {to} {whole(bound)}, {to} {out}")
+    return out if word is new else w.put(f"trunc {to} {out} to {value_type(new, lanes)}")
 
 
 def _float_to_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:

@@ -106,7 +106,7 @@ def _count(x: np.ndarray, axes: tuple[int, ...]) -> int:
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    total = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims)  # type: ignore[call-overload]  # bool is fine
+    total: np.ndarray = np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=keepdims)  # type: ignore[call-overload]
     return total / x.dtype.type(_count(x, axes))
 
 
