@@ -13,7 +13,7 @@ from math import prod
 from .affine import Sums
 from .cost import static_trips
 from .independence import independent, nodes
-from .kernels.products import CODES, MOST_ROWS, POINTERS, THEN, TILE_BYTES, gemm_sizes
+from .kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
 from .loop_ir import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store, Tiles, walk, written
 from .loop_show import own_expressions
 from .memory import stmt_buffers
@@ -167,7 +167,7 @@ class _Product:
         if not alone or self.result in written([self.loop]):
             return False
         wide = self.result.dtype.itemsize
-        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= TILE_BYTES \
+        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
             and self.n * self.k * wide <= PANEL_BYTES
 
     def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> Tiles:
