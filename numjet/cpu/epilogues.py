@@ -51,7 +51,8 @@ def fuse(function: Function, block: list[Stmt], parities: frozenset[int]) -> boo
 
 
 def _consumer(block: Sequence[Stmt], k: int) -> int | None:
-    """The loop behind a product that reads its result first, if the product may be computed there as well."""
+    """The loop behind a product that reads its result first, if the product may be computed there as well: with nothing in
+    between that needs much memory, as the product's operands have to stay."""
     call = block[k]
     assert isinstance(call, Call)
     (result,) = call.writes
@@ -60,7 +61,8 @@ def _consumer(block: Sequence[Stmt], k: int) -> int | None:
         touched = {b for s in walk([stmt]) for b in stmt_buffers(s)}
         if result in touched:
             return place if isinstance(stmt, For) else None
-        if not isinstance(stmt, Comment | Let | For | Call) or not written([stmt]).isdisjoint(call.reads):
+        if not isinstance(stmt, Comment | Let | For) or not written([stmt]).isdisjoint(call.reads) or sum(
+                b.size for b in touched if b.kind == "temp") >= WORTH:
             return None
     return None
 
@@ -87,7 +89,7 @@ class _Product:
         if self.n < FEW_COLUMNS or self.m == 1 or not written([self.loop]).isdisjoint(self.call.reads):
             return None
         nest = self._rows()
-        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)):
+        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
             return None
         if not all(independent(loop, parities) for loop in nest):
             return None
@@ -169,6 +171,10 @@ class _Product:
         wide = self.result.dtype.itemsize
         return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
             and self.n * self.k * wide <= PANEL_BYTES
+
+    def _thrifty(self) -> bool:
+        """Whether the loop writes no other large temporary, which would have to be there beside the operands."""
+        return not any(b.kind == "temp" and b.size >= WORTH for b in written([self.loop]) - {self.result})
 
     def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> Tiles:
         """The statement; the result becomes a tile where it need not be stored."""
