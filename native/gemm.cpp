@@ -31,6 +31,7 @@ constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the s
 constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
 constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
+constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
@@ -265,7 +266,7 @@ class Passing {
   explicit Passing(const Plan& of)
       : plan(of), x(of.x), kernel(of.kernel), panels(ceil_div(x.n, kernel.columns())), depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        rows_at_once(std::clamp<int64_t>(std::min(kTileBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height, 1,
+        rows_at_once(std::clamp<int64_t>(std::min(kPassingBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height, 1,
                                          plan.block_rows / plan.height) *
                      plan.height) {}
 
@@ -287,7 +288,7 @@ class Passing {
   }
 
   void tile(int64_t i) const {
-    alignas(64) char block[kBlockBytes], lines[kTileBytes], packed[kPanelBytes];
+    alignas(64) char block[kBlockBytes], lines[kPassingBytes], packed[kPanelBytes];
     const int64_t rows = std::min(rows_at_once, x.m - i);
     for (int64_t d = 0; d < depths; ++d) {
       const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);

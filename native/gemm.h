@@ -40,7 +40,7 @@ struct Product {
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
 constexpr int64_t kStridedRows = 8;  // of a tile, if A is read where it lies
-constexpr int64_t kTileBytes = 256 * 1024;  // of a tile of C; kMostRows rows of a C that is null must fit
+constexpr int64_t kPassingBytes = 128 * 1024;  // kMostRows rows of a C that is null must fit
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);

@@ -13,7 +13,7 @@ from math import prod
 from .affine import Sums
 from .cost import static_trips
 from .independence import independent, nodes
-from .kernels.products import CODES, MOST_ROWS, POINTERS, THEN, TILE_BYTES, gemm_sizes
+from .kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
 from .loop_ir import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store, Tiles, walk, written
 from .loop_show import own_expressions
 from .memory import stmt_buffers
@@ -51,7 +51,8 @@ def fuse(function: Function, block: list[Stmt]) -> bool:
 
 
 def _consumer(block: Sequence[Stmt], k: int) -> int | None:
-    """The loop behind a product that reads its result first, if the product may be computed there as well."""
+    """The loop behind a product that reads its result first, if the product may be computed there as well: with nothing in
+    between that needs much memory, as the product's operands have to stay."""
     call = block[k]
     assert isinstance(call, Call)
     (result,) = call.writes
@@ -60,7 +61,8 @@ def _consumer(block: Sequence[Stmt], k: int) -> int | None:
         touched = {b for s in walk([stmt]) for b in stmt_buffers(s)}
         if result in touched:
             return place if isinstance(stmt, For) else None
-        if not isinstance(stmt, Comment | Let | For | Call) or not written([stmt]).isdisjoint(call.reads):
+        if not isinstance(stmt, Comment | Let | For) or not written([stmt]).isdisjoint(call.reads) or sum(
+                b.size for b in touched if b.kind == "temp") >= WORTH:
             return None
     return None
 
@@ -87,7 +89,7 @@ class _Product:
         if self.n < FEW_COLUMNS or self.m == 1 or not written([self.loop]).isdisjoint(self.call.reads):
             return None
         nest = self._rows()
-        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)):
+        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
             return None
         if not all(independent(loop) for loop in nest):
             return None
@@ -167,8 +169,12 @@ class _Product:
         if not alone or self.result in written([self.loop]):
             return False
         wide = self.result.dtype.itemsize
-        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= TILE_BYTES \
+        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
             and self.n * self.k * wide <= PANEL_BYTES
+
+    def _thrifty(self) -> bool:
+        """Whether the loop writes no other large temporary, which would have to be there beside the operands."""
+        return not any(b.kind == "temp" and b.size >= WORTH for b in written([self.loop]) - {self.result})
 
     def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> Tiles:
         """The statement; the result becomes a tile where it need not be stored."""

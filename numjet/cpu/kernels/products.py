@@ -10,14 +10,14 @@ elements and may be any; C is contiguous and overlaps neither. `code` is the dty
 multiply-add where the CPU can. Every element is summed in the same order whatever the number of threads, and every
 product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves don't use the CPU's own products of bfloat16.
 The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (nj_gemm_bytes tells
-how much) it needs 256 KiB of stack only.
+how much) it needs 384 KiB of stack only.
 
     void nj_gemm_then(... the same ..., int64_t whole, void (*then)(void* context, char* c, int64_t row, int64_t row_end,
                       int64_t column, int64_t column_end), void* context)
 
 calls `then` for parts of C as soon as they are there, in any order and any thread. Rows are counted through the whole
 batch: element (i, j) is n * i + j elements behind `c`. `whole` says that rows are not cut. With whole rows C may be null:
-then each part is only there for the time of the call. MOST_ROWS rows of C have to fit into TILE_BYTES for that.
+then each part is only there for the time of the call. MOST_ROWS rows of C have to fit into PASSING_BYTES for that.
 
     int64_t nj_gemm_level(int64_t level)
 
@@ -35,7 +35,7 @@ from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
 THEN = "nj_gemm_then"
-TILE_BYTES, MOST_ROWS = 1 << 18, 14   # kTileBytes, kMostRows of native/gemm.h
+PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/gemm.h
 CODES = {name: code for code, name in enumerate((
     "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",
     "complex128"))} | {"uint32": 8, "uint64": 9}
