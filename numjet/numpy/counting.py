@@ -49,7 +49,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     else:
         size = operator.index(length)
     if weights is None:
-        counted = create.full((), np.int32(1))
+        counted = create.full((), np.ones((), dtypes.canonicalize_dtype(np.int64))[()])
     else:
         check_arraylike("bincount", weights)
         counted = to_array(weights)
