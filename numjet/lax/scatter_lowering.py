@@ -38,6 +38,9 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
     def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
              mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
         windows = windows_of(operand, indices, updates, dimension_numbers)
+        # Elements of a window that are no neighbours: vectors would collect and spread them, which takes longer.
+        far_apart = operand.shape[-1:] > (1,) and operand.ndim - 1 in (
+            *dimension_numbers.inserted_window_dims, *dimension_numbers.operand_batching_dims)
         out = b.own(operand)
 
         def value(old: Any, index: Sequence[Any]) -> Any:
@@ -59,7 +62,7 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             """Puts a whole window, whose elements go to different places."""
             whole = lambda inner: _merged(windows, batch, inner)
             elements = [windows.shape[d] for d in _window_dims(windows)]
-            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front))
+            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front), ordered=far_apart)
             if drops(mode):
                 b.when(windows.inside(b, windows.starts(b, indices, whole([0] * len(elements)))), run)
             else:
