@@ -517,6 +517,10 @@ class Builder(Scalars):
 
     def loop(self, shape: Sequence[int], body: Callable[..., None], *, ordered: bool = False) -> None:
         """body(i, j, ...) for every index."""
+        if ordered and prod(shape) <= self.written_out and len(self.blocks) > 1:
+            for index in product(*map(range, shape)):
+                body(*index)
+            return
         if prod(shape) > self.small:
             self._close_registers()
         self.nest(tuple(shape), body, mode="serial" if ordered else "vector")

@@ -35,6 +35,9 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
         fresh = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
         out = b.own(operand) if fresh is None else fresh
+        # Elements of a window that are no neighbours: vectors would collect and spread them, which takes longer.
+        far_apart = operand.shape[-1:] > (1,) and operand.ndim - 1 in (
+            *dimension_numbers.inserted_window_dims, *dimension_numbers.operand_batching_dims)
 
         def value(old: Any, index: Sequence[Any]) -> Any:
             new = b.read(updates, *index)
@@ -55,7 +58,7 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             """Puts a whole window, whose elements go to different places."""
             whole = lambda inner: _merged(windows, batch, inner)
             elements = [windows.shape[d] for d in _window_dims(windows)]
-            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front))
+            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front), ordered=far_apart)
             if drops(mode):
                 b.when(windows.inside(b, windows.starts(b, indices, whole([0] * len(elements)))), run)
             else:

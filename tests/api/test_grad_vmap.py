@@ -154,7 +154,8 @@ def test_random_perturbations_do_not_confuse():
 @pytest.mark.parametrize("how", ["eager", "jit", "vmap"])
 def test_gradients_are_weakly_typed_where_the_parameter_is(how):
     y = jnp.ones(3)
-    f = nj.grad(lambda p: jnp.sum(nj.lax.scan(lambda c, _: (c + p["a"] * y, c), y * p["b"], None, length=3)[1]))
-    f = {"eager": f, "jit": nj.jit(f), "vmap": lambda p: nj.vmap(f)(nj.tree.map(lambda x: jnp.stack([x, x]), p))}[how]
+    grad = nj.grad(lambda p: jnp.sum(nj.lax.scan(lambda c, _: (c + p["a"] * y, c), y * p["b"], None, length=3)[1]))
+    mapped = lambda p: nj.vmap(grad)(nj.tree.map(lambda x: jnp.stack([x, x]), p))
+    f = {"eager": grad, "jit": nj.jit(grad), "vmap": mapped}[how]
     g = f({"a": jnp.asarray(2.0), "b": jnp.float32(3.0)})
     assert (g["a"].weak_type, g["b"].weak_type) == (True, False)

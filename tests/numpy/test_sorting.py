@@ -127,6 +127,8 @@ def test_nonzero_of_values_known_while_tracing() -> None:
 def test_counts() -> None:
     assert_same(jnp.bincount(P), np.bincount(P))
     assert nj.jit(lambda x: jnp.bincount(x, length=3))(P).tolist() == [1, 2, 1]
+    with nj.enable_x64(True):
+        assert jnp.bincount(jnp.array([1, 0], jnp.int32)).dtype == np.int64
     x, y = X.ravel(), X.T.ravel()
     for bins in (4, np.array([-1, 0, 0.5, 2], np.float32)):
         for density in (False, True):
