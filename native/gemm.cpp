@@ -318,7 +318,7 @@ class Passing {
 
 // A small C with long sums: parts of the sums are added up side by side, and then in order.
 int64_t parts_of_sums(const Product& x, const Kernel& kernel) {
-  const bool suits = !x.epilogue && x.m * x.n * kernel.result <= kSmall && x.k >= kLongSum && x.k >= kSlender * std::max(x.m, x.n) &&
+  const bool suits = x.m * x.n * kernel.result <= kSmall && x.k >= kLongSum && x.k >= kSlender * std::max(x.m, x.n) &&
                      (x.m + x.n) * x.k * kernel.item >= kLongBytes;
   return suits ? std::clamp<int64_t>(x.k / kDepth, 2, kSumParts) : 1;
 }
@@ -327,6 +327,7 @@ int64_t parts_of_sums(const Product& x, const Kernel& kernel) {
 Product part_of_sums(const Product& x, const Kernel& kernel, int64_t begin, int64_t end, char* c) {
   Product part = x;
   part.k = end - begin;
+  part.epilogue = nullptr;
   part.a += begin * x.a_col * kernel.item;
   part.b += begin * x.b_row * kernel.item;
   part.c = c;
@@ -368,6 +369,22 @@ void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* 
   }
 }
 
+// Memory for parts of sums, and for C where it is not kept.
+int64_t bytes_of_parts(const Product& x, const Kernel& kernel, int64_t parts) {
+  return (parts + (x.c ? 0 : 1)) * x.m * x.n * kernel.result;
+}
+
+// False without memory for a C that is not kept.
+bool multiply_in_parts(const Product& x, const Kernel& kernel, int64_t parts) {
+  const Scratch memory(bytes_of_parts(x, kernel, parts));
+  if (!x.c && memory.failed) return false;
+  Product kept = x;
+  if (!x.c) kept.c = memory.data() + parts * x.m * x.n * kernel.result;
+  multiply_long(kept, kernel, parts, memory.data());
+  if (x.epilogue) Plan(kept).finish_all();
+  return true;
+}
+
 constexpr int kHighest = 3;
 std::atomic<int> most_level{kHighest};
 
@@ -404,8 +421,7 @@ void multiply(const Product& x) {
   if (x.k <= 0) return clear(x, kernel_of(x.code).result);
   const Kernel& kernel = kernel_of(x.code);
   if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
-    const Scratch memory(parts * x.m * x.n * kernel.result);
-    return multiply_long(x, kernel, parts, memory.data());
+    if (multiply_in_parts(x, kernel, parts)) return;
   }
   const Plan plan(x);
   if (!x.c) {
@@ -428,7 +444,7 @@ int64_t bytes(const Product& x, int64_t threads) {
   const Kernel& kernel = kernel_of(x.code);
   if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
     const Product part = part_of_sums(x, kernel, 0, x.k / parts, x.c);
-    const auto sums = static_cast<int64_t>(pool_capacity(parts * x.m * x.n * kernel.result));
+    const auto sums = static_cast<int64_t>(pool_capacity(bytes_of_parts(x, kernel, parts)));
     return sums + std::min(threads, parts) * bytes(part, 1);
   }
   const auto taken = [](int64_t nbytes) { return nbytes ? static_cast<int64_t>(pool_capacity(nbytes)) : 0; };

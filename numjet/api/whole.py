@@ -22,11 +22,12 @@ Fun = TypeVar("Fun", bound=Callable[..., Any])
 _ARRAYS = (_native.Array, np.ndarray)
 
 
-def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
+def whole(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun], Fun]:
     """A decorator: the function runs as one program when it is called with no transformation around.
 
     static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
-    NumPy calls; which way is taken depends on the sizes only. ValueError for a name that is no parameter.
+    NumPy calls; large=False: only without them, for products that see through transposes. Which way is taken depends on the
+    sizes only. ValueError for a name that is no parameter.
 
     >>> import numjet.numpy as jnp
     >>> @whole("axis")
@@ -45,7 +46,7 @@ def whole(*static: str, small: bool = True) -> Callable[[Fun], Fun]:
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if not (small or _any_large(args)) or current_trace() is not EVAL or not plain():
+            if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not plain():
                 return fun(*args, **kwargs)
             fixed = [args[n] for n in places if n < len(args)]
             if not _separable(args, fixed, kwargs, static):

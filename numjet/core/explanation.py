@@ -61,13 +61,15 @@ class Loop(Record):
 
 class Call(Record):
     """A call of a library routine; workspace: bytes that it takes for itself in one thread. They depend on the CPU, and are
-    printed where they matter."""
+    printed where they matter. then: loops that it calls for each part of its result, as soon as that is there."""
     symbol: str
     place: Place
     workspace: int
+    then: tuple[Loop, ...] = ()
 
     def __str__(self) -> str:
-        return self.symbol + (f", which takes {_bytes(self.workspace)} while it runs" if self.workspace >= LARGE else "")
+        takes = f", which takes {_bytes(self.workspace)} while it runs" if self.workspace >= LARGE else ""
+        return self.symbol + takes + "".join(f", and for each part of its result: {loop}" for loop in self.then)
 
 
 class Copy(Record):

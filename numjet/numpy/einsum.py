@@ -167,7 +167,8 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
     return [tuple(p) for p in path]
 
 
-@whole("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding")
+@whole("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding",
+       large=False)
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
            preferred_element_type: Any = None, _dot_general: Any = dot_general, out_sharding: Any = None) -> Any:
     """Sums of products, as letters say: "ij,jk->ik" is the matrix product.

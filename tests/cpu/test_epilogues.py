@@ -40,6 +40,7 @@ def outside(f, *args) -> np.ndarray:
 
 
 X, W, B = numbers(400, 70), numbers(70, 200, seed=1), numbers(200, seed=2)
+LONG = numbers(5000, 128, seed=4)
 Q, K = numbers(3, 5, 64, 32), numbers(3, 5, 96, 32, seed=1)
 
 IN_PLACE = {
@@ -60,6 +61,8 @@ PASSING = {
     "halves": (lambda x, w, b: nj.nn.relu(x @ w + b), (X.astype(BF16), W.astype(BF16), B.astype(BF16))),
     "int8": (lambda x, w: nj.lax.dot(x, w, preferred_element_type=jnp.int32).astype(jnp.float32) * 0.25,
              (X.astype(np.int8), W.astype(np.int8))),
+    "long sums": (lambda x, y: 2.0 * (x.T @ y) + 1.0, (LONG, LONG[:, ::-1])),
+    "long sums reduced": (lambda x, y: (x.T @ y + 1.0).sum(1), (LONG, LONG[:, ::-1])),
     "a batch reduced": (lambda q, k: jnp.einsum("bhqd,bhkd->bhqk", q, k).max(-1), (Q, K)),
     "a sum over steps": (lambda x, w: nj.lax.fori_loop(0, 3, lambda i, c: c + x @ w, jnp.zeros((400, 200))), (X, W)),
 }
