@@ -139,8 +139,11 @@ class _Fusion:
 
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
         """Joins a loop with one of those before it, if there is one to be joined with."""
+        if not self._worth(mine.buffers):
+            return False
         window = range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1)
-        candidates = {k: pair for k in window if (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
+        candidates = {k: pair for k in window if not done.touched[k].buffers.isdisjoint(mine.buffers)
+                      and (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
         if not candidates:
             return False
         needed: list[int] = []  # statements that the loop needs, directly or not
@@ -165,17 +168,19 @@ class _Fusion:
     def _pair(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> tuple[For, For] | None:
         """A statement and a loop as loops of the same bounds that may be joined with others; None if they are not, or there is
         too little that both touch."""
-        if touched.buffers.isdisjoint(mine.buffers) or not _candidate(stmt):
-            return None
-        shared = touched.buffers & mine.buffers
-        if NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) < WORTH_NS:
+        if not _candidate(stmt) or not self._worth(touched.buffers & mine.buffers):
             return None
         first, last = stmt, loop
         if _nested(first) and not _nested(last):
             last = self._by_rows(last, first)
         elif _nested(last) and not _nested(first):
             first = self._by_rows(first, last)
-        return (first, last) if self._alike(first, last) and self._separate_alone(first) and self._separate_alone(last) else None
+        may = self._alike(first, last) and self._separate_alone(first) and self._separate_alone(last)
+        return (first, last) if may else None
+
+    def _worth(self, buffers: Iterable[Buffer]) -> bool:
+        """Does it take long enough to read buffers again?"""
+        return NS_PER_BYTE * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
 
     def _by_rows(self, loop: For, nest: For) -> For:
         """A loop over all elements of a matrix as one over rows, if a nest has loops of as many rows and columns; else as it

@@ -31,7 +31,7 @@ def polling_loops(function: Function, nanoseconds: float = math.inf) -> dict[int
 
 
 def _find(block: list[Stmt], outside: bool, long: bool, found: dict[int, int]) -> None:
-    """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some loop may take long."""
+    """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some may take long."""
     for stmt in block:
         match stmt:
             case For():
