@@ -76,7 +76,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     nanoseconds = _plan(lowered)
     open_ended = polls.open_ended(function)
     dump("planned", lambda: loop_show.show(function))
-    text = llvm.emit(function, jit.host())
+    text = llvm.emit(function, jit.host(), nanoseconds)
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}

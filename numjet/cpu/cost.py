@@ -27,7 +27,6 @@ from numjet.cpu.loop_ir import (
     walk,
 )
 from numjet.cpu.memory import stmt_exprs
-from numjet.foundation.record import Fields, fresh
 
 UNKNOWN_TRIPS = 1000
 _FLOPS_PER_NS = 100.0
@@ -73,11 +72,14 @@ def _most_trips(loop: For) -> int:
     return min([*limits, UNKNOWN_TRIPS])
 
 
-class _Frame(Fields):
+class _Frame:
     """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
-    scale: float
-    total: float = 0.0
-    known: list[int] = fresh(list)
+
+    __slots__ = ("known", "scale", "total")
+
+    def __init__(self, scale: float):
+        self.scale, self.total = scale, 0.0
+        self.known: list[int] = []
 
 
 class _Estimate:

@@ -74,6 +74,9 @@ class _Touched:
     binds: set[int]
     barrier: bool
 
+    def __post_init__(self) -> None:
+        self.buffers = self.reads | self.writes
+
     @staticmethod
     def of(stmt: Stmt) -> _Touched:
         inside = list(walk([stmt]))
@@ -136,8 +139,11 @@ class _Fusion:
 
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
         """Joins a loop with one of those before it, if there is one to be joined with."""
+        if not self._worth(mine.buffers):
+            return False
         window = range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1)
-        candidates = {k: pair for k in window if (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
+        candidates = {k: pair for k in window if not done.touched[k].buffers.isdisjoint(mine.buffers)
+                      and (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
         if not candidates:
             return False
         needed: list[int] = []  # statements that the loop needs, directly or not
@@ -162,18 +168,19 @@ class _Fusion:
     def _pair(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> tuple[For, For] | None:
         """A statement and a loop as loops of the same bounds that may be joined with others; None if they are not, or there is
         too little that both touch."""
-        if not _candidate(stmt):
-            return None
-        shared = (touched.reads | touched.writes) & (mine.reads | mine.writes)
-        if NS_PER_BYTE * self.times * sum(b.nbytes for b in shared) < WORTH_NS:
+        if not _candidate(stmt) or not self._worth(touched.buffers & mine.buffers):
             return None
         first, last = stmt, loop
         if _nested(first) and not _nested(last):
             last = self._by_rows(last, first)
         elif _nested(last) and not _nested(first):
             first = self._by_rows(first, last)
-        same = first.start is last.start and first.stop is last.stop
-        return (first, last) if same and self._separate_alone(first) and self._separate_alone(last) else None
+        may = self._alike(first, last) and self._separate_alone(first) and self._separate_alone(last)
+        return (first, last) if may else None
+
+    def _worth(self, buffers: Iterable[Buffer]) -> bool:
+        """Does it take long enough to read buffers again?"""
+        return NS_PER_BYTE * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
 
     def _by_rows(self, loop: For, nest: For) -> For:
         """A loop over all elements of a matrix as one over rows, if a nest has loops of as many rows and columns; else as it
@@ -202,8 +209,7 @@ class _Fusion:
 
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
         *between, last = others
-        if not isinstance(last, For) or not self._alike(first, last):
-            return False
+        assert isinstance(last, For)
         loops = [first, last]
         for s in between:
             if not _candidate(s) or s.carries or not self._alike(first, s, True):
@@ -345,7 +351,7 @@ def _holds_more(done: _Block, first: int, needed: Sequence[int], loop: _Touched)
         return True
     between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed)
     makes = any(_large(b) for b in loop.writes)
-    return makes and any(_large(b) for t in between for b in (t.reads | t.writes) - loop.writes)
+    return makes and any(_large(b) for t in between for b in t.buffers - loop.writes)
 
 
 def _large(buffer: Buffer) -> bool:

@@ -5,6 +5,8 @@ The work is spread over `emit_state` (scopes, names), `emit_memory` (loads, stor
 """
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .emit_memory import EMBEDDED_BYTES, constant_symbol
@@ -17,19 +19,19 @@ _ARGUMENTS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
 _METADATA = ['!0 = !{!"branch_weights", i32 1, i32 10000}', '!1 = !{!"branch_weights", i32 10000, i32 1}']
 
 
-def emit(function: Function, target: Target) -> str:
+def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> str:
     """The LLVM module of a function, as text.
 
     It defines `int64 name(char** ins, char** outs, char* scratch, int64* info)`, which returns 0 or the status
     of the check that failed. Symbols to be supplied when it is loaded: those of `Call`s, C library functions, and the
-    large constants (`constant_symbols`).
+    large constants (`constant_symbols`). nanoseconds: an estimate of its run time.
 
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
     emitter = StmtEmitter(function, target, written(function.body))
     emitter.note_places(exchanged(function.body))
     emitter.separate(function.body)
-    emitter.polls = polling_loops(function)
+    emitter.polls = polling_loops(function, nanoseconds)
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")

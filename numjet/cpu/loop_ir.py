@@ -309,6 +309,7 @@ class Comment(Fields):
 
 
 Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Exchange | Call | Tiles | Check | Comment
+_PLAIN = frozenset({Let, Store, Copy, Fill, Exchange, Call, Check, Comment})   # no blocks inside
 
 
 class Function(Fields):
@@ -326,6 +327,8 @@ class Function(Fields):
 
 def children(stmt: Stmt) -> list[list[Stmt]]:
     """The blocks inside a statement."""
+    if type(stmt) in _PLAIN:
+        return []
     match stmt:
         case For() | Tiles():
             return [stmt.body]
@@ -340,10 +343,13 @@ def children(stmt: Stmt) -> list[list[Stmt]]:
 
 def walk(block: list[Stmt]) -> Iterator[Stmt]:
     """Every statement of a block, outer before inner."""
-    for stmt in block:
+    stack = block[::-1]
+    while stack:
+        stmt = stack.pop()
         yield stmt
-        for inner in children(stmt):
-            yield from walk(inner)
+        if type(stmt) not in _PLAIN:
+            for inner in reversed(children(stmt)):
+                stack += reversed(inner)
 
 
 def exchanged(block: list[Stmt]) -> list[Buffer]:

@@ -5,6 +5,8 @@ native core about ten times a second.
 """
 from __future__ import annotations
 
+import math
+
 from .cost import block_ns, static_trips
 from .loop_ir import For, Function, If, Stmt, Switch, While, walk
 
@@ -18,35 +20,44 @@ def open_ended(function: Function) -> bool:
     return any(isinstance(s, While) or _unknown(s) for s in walk(function.body))
 
 
-def polling_loops(function: Function) -> dict[int, int]:
-    """For every loop that has to ask, by the identity of its statement: after how many iterations the first time."""
+def polling_loops(function: Function, nanoseconds: float = math.inf) -> dict[int, int]:
+    """For every loop that has to ask, by the identity of its statement: after how many iterations the first time.
+
+    nanoseconds: no loop is estimated to take longer.
+    """
     found: dict[int, int] = {}
-    _find(function.body, True, found)
+    _find(function.body, True, nanoseconds > LONG_NS, found)
     return found
 
 
-def _find(block: list[Stmt], outside: bool, found: dict[int, int]) -> None:
-    """outside: all loops around the block, if any, ask themselves or are shared among threads."""
+def _find(block: list[Stmt], outside: bool, long: bool, found: dict[int, int]) -> None:
+    """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some may take long."""
     for stmt in block:
         match stmt:
             case For():
-                asks = outside and (_unknown(stmt) or _takes_long(stmt))
+                asks = outside and (_unknown(stmt) or (long and _takes_long(stmt)))
                 _add(stmt, asks, found)
-                _find(stmt.body, asks or (outside and stmt.mode == "parallel"), found)
+                _find(stmt.body, asks or (outside and stmt.mode == "parallel"), long, found)
             case While():
                 _add(stmt, True, found)
-                _find(stmt.cond_body, True, found)
-                _find(stmt.body, True, found)
+                _find(stmt.cond_body, True, long, found)
+                _find(stmt.body, True, long, found)
             case If():
-                _find(stmt.then, outside, found)
-                _find(stmt.orelse, outside, found)
+                _find(stmt.then, outside, long, found)
+                _find(stmt.orelse, outside, long, found)
             case Switch():
                 for branch in stmt.branches:
-                    _find(branch, outside, found)
+                    _find(branch, outside, long, found)
 
 
 def _unknown(stmt: Stmt) -> bool:
-    return isinstance(stmt, For) and stmt.mode == "serial" and static_trips(stmt) is None and stmt.stop.op != "min"
+    return isinstance(stmt, For) and stmt.mode == "serial" and static_trips(stmt) is None and not _bounded(stmt)
+
+
+def _bounded(loop: For) -> bool:
+    """Is this a part of a loop, of a known size at most?"""
+    start, stop = loop.start, loop.stop
+    return stop.op == "min" or (stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
 
 
 def _takes_long(stmt: For) -> bool:

@@ -63,10 +63,21 @@ def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., N
         else:
             _tiles(b, shape[across], shape[last], lambda r, c: at(outer, r, c))
     lead = [shape[d] for d in others]
-    b.nest(lead, blocks, mode="serial")
+    _each(b, lead, (), blocks)
     if cheap:
         b.nest((*lead, shape[across] - rows, shape[last]), lambda *i: at(i[:-2], i[-2] + rows, i[-1]))
         b.nest((*lead, shape[last] - columns, rows), lambda *i: at(i[:-2], i[-1], i[-2] + columns))
+
+
+def _each(b: Any, shape: Sequence[int], done: tuple[Any, ...], body: Callable[..., None]) -> None:
+    """body(i, j, ...) for every index, in loops: other than in `nest`, short ones are not written out, as the body is large."""
+    if not shape:
+        body(*done)
+    elif shape[0] == 1:
+        _each(b, shape[1:], (*done, 0), body)
+    else:
+        with b.loop_over(shape[0], "serial") as i:
+            _each(b, shape[1:], (*done, i), body)
 
 
 def _squares(b: Any, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:

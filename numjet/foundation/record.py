@@ -36,9 +36,12 @@ class _Named:
     """What both kinds share. A field's default is the value given in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _defaults: ClassVar[tuple[Any, ...]] = ()   # of the last fields
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
+        required = max((k + 1 for k, field in enumerate(cls._fields) if not hasattr(cls, field)), default=0)
+        cls._defaults = tuple(getattr(cls, field) for field in cls._fields[required:])
         type.__setattr__(cls, "__match_args__", cls._fields)  # mypy holds assignments to it for mistakes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -50,6 +53,9 @@ class _Named:
     def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all fields, in order."""
         fields, cls = self._fields, type(self)
+        absent = len(fields) - len(args)
+        if not kwargs and 0 < absent <= len(self._defaults):
+            return (*args, *map(_value, self._defaults[-absent:]))
         name = cls.__name__
         given = dict(zip(fields, args, strict=False))
         if len(args) > len(fields):

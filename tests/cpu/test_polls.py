@@ -11,6 +11,8 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.cpu import compiler, polls
+from numjet.cpu.cost import static_trips
+from numjet.cpu.loop_ir import For, walk
 
 ENOUGH_NS = 2_000_000_000   # iterations that take longer than a test may
 
@@ -123,3 +125,15 @@ def test_which_loops_ask():
     assert asking(lambda x: lax.fori_loop(0, 100, lambda i, s: jnp.sin(s), x), 1.0) == 0
     assert asking(lambda x: lax.fori_loop(0, ENOUGH_NS, lambda i, s: jnp.sin(s), x), 1.0) == 1
     assert asking(lambda x: jnp.sin(x).sum(), jnp.ones(10_000_000)) == 0
+
+
+def test_parts_of_shared_loops_do_not_ask():
+    function = compiler.planned(nj.make_jaxpr(lambda x: x.transpose(0, 2, 3, 1) * 2)(jnp.ones((64, 128, 8, 64))), "main")
+    assert any(isinstance(s, For) and s.mode == "parallel" for s in walk(function.body))
+    parts = [s for s in walk(function.body) if isinstance(s, For) and s.mode == "serial" and static_trips(s) is None]
+    assert parts and not polls.open_ended(function) and not polls.polling_loops(function)
+
+
+def test_loops_of_short_programs_do_not_ask():
+    function = compiler.planned(nj.make_jaxpr(lambda x: lax.fori_loop(0, ENOUGH_NS, lambda i, s: jnp.sin(s), x))(1.0), "main")
+    assert polls.polling_loops(function) and not polls.polling_loops(function, polls.LONG_NS)

@@ -91,3 +91,11 @@ def test_blocks_of_any_shape_are_shared_among_threads(shape):
     before = _native.parallel_regions()
     assert np.asarray(fun(x)).tolist() == (np.asarray(x).T * 2).tolist()
     assert _native.parallel_regions() > before or _native.num_threads() == 1
+
+
+def test_short_axes_around_squares_are_loops():
+    x = numbers((8, 128, 8, 32), "float32")
+    function = function_of(lambda x: jnp.transpose(x, (0, 2, 3, 1)), x)
+    assert sum(isinstance(s, For) and s.mode == "vector" for s in walk(function.body)) == 1
+    out = np.asarray(nj.jit(lambda x: jnp.transpose(x, (0, 2, 3, 1)))(x))
+    assert out.tolist() == x.transpose(0, 2, 3, 1).tolist()
