@@ -31,9 +31,13 @@ def read_across(arrays: Sequence[Arr]) -> int | None:
             if a.view is None or a.shape != shape or a.view[1][-1] == a.ndim - 1:
                 continue
             axis = a.view[1].index(a.ndim - 1)
-            if square_side(arrays, axis) > 1:
+            if square_side(arrays, axis) > 1 and (_cheap(arrays) or min(shape[axis], shape[-1]) >= 2 * TILE):
                 return axis
     return None
+
+
+def _cheap(arrays: Sequence[Arr]) -> bool:
+    return sum(x.cost for x in arrays) <= CHEAP
 
 
 def square_side(arrays: Sequence[Arr], across: int) -> int:
@@ -48,7 +52,7 @@ def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., N
     shape = arrays[0].shape
     last, side = len(shape) - 1, square_side(arrays, across)
     others = [d for d in range(last) if d != across]
-    cheap = sum(x.cost for x in arrays) <= CHEAP
+    cheap = _cheap(arrays)
     rows, columns = (shape[across] // side * side, shape[last] // side * side) if cheap else (0, 0)
 
     def at(outer: Sequence[Any], row: Any, column: Any) -> None:
