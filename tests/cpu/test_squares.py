@@ -68,8 +68,8 @@ def test_costly_definitions_are_not_written_out():
     np.testing.assert_allclose(np.asarray(nj.jit(fun)(x, y)), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("shape, tiled", [((64, 70), True), ((63, 200), False), ((400, 3), False)], ids=str)
-def test_costly_definitions_go_by_tiles_where_both_axes_are_long(shape, tiled):
+@pytest.mark.parametrize("shape, tiled", [((512, 512), True), ((500, 500), False), ((2048, 3), False)], ids=str)
+def test_costly_definitions_go_by_tiles_where_their_lines_share_places_in_the_cache(shape, tiled):
     fun = lambda x, y: jnp.exp(jnp.sin(x.T) + jnp.log(y)) / jnp.tanh(x.T * y)
     x, y = (np.random.default_rng(k).uniform(1, 2, s).astype(np.float32) for k, s in enumerate((shape, shape[::-1])))
     loops = [s for s in walk(function_of(fun, x, y).body) if isinstance(s, For)]
