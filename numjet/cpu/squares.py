@@ -2,8 +2,8 @@
 
     for each block of rows, block of columns, row of squares in it, square, column of the square (the lanes): its rows
 
-The rows of a square are written out, so this is for cheap definitions. Others are read by gathers: row by row, or by tiles where
-the lines of the operand that a row goes through do not stay in the cache for the next one, as those a power of two apart.
+The rows of a square are written out, so this is for cheap definitions. Others are read by gathers: row by row, or by tiles
+where the cache loses the lines of the operand that a row goes through before the next one, as those a power of two apart.
 """
 from __future__ import annotations
 
