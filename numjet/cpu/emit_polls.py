@@ -1,7 +1,7 @@
 """The counters of loops that ask from time to time whether they are still wanted (see `polls`).
 
     %left = phi i64 [ %first, %before ], [ %next, %latch ]
-    %less = sub i64 %left, 1                    ; 0: ask
+    %less = sub i64 %left, 1                    ; less than 1: ask
     %next = phi i64 [ %less, ... ], [ nj_poll(%period), ... ]
 """
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PollEmitter(ExprEmitter):
         self.here()
         ask, go_on, leave = self.name("ask"), self.name("go"), self.name("leave")
         less = self.put(f"sub i64 {counter.left}, 1")
-        due = self.put(f"icmp sle i64 {less}, 0")
+        due = self.put(f"icmp sle i64 {counter.left}, 1")  # not of less: so the subtraction is the comparison
         before = self.scope.code.block
         self.line(f"br i1 {due}, label %{ask}, label %{go_on}, !prof !0")
         self.label(ask)

@@ -2,12 +2,14 @@
 
     for each block of rows, block of columns, row of squares in it, square, column of the square (the lanes): its rows
 
-The rows of a square are written out, so this is for cheap definitions; others go by tiles, whose loads are gathers.
+The rows of a square are written out, so this is for cheap definitions. Others are read by gathers: row by row, or by tiles
+where the cache loses the lines of the operand that a row goes through before the next one, as those a power of two apart.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from math import gcd, prod
 from typing import Any
 
 from numjet.cpu.values import Arr
@@ -19,6 +21,9 @@ COLUMNS = 32         # and along the last one
 CHEAP = 12.0         # cost per element up to which the rows of a square are written out
 FEW = 1024           # elements from which the code for squares pays
 TILE = 32            # rows and columns of a tile
+LINE = 64            # bytes that a cache loads at once
+WAY = 2 ** 17        # bytes after which its lines share a place
+CACHE = 2 ** 19      # bytes of it that a row may take
 
 
 def read_across(arrays: Sequence[Arr]) -> int | None:
@@ -31,9 +36,20 @@ def read_across(arrays: Sequence[Arr]) -> int | None:
             if a.view is None or a.shape != shape or a.view[1][-1] == a.ndim - 1:
                 continue
             axis = a.view[1].index(a.ndim - 1)
-            if square_side(arrays, axis) > 1:
+            if square_side(arrays, axis) > 1 and (_cheap(arrays) or _by_tiles(a, axis)):
                 return axis
     return None
+
+
+def _cheap(arrays: Sequence[Arr]) -> bool:
+    return sum(x.cost for x in arrays) <= CHEAP
+
+
+def _by_tiles(a: Arr, axis: int) -> bool:
+    """Whether the cache loses the lines of a row, which lie `step` bytes apart, before the next row reads them again."""
+    axes = a.view[1] if a.view is not None else ()
+    step = prod(n for n, k in zip(a.shape, axes, strict=True) if k > axes[-1]) * a.dtype.itemsize
+    return min(a.shape[axis], a.shape[-1]) >= 2 * TILE and a.shape[-1] * max(LINE, gcd(step, WAY)) > CACHE
 
 
 def square_side(arrays: Sequence[Arr], across: int) -> int:
@@ -48,7 +64,7 @@ def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., N
     shape = arrays[0].shape
     last, side = len(shape) - 1, square_side(arrays, across)
     others = [d for d in range(last) if d != across]
-    cheap = sum(x.cost for x in arrays) <= CHEAP
+    cheap = _cheap(arrays)
     rows, columns = (shape[across] // side * side, shape[last] // side * side) if cheap else (0, 0)
 
     def at(outer: Sequence[Any], row: Any, column: Any) -> None:

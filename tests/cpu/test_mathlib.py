@@ -231,6 +231,13 @@ def test_expansions_stay_small(op, most, few):
         assert sum(expr.op not in ("const", "var", "bitcast") for expr in e.table.values()) <= (few if exponents else most)
 
 
+def test_normal_numbers_are_split_by_their_bits():
+    """erf_inv's logarithm needs none of what the instructions for exponents do with zeros, infinities and denormals."""
+    e = Exprs()
+    mathlib.expand(e, "erf_inv", e.var(F32), exponents=True)
+    assert not {expr.op for expr in e.table.values()} & {*EXPONENTS}
+
+
 def test_tables():
     """The powers are rounded to nearest, and what they miss is told to half of what float64 could."""
     with mp.workprec(200):

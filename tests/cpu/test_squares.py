@@ -68,6 +68,15 @@ def test_costly_definitions_are_not_written_out():
     np.testing.assert_allclose(np.asarray(nj.jit(fun)(x, y)), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape, tiled", [((512, 512), True), ((500, 500), False), ((2048, 3), False)], ids=str)
+def test_costly_definitions_go_by_tiles_where_their_lines_share_places_in_the_cache(shape, tiled):
+    fun = lambda x, y: jnp.exp(jnp.sin(x.T) + jnp.log(y)) / jnp.tanh(x.T * y)
+    x, y = (np.random.default_rng(k).uniform(1, 2, s).astype(np.float32) for k, s in enumerate((shape, shape[::-1])))
+    loops = [s for s in walk(function_of(fun, x, y).body) if isinstance(s, For)]
+    assert len(loops) == (4 if tiled else 2)
+    np.testing.assert_allclose(np.asarray(nj.jit(fun)(x, y)), np.exp(np.sin(x.T) + np.log(y)) / np.tanh(x.T * y), rtol=1e-5)
+
+
 def test_a_donated_operand_is_not_overwritten_before_it_is_read():
     x, y = numbers((64, 64), "float32"), numbers((64, 64), "float32", 1)
     out = nj.jit(lambda x, y: x.T + y, donate_argnums=(0,))(jnp.asarray(x), jnp.asarray(y))

@@ -115,7 +115,7 @@ def erf_inv(c: Calc, x: Expr) -> Expr:
 
     M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2010 (float64 tail: in 1 / (sqrt(w) + 1/2)).
     """
-    w = c.sub(0.0, log_positive(c, c.fnma(x, x, 1.0), denormals=False))  # 0, never -0
+    w = c.sub(0.0, log_positive(c, c.fnma(x, x, 1.0), normal=True))  # 0, never -0
     root = c.sqrt(w)
     if c.single:
         near = c.test("lt", w, 5.0)
