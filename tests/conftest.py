@@ -9,6 +9,10 @@ import pytest
 from numjet.foundation.config import enable_x64
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="safety tests with the counts that releases are held to")
+
+
 @pytest.fixture
 def x64() -> Iterator[None]:
     """64-bit dtypes for the duration of a test."""
