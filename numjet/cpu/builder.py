@@ -391,34 +391,39 @@ class Builder(Scalars):
         else:
             self.emit(Store(storage.buffer, (storage.base + position).expr, value.expr))
 
-    def nest(self, shape: Sequence[int], body: Callable[..., None], *, mode: str = "vector") -> None:
-        """body(i, j, ...) for every index: innermost loop vectorized; written out when short."""
+    def nest(self, shape: Sequence[int], body: Callable[..., None], *, mode: str = "vector",
+             in_order: int | None = None) -> None:
+        """body(i, j, ...) for every index: innermost loop vectorized; written out when short.
+
+        in_order: the axis along which an iteration needs the one before; along all others, order does not matter.
+        """
         if prod(shape) == 0:
             return
         if prod(shape) <= self.small:
             for index in product(*map(range, shape)):
                 body(*index)
             return
-        self._nest(list(shape), (), body, mode)
+        self._nest(list(shape), (), body, mode, in_order)
 
-    def _nest(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str) -> None:
+    def _nest(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str,
+              in_order: int | None = None) -> None:
         if not shape:
             body(*done)
             return
         n, rest = shape[0], shape[1:]
         if n == 1:
-            self._nest(rest, (*done, 0), body, mode)
+            self._nest(rest, (*done, 0), body, mode, in_order)
             return
-        left = prod(rest)
-        if left <= SHORT_ROW and n >= SHORT_ROW:  # lanes along this axis, the short ones written out
+        left, ordered = prod(rest), len(done) == in_order
+        if left <= SHORT_ROW <= n and not ordered:  # lanes along this axis, the short ones written out
             with self.loop_over(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)
                 if mode == "vector":
                     _group_stores(self.block)
             return
-        with self.loop_over(n, mode if left == 1 else "serial") as i:
-            self._nest(rest, (*done, i), body, mode)
+        with self.loop_over(n, mode if left == 1 and not ordered else "serial") as i:
+            self._nest(rest, (*done, i), body, mode, in_order)
 
     @contextmanager
     def loop_over(self, n: Any, mode: str, carries: list[Carry] | None = None, start: Any = 0) -> Iterator[Index]:

@@ -1,11 +1,13 @@
 """Prefixes (cumulative reductions) for lowering rules: a kernel for long rows, loops for everything else."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from numjet.cpu.builder import SHORT_ROW
 from numjet.cpu.kernels import PREFIX_CODES, PREFIX_KINDS
 from numjet.cpu.row_reductions import RowReductions
 from numjet.cpu.scalars import FLOAT32
@@ -14,6 +16,8 @@ from numjet.foundation import dtypes
 
 HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 LONG_ROW = 64   # elements from which the kernel is called
+
+Place = Callable[[tuple[Any, ...], Any], tuple[Any, ...]]   # of an element at a step along the axis
 
 
 class Prefixes(RowReductions):
@@ -53,44 +57,57 @@ class Prefixes(RowReductions):
     def _prefix_by_loops(self, kind: str, x: Arr, axis: int, reverse: bool) -> Arr:
         self.materialize_for_rereading(x)
         n, shape, half = x.shape[axis], x.shape, x.dtype in HALVES
-        wide = FLOAT32 if half else x.dtype
         out = Arr(x.aval, storage=self.temporary(x.aval))
         if x.size == 0:
             return out
-        outer = (*shape[:axis], 1, *shape[axis + 1:])
-        last = prod(shape[axis + 1:]) == 1
 
         def at(index: tuple[Any, ...], step: Any) -> tuple[Any, ...]:
             return (*index[:axis], (n - 1) - step if reverse else step, *index[axis + 1:])
 
-        def put(index: tuple[Any, ...], value: Any) -> None:
-            self._store_word(out.storage, x.dtype, linear(shape, index), self.convert(value, x.dtype))
-
-        def along(*index: Any) -> None:
-            first = self.let(self.convert(self.read(x, *at(index, 0)), wide))
-            put(at(index, 0), first)
-
-            def step(r: tuple[Any, ...], accs: list[Any]) -> list[Any]:
-                place = at(index, self.terms.index(r[0]) + 1)
-                new = self.let(self.combine(kind, accs[0], self.convert(self.read(x, *place), wide)))
-                put(place, new)
-                return [new]
-            if n > 1:
-                self.carry_loop((n - 1,), [first], step)
-        if last or half or prod(outer) <= self.small:
-            self.nest(outer, along, mode="serial")
-            return out
-        self._prefix_rows(kind, x, out, axis, at, put)
+        tail = prod(shape[axis + 1:])
+        if tail <= SHORT_ROW or half or prod(shape) // n <= self.small:
+            self._prefix_in_registers(kind, x, out, axis, axis + 1 if 1 < tail <= SHORT_ROW else x.ndim, at)
+        else:
+            self._prefix_rows(kind, x, out, axis, at)
         return out
 
-    def _prefix_rows(self, kind: str, x: Arr, out: Arr, axis: int, at: Any, put: Any) -> None:
+    def _prefix_in_registers(self, kind: str, x: Arr, out: Arr, axis: int, rest: int, at: Place) -> None:
+        """Totals go from element to element in registers: one, or a row of those along the axes from `rest` on."""
+        wide, shape = FLOAT32 if x.dtype in HALVES else x.dtype, x.shape
+        columns = list(np.ndindex(*shape[rest:]))
+
+        def put(places: list[tuple[Any, ...]], values: list[Any]) -> None:
+            for place, value in zip(places, values, strict=True):
+                self._store_word(out.storage, x.dtype, linear(shape, place), self.convert(value, x.dtype))
+
+        def along(*index: Any) -> None:
+            def row(step: Any) -> tuple[list[tuple[Any, ...]], list[Any]]:
+                places = [at((*index, *column), step) for column in columns]
+                return places, [self.convert(self.read(x, *place), wide) for place in places]
+
+            def go_on(r: tuple[Any, ...], totals: list[Any]) -> list[Any]:
+                places, terms = row(self.terms.index(r[0]) + 1)
+                new = [self.let(self.combine(kind, total, term)) for total, term in zip(totals, terms, strict=True)]
+                put(places, new)
+                return new
+            places, terms = row(0)
+            first = [self.let(term) for term in terms]
+            put(places, first)
+            if shape[axis] > 1:
+                self.carry_loop((shape[axis] - 1,), first, go_on)
+        self.nest((*shape[:axis], 1, *shape[axis + 1:rest]), along, mode="serial")
+
+    def _prefix_rows(self, kind: str, x: Arr, out: Arr, axis: int, at: Place) -> None:
         """Along an outer axis: whole rows are combined with the row before."""
         shape, n = x.shape, x.shape[axis]
         head, tail = shape[:axis], shape[axis + 1:]
+
+        def put(place: tuple[Any, ...], value: Any) -> None:
+            self._store_word(out.storage, x.dtype, linear(shape, place), value)
         self.nest((*head, 1, *tail), lambda *index: put(at(index, 0), self.read(x, *at(index, 0))))
 
         def body(*index: Any) -> None:
             step = self.terms.index(index[axis]) + 1
             old = self.load(out.storage, x.dtype, linear(shape, at(index, step - 1)))
             put(at(index, step), self.combine(kind, old, self.read(x, *at(index, step))))
-        self.nest((*head, n - 1, *tail), body)
+        self.nest((*head, n - 1, *tail), body, in_order=axis)

@@ -105,5 +105,5 @@ class RowReductions(Builder):
                 self._store_word(storage, dtype, place, total)
             return body
         groups = rows // at_once
-        self.nest((groups, *lanes), go(at_once, lambda group: self.terms.index(group) * at_once))
+        self.nest((groups, *lanes), go(at_once, lambda group: self.terms.index(group) * at_once), in_order=0)
         self.nest((min(1, rows % at_once), *lanes), go(rows % at_once, lambda _: self.terms.index(groups * at_once)))
