@@ -39,6 +39,11 @@ PyObject* make_kwargs(PyObject* const* values, PyObject* kwnames) {
   return kwargs.release();
 }
 
+// Whether the flags have stayed as they are in the signature: what was traced while they changed belongs to no signature.
+bool as_it_was(const Signature& signature) {
+  return evaluating() && trace_state.seen == signature.epoch && trace_state.serial == signature.words[kSerialWord];
+}
+
 // slow_path(args, kwargs) -> (result, Entry or None); keeps the entry if there is a signature for it.
 PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count,
                     PyObject* kwnames) {
@@ -58,10 +63,11 @@ PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* con
   if (entry != Py_None && Py_TYPE(entry) != entry_type) {
     return PyErr_Format(PyExc_TypeError, "the slow path of %U must return an Entry or None, got %R", self->name, entry);
   }
-  if (entry != Py_None && signature) {
+  if (entry != Py_None && signature && as_it_was(*signature)) {
     if (check_entry(reinterpret_cast<Entry*>(entry), *signature) < 0) return nullptr;
     if (self->state->cache.insert(*signature, entry) < 0) return nullptr;
   }
+  if (PyErr_Occurred()) return nullptr;  // of reading the flags
   return Py_NewRef(PyTuple_GET_ITEM(answer.get(), 0));
 }
 
@@ -69,7 +75,7 @@ PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObj
   JitFunction* self = as_jit(self_object);
   Ref alive = Ref::borrow(self_object);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
-  if (!evaluating()) return call_slow(self, nullptr, args, count, kwnames);
+  if (!evaluating()) return PyErr_Occurred() ? nullptr : call_slow(self, nullptr, args, count, kwnames);
   Signature signature;
   int built = build_signature(signature, self->state->statics, args, count, kwnames);
   if (built < 0) return nullptr;

@@ -160,11 +160,8 @@ int finish(Signature& s) {
 
 int build_signature(Signature& s, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
   s.words.push_back(uint64_t(count));
-  s.words.push_back(address(trace_state.token));
-  if (trace_state.token) {
-    s.pointees.push_back(trace_state.token);
-    s.owned.push_back(Py_NewRef(trace_state.token));
-  }
+  s.words.push_back(trace_state.serial);
+  s.epoch = trace_state.seen;
   for (Py_ssize_t k = 0; k < count; ++k) {
     if (!statics.argnums.empty() && is_static_position(statics, k, count)) {
       add_static(s, args[k]);

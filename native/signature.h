@@ -15,6 +15,9 @@ struct Statics {
   std::vector<PyObject*> argnames;   // interned, one reference each
 };
 
+// The words begin with the number of positional arguments and the number of the configuration.
+constexpr size_t kSerialWord = 1;
+
 // Built for one call; the words hold addresses of things that the call's arguments keep alive.
 struct Signature {
   SmallVector<uint64_t, 64> words;
@@ -24,6 +27,7 @@ struct Signature {
   SmallVector<PyObject*, 32> pointees;  // devices and the like whose addresses are among the words
   std::vector<PyObject*> owned;       // references to drop at the end
   uint64_t hash = 0;
+  uint64_t epoch = 0;                 // of the configuration that is among the words
   bool committed = false;
 
   Signature() = default;

@@ -1,11 +1,47 @@
-// current_trace(), set_current_trace(), set_eval_trace(), config_token(), set_config_token(), set_fast_path().
+// current_trace(), set_current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
 #include "trace.h"
 
 namespace nj {
 
-__thread TraceState trace_state = {nullptr, nullptr};
+__thread TraceState trace_state = {nullptr, 0, 0, 0};
 PyObject* eval_trace = nullptr;
-bool fast_path_on = true;
+std::atomic<uint64_t> config_epoch{1};
+
+namespace {
+
+PyObject* config_reader = nullptr;
+
+// (serial, fast) of the reader's answer.
+bool take_apart(PyObject* answer, uint64_t* serial, bool* fast) {
+  if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2) {
+    PyErr_Format(PyExc_TypeError, "the reader of the configuration must return (serial, fast), got %R", answer);
+    return false;
+  }
+  *serial = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(answer, 0));
+  if (PyErr_Occurred()) return false;
+  int on = PyObject_IsTrue(PyTuple_GET_ITEM(answer, 1));
+  *fast = on > 0;
+  return on >= 0;
+}
+
+}  // namespace
+
+bool read_config() {
+  while (trace_state.seen != config_epoch.load(std::memory_order_acquire)) {
+    // What changes from here on is read in the next round, in which `seen` is found to be out of date.
+    const uint64_t epoch = config_epoch.load(std::memory_order_acquire);
+    uint64_t serial = 0;
+    bool fast = true;
+    if (config_reader) {
+      Ref answer(PyObject_CallNoArgs(config_reader));
+      if (!answer || !take_apart(answer.get(), &serial, &fast)) return false;
+    }
+    trace_state.serial = serial;
+    trace_state.seen = epoch;
+    trace_state.quick = fast ? epoch : 0;
+  }
+  return trace_state.quick != 0;
+}
 
 namespace {
 
@@ -29,15 +65,25 @@ PyObject* set_current_trace(PyObject*, PyObject* trace) {
 }
 
 PyObject* set_eval_trace(PyObject*, PyObject* trace) { return exchange(eval_trace, trace); }
-PyObject* config_token(PyObject*, PyObject*) { return or_none(trace_state.token); }
-PyObject* set_config_token(PyObject*, PyObject* token) { return exchange(trace_state.token, token); }
 
-PyObject* set_fast_path(PyObject*, PyObject* value) {
-  int on = PyObject_IsTrue(value);
-  if (on < 0) return nullptr;
-  bool previous = fast_path_on;
-  fast_path_on = on;
-  return PyBool_FromLong(previous);
+PyObject* config_changed_here(PyObject*, PyObject*) {
+  trace_state.seen = trace_state.quick = 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* config_epoch_now(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(config_epoch.load()); }
+
+PyObject* config_changed(PyObject*, PyObject*) {
+  config_epoch.fetch_add(1, std::memory_order_acq_rel);
+  Py_RETURN_NONE;
+}
+
+PyObject* set_config_reader(PyObject*, PyObject* reader) {
+  if (reader != Py_None && !PyCallable_Check(reader)) {
+    return PyErr_Format(PyExc_TypeError, "set_config_reader: expected a callable or None, got %R", reader);
+  }
+  config_epoch.fetch_add(1, std::memory_order_acq_rel);
+  return exchange(config_reader, reader);
 }
 
 PyMethodDef functions[] = {
@@ -47,11 +93,13 @@ PyMethodDef functions[] = {
      PyDoc_STR("Makes a trace current in this thread (None: the default); returns the one that was.")},
     {"set_eval_trace", set_eval_trace, METH_O,
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
-    {"config_token", config_token, METH_NOARGS, PyDoc_STR("This thread's token of trace-affecting flags, or None.")},
-    {"set_config_token", set_config_token, METH_O,
-     PyDoc_STR("Sets the object whose identity is part of every jit cache key of this thread; returns the old one.")},
-    {"set_fast_path", set_fast_path, METH_O,
-     PyDoc_STR("Turns native eager operations and the native jit cache on or off; returns what was.")},
+    {"set_config_reader", set_config_reader, METH_O,
+     PyDoc_STR("Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
+               "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
+    {"config_epoch", config_epoch_now, METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
+    {"config_changed", config_changed, METH_NOARGS, PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
+    {"config_changed_here", config_changed_here, METH_NOARGS,
+     PyDoc_STR("This thread reads its configuration again when it next needs it.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

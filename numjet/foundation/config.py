@@ -1,7 +1,9 @@
 """Configuration: process-wide flags with thread-local overrides.
 
 The only module that reads the environment. Values live in the dictionary of a `threading.local`, one
-per thread, kept up to date by whoever changes a flag, so that reading one is a plain attribute read.
+per thread, kept up to date by whoever changes a flag, so that reading one is a plain attribute read. The native core keeps
+what it needs of them per thread, too, and is told when that is out of date: by an epoch that all threads compare, or for one
+thread.
 
 >>> from numjet.foundation.config import config, enable_x64
 >>> config.x64
@@ -15,38 +17,68 @@ True
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from numjet import _native
 from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
 
 _TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
 
 
-class TraceToken:
-    """Stands for one combination of the flags that programs depend on; interned, compare with `is`."""
+_ABSENT = object()
+_serials = itertools.count(1)
 
-    __slots__ = ("__weakref__", "values")
+
+class TraceToken:
+    """Stands for one combination of the flags that programs depend on; interned, compare with `is`.
+
+    `serial` is a number that no other token ever has, for caches that hold no references. `plain` is for
+    `runtime.settings`. A token lives as long as a thread or a cache holds it.
+    """
+
+    __slots__ = ("__weakref__", "plain", "serial", "values")
 
     def __init__(self, values: tuple[tuple[str, Any], ...]):
         self.values = values
+        self.serial = next(_serials)
+        self.plain: bool | None = None
 
     def __repr__(self) -> str:
         changed = [f"{name}={value!r}" for name, value in self.values if value != BY_NAME[name].default]
         return f"TraceToken({', '.join(changed)})"
 
 
-class _Thread:
-    """One thread's values (the dictionary attributes are read from) and which of them it overrides."""
+class _Level:
+    """One override of one flag: what a block set, until that block ends."""
 
-    __slots__ = ("__weakref__", "overrides", "values")
+    __slots__ = ("name", "thread", "value")
+
+    def __init__(self, thread: _Thread, name: str, value: Any):
+        self.thread, self.name, self.value = thread, name, value
+
+
+class _Thread:
+    """One thread's values (the dictionary attributes are read from) and which of them it overrides.
+
+    The overrides of a flag are a stack whose top holds. A block that ends takes out its own, wherever that is: generators
+    and tasks may end in another order than they began in.
+    """
+
+    __slots__ = ("__weakref__", "levels", "values")
 
     def __init__(self, values: dict[str, Any]):
         self.values = values
-        self.overrides: dict[str, Any] = {}
+        self.levels: dict[str, list[_Level]] = {}
+
+    def override(self, name: str) -> Any:
+        """The value that this thread gives the flag; _ABSENT for none."""
+        levels = self.levels.get(name)
+        return levels[-1].value if levels else _ABSENT
 
 
 class _Shared:
@@ -55,7 +87,7 @@ class _Shared:
     def __init__(self, environ: Mapping[str, str]):
         self.lock = threading.RLock()
         self.threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
-        self.tokens: dict[tuple[Any, ...], TraceToken] = {}
+        self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
         self.callbacks: list[Callable[[], None]] = []
         self.values = {flag.name: _initial(flag, environ) for flag in FLAGS}
 
@@ -63,8 +95,23 @@ class _Shared:
         key = tuple(values[name] for name in _TRACED)
         found = self.tokens.get(key)
         if found is None:
-            found = self.tokens.setdefault(key, TraceToken(tuple(zip(_TRACED, key, strict=True))))
+            found = self.tokens[key] = TraceToken(tuple(zip(_TRACED, key, strict=True)))
         return found
+
+    def assign(self, thread: _Thread, name: str) -> bool:
+        """Gives `thread` the value that now holds for it, under all its names; True when it differs from what it had."""
+        value = thread.override(name)
+        if value is _ABSENT:
+            value = self.values[name]
+        values = thread.values
+        before = values[name]
+        if before is value or (type(before) is type(value) and before == value):
+            return False
+        for alias in ALIASES[name]:
+            values[alias] = value
+        if BY_NAME[name].traces:
+            values["token"] = self.token(values)
+        return True
 
 
 def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
@@ -77,19 +124,6 @@ def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
         except ValueError as error:
             raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
     return flag.default
-
-
-def _assign(thread: _Thread, name: str, value: Any, shared: _Shared) -> bool:
-    """Give `thread` the value under all its names; True when it differs from what it had."""
-    values = thread.values
-    before = values[name]
-    if before is value or (type(before) is type(value) and before == value):
-        return False
-    for alias in ALIASES[name]:
-        values[alias] = value
-    if BY_NAME[name].traces:
-        values["token"] = shared.token(values)
-    return True
 
 
 class Config(threading.local):
@@ -129,14 +163,12 @@ class Config(threading.local):
         """
         flag = _flag(name)
         value = flag.convert(value)
-        shared, own, changed = self._shared, self._thread, False
+        shared, own = self._shared, self._thread
         with shared.lock:
             shared.values[flag.name] = value
-            for thread in list(shared.threads):
-                if flag.name not in thread.overrides:
-                    assigned = _assign(thread, flag.name, value, shared)
-                    changed = changed or (assigned and thread is own)
-        if changed:
+            changed = [thread for thread in list(shared.threads) if shared.assign(thread, flag.name)]
+            _native.config_changed()
+        if own in changed:
             self._notify()
 
     def read(self, name: str) -> Any:
@@ -164,20 +196,43 @@ class Config(threading.local):
         callbacks.append(callback)
         return lambda: callbacks.remove(callback) if callback in callbacks else None
 
-    def _override(self, name: str, value: Any, present: bool) -> tuple[bool, Any]:
-        """Set or drop this thread's override; returns the override it had (present, value)."""
-        shared, thread = self._shared, self._thread
-        with shared.lock:
-            before = (name in thread.overrides, thread.overrides.get(name))
-            if present:
-                thread.overrides[name] = value
-            else:
-                thread.overrides.pop(name, None)
-                value = shared.values[name]
-            changed = _assign(thread, name, value, shared)
+    def _enter(self, name: str, value: Any) -> _Level:
+        """Puts an override on this thread's stack for the flag."""
+        level = _Level(self._thread, name, value)
+        with self._shared.lock:
+            level.thread.levels.setdefault(name, []).append(level)
+            changed = self._reassign(level)
         if changed:
             self._notify()
-        return before
+        return level
+
+    def _exit(self, level: _Level) -> None:
+        """Takes an override off the stack of the thread that made it."""
+        with self._shared.lock:
+            level.thread.levels[level.name].remove(level)
+            changed = self._reassign(level)
+        if changed:
+            self._notify()
+
+    def _set_local(self, name: str, value: Any) -> None:
+        """Gives the innermost override of this thread another value; _ABSENT: the value of the process."""
+        with self._shared.lock:
+            levels = self._thread.levels.setdefault(name, [])
+            if not levels:
+                levels.append(_Level(self._thread, name, _ABSENT))
+            levels[-1].value = value
+            changed = self._reassign(levels[-1])
+        if changed:
+            self._notify()
+
+    def _reassign(self, level: _Level) -> bool:
+        """Brings the level's thread up to date; whether that is this thread, and the value another one."""
+        changed = self._shared.assign(level.thread, level.name)
+        if level.thread is self._thread:
+            _native.config_changed_here()
+            return changed
+        _native.config_changed()
+        return False
 
     def _notify(self) -> None:
         for callback in tuple(self._shared.callbacks):
@@ -195,21 +250,27 @@ config = Config(_Shared(os.environ))
 
 
 class Override(contextlib.ContextDecorator):
-    """A flag's value for one block in one thread; entered as often as wanted, also a decorator."""
+    """A flag's value for one block in one thread; entered as often as wanted, by any number of threads, also a decorator."""
 
-    __slots__ = ("_name", "_outer", "_value")
+    __slots__ = ("_levels", "_name", "_value")
 
     def __init__(self, name: str, value: Any):
         self._name = name
         self._value = value
-        self._outer: list[tuple[bool, Any]] = []
+        self._levels: list[_Level] = []
+
+    def _recreate_cm(self) -> Override:
+        """One of its own for every call of a decorated function."""
+        return Override(self._name, self._value)
 
     def __enter__(self) -> None:
-        self._outer.append(config._override(self._name, self._value, True))
+        self._levels.append(config._enter(self._name, self._value))
 
     def __exit__(self, *exc_info: object) -> None:
-        present, value = self._outer.pop()
-        config._override(self._name, value, present)
+        own = [level for level in self._levels if level.thread is config._thread]
+        level = (own or self._levels)[-1]  # a generator may be closed by another thread
+        self._levels.remove(level)
+        config._exit(level)
 
 
 _REQUIRED = object()
@@ -241,11 +302,11 @@ class Setting:
 
     def set_local(self, value: Any) -> None:
         """Override the value in this thread from here on."""
-        config._override(self.flag.name, self.flag.convert(value), True)
+        config._set_local(self.flag.name, self.flag.convert(value))
 
     def clear_local(self) -> None:
         """End this thread's override."""
-        config._override(self.flag.name, None, False)
+        config._set_local(self.flag.name, _ABSENT)
 
     def __repr__(self) -> str:
         return f"<{self.flag.name}={self.value!r}>"

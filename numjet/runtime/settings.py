@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 from numjet import _native
-from numjet.foundation.config import TraceToken, config
+from numjet.foundation.config import config
 from numjet.runtime.device import default_elsewhere
 
 
-def _apply() -> None:
-    _native.set_config_token(config.trace_token())
-    _native.set_fast_path(not (config.debug_nans or config.debug_infs or config.disable_jit or config.check_tracer_leaks))
+def _read() -> tuple[int, bool]:
+    """What the native core asks for in a thread whose flags have changed: the number of the combination of flags that
+    programs depend on, and whether its own way of doing things is the one that is wanted."""
+    step_by_step = config.debug_nans or config.debug_infs or config.disable_jit or config.check_tracer_leaks
+    return config.token.serial, not step_by_step
 
 
 def plain() -> bool:
@@ -19,12 +21,9 @@ def plain() -> bool:
     True
     """
     token = config.token
-    found = _plain.get(token)
-    if found is None:
-        found = _plain[token] = not (config.debug_nans or config.debug_infs or config.disable_jit or default_elsewhere())
-    return found
+    if token.plain is None:
+        token.plain = not (config.debug_nans or config.debug_infs or config.disable_jit or default_elsewhere())
+    return token.plain
 
 
-_plain: dict[TraceToken, bool] = {}  # tokens live as long as the process
-config.on_change(_apply)
-_apply()
+_native.set_config_reader(_read)

@@ -253,23 +253,89 @@ def test_no_native_path_while_tracing_or_switched_off(array, all_hooked):
             use()
     assert _native.set_current_trace(evaluating) is trace
     assert (x + x).tolist() == [2.0]
-    assert _native.set_fast_path(False) is True
-    with pytest.raises(Hooked):
-        x + x
-    assert _native.set_fast_path(True) is False
+    _native.set_config_reader(lambda: (0, False))
+    for _ in range(2):
+        with pytest.raises(Hooked):
+            x + x
+    _native.set_config_reader(None)
+    assert (x + x).tolist() == [2.0]
 
 
 def test_trace_state_belongs_to_the_thread():
     default, mine, seen = object(), object(), []
     _native.set_eval_trace(default)
     _native.set_current_trace(mine)
-    _native.set_config_token(mine)
-    thread = threading.Thread(target=lambda: seen.extend([_native.current_trace(), _native.config_token()]))
+    thread = threading.Thread(target=lambda: seen.append(_native.current_trace()))
     thread.start()
     thread.join()
-    assert seen == [default, None]
+    assert seen == [default]
     assert _native.current_trace() is mine
     assert _native.set_current_trace(None) is mine
     assert _native.current_trace() is default
     assert _native.set_current_trace(default) is default
-    assert _native.set_config_token(None) is mine and _native.config_token() is None
+
+
+def test_the_configuration_is_read_once_per_thread_and_change(array):
+    x, read = array([1.0], "float32"), []
+    _native.set_config_reader(lambda: (read.append(threading.get_ident()), (7, True))[1])
+
+    def use():
+        assert (x + x).tolist() == (x - -x).tolist() == [2.0]
+        return threading.get_ident()
+
+    def elsewhere():
+        found = []
+        thread = threading.Thread(target=lambda: found.append(use()))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    here = use()
+    use()
+    assert read == [here]
+    _native.config_changed()
+    use()
+    assert read == [here, here]
+    there = elsewhere()
+    assert read == [here, here, there]
+    _native.config_changed_here()
+    use()
+    assert read == [here, here, there, here]
+
+
+@pytest.mark.parametrize("answer", [None, 3, (1,), ("a", True), (-1, True), (1 << 64, True)])
+def test_a_reader_that_answers_nonsense_is_told(array, answer):
+    x = array([1.0], "float32")
+    _native.set_config_reader(lambda: answer)
+    for use in (lambda: x + x, lambda: -x, lambda: x < x, lambda: x @ x):
+        with pytest.raises((TypeError, OverflowError)):
+            use()
+
+
+def test_a_reader_that_raises_is_heard_and_asked_again(array):
+    x, errors = array([1.0], "float32"), [KeyboardInterrupt, ZeroDivisionError]
+
+    def reader():
+        if errors:
+            raise errors.pop()
+        return 0, True
+
+    _native.set_config_reader(reader)
+    for expected in (ZeroDivisionError, KeyboardInterrupt):
+        with pytest.raises(expected):
+            x + x
+    assert (x + x).tolist() == [2.0]
+
+
+def test_a_change_while_the_configuration_is_read_is_read_again(array):
+    x, read = array([1.0], "float32"), []
+
+    def reader():
+        if len(read) < 3:
+            _native.config_changed()
+        read.append(None)
+        return 0, True
+
+    _native.set_config_reader(reader)
+    assert (x + x).tolist() == [2.0]
+    assert len(read) == 4

@@ -227,22 +227,37 @@ def test_slow_path_while_tracing_and_when_switched_off(recorder, array):
     outer = _native.set_current_trace(object())
     assert f(x) == "traced"
     _native.set_current_trace(outer)
-    _native.set_fast_path(False)
+    _native.set_config_reader(lambda: (0, False))
     assert f(x) == "traced"
-    _native.set_fast_path(True)
+    _native.set_config_reader(None)
     assert f(x)[0][0].tolist() == [1.0] and len(recorder.calls) == 3
 
 
-def test_config_token_is_part_of_the_key(recorder, array):
-    f, x, token = jit(recorder), array([1.0], "float32"), object()
-    f(x)
-    _native.set_config_token(token)
-    f(x)
-    _native.set_config_token(None)
-    f(x)
-    _native.set_config_token(token)
-    f(x)
+def test_the_configuration_is_part_of_the_key(recorder, array):
+    f, x = jit(recorder), array([1.0], "float32")
+    for serial in (0, 1, 0, 1):
+        _native.set_config_reader(lambda serial=serial: (serial, True))
+        f(x)
     assert len(recorder.calls) == 2
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_was_traced_while_the_configuration_changed_is_not_kept(recorder, array, back):
+    serial = [1]
+    _native.set_config_reader(lambda: (serial[0], True))
+
+    def changing(args, kwargs):
+        if not recorder.calls:
+            for serial[0] in (2, 1)[:1 + back]:
+                _native.config_changed()
+        return recorder(args, kwargs)
+
+    f, x = jit(changing), array([1.0], "float32")
+    f(x)
+    assert f.cache_size() == 0
+    f(x)
+    f(x)
+    assert f.cache_size() == 1 and len(recorder.calls) == 2
 
 
 def test_errors_of_the_slow_path(array):
