@@ -11,7 +11,7 @@ if command -v ninja >/dev/null 2>&1; then generator=Ninja; fi
 mkdir -p "$build"
 exec 9>"$build/.lock"
 if command -v flock >/dev/null 2>&1; then flock 9; fi
-cmake -S "$root" -B "$build" -G "$generator" -DPython_EXECUTABLE="$python" >"$build/configure.log" || {
+cmake -S "$root" -B "$build" -G "$generator" -DPython_EXECUTABLE="$python" -DNUMJET_STRICT=ON >"$build/configure.log" || {
   cat "$build/configure.log"
   exit 1
 }

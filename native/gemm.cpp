@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "kernels.h"
 #include "pool.h"
@@ -26,8 +27,6 @@ namespace nj::gemm {
 namespace {
 
 constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
-constexpr int64_t kBlockBytes = 192 * 1024;  // of a packed block of A: part of a core's second-level cache, on the stack
-constexpr int64_t kPanelBytes = 64 * 1024;   // of a packed panel of B, on the stack
 constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
 constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
@@ -39,7 +38,7 @@ constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
 constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
-constexpr int64_t kSmall = 64 * 1024;        // bytes of C at most, if parts of its sums are added up side by side;
+constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
 constexpr int64_t kSlender = 8;              // so many times the rows and columns,
 constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
@@ -48,8 +47,11 @@ constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
 template <class Body>
-void in_parts(int64_t parts, Body body) {
+void in_parts(int64_t parts, Body body, bool alone = false) {
+  for (int64_t k = 0; alone && k < parts; ++k) body(k);
+  if (alone) return;
   nj_parallel_for(parts, [](void* context, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
   }, &body);
@@ -144,7 +146,8 @@ struct Plan {
 void multiply_flat(const Plan& plan) {
   const Product& x = plan.x;
   const Kernel& kernel = plan.kernel;
-  alignas(64) char block[kBlockBytes];
+  const Lent lent(Piece::block);
+  char* const block = lent.data();
   const int64_t panels = ceil_div(x.n, kernel.columns());
   const bool by_parts = x.epilogue && !x.epilogue->whole;
   for (int64_t p = 0; p < x.k; p += plan.depth) {
@@ -154,7 +157,8 @@ void multiply_flat(const Plan& plan) {
       plan.pack_a(i, rows, p, k, block);
       const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
       in_parts(parts, [&](int64_t part) {
-        alignas(64) char packed[kPanelBytes];
+        const Lent panel(Piece::packed);
+        char* const packed = panel.data();
         const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
         for (int64_t q = begin; q < end; ++q) {
           const int64_t j = q * kernel.columns();
@@ -167,7 +171,7 @@ void multiply_flat(const Plan& plan) {
         }
         if (by_parts && p + k == x.k)
           plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
-      });
+      }, lent.scarce());
     }
   }
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
@@ -182,7 +186,8 @@ bool narrow(const Plan& plan) {
 void multiply_narrow(const Plan& plan) {
   const Product& x = plan.x;
   const Kernel& kernel = plan.kernel;
-  alignas(64) char packed[kPanelBytes];
+  const Lent lent(Piece::packed);
+  char* const packed = lent.data();
   plan.pack_b(0, 1, 0, x.k, packed, 0);
   const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes, tiles = ceil_div(x.m, kStridedRows);
   const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
@@ -193,7 +198,7 @@ void multiply_narrow(const Plan& plan) {
           x.k, x.a + i * x.a_row * kernel.item, x.a_row, packed, plan.panel_step(0), plan.place(i, 0), x.c_row * kernel.result,
           x.n, x.add);
     if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
-  });
+  }, lent.scarce());
 }
 
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
@@ -235,7 +240,8 @@ class Square {
   }
 
   void tile(int64_t down, int64_t right) const {
-    alignas(64) char block[kBlockBytes];
+    const Lent lent(Piece::block);
+    char* const block = lent.data();
     const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
     const int64_t begin = right * panels / across, end = (right + 1) * panels / across;
     for (int64_t d = 0; d < depths; ++d) {
@@ -288,7 +294,8 @@ class Passing {
   }
 
   void tile(int64_t i) const {
-    alignas(64) char block[kBlockBytes], lines[kPassingBytes], packed[kPanelBytes];
+    const Lent block_memory(Piece::block), line_memory(Piece::lines), panel_memory(Piece::packed);
+    char *const block = block_memory.data(), *const lines = line_memory.data(), *const packed = panel_memory.data();
     const int64_t rows = std::min(rows_at_once, x.m - i);
     for (int64_t d = 0; d < depths; ++d) {
       const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
@@ -356,7 +363,8 @@ void accumulate_any(const Product& x, const char* from, bool add) {
 
 // Without memory for all parts one comes after the other.
 void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* memory) {
-  alignas(64) char one[kSmall];
+  std::optional<Lent> one;
+  if (!memory) one.emplace(Piece::part);
   const int64_t nbytes = x.m * x.n * kernel.result;
   const auto compute = [&](int64_t t, char* to) {
     const int64_t begin = t * x.k / parts / kEven * kEven, end = t + 1 == parts ? x.k : (t + 1) * x.k / parts / kEven * kEven;
@@ -364,8 +372,8 @@ void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* 
   };
   if (memory) in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
   for (int64_t t = 0; t < parts; ++t) {
-    if (!memory) compute(t, one);
-    accumulate_any(x, memory ? memory + t * nbytes : one, x.add || t > 0);
+    if (!memory) compute(t, one->data());
+    accumulate_any(x, memory ? memory + t * nbytes : one->data(), x.add || t > 0);
   }
 }
 
@@ -434,7 +442,7 @@ void multiply(const Product& x) {
   if (plan.flat()) return multiply_flat(plan);
   Square square(plan);
   const Scratch memory(square.nbytes());
-  if (memory.failed) return multiply_flat(plan);  // needs the stack only
+  if (memory.failed) return multiply_flat(plan);  // needs no memory of the pool
   square.run(memory.data());
 }
 

@@ -6,6 +6,8 @@
 #pragma once
 #include <cstdint>
 
+#include "gemm_memory.h"
+
 namespace nj::gemm {
 
 // Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
@@ -40,7 +42,6 @@ struct Product {
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
 constexpr int64_t kStridedRows = 8;  // of a tile, if A is read where it lies
-constexpr int64_t kPassingBytes = 128 * 1024;  // kMostRows rows of a C that is null must fit
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
@@ -58,7 +59,12 @@ using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const
 // sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
 using Vectors = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
                          char* out, int64_t out_row, int64_t step, bool add);
+// Combinations add up to `sums`, kSumBytes for each vector, twice that if they are complex.
+using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
+                             char* out, int64_t out_row, int64_t step, bool add, char* sums);
 constexpr int64_t kMostVectorRows = 16;  // vectors of one call
+constexpr int64_t kSumBytes = 4096;      // of a vector of sums, which are kept in the cache
+static_assert(2 * kMostVectorRows * kSumBytes <= kSumsBytes, "sums of all vectors fit");
 
 // How products of one dtype are computed on a kind of CPU.
 struct Kernel {
@@ -69,7 +75,8 @@ struct Kernel {
   int64_t result;                // bytes of an element of C
   bool direct;                   // B may be read where it lies, if its columns are side by side
   Pack pack_a, pack_b, pack_x;   // pack_x: of vectors, in the dtype of C
-  Vectors dots, combination;
+  Vectors dots;
+  Combination combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
   StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2];  // null where A has to be packed
 

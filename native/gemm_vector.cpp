@@ -42,8 +42,9 @@ struct Rows {
   void part(int64_t begin, int64_t end, const char* vector, int64_t vector_row) const {
     const char* from = m + begin * row * kernel.item;
     char* to = out + begin * step * kernel.result;
-    const auto run = column == 1 ? kernel.dots : kernel.combination;
-    run(vectors, end - begin, k, vector, vector_row, from, column == 1 ? row : column, to, out_row, step, add);
+    if (column == 1) return kernel.dots(vectors, end - begin, k, vector, vector_row, from, row, to, out_row, step, add);
+    const Lent sums(Piece::sums);
+    kernel.combination(vectors, end - begin, k, vector, vector_row, from, column, to, out_row, step, add, sums.data());
   }
 
   // vector: the packed vectors, vector_row elements apart.

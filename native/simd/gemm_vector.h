@@ -5,7 +5,7 @@
 
 namespace nj::NJ_SIMD {
 constexpr int64_t kAhead = 1024;         // bytes that are asked for ahead of time; rows mostly lie one after the other
-constexpr int64_t kSumBytes = 4096;      // of a vector of sums, which are kept in the cache
+using gemm::kSumBytes;
 constexpr int64_t kBlock = 64;           // rows of a matrix that are read for some vectors, then for the next
 
 template <class T> NJ_INLINE T sum_of(Vector<T> v) {
@@ -198,9 +198,9 @@ void combine(int64_t vectors, int64_t count, int64_t k, const X& x, const From* 
 
 template <class From, class T>
 void combination(int64_t vectors, int64_t count, int64_t k, const char* x_bytes, int64_t x_row, const char* m_bytes,
-                 int64_t row, char* out_bytes, int64_t out_row, int64_t step, bool add) {
+                 int64_t row, char* out_bytes, int64_t out_row, int64_t step, bool add, char* memory) {
   constexpr int64_t width = kSumBytes / sizeof(T);
-  alignas(64) T sums[gemm::kMostVectorRows * width];
+  T* sums = reinterpret_cast<T*>(memory);
   const Vectors<T, false> x{reinterpret_cast<const T*>(x_bytes), x_row};
   auto* out = reinterpret_cast<T*>(out_bytes);
   for (int64_t j = 0; j < count; j += width) {
@@ -218,9 +218,9 @@ void combination(int64_t vectors, int64_t count, int64_t k, const char* x_bytes,
 // Each complex vector is two real ones, with which the pairs of T that m consists of are combined.
 template <class T>
 void combination_complex(int64_t vectors, int64_t count, int64_t k, const char* x_bytes, int64_t x_row, const char* m_bytes,
-                         int64_t row, char* out_bytes, int64_t out_row, int64_t step, bool add) {
+                         int64_t row, char* out_bytes, int64_t out_row, int64_t step, bool add, char* memory) {
   constexpr int64_t width = kSumBytes / sizeof(T);
-  alignas(64) T sums[2 * gemm::kMostVectorRows * width];
+  T* sums = reinterpret_cast<T*>(memory);
   const Vectors<T, true> x{reinterpret_cast<const T*>(x_bytes), x_row};
   auto* out = reinterpret_cast<T*>(out_bytes);
   for (int64_t j = 0; j < 2 * count; j += width) {
