@@ -160,8 +160,9 @@ int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t*
   char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
   MachineCode code = call.plan->code.load();
   bool open_ended = call.plan->open_ended;
-  StopFlag stop{false};
-  StopScope watched({&stop, call.expected_ns > kHoldGil || open_ended});
+  // What a callback of another program calls ends with that program.
+  StopFlag own{false}, *outer = current_stop().flag;
+  StopScope watched({outer ? outer : &own, call.expected_ns > kHoldGil || open_ended});
   if (call.expected_ns <= kHoldGil && !open_ended) return code(ins, outs, scratch, info);
   int64_t status;
   Py_BEGIN_ALLOW_THREADS;
@@ -189,7 +190,8 @@ int run_inline(Call& call, PyObject** results) {
     status = run_code(call, addresses, scratch.data(), info);
   }
   // Machine code may have called back into Python, and an error of that comes first.
-  if (PyErr_Occurred()) return -1;
+  if (PyErr_Occurred() || raise_kept_error() < 0) return -1;
+  if (status == kInterrupted) return raise_interrupted();
   if (status == 0) return make_arrays(call, nullptr, results);
   Ref error(status_error(call.executable->on_error, status, info));
   if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());

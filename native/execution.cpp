@@ -67,15 +67,21 @@ PyObject* make_error(Execution* execution) {
     case Failure::Cancelled:
       return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
     case Failure::Interrupted:
-      return PyErr_Format(PyExc_RuntimeError,
-                          "this computation was interrupted (Ctrl-C while something waited for it), so there is no "
-                          "result; call the function again to compute it");
+      raise_interrupted();
+      return nullptr;
     case Failure::Cause: break;
   }
   return PyErr_Format(PyExc_SystemError, "a failed computation lost its cause");
 }
 
 }  // namespace
+
+int raise_interrupted() {
+  PyErr_SetString(PyExc_RuntimeError,
+                  "this computation was interrupted (Ctrl-C, or a signal handler that raised, while something waited for "
+                  "it), so there is no result; call the function again to compute it");
+  return -1;
+}
 
 Execution* execution_new(PyObject* on_error) {
   Execution* execution = PyObject_GC_New(Execution, execution_type);

@@ -27,6 +27,8 @@ Execution* execution_new(PyObject* on_error);
 inline State execution_state(const Execution* execution) { return execution->state.load(std::memory_order_acquire); }
 // Raises the error of a failed execution: the same exception object every time. Returns -1.
 int execution_raise(Execution* execution);
+// Raises the error of what was stopped (see interrupt.h). Returns -1.
+int raise_interrupted();
 // Waits until it is done: 0, or -1 with the execution's error (or KeyboardInterrupt) set.
 int execution_wait(Execution* execution);
 // The exception for a status other than 0 that machine code returned: a new reference, or null with an error set.

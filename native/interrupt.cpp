@@ -20,9 +20,22 @@ constexpr double kLongest = 1099511627776.0;  // 2^40 iterations
 thread_local StopWatch watched;
 thread_local Clock::time_point last_asked;
 
+// What a signal handler raised while this thread ran machine code.
+struct KeptError {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+};
+thread_local KeptError kept;
+
 bool signal_raised() {
   PyGILState_STATE state = PyGILState_Ensure();
   bool raised = PyErr_CheckSignals() < 0;
+  if (raised) {
+    KeptError before = kept;
+    PyErr_Fetch(&kept.type, &kept.value, &kept.traceback);
+    Py_XDECREF(before.type);
+    Py_XDECREF(before.value);
+    Py_XDECREF(before.traceback);
+  }
   PyGILState_Release(state);
   return raised;
 }
@@ -45,10 +58,17 @@ StopScope::~StopScope() { watched = before_; }
 
 bool stop_wanted() {
   if (!watched.flag) return false;
-  if (watched.flag->load(std::memory_order_relaxed)) return true;
+  if (stop_asked()) return true;
   if (!watched.hears_signals || !signal_raised()) return false;
   watched.flag->store(true, std::memory_order_relaxed);
   return true;
+}
+
+int raise_kept_error() {
+  if (!kept.type) return 0;
+  PyErr_Restore(kept.type, kept.value, kept.traceback);
+  kept = {};
+  return -1;
 }
 
 }  // namespace nj
@@ -58,6 +78,3 @@ extern "C" int64_t nj_poll(int64_t* period) {
   return *period = nj::next_period(*period);
 }
 NJ_KERNEL(nj_poll);
-
-extern "C" int64_t nj_stopped() { return nj::current_stop().flag && nj::current_stop().flag->load(std::memory_order_relaxed); }
-NJ_KERNEL(nj_stopped);

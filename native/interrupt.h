@@ -29,14 +29,21 @@ class StopScope {
   StopWatch before_;
 };
 
-// Whether the flag of this thread is set. Lets signal handlers run where they may; if one raises, sets the flag and leaves
-// the error to whoever started the machine code.
+// Whether the flag of this thread is set.
+inline bool stop_asked() {
+  const StopFlag* flag = current_stop().flag;
+  return flag && flag->load(std::memory_order_relaxed);
+}
+
+// The same; lets signal handlers run where they may. If one raises, sets the flag and keeps the error for raise_kept_error:
+// machine code may still call Python functions on its way out, which must not find an error set.
 bool stop_wanted();
+
+// With the GIL, after machine code has ended: 0, or -1 with the error set that a signal handler raised meanwhile.
+int raise_kept_error();
 
 }  // namespace nj
 
 // For loops. *period: how many iterations there were since the loop asked last; changed so that it asks about ten times a
 // second. Returns the number of iterations until it has to ask again, or a negative one: leave.
 extern "C" int64_t nj_poll(int64_t* period);
-// After a region of threads: whether its loops may have been left.
-extern "C" int64_t nj_stopped();

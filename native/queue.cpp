@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -49,6 +50,10 @@ uint64_t pushed = 0;
 // The part of a job that may fail; leaves its outcome in job->done.
 State run_job(Job* job) {
   Execution* outcome = job->done;
+  if (job->stop.load(std::memory_order_relaxed)) {
+    outcome->failure = Failure::Interrupted;
+    return State::Failed;
+  }
   for (Execution*& dependency : job->waits_for) {
     if (execution_state(dependency) == State::Failed) {
       outcome->failure = Failure::Cause;
@@ -154,16 +159,36 @@ bool some_queued() {
   return !queue->jobs.empty();
 }
 
-// Has the loops of what is running end: their results will say that they were interrupted.
-void stop_running() {
+// Nobody wants the results of these any more: loops that run end, what has not begun never will, and their results say so.
+void stop_job(Job* job) { job->stop.store(true, std::memory_order_relaxed); }
+
+// Stops one computation and what it waits for; what others wait for goes on.
+void stop_with_inputs(const Execution* execution) {
   std::lock_guard<std::mutex> guard(queue->mutex);
-  if (queue->running) queue->running->stop.store(true, std::memory_order_relaxed);
+  std::vector<const Execution*> unwanted{execution};
+  const auto look_at = [&](Job* job, bool runs) {
+    if (std::find(unwanted.begin(), unwanted.end(), job->done) == unwanted.end()) return;
+    stop_job(job);
+    // What a running one waited for is there; and its thread may be changing this.
+    if (!runs) unwanted.insert(unwanted.end(), job->waits_for.begin(), job->waits_for.end());
+  };
+  // Inputs are queued before what waits for them.
+  std::for_each(queue->jobs.rbegin(), queue->jobs.rend(), [&](Job* job) { look_at(job, false); });
+  if (queue->running) look_at(queue->running, true);
 }
 
-// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal
-// handler raised; nobody wants then what is running.
-template <class Ready>
-int wait_until(Ready ready) {
+void stop_all() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  std::for_each(queue->jobs.begin(), queue->jobs.end(), stop_job);
+  if (queue->running) stop_job(queue->running);
+}
+
+void stop_nothing() {}
+
+// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal handler raised, after
+// `stop` has told what nobody wants any more.
+template <class Ready, class Stop>
+int wait_until(Ready ready, Stop stop) {
   // A forked child inherits jobs, but not the thread.
   if (some_queued() && start_thread() < 0) return -1;
   for (;;) {
@@ -176,7 +201,7 @@ int wait_until(Ready ready) {
     Py_END_ALLOW_THREADS;
     if (is_ready) break;
     if (PyErr_CheckSignals() < 0) {
-      stop_running();
+      stop();
       return -1;
     }
   }
@@ -190,7 +215,7 @@ int quiesce() {
   if (is_queue_thread) return 0;
   for (;;) {
     if (!q->started) return 0;
-    if (wait_until([q] { return q->idle(); }) < 0) return -1;
+    if (wait_until([q] { return q->idle(); }, stop_all) < 0) return -1;
     // Only threads with the GIL queue jobs, so from here on an idle queue stays idle.
     std::lock_guard<std::mutex> guard(q->mutex);
     if (q->started && q->idle()) break;
@@ -252,7 +277,7 @@ int queue_admit() {
     std::lock_guard<std::mutex> guard(q->mutex);
     if (q->jobs.size() < kMaxQueued) return 0;
   }
-  if (wait_until([q] { return q->jobs.size() < kMaxQueued; }) < 0) return -1;
+  if (wait_until([q] { return q->jobs.size() < kMaxQueued; }, stop_nothing) < 0) return -1;
   // Another thread may have ended ours meanwhile (before a fork).
   return start_thread();
 }
@@ -293,8 +318,8 @@ int execution_wait(Execution* execution) {
       return -1;
     }
     Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
-    if (wait_until([execution] { return execution_state(execution) != State::Pending; }) < 0) return -1;
-    return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
+    const auto ended = [execution] { return execution_state(execution) != State::Pending; };
+    if (wait_until(ended, [execution] { stop_with_inputs(execution); }) < 0) return -1;
   }
   return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
 }
@@ -306,7 +331,7 @@ PyObject* synchronize(PyObject*, PyObject*) {
     return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
   }
   Queue* q = queue;
-  if (wait_until([q] { return q->idle(); }) < 0) return nullptr;
+  if (wait_until([q] { return q->idle(); }, stop_all) < 0) return nullptr;
   Py_RETURN_NONE;
 }
 

@@ -31,6 +31,7 @@ constexpr auto kSpinTime = std::chrono::microseconds(20);
 constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
 constexpr uint64_t kLeftMask = 0xffffffffu;
 constexpr int64_t kMostChunks = kLeftMask;
+constexpr int64_t kLooks = 64;  // at the stop flag, by a caller that works on a region alone
 
 inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -44,7 +45,7 @@ struct Region {
   Body body = nullptr;
   void* context = nullptr;
   int64_t chunks = 0;
-  StopFlag* stop = nullptr;  // the caller's: once it is set, chunks that have not begun are left out
+  StopFlag* stop = nullptr;  // the caller's, for what its chunks call
 };
 
 struct Pool {
@@ -79,7 +80,7 @@ void work_on(Pool* pool) {
     if (!pool->claims.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
     const Region& region = pool->region;
     const int64_t chunk = region.chunks - static_cast<int64_t>(seen & kLeftMask);
-    if (!region.stop || !region.stop->load(std::memory_order_relaxed)) {
+    {
       StopScope watched({region.stop, current_stop().hears_signals});
       region.body(region.context, chunk, chunk + 1);
     }
@@ -234,3 +235,36 @@ extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
   run_shared(pool, {body, context, chunks, current_stop().flag});
 }
 NJ_KERNEL(nj_parallel_for);
+
+namespace nj {
+
+namespace {
+
+// A region of machine code: once the flag is set chunks are left out, and the status says so.
+struct Stoppable {
+  int64_t (*body)(void* context, int64_t begin_chunk, int64_t end_chunk);
+  void* context;
+  std::atomic<int64_t> status{0};
+
+  void run(int64_t begin, int64_t end) {
+    // Ranges of more than one chunk are those of a caller that does it all.
+    const int64_t step = std::max<int64_t>(1, (end - begin) / kLooks);
+    for (int64_t k = begin; k < end; k += step) {
+      const int64_t left = stop_asked() ? kInterrupted : body(context, k, std::min(end, k + step));
+      if (left == 0) continue;
+      status.store(left, std::memory_order_relaxed);
+      return;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace nj
+
+extern "C" int64_t nj_parallel_until_stopped(int64_t chunks, int64_t (*body)(void*, int64_t, int64_t), void* context) {
+  nj::Stoppable region{body, context};
+  nj_parallel_for(chunks, [](void* raw, int64_t begin, int64_t end) { static_cast<nj::Stoppable*>(raw)->run(begin, end); },
+                  &region);
+  return region.status.load(std::memory_order_relaxed);
+}
+NJ_KERNEL(nj_parallel_until_stopped);

@@ -1,10 +1,12 @@
 """Loops with a function of their own: those shared among threads, and those that occur repeatedly.
 
-    define internal void @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)     ; a whole loop
-    define internal void @f.part1(ptr %context, i64 %begin, i64 %end)       ; iterations begin ... end - 1, in order
+    define internal i64 @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)      ; a whole loop
+    define internal i64 @f.part1(ptr %context, i64 %begin, i64 %end)        ; iterations begin ... end - 1, in order
 
-The buffers and the variables of the code around come as arguments, or through a struct. `nj_parallel_for` of the native
-core calls the second kind for every part of the loop, in any thread. Loops of equal form (see `alike`) share one
+The buffers and the variables of the code around come as arguments, or through a struct. `nj_parallel_until_stopped` of the
+native core calls the second kind for every part of the loop, in any thread. All of them return 0, or the status with which
+the function around has to leave before it uses what the loop should have written: whoever waits for the program may stop it
+in every parallel loop, and in those loops that ask (see `polls`). Loops of equal form (see `alike`) share one
 function, so that a network of many layers costs the code generator no more than one.
 """
 from __future__ import annotations
@@ -15,13 +17,11 @@ from collections.abc import Hashable
 from .alike import Form, separable
 from .emit_loop import LoopEmitter
 from .emit_scope import Value
-from .emit_state import Part
 from .emit_types import scalar_type
-from .loop_ir import INT64, Buffer, For, Function, Stmt, exchanged, walk, written
+from .loop_ir import INT64, Buffer, For, Function, Stmt, exchanged, written
 from .target import Target
 
-PARALLEL_FOR = "nj_parallel_for"
-STOPPED = "nj_stopped"
+PARALLEL_FOR = "nj_parallel_until_stopped"
 
 
 class ParallelEmitter(LoopEmitter):
@@ -53,8 +53,7 @@ class ParallelEmitter(LoopEmitter):
         part = self._function_of(stmt, form, captured, None)
         fields = self._fields(form, captured)
         self.here()
-        self.line(f'call void @"{part.name}"({", ".join(f"{ty} {text}" for ty, text in fields)})')
-        self._leave_if_stopped(part)
+        self._leave_early(self.put(f'call i64 @"{part}"({", ".join(f"{ty} {text}" for ty, text in fields)})'))
         self.memory.kill(self.writes(stmt))
 
     def _shared(self, stmt: For) -> None:
@@ -65,10 +64,9 @@ class ParallelEmitter(LoopEmitter):
         part = self._function_of(stmt, form, captured, start)
         context = self.context([*self._fields(form, captured), *([] if start.literal else [("i64", start.text)])])
         count = self.put(f"sub i64 {stop.text}, {start.text}")
-        self.declare(PARALLEL_FOR, "void", ["i64", "ptr", "ptr"])
+        self.declare(PARALLEL_FOR, "i64", ["i64", "ptr", "ptr"])
         self.symbols.add(PARALLEL_FOR)
-        self.line(f'call void @{PARALLEL_FOR}(i64 {count}, ptr @"{part.name}", ptr {context})')
-        self._leave_if_stopped(part)
+        self._leave_early(self.put(f'call i64 @{PARALLEL_FOR}(i64 {count}, ptr @"{part}", ptr {context})'))
         self.memory.kill(self.writes(stmt))
 
     def context(self, fields: list[tuple[str, str]]) -> str:
@@ -87,32 +85,26 @@ class ParallelEmitter(LoopEmitter):
         values = [(scalar_type(var.dtype), v.text) for var, v in zip(form.captured, captured, strict=True) if not v.literal]
         return [("ptr", "%info"), *pointers, *values]
 
-    def _function_of(self, stmt: For, form: Form, captured: list[Value], start: Value | None) -> Part:
-        """The function for loops of this form, written when it is first asked for; with `start`, of the one
+    def _function_of(self, stmt: For, form: Form, captured: list[Value], start: Value | None) -> str:
+        """The name of the function for loops of this form, written when it is first asked for; with `start`, of the one
         that goes through some of the iterations of a loop that starts there."""
         given = [(v.text if v.literal else None, self.ranges.of(var)) for var, v in zip(form.captured, captured, strict=True)]
         first = None if start is None else (start.text if start.literal else None, self.ranges.of(stmt.start))
         key: Hashable = (form.key, tuple(given), first)
         if key not in self.part_names:
-            part = Part(f"{self.function.name}.part{len(self.part_names)}", any(id(s) in self.polls for s in walk([stmt])))
-            self.part_names[key] = part
+            name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
             other = self.another(written([stmt]))
-            other.is_part = True
-            self.parts.append(other.whole(stmt, form, captured, self, part.name) if start is None else
-                              other.some(stmt, form, captured, self, part.name, start))
+            self.parts.append(other.whole(stmt, form, captured, self, name) if start is None else
+                              other.some(stmt, form, captured, self, name, start))
         return self.part_names[key]
 
-    def _leave_if_stopped(self, part: Part) -> None:
-        """Leaves this function, too, if the loops of a part were left."""
-        if not part.polls:
-            return
-        self.declare(STOPPED, "i64", [])
-        self.symbols.add(STOPPED)
+    def _leave_early(self, status: str) -> None:
+        """Leaves this function, too, if a part did not do all of its work."""
         leave, go_on = self.name("leave"), self.name("go")
-        stopped = self.put(f"icmp ne i64 {self.put(f'call i64 @{STOPPED}()')}, 0")
+        stopped = self.put(f"icmp ne i64 {status}, 0")
         self.line(f"br i1 {stopped}, label %{leave}, label %{go_on}, !prof !0")
         self.label(go_on)
-        self.failures += [f"{leave}:", f"  {self.leaving()}"]
+        self.failures += [f"{leave}:", f"  ret i64 {status}"]
 
     def whole(self, stmt: For, form: Form, captured: list[Value], caller: ParallelEmitter, name: str) -> str:
         """The text of a function that is a whole loop."""
@@ -159,6 +151,7 @@ class ParallelEmitter(LoopEmitter):
         self.line(f"%{name} = load {ty}, ptr {slot}, align 8")
         return f"%{name}"
 
-    def part_text(self, name: str, parameters: str) -> str:
-        head = f'define internal void @"{name}"({parameters}) nounwind noinline {{'
-        return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, "  ret void", *self.failures, "}"])
+    def part_text(self, name: str, parameters: str, result: str = "i64", end: str = "ret i64 0") -> str:
+        """The text of a function whose body has been written."""
+        head = f'define internal {result} @"{name}"({parameters}) nounwind noinline {{'
+        return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, f"  {end}", *self.failures, "}"])

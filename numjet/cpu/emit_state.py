@@ -22,13 +22,6 @@ class Lane(Fields):
     lanes: int
 
 
-class Part(NamedTuple):
-    """A function beside the main one; `polls`: some loop of it may be left."""
-
-    name: str
-    polls: bool
-
-
 class Unrolled(NamedTuple):
     """An unrolled loop inside of the lanes: its variable, its iterations, and the depth of the scope that it stands in."""
 
@@ -57,13 +50,12 @@ class State:
         self.globals: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.parts: list[str] = []
-        self.part_names: dict[Hashable, Part] = {}
+        self.part_names: dict[Hashable, str] = {}
         self.allocas: list[str] = []
         self.cells: dict[Buffer, str] = {}   # where the addresses are noted of buffers that change places
         self.symbols: set[str] = set()
         self.counter = 0
         self.inside_part = False           # of a loop that is shared among threads
-        self.is_part = False               # a function beside the main one
         self.polls: dict[int, int] = {}    # loops that ask whether to go on, see `polls`
         self.failures: list[str] = []      # blocks that end the function early
         self._writes: dict[int, set[Buffer]] = {}

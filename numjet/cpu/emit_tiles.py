@@ -9,7 +9,6 @@ from collections.abc import Hashable
 from .alike import Form
 from .emit_parallel import ParallelEmitter
 from .emit_scope import Value
-from .emit_state import Part
 from .emit_types import scalar_type
 from .loop_ir import Buffer, Expr, Tiles, written
 
@@ -30,15 +29,16 @@ class TilesEmitter(ParallelEmitter):
             stmt.bounds.index(var) if var in own else (captured[var].literal and captured[var].text, self.ranges.of(var))
             for var in form.captured))
         if key not in self.part_names:
-            part = self.part_names[key] = Part(f"{self.function.name}.part{len(self.part_names)}", polls=False)
-            self.parts.append(self.another(written(stmt.body)).each(stmt, buffers, captured, self, part.name))
+            name = self.part_names[key] = f"{self.function.name}.part{len(self.part_names)}"
+            self.parts.append(self.another(written(stmt.body)).each(stmt, buffers, captured, self, name))
         values = [(scalar_type(var.dtype), v.text) for var, v in captured.items() if not v.literal]
         pointers = [("ptr", self.pointer(b).text) for b in buffers]
-        return self.part_names[key].name, self.context([("ptr", "%info"), *pointers, *values])
+        return self.part_names[key], self.context([("ptr", "%info"), *pointers, *values])
 
     def each(self, stmt: Tiles, buffers: list[Buffer], captured: dict[Expr, Value], caller: TilesEmitter, name: str) -> str:
         """The text of the function that is called for each part."""
         self.inside_part = True
+        self.polls = {}     # a product is made to its end
         place = iter(range(2**31))
         self.given("info", "ptr", next(place))
         for k, buffer in enumerate(buffers):
@@ -52,4 +52,4 @@ class TilesEmitter(ParallelEmitter):
             self.bind(bound, f"%{text}")
             self.ranges.bind(bound, 0, stmt.result.size)
         self.block(stmt.body)
-        return self.part_text(name, _PARAMETERS)
+        return self.part_text(name, _PARAMETERS, "void", "ret void")

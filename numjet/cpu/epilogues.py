@@ -17,6 +17,7 @@ from .kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, g
 from .loop_ir import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store, Tiles, walk, written
 from .loop_show import own_expressions
 from .memory import stmt_buffers
+from .polls import may_go_on
 from .ranges import Ranges
 
 WORTH = 1 << 14          # elements of a result
@@ -90,6 +91,8 @@ class _Product:
             return None
         nest = self._rows()
         if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
+            return None
+        if may_go_on(self.loop.body):   # the kernel has no way to be told that a loop was left
             return None
         if not all(independent(loop) for loop in nest):
             return None

@@ -26,7 +26,7 @@ from numjet.foundation.record import Fields, fresh
 
 from . import object_cache
 from .c_library import c_symbol
-from .emit_parallel import PARALLEL_FOR, STOPPED
+from .emit_parallel import PARALLEL_FOR
 from .emit_polls import POLL
 from .loop_ir import MATH
 from .target import Target, from_features
@@ -182,7 +182,7 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
 def _runtime_symbols() -> dict[str, int]:
     found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
     known = {symbol: address for symbol, address in found.items() if address is not None}
-    return {**known, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL, STOPPED)}}
+    return {**known, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
 
 
 def disassembly(compiled: Compiled) -> str:

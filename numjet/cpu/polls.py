@@ -17,7 +17,12 @@ _MOST_ITERATIONS = 1 << 16     # as the estimate may be wrong
 
 def open_ended(function: Function) -> bool:
     """Whether values decide when a loop of the function ends: nothing here knows then how long a call will take."""
-    return any(isinstance(s, While) or _unknown(s) for s in walk(function.body))
+    return may_go_on(function.body)
+
+
+def may_go_on(block: list[Stmt]) -> bool:
+    """Whether values decide when a loop of a block ends."""
+    return any(isinstance(s, While) or _unknown(s) for s in walk(block))
 
 
 def polling_loops(function: Function, nanoseconds: float = math.inf) -> dict[int, int]:

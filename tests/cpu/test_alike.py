@@ -22,7 +22,7 @@ N = 70
 
 def functions_in(text: str) -> list[str]:
     """The names of the functions made for loops."""
-    return re.findall(r'^define internal void @"([\w.]+)"', text, re.MULTILINE)
+    return re.findall(r'^define internal i64 @"([\w.]+)"', text, re.MULTILINE)
 
 
 def scaled(e: Exprs, x: Buffer, y: Buffer, factor: Expr, size: int = N, mode: str = "vector") -> For:
@@ -79,7 +79,7 @@ def test_repeated_loops_are_written_once():
     body: list[Stmt] = [scaled(e, x, y, e.const(3, F32)) for x, y in zip(xs, ys, strict=True)]
     f = Function("f", xs, ys, e, body)
     text = llvm.emit(f, jit.host())
-    assert functions_in(text) == ["f.part0"] and text.count('call void @"f.part0"') == 4
+    assert functions_in(text) == ["f.part0"] and text.count('call i64 @"f.part0"') == 4
     agree(f, inputs(4), every=True)
 
 
@@ -109,7 +109,7 @@ def test_repeated_parallel_loops_share_their_part():
     body: list[Stmt] = [scaled(e, x, y, e.const(3, F32), mode="parallel") for x, y in zip(xs, ys, strict=True)]
     f = Function("f", xs, ys, e, body)
     text = llvm.emit(f, jit.host())
-    assert functions_in(text) == ["f.part0"] and text.count('call void @nj_parallel_for') == 3
+    assert functions_in(text) == ["f.part0"] and text.count('call i64 @nj_parallel_until_stopped') == 3
     agree(f, inputs(3))
 
 

@@ -119,3 +119,18 @@ def test_fork_and_exit():
     child = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], cwd=ROOT, capture_output=True, text=True,
                            timeout=30, check=False)
     assert child.stdout == "done\n" and child.returncode == 0, child.stderr
+
+
+STOPPABLE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_regions_of_machine_code_tell_whether_all_was_done(threads):
+    _native.set_num_threads(threads)
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, STOPPABLE, ctypes.c_void_p)
+    region = prototype(_native.kernel_address("nj_parallel_until_stopped"))
+    found: list[int] = []
+    assert region(1000, STOPPABLE(lambda _, begin, end: found.extend(range(begin, end)) or 0), None) == 0
+    assert sorted(found) == list(range(1000))
+    assert region(1000, STOPPABLE(lambda _, begin, end: -1 if begin <= 500 < end else 0), None) == -1
+    assert region(0, STOPPABLE(lambda *_: -1), None) == 0
