@@ -126,3 +126,33 @@ std::string describe(const AvalInfo* info) {
 }
 
 }  // namespace nj
+
+namespace {
+
+// Deletes the items of a dictionary whose value nobody else refers to; how many. Nothing runs between looking and deleting:
+// keys are tuples of numbers and dtypes, whose comparisons run no Python code.
+PyObject* drop_unshared(PyObject*, PyObject* table) {
+  using namespace nj;
+  if (!PyDict_CheckExact(table)) return PyErr_Format(PyExc_TypeError, "drop_unshared: expected a dict, got %R", table);
+  Ref keys(PyDict_Keys(table));
+  if (!keys) return nullptr;
+  Py_ssize_t dropped = 0;
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), k);
+    PyObject* value = PyDict_GetItemWithError(table, key);
+    if (!value && PyErr_Occurred()) return nullptr;
+    if (!value || Py_REFCNT(value) != 1) continue;
+    if (PyDict_DelItem(table, key) < 0) return nullptr;
+    ++dropped;
+  }
+  return PyLong_FromSsize_t(dropped);
+}
+
+PyMethodDef functions[] = {
+    {"drop_unshared", drop_unshared, METH_O,
+     PyDoc_STR("Deletes the items of a dictionary whose value nothing else refers to; returns how many.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int aval_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }

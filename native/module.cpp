@@ -13,7 +13,7 @@ PyMODINIT_FUNC PyInit__native(void) {
   if (!module) return nullptr;
   using Init = int (*)(PyObject*);
   // Threads before the queue: what runs before a fork and at exit runs in the opposite order, and the queue uses threads.
-  for (Init init : {trace_init, pytree_init, pool_init, array_init, eager_init, threads_init, queue_init, execute_init,
+  for (Init init : {trace_init, pytree_init, pool_init, aval_init, array_init, eager_init, threads_init, queue_init, execute_init,
                     jitcall_init, kernels_init}) {
     if (init(module.get()) < 0) return nullptr;
   }

@@ -50,6 +50,7 @@ inline void free_instance(PyObject* self) {
 int trace_init(PyObject* module);
 int pytree_init(PyObject* module);
 int pool_init(PyObject* module);
+int aval_init(PyObject* module);
 int array_init(PyObject* module);
 int eager_init(PyObject* module);
 int queue_init(PyObject* module);

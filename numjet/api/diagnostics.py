@@ -14,6 +14,7 @@ import numpy as np
 
 from numjet.api import stages
 from numjet.control import bodies
+from numjet.core import aval
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
 from numjet.core.stage import StageTracer
@@ -69,6 +70,7 @@ def clear_caches() -> None:
     dispatch.clear_operations()
     bodies.forget()
     util.clear_caches()
+    aval.sweep()
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

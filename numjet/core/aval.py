@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.foundation import dtypes
 
 
@@ -72,6 +73,8 @@ class ShapedArray:
 
 
 _table: dict[tuple, ShapedArray] = {}
+_LEAST_SWEPT = 8192
+_sweep_at = [_LEAST_SWEPT]
 
 
 def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, key: tuple) -> ShapedArray:
@@ -82,4 +85,13 @@ def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, wea
         aval.shape, aval.dtype, aval.weak_type = exact
         aval.ndim, aval.size = len(shape), prod(shape)
         aval = _table.setdefault(exact, aval)
+        if len(_table) >= _sweep_at[0]:
+            sweep()
     return aval
+
+
+def sweep() -> None:
+    """Drops the avals that nobody else holds. Each sweep waits until there are twice as many as the last one left, so that
+    interning costs the same however many there are; a weak dictionary would cost each look-up more."""
+    _native.drop_unshared(_table)
+    _sweep_at[0] = max(_LEAST_SWEPT, 2 * len(_table))

@@ -1,4 +1,5 @@
-"""LLVM IR text to machine code in memory. The only module that touches llvmlite; import it when first compiling.
+"""LLVM IR text to machine code in memory. The only module, with `linker`, that touches llvmlite; import it when first
+compiling.
 
 Code is emitted without LLVM IR passes (see `llvm.emit`), as relocatable object code, which is what the disk cache
 stores (`object_cache`), and linked by ORC. Addresses of outside functions and constants are given by name.
@@ -7,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import platform
 import re
 import sys
@@ -28,13 +28,13 @@ from . import object_cache
 from .c_library import c_symbol
 from .emit_parallel import PARALLEL_FOR
 from .emit_polls import POLL
+from .linker import Linker
 from .loop_ir import MATH
 from .target import Target, from_features
 
 LARGE_LINES = 2000
 _LOCK = threading.RLock()
 _last_use = 0.0
-_NUMBERS = itertools.count()
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
@@ -75,15 +75,13 @@ def _initialize() -> None:
     binding.initialize_native_asmprinter()
 
 
-@functools.cache
-def _linker() -> binding.LLJIT:
-    return binding.create_lljit_compiler(_machine(host(), 2), use_jit_link=False)
-
-
 def _machine(target: Target, opt: int) -> binding.TargetMachine:
     _initialize()
     return binding.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True)
+
+
+_LINKER = Linker(lambda: _machine(host(), 2))
 
 
 def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = (),
@@ -170,12 +168,8 @@ def _emitter(target: Target, opt: int) -> binding.TargetMachine:
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
     """Links object code, fresh or from the disk cache. Raises RuntimeError when it needs a symbol nobody gave."""
     with _LOCK:
-        jit = _linker()
-        library = binding.JITLibraryBuilder().add_object_img(code).export_symbol(name)
-        for symbol, address in {**_runtime_symbols(), **symbols}.items():
-            library.import_symbol(symbol, address)
-        tracker = library.link(jit, f"{name}.{next(_NUMBERS)}")
-        return Compiled(name, tracker[name], code, [tracker, *keepalive])
+        library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})
+        return Compiled(name, library.address, code, [library, *keepalive])
 
 
 @functools.cache

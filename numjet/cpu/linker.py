@@ -1,0 +1,88 @@
+"""Linking of object code by ORC, in generations.
+
+LLVM keeps some kilobytes of every library that was ever linked, its name and its symbols, until the whole linker goes. So a
+linker takes a number of libraries, then another one is made, and the old one goes with the last of its libraries: what stays
+is bounded by what is in use.
+"""
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+
+import llvmlite.binding as binding
+
+LIBRARIES = 64  # per generation
+
+_numbers = itertools.count()
+
+
+class _Generation:
+    """A linker with its libraries, known by their numbers. (No library refers to the linker itself, which would let the
+    collector of cyclic garbage end it before them.)"""
+
+    def __init__(self, machine: binding.TargetMachine):
+        self.linker = [binding.create_lljit_compiler(machine, use_jit_link=False)]
+        self.taken = 0
+        self.alive: set[int] = set()
+        self.retired = False
+
+    def retire(self) -> None:
+        """Ends the linker when the last library has gone."""
+        self.retired = True
+        self.close_if_unused()
+
+    def close_if_unused(self) -> None:
+        if self.retired and not self.alive:
+            try:
+                self.linker.pop().close()  # whoever gets it
+            except IndexError:
+                pass
+
+
+class Library:
+    """Machine code in memory, as long as this object lives; `address` is that of its one function."""
+
+    def __init__(self, tracker: binding.orcjit.ResourceTracker, address: int, number: int, generation: _Generation):
+        self.address = address
+        self._tracker, self._number, self._generation = tracker, number, generation
+
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if ending():
+            return
+        self._tracker.close()
+        self._generation.alive.discard(self._number)
+        self._generation.close_if_unused()
+
+
+class Linker:
+    """Links object code; one call at a time."""
+
+    def __init__(self, machine: Callable[[], binding.TargetMachine]):
+        self._machine = machine
+        self._generation: _Generation | None = None
+
+    def link(self, code: bytes, name: str, symbols: dict[str, int]) -> Library:
+        """Object code with the function `name`. symbols: addresses of what it may refer to.
+
+        Raises RuntimeError when it refers to anything else.
+        """
+        generation = self._current()
+        number = next(_numbers)
+        generation.taken += 1
+        builder = binding.JITLibraryBuilder().add_object_img(code).export_symbol(name)
+        for symbol, address in symbols.items():
+            if symbol.encode() in code:  # each costs memory
+                builder.import_symbol(symbol, address)
+        tracker = builder.link(generation.linker[0], f"{name}.{number}")
+        generation.alive.add(number)
+        return Library(tracker, tracker[name], number, generation)
+
+    def _current(self) -> _Generation:
+        generation = self._generation
+        if generation is None or generation.taken >= LIBRARIES:
+            self._generation = _Generation(self._machine())
+            if generation is not None:
+                generation.retire()
+        assert self._generation is not None
+        return self._generation
