@@ -165,16 +165,19 @@ void stop_job(Job* job) { job->stop.store(true, std::memory_order_relaxed); }
 // Stops one computation and what it waits for; what others wait for goes on.
 void stop_with_inputs(const Execution* execution) {
   std::lock_guard<std::mutex> guard(queue->mutex);
-  std::vector<const Execution*> unwanted{execution};
-  const auto look_at = [&](Job* job, bool runs) {
-    if (std::find(unwanted.begin(), unwanted.end(), job->done) == unwanted.end()) return;
-    stop_job(job);
-    // What a running one waited for is there; and its thread may be changing this.
-    if (!runs) unwanted.insert(unwanted.end(), job->waits_for.begin(), job->waits_for.end());
+  const auto& jobs = queue->jobs;
+  const auto unwanted = [&](const Job* job) {
+    return job->done == execution || std::any_of(jobs.begin(), jobs.end(), [&](const Job* later) {
+             const auto& inputs = later->waits_for;
+             return later->stop.load() && std::find(inputs.begin(), inputs.end(), job->done) != inputs.end();
+           });
   };
-  // Inputs are queued before what waits for them.
-  std::for_each(queue->jobs.rbegin(), queue->jobs.rend(), [&](Job* job) { look_at(job, false); });
-  if (queue->running) look_at(queue->running, true);
+  const auto stop_unwanted = [&](Job* job) {
+    if (unwanted(job)) stop_job(job);
+  };
+  // From the last one on, as inputs are queued before what waits for them.
+  std::for_each(jobs.rbegin(), jobs.rend(), stop_unwanted);
+  if (queue->running) stop_unwanted(queue->running);
 }
 
 void stop_all() {

@@ -45,7 +45,7 @@ struct Region {
   Body body = nullptr;
   void* context = nullptr;
   int64_t chunks = 0;
-  StopFlag* stop = nullptr;  // the caller's, for what its chunks call
+  StopFlag* stop = nullptr;  // the caller's, where chunks are machine code that looks at it
 };
 
 struct Pool {
@@ -164,7 +164,8 @@ void wait_for_workers(Pool* pool) {
     std::unique_lock<std::mutex> lock(pool->mutex);
     if (pool->done.wait_for(lock, kBetweenSignals, finished)) break;
     lock.unlock();
-    stop_wanted();
+    // Not within kernels, which run to their end: a signal handler may do anything.
+    if (pool->region.stop) stop_wanted();
   }
   pool->caller_sleeps.store(false);
 }
@@ -219,10 +220,9 @@ uint64_t shared_regions() { return regions.load(std::memory_order_relaxed); }
 
 int prepare_threads_for_fork() { return pthread_atfork(nullptr, nullptr, after_fork_in_child); }
 
-}  // namespace nj
+namespace {
 
-extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
-  using namespace nj;
+void run_region(int64_t chunks, Body body, void* context, StopFlag* stop) {
   if (chunks <= 0) return;
   Pool* pool = current_pool.load(std::memory_order_acquire);
   if (chunks == 1 || chunks > kMostChunks || inside_region || thread_count() == 1 || !pool->entry.try_lock()) {
@@ -232,13 +232,8 @@ extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
   std::lock_guard<std::mutex> guard(pool->entry, std::adopt_lock);
   start(pool);
   regions.fetch_add(1, std::memory_order_relaxed);
-  run_shared(pool, {body, context, chunks, current_stop().flag});
+  run_shared(pool, {body, context, chunks, stop});
 }
-NJ_KERNEL(nj_parallel_for);
-
-namespace nj {
-
-namespace {
 
 // A region of machine code: once the flag is set chunks are left out, and the status says so.
 struct Stoppable {
@@ -261,10 +256,16 @@ struct Stoppable {
 }  // namespace
 }  // namespace nj
 
+extern "C" void nj_parallel_for(int64_t chunks, nj::Body body, void* context) {
+  nj::run_region(chunks, body, context, nullptr);
+}
+NJ_KERNEL(nj_parallel_for);
+
 extern "C" int64_t nj_parallel_until_stopped(int64_t chunks, int64_t (*body)(void*, int64_t, int64_t), void* context) {
   nj::Stoppable region{body, context};
-  nj_parallel_for(chunks, [](void* raw, int64_t begin, int64_t end) { static_cast<nj::Stoppable*>(raw)->run(begin, end); },
-                  &region);
-  return region.status.load(std::memory_order_relaxed);
+  const auto run = [](void* raw, int64_t begin, int64_t end) { static_cast<nj::Stoppable*>(raw)->run(begin, end); };
+  nj::run_region(chunks, run, &region, nj::current_stop().flag);
+  const int64_t status = region.status.load(std::memory_order_relaxed);
+  return status == 0 && nj::stop_asked() ? nj::kInterrupted : status;
 }
 NJ_KERNEL(nj_parallel_until_stopped);
