@@ -1,315 +1,258 @@
-"""Random programs: nested jit, vmap, grad, scan, while, cond over arrays of small shapes, as runnable source text.
+"""Random programs as data: typed values, instructions that may hold programs, and their text as runnable Python.
 
-A program is a list of instructions over numbered values v0, v1, ...; the first are its arguments. Instructions may hold
-programs (loop bodies, branches). `source` writes a program as a Python script, which is also how it is run, so a
-failing program prints as what reproduces it.
+A program is a list of instructions over values, whose text has holes: {0}, {1}, ... for operands and {p0}, {p1}, ... for the
+programs inside it (bodies of loops, branches, functions to transform). Inner programs may use all values of the outer ones, as
+closures do. The text is how a program is run, so a failing program prints as what reproduces it; and it names only what JAX
+has, too, but for `rec`, which applies a record as it is.
 """
+
 from __future__ import annotations
 
-import random
+import contextlib
+import math
+import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from numjet.runtime.dispatch import as_array
+import numjet as nj
+from numjet.core.op import all_ops
+from numjet.foundation import dtypes
+from numjet.testing import prelude, records
 
 Shape = tuple[int, ...]
 
-UNARY = ("jnp.sin({0})", "jnp.tanh({0})", "-{0}", "jnp.abs({0})", "jnp.exp(-jnp.abs({0}))", "{0} * {0}",
-         "jnp.sqrt(jnp.abs({0}) + 0.1)",
-         "jnp.log1p(jnp.abs({0}))", "lax.logistic({0})", "jnp.floor({0} * 3) * 0.25", "jnp.cumsum({0}, axis={axis}) * 0.2",
-         "jnp.sort({0}, axis={axis})", "jnp.flip({0}, axis={axis})", "jnp.roll({0}, {shift}, axis={axis})",
-         "jnp.clip({0}, -0.5, 0.75)",
-         "{0}.at[{index}].set(0.5)", "{0}.at[{index}].add(0.25)", "{0}.astype(jnp.int32).astype(jnp.float32)")
-BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "jnp.maximum({0}, {1})", "jnp.minimum({0}, {1})", "{0} / (1.5 + jnp.abs({1}))",
-          "jnp.where({0} > {1}, {0}, 0.5 * {1})", "jnp.arctan2({0}, {1} + 2.0)", "jnp.hypot({0}, {1} + 0.5)")
-SHAPES: tuple[Shape, ...] = ((), (3,), (5,), (2, 3), (4, 5), (20,), (2, 3, 4), (33,))
 
+@dataclass(frozen=True)
+class Value:
+    """A value of a program: its number, and what is known of it."""
 
-@dataclass
-class Instruction:
-    """One value: `text` with {0}, {1}, ... for operands and {p0}, {p1}, ... for inner programs."""
-    text: str
-    args: tuple[int, ...]
+    id: int
     shape: Shape
+    dtype: str
+    weak: bool = False
+
+    @property
+    def kind(self) -> str:
+        """f, c, i, u or b, as NumPy has it; k for random keys."""
+        return "k" if self.dtype.startswith("key") else dtypes.kind(dtypes.as_dtype(self.dtype))
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Input:
+    """How an argument is drawn. kind: normal, special (with infinities, NaN, zeros and largest numbers), index, weak, or
+    `record NAME CASE POSITION`, an operand that a record's samples make."""
+
+    value: Value
+    kind: str = "normal"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """outs = text, with {0}, ... for args and {p0}, ... for programs. `name` is the production that made it."""
+
+    text: str
+    args: tuple[Value, ...]
+    outs: tuple[Value, ...]
     programs: tuple[Program, ...] = ()
+    name: str = ""
+    tuple: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class Program:
-    """Arguments' shapes, instructions, and which values are returned."""
-    inputs: tuple[Shape, ...]
-    body: list[Instruction] = field(default_factory=list)
-    results: tuple[int, ...] = ()
+    """Inputs (Input for a whole program, Value for an inner one), instructions, results."""
 
-    def shape(self, k: int) -> Shape:
-        return self.inputs[k] if k < len(self.inputs) else self.body[k - len(self.inputs)].shape
+    inputs: tuple[Any, ...]
+    body: tuple[Instruction, ...] = ()
+    results: tuple[Value, ...] = ()
+    x64: bool = False
+    donated: tuple[int, ...] = field(default=())
 
+    @property
+    def parameters(self) -> tuple[Value, ...]:
+        return tuple(i.value if isinstance(i, Input) else i for i in self.inputs)
 
-class Generator:
-    """Draws programs; the same seed gives the same program."""
+    @contextlib.contextmanager
+    def context(self) -> Iterator[None]:
+        """The configuration that the program is traced and run in, without warnings."""
+        with nj.enable_x64(self.x64), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
 
-    def __init__(self, seed: int, length: int = 8, depth: int = 2):
-        self.rng = random.Random(seed)
-        self.length, self.depth = length, depth
+    def instructions(self) -> Iterator[Instruction]:
+        """All instructions, those of inner programs included."""
+        for i in self.body:
+            yield i
+            for inner in i.programs:
+                yield from inner.instructions()
 
-    def program(self) -> Program:
-        """A program of two or three arguments."""
-        inputs = tuple(self.rng.choice(SHAPES) for _ in range(self.rng.randint(2, 3)))
-        made = self._fill(Program(inputs), self.length, self.depth)
-        count = len(inputs) + len(made.body)
-        made.results = tuple(sorted({count - 1, self.rng.randrange(len(inputs), count)}))
-        return made
-
-    def _fill(self, p: Program, length: int, depth: int) -> Program:
-        for _ in range(length):
-            makers: list[Callable[[Program, int], Instruction | None]] = [self._unary, self._binary, self._binary,
-                    self._move, self._reduce]
-            if depth > 0:
-                makers += [self._scan, self._while, self._cond, self._jit, self._vmap, self._grad]
-            made = None
-            while made is None:
-                made = self.rng.choice(makers)(p, depth)
-            p.body.append(made)
-        return p
-
-    def _pick(self, p: Program, wanted: Callable[[Shape], bool] = lambda s: True) -> int | None:
-        """A value; later ones more often."""
-        found = [k for k in range(len(p.inputs) + len(p.body)) if wanted(p.shape(k))]
-        return found[min(int(self.rng.expovariate(0.5)), len(found) - 1) * -1 - 1] if found else None
-
-    def _unary(self, p: Program, depth: int) -> Instruction:
-        k = self._pick(p)
-        assert k is not None
-        shape = p.shape(k)
-        text = self.rng.choice(UNARY)
-        while not shape and ("axis" in text or ".at" in text):
-            text = self.rng.choice(UNARY)
-        axis = self.rng.randrange(len(shape)) if shape else 0
-        index = self.rng.randrange(shape[0]) if shape else 0
-        for name, value in (("axis", axis), ("index", index), ("shift", self.rng.randint(-3, 3))):
-            text = text.replace("{" + name + "}", str(value))
-        return Instruction(text, (k,), shape)
-
-    def _binary(self, p: Program, depth: int) -> Instruction | None:
-        k = self._pick(p)
-        assert k is not None
-        shape = p.shape(k)
-        other = self._pick(p, lambda s: s in (shape, ()))
-        return None if other is None else Instruction(self.rng.choice(BINARY), (k, other), shape)
-
-    def _move(self, p: Program, depth: int) -> Instruction | None:
-        k = self._pick(p, lambda s: len(s) > 0)
-        if k is None:
-            return None
-        shape = p.shape(k)
-        size = 1
-        for n in shape:
-            size *= n
-        n = shape[0]
-        start = self.rng.randrange(n)
-        choices = [("jnp.ravel({0})", (size,)), ("{0}.T", shape[::-1]), (f"{{0}}[{start}]", shape[1:]),
-                   (f"{{0}}[{start}:]", (n - start, *shape[1:])), ("{0}[::-2]", ((n + 1) // 2, *shape[1:])),
-                   ("jnp.concatenate([{0}, {0}[:1]])", (n + 1, *shape[1:])),
-                   ("jnp.pad({0}[1:], [(1, 0)] + [(0, 0)] * ({0}.ndim - 1))", shape),
-                   ("jnp.broadcast_to({0}, (2, *{0}.shape))", (2, *shape)), ("{0}[jnp.array([0, -1, 0])]", (3, *shape[1:])),
-                   ("lax.dynamic_index_in_dim({0}, jnp.argmax(jnp.ravel({0})), keepdims=False)", shape[1:]),
-                   ("lax.dynamic_update_slice({0}, 0.5 * {0}[:1], (1,) + (0,) * ({0}.ndim - 1))", shape),
-                   ("jnp.outer({0}, {0})", (size, size))]
-        text, new = self.rng.choice(choices)
-        total = 1
-        for m in new:
-            total *= m
-        return Instruction(text, (k,), new) if 0 < total <= 400 else None
-
-    def _reduce(self, p: Program, depth: int) -> Instruction | None:
-        k = self._pick(p, lambda s: len(s) > 0)
-        if k is None:
-            return None
-        shape = p.shape(k)
-        axis = self.rng.randrange(len(shape))
-        kept = shape[:axis] + shape[axis + 1:]
-        choices = [(f"jnp.sum({{0}}, axis={axis}) * 0.3", kept), (f"jnp.max({{0}}, axis={axis})", kept), ("jnp.mean({0})", ()),
-                   (f"jnp.prod(jnp.tanh({{0}}), axis={axis})", kept), ("jnp.tensordot({0}, {0}, {0}.ndim) * 0.1", ()),
-                   (f"jnp.var({{0}}, axis={axis})", kept)]
-        text, new = self.rng.choice(choices)
-        return Instruction(text, (k,), new)
-
-    # -- programs inside
-    def _inner(self, inputs: tuple[Shape, ...], outs: tuple[Shape, ...], depth: int) -> Program:
-        """A program whose results have given shapes: the last values, brought into shape."""
-        p = self._fill(Program(inputs), self.rng.randint(1, 4), depth - 1)
-        results = []
-        for shape in outs:
-            k = self._pick(p)
-            assert k is not None
-            text = "{0}" if p.shape(k) == shape else f"jnp.broadcast_to(jnp.mean({{0}}), {shape})"
-            p.body.append(Instruction(f"jnp.tanh({text})", (k,), shape))
-            results.append(len(p.inputs) + len(p.body) - 1)
-        p.results = tuple(results)
-        return p
-
-    def _scan(self, p: Program, depth: int) -> Instruction | None:
-        carry, xs = self._pick(p), self._pick(p, lambda s: len(s) > 0)
-        if carry is None or xs is None:
-            return None
-        c, x = p.shape(carry), p.shape(xs)
-        inner = self._inner((c, x[1:]), (c, x[1:]), depth)
-        reverse = self.rng.random() < 0.3
-        if self.rng.random() < 0.5:
-            return Instruction(f"lax.scan(lambda c, x: {{p0}}(c, x), {{0}}, {{1}}, reverse={reverse})[0]", (carry, xs), c,
-                               (inner,))
-        return Instruction(f"lax.scan(lambda c, x: {{p0}}(c, x), {{0}}, {{1}}, reverse={reverse})[1]", (carry, xs), x, (inner,))
-
-    def _while(self, p: Program, depth: int) -> Instruction | None:
-        k, bound = self._pick(p), self._pick(p, lambda s: s == ())
-        if k is None:
-            return None
-        shape = p.shape(k)
-        inner = self._inner((shape, ()), (shape,), depth)
-        count = self.rng.randint(1, 4)
-        if bound is None or self.rng.random() < 0.6:
-            return Instruction(f"lax.fori_loop(0, {count}, lambda i, v: {{p0}}(v, 0.1 * i.astype(jnp.float32))[0], {{0}})",
-                               (k,), shape, (inner,))
-        return Instruction("lax.while_loop(lambda c: (c[0] < 3) & (c[0] < 1 + jnp.abs({1})), "
-                           "lambda c: (c[0] + 1, {p0}(c[1], 0.1 * c[0])[0]), (jnp.float32(0), {0}))[1]", (k, bound), shape,
-                           (inner,))
-
-    def _cond(self, p: Program, depth: int) -> Instruction | None:
-        flag, k = self._pick(p, lambda s: s == ()), self._pick(p)
-        if flag is None or k is None:
-            return None
-        shape = p.shape(k)
-        one, two = self._inner((shape,), (shape,), depth), self._inner((shape,), (shape,), depth)
-        if self.rng.random() < 0.5:
-            return Instruction("lax.cond({0} > 0.2, {p0}, {p1}, {1})[0]", (flag, k), shape, (one, two))
-        return Instruction("lax.switch(({0} * 2).astype(jnp.int32), [{p0}, {p1}, lambda v: (v,)], {1})[0]", (flag, k),
-                           shape, (one, two))
-
-    def _jit(self, p: Program, depth: int) -> Instruction | None:
-        k, other = self._pick(p), self._pick(p)
-        assert k is not None and other is not None
-        inner = self._inner((p.shape(k), p.shape(other)), (p.shape(k),), depth)
-        return Instruction("nj.jit({p0})({0}, {1})[0]", (k, other), p.shape(k), (inner,))
-
-    def _vmap(self, p: Program, depth: int) -> Instruction | None:
-        k, other = self._pick(p, lambda s: len(s) > 0), self._pick(p)
-        if k is None or other is None:
-            return None
-        shape = p.shape(k)
-        axis = self.rng.randrange(len(shape))
-        element = shape[:axis] + shape[axis + 1:]
-        inner = self._inner((element, p.shape(other)), (element,), depth)
-        return Instruction(f"nj.vmap({{p0}}, in_axes=({axis}, None), out_axes={axis})({{0}}, {{1}})[0]", (k, other), shape,
-                           (inner,))
-
-    def _grad(self, p: Program, depth: int) -> Instruction | None:
-        k = self._pick(p)
-        assert k is not None
-        inner = self._inner((p.shape(k),), ((),), depth)
-        if _has_while(inner):
-            return Instruction("jnp.tanh(nj.jvp(lambda v: {p0}(v)[0], ({0},), ({0},))[1] + {0})", (k,), p.shape(k), (inner,))
-        return Instruction("jnp.tanh(nj.grad(lambda v: {p0}(v)[0])({0}))", (k,), p.shape(k), (inner,))
+    @property
+    def portable(self) -> bool:
+        """Is it made of what JAX has, too?"""
+        return not any(re.search(r"\brec\(", i.text) for i in self.instructions())
 
 
-def _has_while(p: Program) -> bool:
-    """Whether reverse mode would meet a while loop."""
-    return any("while_loop" in i.text or any(map(_has_while, i.programs)) for i in p.body)
+def free(p: Program) -> dict[int, Value]:
+    """The values of outer programs that an inner program uses."""
+    known = {v.id for v in p.parameters}
+    found: dict[int, Value] = {}
+    for i in p.body:
+        for v in (*i.args, *(v for inner in i.programs for v in free(inner).values())):
+            if v.id not in known:
+                found[v.id] = v
+        known |= {v.id for v in i.outs}
+    found.update((v.id, v) for v in p.results if v.id not in known)
+    return found
+
+
+def used(i: Instruction) -> dict[int, Value]:
+    """The values that an instruction reads, also inside its programs."""
+    found = {v.id: v for v in i.args}
+    for inner in i.programs:
+        found.update(free(inner))
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ text
 
+
 def source(p: Program, name: str = "program", indent: str = "") -> str:
     """The program as a Python function."""
-    head = f"{indent}def {name}({', '.join(f'v{k}' for k in range(len(p.inputs)))}):\n"
-    lines, inside = "", indent + "    "
-    for k, i in enumerate(p.body, start=len(p.inputs)):
-        names = {}
-        for n, inner in enumerate(i.programs):
-            names[f"p{n}"] = f"f{k}_{n}"
-            lines += source(inner, names[f"p{n}"], inside)
-        text = i.text
-        for n, a in enumerate(i.args):
-            text = text.replace("{" + str(n) + "}", f"v{a}")
-        for key, value in names.items():
-            text = text.replace("{" + key + "}", value)
-        lines += f"{inside}v{k} = {text}\n"
-    return head + lines + f"{inside}return ({', '.join(f'v{k}' for k in p.results)},)\n"
+    inside = indent + "    "
+    head = f"{indent}def {name}({', '.join(f'v{v.id}' for v in p.parameters)}):\n"
+    lines = "".join(statement(i, inside) for i in p.body)
+    return head + lines + f"{inside}return ({''.join(f'v{v.id}, ' for v in p.results)})\n"
 
 
-def arguments(p: Program, seed: int) -> list[Any]:
-    """Random float32 arguments of a program."""
-    rng = np.random.default_rng(seed)
-    return [as_array(rng.uniform(-1.5, 1.5, s).astype(np.float32)) for s in p.inputs]
+def statement(i: Instruction, indent: str = "") -> str:
+    """An instruction as a Python statement, after the functions that it uses."""
+    lines, text = parts(i, indent)
+    targets = ", ".join(f"v{v.id}" for v in i.outs)
+    return f"{lines}{indent}{targets} = {text}\n" if not i.tuple else f"{lines}{indent}({targets},) = {text}\n"
 
 
-HEADER = """import numjet as nj
+def parts(i: Instruction, indent: str = "") -> tuple[str, str]:
+    """The functions that an instruction uses, and its expression."""
+    names = {f"p{n}": f"f{i.outs[0].id}_{n}" if i.outs else f"g_{n}" for n in range(len(i.programs))}
+    lines = "".join(source(inner, names[f"p{n}"], indent) for n, inner in enumerate(i.programs))
+    names.update((str(n), f"v{a.id}") for n, a in enumerate(i.args))
+    return lines, re.sub(r"\{(p?\d+)\}", lambda m: names[m[1]], i.text)
+
+
+HEADER = """import numpy as np
+import numjet as nj
 import numjet.numpy as jnp
-import numpy as np
+import numjet.scipy.linalg
+import numjet.scipy.special
 from numjet import lax
 """
 
 
 def load(p: Program) -> Callable[..., Any]:
     """The program as a function."""
-    space: dict[str, Any] = {}
-    exec(HEADER + source(p), space)
+    space = dict(prelude.names())
+    exec(compile(source(p), "<random program>", "exec"), space)
     return space["program"]
 
 
-def script(p: Program, seed: int) -> str:
-    """A script that runs the program op by op and compiled, and compares."""
-    return (f"{HEADER}\n{source(p)}\nrng = np.random.default_rng({seed})\n"
-            f"args = [jnp.asarray(rng.uniform(-1.5, 1.5, s).astype(np.float32)) for s in {p.inputs}]\n"
-            "with nj.disable_jit():\n    want = program(*args)\ngot = nj.jit(program)(*args)\n"
-            "for g, w in zip(got, want):\n    np.testing.assert_allclose(g, w, rtol=2e-3, atol=2e-4)\n")
+def script(p: Program) -> str:
+    """A script that runs the program op by op and compiled, and shows both."""
+    values = "".join(f"    {literal(i)},\n" for i in p.inputs)
+    donated = f", donate_argnums={p.donated}" if p.donated else ""
+    text = source(p)
+    return (
+        f"{HEADER}{prelude.text(text)}\n{text}\n"
+        f"with nj.enable_x64({p.x64}):\n    values = lambda: [\n{_indented(values)}    ]\n"
+        f"    with nj.disable_jit():\n        want = program(*values())\n    got = nj.jit(program{donated})(*values())\n"
+        "    for g, w in zip(got, want):\n        print('compiled', g, '\\neager   ', w)\n"
+    )
 
 
-# ------------------------------------------------------------------------------------------------ shrinking
-
-def smaller(p: Program) -> Iterator[Program]:
-    """Programs with one instruction less, or one inner program made smaller."""
-    base = len(p.inputs)
-    for k in reversed(range(len(p.body))):
-        used = {a for i in p.body for a in i.args} | set(p.results)
-        value = base + k
-        if value not in used:
-            yield _without(p, k)
-        elif p.body[k].text != "jnp.full({shape}, 0.5)" and (p.body[k].args or p.body[k].programs):
-            yield _with(p, k, Instruction(f"jnp.full({p.body[k].shape}, 0.5)", (), p.body[k].shape))
-        for n, inner in enumerate(p.body[k].programs):
-            for less in smaller(inner):
-                programs = (*p.body[k].programs[:n], less, *p.body[k].programs[n + 1:])
-                yield _with(p, k, replace(p.body[k], programs=programs))
-    if len(p.results) > 1:
-        for r in p.results:
-            yield replace(p, results=tuple(x for x in p.results if x != r))
+def _indented(text: str) -> str:
+    return "".join("    " + line + "\n" for line in text.splitlines())
 
 
-def _with(p: Program, k: int, i: Instruction) -> Program:
-    return replace(p, body=[*p.body[:k], i, *p.body[k + 1:]])
+def literal(i: Input) -> str:
+    """An argument as text: written out when small."""
+    v = i.value
+    x = draw(i)
+    if i.kind == "weak":
+        return f"jnp.asarray({x!r})"
+    if np.size(x) > 60 or v.kind == "k":
+        return f"jnp.asarray(programs.draw(programs.Input(programs.{v!r}, {i.kind!r}, {i.seed})))"
+    if v.dtype == "bfloat16":
+        return f"jnp.asarray({np.asarray(x, np.float32).tolist()}, jnp.bfloat16).reshape({v.shape})".replace(
+            "nan", "np.nan"
+        ).replace("inf", "np.inf")
+    flat = re.sub(r"\b(nan|inf)(j?)\b", lambda m: f"np.{m[1]}" + (" * 1j" if m[2] else ""), repr(np.ravel(x).tolist()))
+    return f"jnp.asarray(np.array({flat}, '{v.dtype}').reshape({v.shape}))"
 
 
-def _without(p: Program, k: int) -> Program:
-    value = len(p.inputs) + k
-    move = lambda a: a - (a > value)
-    body = [replace(i, args=tuple(map(move, i.args))) for n, i in enumerate(p.body) if n != k]
-    return replace(p, body=body, results=tuple(map(move, p.results)))
+# ------------------------------------------------------------------------------------------------ arguments
 
 
-def shrink(p: Program, fails: Callable[[Program], bool], limit: int = 300) -> Program:
-    """A smaller program that still fails."""
-    tries = 0
-    again = True
-    while again and tries < limit:
-        again = False
-        for candidate in smaller(p):
-            tries += 1
-            if fails(candidate):
-                p, again = candidate, True
-                break
-            if tries >= limit:
-                break
-    return p
+def arguments(p: Program) -> list[Any]:
+    """The arguments of a program: NumPy arrays, and Python numbers for weak ones."""
+    return [draw(i) for i in p.inputs]
+
+
+def draw(i: Input) -> Any:
+    """One argument; the same input gives the same values."""
+    v, rng = i.value, np.random.default_rng(i.seed)
+    if i.kind.startswith("record "):
+        _, name, case, position = i.kind.split()
+        made = records.made_operands(all_ops()[name], int(case), rng)[int(position)]
+        assert made.shape == v.shape and str(made.dtype) == v.dtype, (i, made.shape, made.dtype)
+        return made
+    dtype = dtypes.as_dtype(v.dtype)
+    if i.kind == "weak":
+        return {"f": float, "i": int, "b": bool, "c": complex}[v.kind](records.random_array(rng, (), dtype, -2, 2))
+    low, high = (-9, 9) if i.kind == "index" else (-2, 2)
+    x = records.random_array(rng, v.shape, dtype, low, high)
+    if i.kind == "zero":
+        return np.zeros_like(x)
+    return _special(x, v.kind, rng) if i.kind == "special" and x.size else x
+
+
+def _special(x: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """Some elements replaced by what arithmetic treats specially."""
+    if kind in "fc":
+        info = dtypes.finfo(x.dtype)
+        choices = [np.nan, np.inf, -np.inf, 0.0, -0.0, float(info.max), float(info.tiny), 1.0, -1.0, 0.5]
+    elif kind in "iu":
+        ends = dtypes.iinfo(x.dtype)
+        choices = [int(ends.min), int(ends.max), 0, 1]
+    else:
+        return x
+    flat = x.reshape(-1).copy()
+    for k in rng.integers(0, x.size, max(1, x.size // 4)):
+        flat[k] = np.asarray(choices[rng.integers(len(choices))]).astype(x.dtype)
+    return flat.reshape(x.shape)
+
+
+def renumbered(p: Program) -> Program:
+    """The same program with values numbered from 0 in the order of the text."""
+    numbers: dict[int, int] = {}
+
+    def value(v: Value) -> Value:
+        return replace(v, id=numbers.setdefault(v.id, len(numbers)))
+
+    def walk(q: Program) -> Program:
+        inputs = tuple(replace(i, value=value(i.value)) if isinstance(i, Input) else value(i) for i in q.inputs)
+        body = tuple(instruction(i) for i in q.body)
+        return replace(q, inputs=inputs, body=body, results=tuple(map(value, q.results)))
+
+    def instruction(i: Instruction) -> Instruction:
+        args, inner = tuple(map(value, i.args)), tuple(map(walk, i.programs))
+        return replace(i, args=args, programs=inner, outs=tuple(map(value, i.outs)))
+
+    return walk(p)

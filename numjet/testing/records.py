@@ -43,15 +43,26 @@ def cases(op: Op, limit: int = 24, seed: int = 0) -> Iterator[Case]:
     """The sampled cases of a record: shapes x params x dtypes, at most `limit`, spread evenly."""
     if isinstance(op.samples, Missing):
         return
-    s = op.samples
+    found = grid(op)
     rng = np.random.default_rng(seed)
+    step = max(1, -(-len(found) // limit))
+    for k in range(seed % step, len(found), step):
+        shapes, params, dtype = found[k]
+        yield Case(op, operands(op, op.samples, shapes, dtype, dict(params), rng), dict(params), op.samples)
+
+
+def grid(op: Op) -> list[tuple[Any, dict[str, Any], Any]]:
+    """All cases that a record's samples describe: shapes, parameters, dtype."""
+    s = op.samples
     pairs = list(zip(s.shapes, s.params, strict=True)) if len(s.params) == len(s.shapes) > 1 else list(product(s.shapes,
             s.params))
-    grid = list(product(pairs, s.dtypes))
-    step = max(1, -(-len(grid) // limit))
-    for k in range(seed % step, len(grid), step):
-        (shapes, params), dtype = grid[k]
-        yield Case(op, operands(op, s, shapes, dtype, dict(params), rng), dict(params), s)
+    return [(shapes, params, dtype) for (shapes, params), dtype in product(pairs, s.dtypes)]
+
+
+def made_operands(op: Op, case: int, rng: Any) -> list[np.ndarray]:
+    """Operands of a case of the grid."""
+    shapes, params, dtype = grid(op)[case]
+    return operands(op, op.samples, shapes, dtype, dict(params), rng)
 
 
 def operands(op: Op, s: Samples, shapes: Any, dtype: Any, params: dict[str, Any], rng: Any) -> list[np.ndarray]:

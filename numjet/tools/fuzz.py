@@ -1,82 +1,141 @@
-"""Runs random programs op by op and compiled, compares, and prints the smallest script that shows a difference.
+"""Differential fuzzing: random programs run operation by operation and compiled; differences are reduced to small scripts.
 
     python -m numjet.tools.fuzz --count 500 --seed 0
-    python -m numjet.tools.fuzz --count 100 --machine xla_cpu     compiled by XLA instead
+    python -m numjet.tools.fuzz --count 20000 --jobs 2 --depth 3 --save found/
+    python -m numjet.tools.fuzz --count 100 --machine xla_cpu           compiled by XLA instead
+    python -m numjet.tools.fuzz --count 100 --jax-python /path/python   compared with JAX in that Python, too
+
+Programs run in other processes: one that crashes or hangs is a failure like any other.
 """
+
 from __future__ import annotations
 
 import argparse
 import sys
-import traceback
-from functools import partial
-from typing import Any
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from queue import Empty, Queue
 
-import numpy as np
+from numjet.core.op import Missing, all_ops
+from numjet.testing import programs, reduction
+from numjet.testing.verdict import Verdict
+from numjet.tools import fuzz_jobs
+from numjet.tools.fuzz_jobs import Options, Worker
 
-import numjet as nj
-from numjet.testing import programs
-
-RTOL, ATOL = 2e-3, 2e-4
-
-
-def difference(p: programs.Program, seed: int, machine: str = "cpu") -> str | None:
-    """What is wrong with a program: None when it gives the same eagerly and compiled for a machine."""
-    args = programs.arguments(p, seed)
-    try:
-        fun = programs.load(p)
-        with nj.disable_jit():
-            want = [np.asarray(x) for x in fun(*args)]
-    except Exception as error:
-        return f"eager: {_text(error)}"
-    try:
-        got = [np.asarray(x) for x in nj.jit(fun, backend=machine)(*args)]
-    except Exception as error:
-        return f"compiled: {_text(error)}"
-    return _compare(got, want)
+MAX_EXIT_CODE = 100
 
 
-def _compare(got: list[Any], want: list[Any]) -> str | None:
-    for k, (g, w) in enumerate(zip(got, want, strict=True)):
-        if g.shape != w.shape or g.dtype != w.dtype:
-            return f"result {k}: {g.dtype}{g.shape} compiled, {w.dtype}{w.shape} eager"
-        if not np.allclose(g, w, rtol=RTOL, atol=ATOL, equal_nan=True):
-            return f"result {k}: compiled {g.ravel()[:4]} eager {w.ravel()[:4]}, largest difference {np.max(np.abs(g - w))}"
-    return None
+class Campaign:
+    """Runs the programs of a range of seeds in some processes, and adds up what came of them."""
 
+    def __init__(
+        self, options: Options, shrink: bool = True, limit: float = 60.0, save: Path | None = None, seconds: float = 60.0
+    ):
+        self.options, self.shrink, self.limit, self.save, self.seconds = options, shrink, limit, save, seconds
+        self.failed: list[tuple[int, Verdict]] = []
+        self.kinds: Counter[str] = Counter()
+        self.operations: Counter[str] = Counter()
+        self.types: Counter[str] = Counter()
+        self.productions: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.done = self.undecided = 0
+        self._lock = threading.Lock()
 
-def _fails_alike(seed: int, machine: str, kind: str, p: programs.Program) -> bool:
-    return (difference(p, seed, machine) or "").startswith(kind)
+    def run(self, seeds: range, jobs: int = 1) -> None:
+        """Runs them all."""
+        waiting: Queue[int] = Queue()
+        for s in seeds:
+            waiting.put(s)
+        threads = [threading.Thread(target=self._work, args=(waiting,)) for _ in range(jobs)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
 
+    def _work(self, waiting: Queue[int]) -> None:
+        worker = Worker(self.options, self.limit)
+        try:
+            while True:
+                self._one(waiting.get_nowait(), worker)
+        except Empty:
+            worker.close()
 
-def _text(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
+    def _one(self, seed: int, worker: Worker) -> None:
+        found = worker.ask(seed)
+        v = found.verdict
+        with self._lock:
+            self.done += 1
+            self.undecided += v.undecided
+            self.operations.update(v.operations)
+            self.types.update(v.types)
+            self.productions.update(found.productions)
+            self.refused.update(found.refused)
+        if v.wrong is not None:
+            self._failure(seed, v, worker)
+
+    def _failure(self, seed: int, v: Verdict, worker: Worker) -> None:
+        with self._lock:
+            self.failed.append((seed, v))
+            self.kinds[v.kind] += 1
+            again = self.kinds[v.kind] > 3  # enough of one kind have been reduced
+        print(f"seed {seed}: {v.wrong}", flush=True)
+        if not self.shrink or again or v.kind.startswith("generator"):
+            return
+        text = self.smallest(seed, v, worker)
+        print(text, flush=True)
+        if self.save is not None:
+            self.save.mkdir(parents=True, exist_ok=True)
+            (self.save / f"seed_{seed}.py").write_text(text)
+
+    def smallest(self, seed: int, v: Verdict, worker: Worker) -> str:
+        """A script of the smallest program found that fails alike."""
+        p = fuzz_jobs.drawn(seed, self.options)[0]
+        if worker.ask(p).verdict.kind != v.kind:
+            return f"# seed {seed}: {v.wrong}\n# alone it does not fail so: what ran before it in the process counts"
+        small = reduction.reduce(p, lambda q: worker.ask(q).verdict.kind == v.kind, self.seconds)
+        return f"# seed {seed}: {worker.ask(small).verdict.wrong}\n{programs.script(small)}"
+
+    def report(self, seconds: float) -> str:
+        """What was run, found and covered."""
+        never = [n for n, op in sorted(all_ops().items()) if n not in self.operations and not isinstance(op.cpu, Missing)]
+        dtypes = ", ".join(f"{n} {c}" for n, c in self.types.most_common())
+        lines = [
+            f"{self.done / max(seconds, 1e-9):.1f} programs a second; {self.undecided} results that rounding decides",
+            f"operations: {len(self.operations)}, not met: {', '.join(never) or 'none'}",
+            f"dtypes: {dtypes}",
+            "productions: " + ", ".join(f"{n} {c}" for n, c in self.productions.most_common()),
+        ]
+        lines += [f"failures: {', '.join(f'{n} x {k}' for k, n in self.kinds.most_common())}"] if self.failed else []
+        return "\n".join([*lines, f"{self.done - len(self.failed)} of {self.done} programs agree"])
 
 
 def main() -> int:
-    """Returns the number of programs that differ."""
+    """Returns the number of programs that failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--length", type=int, default=8)
-    parser.add_argument("--depth", type=int, default=2)
+    parser.add_argument("--length", type=int, default=6, help="instructions of a program")
+    parser.add_argument("--depth", type=int, default=2, help="how deep programs hold programs")
     parser.add_argument("--machine", default="cpu", help="cpu, xla_cpu, gpu or tpu")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program hangs")
+    parser.add_argument("--jax-python", help="a Python that has JAX, to compare with")
+    parser.add_argument("--checks", action="store_true", help="verify programs between the compiler's passes")
+    parser.add_argument("--save", type=Path, help="folder for the scripts of failures")
+    parser.add_argument("--refusals", action="store_true", help="show what tracing refused")
     parser.add_argument("--no-shrink", action="store_true")
     args = parser.parse_args()
-    failed = 0
-    for seed in range(args.seed, args.seed + args.count):
-        p = programs.Generator(seed, args.length, args.depth).program()
-        wrong = difference(p, seed, args.machine)
-        if wrong is None:
-            continue
-        failed += 1
-        print(f"seed {seed}: {wrong}", flush=True)
-        if not args.no_shrink:
-            kind = wrong.split(":")[0].split(" ")[0]
-            small = programs.shrink(p, partial(_fails_alike, seed, args.machine, kind))
-            print(f"smallest: {difference(small, seed, args.machine)}\n\n{programs.script(small, seed)}\n", flush=True)
-    print(f"{args.count - failed} of {args.count} programs agree")
-    return min(failed, 100)
+    campaign = Campaign(
+        Options(args.length, args.depth, args.machine, args.jax_python, args.checks), not args.no_shrink, args.limit, args.save
+    )
+    start = time.monotonic()
+    campaign.run(range(args.seed, args.seed + args.count), args.jobs)
+    if args.refusals:
+        print("\n".join(f"{n} {text}" for text, n in campaign.refused.most_common(100)))
+    print(campaign.report(time.monotonic() - start))
+    return min(len(campaign.failed), MAX_EXIT_CODE)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from numjet.cpu.lower import lower
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.runtime.dispatch import compile_closed
-from numjet.testing import programs
+from numjet.testing import generator, programs
 from numjet.transforms.simplify import simplify
 
 
@@ -107,13 +107,14 @@ def test_programs_that_may_run_for_long_have_one_tier():
 @pytest.mark.parametrize("seed", range(12))
 def test_tiers_give_the_same_bits(seed, two_tiers):
     """Random programs of all kinds."""
-    program = programs.Generator(seed).program()
-    fun, args = programs.load(program), programs.arguments(program, seed)
-    compiled = nj.jit(fun)
-    before = [np.asarray(x) for x in nj.tree.leaves(compiled(*args))]
-    compiled(*args)
-    tiers.finish()
-    after = [np.asarray(x) for x in nj.tree.leaves(compiled(*args))]
+    program = generator.Generator(seed, large=False).program()
+    with program.context():
+        fun, args = programs.load(program), programs.arguments(program)
+        compiled = nj.jit(fun)
+        before = [np.asarray(x) for x in compiled(*args)]
+        compiled(*args)
+        tiers.finish()
+        after = [np.asarray(x) for x in compiled(*args)]
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
 

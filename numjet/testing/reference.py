@@ -1,0 +1,145 @@
+"""The reference that random programs are compared with: programs interpreted equation by equation by the records' eager slots;
+and how far rounding may carry its results (Monte Carlo arithmetic).
+
+Two ways to round an equation differ by some units in the last place. Whether that matters at the end depends on the program:
+sums cancel, comparisons flip, loops amplify. So a program is also run with random changes of that size in the result of every
+equation that rounds (and in the operands of sums, whose terms may be added in any order). What then varies, is not decided by
+the arithmetic that numjet promises; what doesn't vary must be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from numjet.core.op import Missing, Op
+from numjet.foundation import dtypes
+from numjet.runtime import eager
+
+# Operations whose results are not rounded: they move, choose, compare, count or change bits.
+EXACT = frozenset(
+    """
+abs after_all all_gather and argmax argmin axis_index bitcast_convert_type broadcast_in_dim ceil clamp clz complex
+concatenate conj convert_element_type copy cummax cummin debug_callback debug_print dynamic_slice dynamic_update_slice
+eq eq_to floor gather ge gt imag io_callback iota is_finite le le_to lt lt_to lu_pivots_to_permutation max min mulhi
+name ne neg nextafter not optimization_barrier or pad platform_index population_count pure_callback real reduce_and
+reduce_max reduce_min reduce_or reduce_precision reduce_window_max reduce_window_min reduce_xor reshape rev
+rng_bit_generator round scatter scatter-max scatter-min select_and_gather_add select_n shift_left
+shift_right_arithmetic shift_right_logical sign slice sort split squeeze stop_gradient threefry2x32 tile top_k
+transpose xor
+""".split()
+)
+
+
+class Reference:
+    """An interpreter of programs. noise: ulps of random changes to what is rounded, 0 for none."""
+
+    def __init__(self, noise: float = 0.0, seed: int = 0):
+        self.noise, self.rng = noise, np.random.default_rng(seed)
+
+    def closed(self, closed: ClosedJaxpr | Jaxpr, args: Sequence[Any]) -> list[np.ndarray]:
+        """The results of a program."""
+        jaxpr, consts = (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, [])
+        env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_numpy, consts), strict=True))
+        env.update(zip(jaxpr.invars, args, strict=True))
+        read = lambda a: np.asarray(a.val, a.aval.dtype) if isinstance(a, Literal) else env[a]
+        for eqn in jaxpr.eqns:
+            env.update(zip(eqn.outvars, self.equation(eqn, [read(a) for a in eqn.invars]), strict=True))
+        return [read(a) for a in jaxpr.outvars]
+
+    def equation(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
+        op, params = eqn.primitive, eqn.params
+        rule = _CONTROL.get(op.name)
+        if rule is not None:
+            return rule(self, args, **params)
+        inner = params.get("jaxpr", params.get("call_jaxpr")) if op.programs else None
+        if isinstance(inner, (ClosedJaxpr, Jaxpr)) and len(inner.in_avals) == len(args):
+            return self.closed(inner, args)
+        if self.noise and not op.elementwise and op.name not in EXACT:
+            args = [self.changed(a, self._terms(a, eqn)) for a in args]
+            if op.name in ("reduce_sum", "reduce_prod"):
+                args = [self._reordered(args[0], params["axes"])]
+        result = eager.interpret(op, args, params)
+        outs = [_numpy(r) for r in (result if op.multiple else [result])]
+        return [self.changed(o, self._ulps(op)) for o in outs] if self.noise and op.name not in EXACT else outs
+
+    def _ulps(self, op: Op) -> float:
+        return 1.0 if isinstance(op.samples, Missing) else max(1.0, min(float(op.samples.ulps), 16.0))
+
+    def _terms(self, x: Any, eqn: JaxprEqn) -> float:
+        """More for long sums, of which the rounding adds up."""
+        out = max([1, *(v.aval.size for v in eqn.outvars)]) if eqn.outvars else 1
+        return 1.0 + 0.5 * float(np.sqrt(max(1.0, np.size(x) / max(out, 1), max(np.shape(x), default=1))))
+
+    def _reordered(self, x: Any, axes: Sequence[int]) -> Any:
+        """The terms of a sum in another order: whether large ones overflow on the way depends on it."""
+        for a in axes:
+            x = np.take(x, self.rng.permutation(x.shape[a]), a)
+        return x
+
+    def changed(self, x: Any, ulps: float) -> Any:
+        """x with every element changed at random by up to so many ulps."""
+        kind = dtypes.kind(x.dtype)
+        if kind not in "fc" or not x.size:
+            return x
+        eps = float(dtypes.finfo(x.dtype).eps)
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.complex128 if kind == "c" else np.float64)
+            change = self.rng.uniform(-1, 1, x.shape)
+            if kind == "c":
+                change = change + 1j * self.rng.uniform(-1, 1, x.shape)
+                wide = wide + np.where(np.isfinite(wide), np.abs(wide) * change * (eps * ulps * self.noise), 0)
+            else:
+                wide = np.where(np.isfinite(wide), wide * (1 + change * (eps * ulps * self.noise)), wide)
+            return np.asarray(wide).astype(x.dtype)
+
+    # -- control flow
+    def scan(
+        self, args: list[Any], *, reverse: bool, length: int, num_consts: int, num_carry: int, jaxpr: ClosedJaxpr, **_: Any
+    ) -> list[Any]:
+        consts, carry, xs = args[:num_consts], args[num_consts : num_consts + num_carry], args[num_consts + num_carry :]
+        ys: list[list[Any]] = []
+        for k in reversed(range(length)) if reverse else range(length):
+            outs = self.closed(jaxpr, [*consts, *carry, *(x[k] for x in xs)])
+            carry = outs[:num_carry]
+            ys.append(outs[num_carry:])
+        if reverse:
+            ys.reverse()
+        stacked = []
+        for n, aval in enumerate(jaxpr.out_avals[num_carry:]):
+            stacked.append(np.stack([y[n] for y in ys]) if ys else np.zeros((0, *aval.shape), aval.dtype))
+        return [*carry, *stacked]
+
+    def loop(
+        self,
+        args: list[Any],
+        *,
+        cond_jaxpr: ClosedJaxpr,
+        cond_nconsts: int,
+        body_jaxpr: ClosedJaxpr,
+        body_nconsts: int,
+        **_: Any,
+    ) -> list[Any]:
+        tests, consts, carry = (
+            args[:cond_nconsts],
+            args[cond_nconsts : cond_nconsts + body_nconsts],
+            args[cond_nconsts + body_nconsts :],
+        )
+        for _count in range(10_000):
+            if not bool(self.closed(cond_jaxpr, [*tests, *carry])[0]):
+                break
+            carry = self.closed(body_jaxpr, [*consts, *carry])
+        return carry
+
+    def branch(self, args: list[Any], *, branches: Sequence[ClosedJaxpr], **_: Any) -> list[Any]:
+        return self.closed(branches[int(np.clip(int(args[0]), 0, len(branches) - 1))], args[1:])
+
+
+_CONTROL: dict[str, Any] = {"scan": Reference.scan, "while": Reference.loop, "cond": Reference.branch}
+
+
+def _numpy(x: Any) -> np.ndarray:
+    return x if isinstance(x, np.ndarray) else np.asarray(x._value if hasattr(x, "_value") else x)

@@ -1,0 +1,155 @@
+"""Processes that run random programs, so that one that crashes or hangs is found, named and replaced.
+
+Requests and answers are pickled objects, one a line in base64. A request is a seed, or a program; the answer is its verdict. While a
+process works, the one that asked waits, but not for longer than a limit.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numjet as nj
+from numjet.testing import generator, programs, verdict
+from numjet.testing.verdict import Verdict
+from numjet.tools.fuzz_peer import Peer
+
+FRESH_CACHES = 100  # programs after which a worker forgets what it compiled
+LIFETIME = 3000  # programs after which a worker is replaced
+
+
+@dataclass(frozen=True)
+class Options:
+    """How programs are drawn and judged."""
+
+    length: int = 6
+    depth: int = 2
+    machine: str = "cpu"
+    peer: str | None = None
+    checks: bool = False
+
+
+@dataclass
+class Answer:
+    """What came of a request. productions, refused: counts of what the generator wrote, and what tracing refused."""
+
+    verdict: Verdict
+    productions: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def drawn(seed: int, options: Options) -> tuple[programs.Program, generator.Generator]:
+    """The program of a seed. With a peer, every second one is made of what it has, too."""
+    g = generator.Generator(seed, options.length, options.depth, portable=bool(options.peer) and seed % 4 != 0)
+    return programs.renumbered(g.program()), g
+
+
+def answer(request: int | programs.Program, options: Options, peer: Any = None) -> Answer:
+    """Runs one request here."""
+    if isinstance(request, programs.Program):
+        return Answer(verdict.judge(request, options.machine, peer, coverage=False))
+    try:
+        p, g = drawn(request, options)
+    except Exception as error:
+        return Answer(Verdict(f"generator: {verdict.described(error)}"))
+    return Answer(verdict.judge(p, options.machine, peer), g.used, g.refused)
+
+
+def serve(options: Options) -> None:
+    """The loop of a worker: requests from its standard input, answers to what was its standard output."""
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # programs may print
+    nj.config.update("jax_enable_compilation_cache", False)
+    nj.config.update("jax_enable_checks", options.checks)
+    peer = Peer(options.peer) if options.peer else None
+    for count, line in enumerate(sys.stdin.buffer, 1):
+        found = answer(_read(line), options, peer)
+        out.write(_line(found))
+        if count % FRESH_CACHES == 0:
+            nj.clear_caches()
+
+
+def _line(x: Any) -> bytes:
+    return base64.b64encode(pickle.dumps(x)) + b"\n"
+
+
+def _read(line: bytes) -> Any:
+    return pickle.loads(base64.b64decode(line))
+
+
+class Worker:
+    """A process that answers requests; a new one after a crash or hang."""
+
+    def __init__(self, options: Options, limit: float = 60.0):
+        self.options, self.limit, self.done = options, limit, 0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, request: int | programs.Program) -> Answer:
+        """The answer, or the verdict that the process crashed or hung."""
+        if self.process is None:
+            self._start()
+        process = self.process
+        assert process is not None and process.stdin is not None
+        try:
+            process.stdin.write(_line(request))
+            process.stdin.flush()
+            line = self._line(process)
+        except BrokenPipeError:
+            line = b""
+        if line is None:
+            self.close()
+            return Answer(Verdict(f"hang: no answer for {self.limit:.0f} s"))
+        if not line.endswith(b"\n"):
+            return Answer(Verdict(f"crash: {self._ended(process)}"))
+        self.done += 1
+        if self.done % LIFETIME == 0:
+            self.close()
+        found = _read(line)
+        assert isinstance(found, Answer)
+        return found
+
+    def _start(self) -> None:
+        text = f"from numjet.tools import fuzz_jobs; fuzz_jobs.serve(fuzz_jobs.{self.options!r})"
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", text],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+
+    def _line(self, process: subprocess.Popen[bytes]) -> bytes | None:
+        """The next line; None after the limit, what there is when the process ends."""
+        assert process.stdout is not None
+        end, found = time.monotonic() + self.limit, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while not found.endswith(b"\n"):
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    return None
+                piece = os.read(process.stdout.fileno(), 1 << 16)
+                if not piece:
+                    break
+                found += piece
+        return found
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> str:
+        code = process.wait()
+        self.close()
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
