@@ -1,7 +1,7 @@
 """Processes that run random programs, so that one that crashes or hangs is found, named and replaced.
 
-Requests and answers are pickled objects, one a line in base64. A request is a seed, or a program; the answer is its verdict. While a
-process works, the one that asked waits, but not for longer than a limit.
+Requests and answers are pickled objects, one a line in base64. A request is a seed, or a program; the answer is its verdict.
+While a process works, the one that asked waits, but not for longer than a limit.
 """
 
 from __future__ import annotations
