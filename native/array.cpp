@@ -2,6 +2,7 @@
 #include "array.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -170,37 +171,64 @@ int fetch(Array* array) {
 
 namespace {
 
-// Copies an ndarray with any strides to contiguous memory; without the GIL if it is large.
-int copy_to(char* target, PyArrayObject* ndarray, const AvalInfo* info) {
-  bool copied;
-  Py_BEGIN_ALLOW_THREADS
-  copied = copy_strided(PyArray_BYTES(ndarray), target, PyArray_NDIM(ndarray), PyArray_DIMS(ndarray), PyArray_STRIDES(ndarray),
-                        info->itemsize);
-  Py_END_ALLOW_THREADS
-  if (copied) return 0;
-  Py_INCREF(info->dtype);
-  Ref view(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr, target,
-                                NPY_ARRAY_CARRAY, nullptr));
-  return view ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(view.get()), ndarray) : -1;
+constexpr size_t kCopyAlone = 1 << 18;  // bytes from which elements are copied without the GIL
+
+// Copies elements of the array's dtype; false where only NumPy can.
+bool copy_elements(Array* array, PyArrayObject* ndarray) {
+  const size_t bytes = array->info->nbytes;
+  char* target = array->buffer->data;
+  if (bytes < kCopyAlone && PyArray_IS_C_CONTIGUOUS(ndarray)) {
+    std::memcpy(target, PyArray_DATA(ndarray), bytes);
+    return true;
+  }
+  PyThreadState* state = bytes < kCopyAlone ? nullptr : PyEval_SaveThread();
+  const bool copied = copy_strided(PyArray_BYTES(ndarray), target, PyArray_NDIM(ndarray), PyArray_DIMS(ndarray),
+                                   PyArray_STRIDES(ndarray), array->info->itemsize);
+  if (state) PyEval_RestoreThread(state);
+  return copied;
 }
+
+// Copies elements of any dtype and order as NumPy does.
+int convert_elements(Array* array, PyArrayObject* ndarray) {
+  const AvalInfo* info = array->info;
+  Py_INCREF(info->dtype);
+  Ref target(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
+                                  array->buffer->data, NPY_ARRAY_CARRAY, nullptr));
+  return target ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), ndarray) : -1;
+}
+
+}  // namespace
+
+int array_fill(Array* array, PyArrayObject* ndarray) {
+  const AvalInfo* info = array->info;
+  const bool same = PyArray_EquivTypes(PyArray_DESCR(ndarray), info->dtype);
+  Ref header;
+  if (!same || info->nbytes >= kCopyAlone) {
+    // One of our own: while the GIL is not held, other threads may change the shape of the one given.
+    header = Ref(PyArray_View(ndarray, nullptr, &PyArray_Type));
+    if (!header) return -1;
+    ndarray = reinterpret_cast<PyArrayObject*>(header.get());
+  }
+  if (!(same && copy_elements(array, ndarray)) && convert_elements(array, ndarray) < 0) return -1;
+  // NumPy's bools may be any byte, in memory that was written as another dtype; machine code knows 0 and 1.
+  char* bytes = array->buffer->data;
+  if (info->kind == Kind::Bool)
+    for (size_t k = 0; k < info->nbytes; ++k) bytes[k] = bytes[k] != 0;
+  return 0;
+}
+
+namespace {
 
 // Gives a transposed array memory of its own.
 int settle(Array* array) {
   Ref moved = Ref::borrow(array->moved);
-  Buffer* buffer = buffer_new(array->info->nbytes);
-  if (!buffer) {
-    out_of_memory(array->info->nbytes);
-    return -1;
-  }
-  if (copy_to(buffer->data, reinterpret_cast<PyArrayObject*>(moved.get()), array->info) < 0) {
-    buffer_release(buffer);
-    return -1;
-  }
+  Ref settled(reinterpret_cast<PyObject*>(array_copied(reinterpret_cast<PyArrayObject*>(moved.get()), array->info, array->device,
+                                                       array->committed)));
+  if (!settled) return -1;
   if (array->moved) {  // other threads ran meanwhile
-    std::swap(array->buffer, buffer);
+    std::swap(array->buffer, reinterpret_cast<Array*>(settled.get())->buffer);
     Py_CLEAR(array->moved);
   }
-  buffer_release(buffer);
   return array->buffer ? 0 : raise_deleted(array);
 }
 
@@ -226,7 +254,7 @@ Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bo
   if (check_same(ndarray, info) < 0) return nullptr;
   Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
   if (!array) return nullptr;
-  if (copy_to(reinterpret_cast<Array*>(array.get())->buffer->data, ndarray, info) < 0) return nullptr;
+  if (array_fill(reinterpret_cast<Array*>(array.get()), ndarray) < 0) return nullptr;
   return reinterpret_cast<Array*>(array.release());
 }
 

@@ -37,6 +37,8 @@ Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool com
 Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
 // An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
 Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// Copies the elements of an ndarray of the array's shape into its memory, in the array's dtype: 0, or -1 with the error set.
+int array_fill(Array* array, PyArrayObject* ndarray);
 // Forgets the memory; later looks raise.
 void array_delete(Array* array);
 

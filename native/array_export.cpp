@@ -263,11 +263,18 @@ PyObject* array_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     return PyErr_Format(PyExc_BufferError, "DLPack has no code for dtype %R", array->info->dtype);
   }
   if (!array_data(array)) return nullptr;
-  bool copied = copy == Py_True;
+  // Before version 1.0 a capsule cannot say that its memory is read-only.
+  const bool versioned = major >= 1;
+  if (!versioned && copy == Py_False) {
+    PyErr_SetString(PyExc_BufferError, "__dlpack__: arrays are immutable, which a capsule of a version below 1.0 cannot say: "
+                                       "expected max_version=(1, 0) or higher, or copy=None, which copies");
+    return nullptr;
+  }
+  const bool copied = copy == Py_True || !versioned;
   Buffer* buffer = copied ? buffer_new(array->info->nbytes) : buffer_retain(array->buffer);
   if (!buffer) return out_of_memory(array->info->nbytes);
   if (copied) std::copy_n(array->buffer->data, array->info->nbytes, buffer->data);
-  PyObject* capsule = new_capsule(array->info, buffer, dtype, major >= 1, copied);
+  PyObject* capsule = new_capsule(array->info, buffer, dtype, versioned, copied);
   buffer_release(buffer);
   return capsule;
 }

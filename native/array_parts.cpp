@@ -1,5 +1,7 @@
 // Parts of arrays as arrays of their own: copies of views, and rows that a mask selects. Memory comes from the pool, and all
 // threads copy.
+#include <cstring>
+#include <memory>
 #include <vector>
 
 #include "array.h"
@@ -33,6 +35,37 @@ bool check_selection(PyArrayObject* rows, PyArrayObject* mask) {
   return good;
 }
 
+// The bytes of a mask where nobody writes them: it is read twice, and the second time decides where rows are written.
+Buffer* fixed_mask(PyArrayObject* mask) {
+  const size_t bytes = size_t(PyArray_NBYTES(mask));
+  auto* object = reinterpret_cast<PyObject*>(mask);
+  Buffer* buffer = shows_array(object) ? buffer_wrap(object, PyArray_BYTES(mask), bytes) : buffer_new(bytes);
+  if (!buffer) return reinterpret_cast<Buffer*>(out_of_memory(bytes));
+  if (!shows_array(object)) std::memcpy(buffer->data, PyArray_DATA(mask), bytes);
+  return buffer;
+}
+
+// Whether an Array holds the very bytes of a C-contiguous ndarray.
+PyObject* holds(PyObject*, PyObject* args) {
+  PyObject* object;
+  PyArrayObject* ndarray;
+  if (!PyArg_ParseTuple(args, "O!O!:holds", array_type, &object, &PyArray_Type, &ndarray)) return nullptr;
+  auto* array = reinterpret_cast<Array*>(object);
+  const char* data = array_data(array);
+  if (!data) return nullptr;
+  Ref alive(array_view(array));
+  Ref header(PyArray_View(ndarray, nullptr, &PyArray_Type));
+  if (!alive || !header) return nullptr;
+  ndarray = reinterpret_cast<PyArrayObject*>(header.get());
+  const size_t bytes = array->info->nbytes;
+  if (size_t(PyArray_NBYTES(ndarray)) != bytes || !PyArray_IS_C_CONTIGUOUS(ndarray)) Py_RETURN_FALSE;
+  bool same;
+  Py_BEGIN_ALLOW_THREADS
+  same = std::memcmp(data, PyArray_DATA(ndarray), bytes) == 0;
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(same);
+}
+
 PyObject* selected(PyObject*, PyObject* args) {
   PyArrayObject *rows, *mask;
   PyObject *make_aval, *device;
@@ -40,7 +73,9 @@ PyObject* selected(PyObject*, PyObject* args) {
   if (!check_selection(rows, mask)) return nullptr;
   const int64_t size = PyArray_SIZE(mask);
   const int64_t row_bytes = size ? PyArray_NBYTES(rows) / size : 0;
-  const auto* bits = reinterpret_cast<const uint8_t*>(PyArray_BYTES(mask));
+  const std::unique_ptr<Buffer, decltype(&buffer_release)> fixed(fixed_mask(mask), buffer_release);
+  if (!fixed) return nullptr;
+  const auto* bits = reinterpret_cast<const uint8_t*>(fixed->data);
   std::vector<int64_t> before(size_t(select::chunk_count(size) + 1));
   int64_t count;
   Py_BEGIN_ALLOW_THREADS
@@ -65,12 +100,18 @@ PyObject* selected(PyObject*, PyObject* args) {
   return reinterpret_cast<PyObject*>(array);
 }
 
+PyObject* shows(PyObject*, PyObject* ndarray) { return PyBool_FromLong(PyArray_Check(ndarray) && shows_array(ndarray)); }
+
 PyMethodDef functions[] = {
     {"copied", copied, METH_VARARGS,
      PyDoc_STR("copied(ndarray, aval, device): an Array with a copy of the elements, whatever the strides.")},
     {"selected", selected, METH_VARARGS,
      PyDoc_STR("selected(rows, mask, make_aval, device): an Array of the rows of a C-contiguous ndarray that a mask over its "
                "leading axes selects; make_aval(count) is its aval.")},
+    {"shows_array", shows, METH_O,
+     PyDoc_STR("shows_array(ndarray): whether an ndarray is a view of an Array's memory, which nobody can write.")},
+    {"holds", holds, METH_VARARGS,
+     PyDoc_STR("holds(array, ndarray): whether an Array holds the very bytes of a C-contiguous ndarray.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -2,9 +2,6 @@
 #include "convert.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "strided_copy.h"
 
 namespace nj {
 
@@ -24,14 +21,6 @@ int raise_overflow(PyObject* number, const AvalInfo* info) {
                "switched on.",
                number, name.get());
   return -1;
-}
-
-// An ndarray header on the array's memory, to write to.
-PyObject* writable_view(Array* array) {
-  AvalInfo* info = array->info;
-  Py_INCREF(info->dtype);
-  return PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
-                              array->buffer->data, NPY_ARRAY_CARRAY, nullptr);
 }
 
 // Any number into any dtype, by NumPy's rules.
@@ -84,16 +73,7 @@ int fill_from_ndarray(Array* array, PyArrayObject* source) {
     PyErr_Format(PyExc_TypeError, "expected an ndarray of shape %R, got %R", info->shape, shape.get());
     return -1;
   }
-  if (PyArray_IS_C_CONTIGUOUS(source) && PyArray_EquivTypes(PyArray_DESCR(source), info->dtype)) {
-    std::memcpy(array->buffer->data, PyArray_DATA(source), info->nbytes);
-    return 0;
-  }
-  if (PyArray_EquivTypes(PyArray_DESCR(source), info->dtype) &&
-      copy_strided(PyArray_BYTES(source), array->buffer->data, PyArray_NDIM(source), PyArray_DIMS(source),
-                   PyArray_STRIDES(source), info->itemsize))
-    return 0;
-  Ref target(writable_view(array));
-  return target ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), source) : -1;
+  return array_fill(array, source);
 }
 
 int fill(Array* array, PyObject* leaf) {

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numjet.core.entering import entered
 from numjet.core.stage import DebugInfo
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation.source import of_function
@@ -111,9 +112,9 @@ def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what
 
 
 def as_values(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> list[Any]:
-    """The leaves, Python scalars among them as (weakly typed) arrays: derivative rules compute with them."""
+    """The leaves as nobody can write them, Python scalars as (weakly typed) arrays: derivative rules compute with them."""
     check_arrays(leaves, names, what)
-    return [as_array(x) if type(x) in (bool, int, float, complex) else x for x in leaves]
+    return [as_array(x) if type(x) in (bool, int, float, complex) else entered(x) for x in leaves]
 
 
 def flat_function(fun: Callable[..., Any], in_tree: PyTreeDef) -> tuple[Callable[..., list[Any]], list[PyTreeDef]]:
@@ -135,4 +136,4 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) ->
             place = f" at output component {keystr(path)}" if path else ""
             raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{place}, which is not a "
                             "valid JAX type: expected arrays, scalars or pytrees of them.")
-    return [leaf for _, leaf in paths]
+    return [entered(leaf) for _, leaf in paths]

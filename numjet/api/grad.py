@@ -10,6 +10,7 @@ import numpy as np
 from numjet.api.arguments import as_tuple, as_values, check_callable, debug_info, flat_function, flatten_result, path_names
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
+from numjet.core.entering import entered
 from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
 from numjet.core.stage import trace_to_jaxpr
@@ -130,7 +131,7 @@ def _scalar(out: Any) -> Any:
     if aval.shape != ():
         raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
                         "Reduce it to a scalar, or use jacrev, jacfwd or vjp.")
-    return out
+    return entered(out)
 
 
 def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: bool) -> None:
@@ -256,10 +257,10 @@ def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
 
 
 def _cast_weak(x: Any, aval: ShapedArray) -> Any:
-    """A Python scalar as an array of the dtype that is expected."""
+    """A tangent or cotangent as nobody can write it; a Python scalar in the dtype that is expected."""
     if type(x) in (bool, int, float, complex) and aval.to_tangent_aval() is aval or type(x) in (int, float):
         return np.asarray(x, aval.dtype)[()]
-    return x
+    return entered(x)
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:

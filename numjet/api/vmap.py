@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
+from numjet.core.entering import entered
 from numjet.core.trace import aval_of
 from numjet.foundation.config import config
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
@@ -47,6 +48,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
         check_arrays(leaves, names, "vmap")
+        leaves = [entered(x) for x in leaves]
         dims = [_check_axis(aval_of(x), d, n) for n, (x, d) in enumerate(zip(leaves, axes, strict=True))]
         size = _batch_size(leaves, dims, axis_size, names)
         out_tree: list[PyTreeDef] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numjet.core.entering import entered
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
 from numjet.foundation.util import canonicalize_axis
@@ -45,6 +46,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, treedef = tree.tree_flatten(elems)
+    leaves = [entered(x) for x in leaves]
     if not leaves:
         raise ValueError("associative_scan got no arrays to scan over.")
     avals = [aval_of(x) for x in leaves]
@@ -66,7 +68,7 @@ def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leav
         out, out_tree = tree.tree_flatten(fn(tree.tree_unflatten(treedef, a), tree.tree_unflatten(treedef, b)))
         if out_tree != treedef:
             raise ValueError(f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}")
-        return out
+        return [entered(x) for x in out]
 
     return combine
 

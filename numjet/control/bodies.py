@@ -1,18 +1,19 @@
 """Tracing the functions that users give to loops, branches and calls.
 
 A traced function is remembered with its function, for as long as that lives and its closure and the globals that it
-names are the same objects, none of which can change within: a second call then traces nothing and compiles nothing.
+names are the same objects, none of which has changed within: a second call then traces nothing and compiles nothing.
 A lambda that is made anew for every call shares what is remembered with its predecessors, if it holds no arrays.
 """
 
 from __future__ import annotations
 
 import inspect
+import operator
 import threading
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,12 +21,13 @@ import numpy as np
 from numjet import _native
 from numjet.control.programs import without_consts
 from numjet.core.aval import ShapedArray
+from numjet.core.entering import snapshot
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import named_axes
 from numjet.core.op import Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
-from numjet.foundation import source, tree
+from numjet.foundation import dtypes, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
@@ -100,6 +102,7 @@ def where(fun: Callable[..., Any]) -> str:
 
 class _Entry(Record):
     used: tuple[Any, ...]
+    read: list[Any]  # copies of the NumPy arrays among `used`, as they were when the function was traced
     body: Body
 
 
@@ -130,7 +133,8 @@ def _recall(fun: Any, key: Any) -> Body | None:
     key = (fun.__code__, _owner(fun).__code__, key)
     with _lock:
         entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
-    return entry.body if entry is not None and _same(entry.used, _used_by(fun)) else None
+    same = entry is not None and _same(entry.used, _used_by(fun)) and all(map(operator.is_, entry.read, _read(entry.used)))
+    return entry.body if same else None
 
 
 def _keep(fun: Any, key: Any, body: Body) -> None:
@@ -139,7 +143,7 @@ def _keep(fun: Any, key: Any, body: Body) -> None:
     used = _used_by(fun)
     if used is None:
         return
-    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, body)
+    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, list(_read(used)), body)
     with _lock:
         own = _entries.setdefault(_owner(fun), {})
         if len(own) >= _MOST:
@@ -197,18 +201,30 @@ def _is_lasting(x: Any) -> bool:
     return isinstance(x, _LASTING) or (type(x) is types.FunctionType and "<locals>" not in x.__qualname__)
 
 
+def _read(used: Iterable[Any]) -> Iterator[Any]:
+    """Copies of the NumPy arrays among objects: the same ones as before, as long as nobody writes the arrays."""
+    for x in used:
+        if isinstance(x, np.ndarray):
+            yield snapshot(x)
+        elif isinstance(x, (tuple, frozenset)):
+            yield from _read(x)
+
+
 _FIXED = (
-    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.ndarray, np.dtype, np.ufunc),
+    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.dtype, np.ufunc),
     *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array),
 )
 _FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
 
 
 def _is_fixed(x: Any) -> bool:
-    """Whether an object stays what it is. (The elements of a NumPy array may change: they are read when the program
-    runs, not when it is traced.)"""
+    """Whether an object stays what it is; the elements of a NumPy array are compared."""
     if isinstance(x, (tuple, frozenset)):
         return all(map(_is_fixed, x))
+    if isinstance(x, np.ndarray):
+        return type(x) is np.ndarray and dtypes.is_array_dtype(x.dtype)
+    if isinstance(x, (np.void, tree.Partial)):
+        return False
     if isinstance(x, (types.ModuleType, type)):  # attributes of the user's own modules and classes may change
         name = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
         return name.split(".")[0] in _FIXED_PACKAGES

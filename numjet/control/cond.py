@@ -10,6 +10,7 @@ import numpy as np
 from numjet.control.bodies import Body, trace_body, where
 from numjet.control.cond_op import clamped, cond_p, with_common_consts
 from numjet.control.messages import check_branches
+from numjet.core.entering import entered
 from numjet.core.ir import Literal
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
@@ -137,6 +138,7 @@ def branch(
 ) -> Any:
     """The function that `index` (in bounds) chooses, applied to the operands. kind, names: for messages."""
     leaves, in_tree = tree.tree_flatten(tuple(operands))
+    leaves = [entered(x) for x in leaves]
     avals = [aval_of(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
     # The order in which messages speak of the functions: true_fun first.

@@ -24,6 +24,7 @@ from numjet.control.custom_calls import (
     with_fixed,
 )
 from numjet.control.programs import without_consts
+from numjet.core.entering import entered, entered_leaves
 from numjet.core.op import Zero
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
@@ -237,7 +238,7 @@ class custom_jvp:
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
         flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
         rule = _FlatRule(self, fixed, flat_fun)
-        outs = apply_custom_jvp(JVPCall(flat_fun, rule, name, self.symbolic_zeros), tree.tree_leaves(tuple(free)))
+        outs = apply_custom_jvp(JVPCall(flat_fun, rule, name, self.symbolic_zeros), entered_leaves(tuple(free)))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
 
 
@@ -252,7 +253,7 @@ class FlatFunction:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, map(for_user, leaves))))
-        return outs
+        return list(map(entered, outs))
 
 
 class _FlatRule(UsersRule):
@@ -281,7 +282,7 @@ class _FlatRule(UsersRule):
         outs_t, out_tree_t = tree.tree_flatten(pair[1], is_leaf=is_symbolic_zero)
         self._check_trees(name, out_tree, out_tree_t)
         self.flat.out_tree = out_tree
-        return outs, [self._checked(p, t) for p, t in zip(outs, outs_t, strict=True)]
+        return list(map(entered, outs)), [entered(self._checked(p, t)) for p, t in zip(outs, outs_t, strict=True)]
 
     def _check_trees(self, name: str, out_tree: Any, out_tree_t: Any) -> None:
         if out_tree != out_tree_t:

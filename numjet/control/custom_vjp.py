@@ -21,6 +21,7 @@ from numjet.control.custom_calls import (
 from numjet.control.custom_jvp import FlatFunction
 from numjet.control.custom_vjp_call import VJPCall, apply_custom_vjp
 from numjet.core.aval import ShapedArray
+from numjet.core.entering import entered, entered_leaves
 from numjet.core.op import Zero
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
@@ -95,7 +96,7 @@ class custom_vjp:
         args = positional(self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_vjp", args, self.nondiff_argnums)
         flat = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
-        leaves = tree.tree_leaves(tuple(free))
+        leaves = entered_leaves(tuple(free))
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
         outs = apply_custom_vjp(VJPCall(flat, fwd, bwd, name, self.symbolic_zeros), leaves)
@@ -133,7 +134,7 @@ class _FlatForward(UsersRule):
                 f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
             )
         self.flat.out_tree = self.out_tree = out_tree
-        return outs, residuals
+        return list(map(entered, outs)), list(map(entered, residuals))
 
 
 class _FlatBackward(UsersRule):
@@ -197,7 +198,7 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
         )
     if got.dtype != expected.dtype:
         return call("convert_element_type", ct, new_dtype=expected.dtype, weak_type=False)
-    return ct
+    return entered(ct)
 
 
 def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numjet.control.scan import scan
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, aval_of, is_array_like, set_trace
 from numjet.foundation import dtypes, source
@@ -103,7 +104,7 @@ def _as_promised(host: HostFunction, k: int, result: Any, aval: ShapedArray) -> 
             f"{host.kind}: {host.where()} returned {got} as result {k}, but result_shape_dtypes promises {wanted}: "
             f"{remedy}, or promise what it returns."
         )
-    return value.astype(aval.dtype, copy=False)
+    return hooks.host_array(value, aval)._value  # a copy: the function may go on writing its array
 
 
 def results_of(kind: str, described: Any) -> tuple[list[ShapedArray], PyTreeDef]:

@@ -38,10 +38,20 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
 def _check_consts(closed: ClosedJaxpr) -> None:
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        shape, dtype = np.shape(c), getattr(c, "dtype", None)
-        if shape != v.aval.shape or dtype != v.aval.dtype:
-            raise JaxprTypeError(f"a constant of type {dtype}{list(shape)} stands for a variable of type {v.aval}, in\n\n"
-                                 f"{jaxpr_text(closed)}")
+        try:
+            check_constant(c, v.aval)
+        except JaxprTypeError as error:
+            raise JaxprTypeError(f"{error}, in\n\n{jaxpr_text(closed)}") from None
+
+
+def check_constant(value: Any, aval: ShapedArray) -> None:
+    """Raises JaxprTypeError where the value of a constant is not of the type that the program has for it.
+
+    Machines ask for every constant before it becomes part of a program: code reads as many bytes as the type says.
+    """
+    shape, dtype = np.shape(value), getattr(value, "dtype", None)
+    if shape != aval.shape or dtype != aval.dtype:
+        raise JaxprTypeError(f"a constant of type {dtype}{list(shape)} stands for a variable of type {aval}")
 
 
 class _Checker:

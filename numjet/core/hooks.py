@@ -1,4 +1,5 @@
-"""The late-bound slots between layers: `evaluate` (set by runtime), `simplify` (set by api) and `methods` (set by numpy)."""
+"""The late-bound slots between layers: `evaluate` and `host_array` (set by runtime), `simplify` (set by api), `methods` (set
+by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,6 +17,19 @@ evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_machine
 def set_evaluate(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
     global evaluate
     evaluate = fn
+
+
+def _no_arrays(x: Any, aval: Any) -> Any:
+    raise RuntimeError("no machine is loaded to make arrays; `import numjet` loads one")
+
+
+host_array: Callable[[Any, Any], Any] = _no_arrays
+"""host_array(x, aval): an Array of the host with a copy of a NumPy array."""
+
+
+def set_host_array(fn: Callable[[Any, Any], Any]) -> None:
+    global host_array
+    host_array = fn
 
 
 simplify: Callable[[Any], Any] = lambda closed: closed

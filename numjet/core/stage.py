@@ -10,6 +10,7 @@ from numjet import _native
 from numjet.core import leaks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
+from numjet.core.entering import is_writable, snapshot
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
@@ -99,6 +100,8 @@ class StageTrace(Trace):
         if aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _at_hand(x):
             value = x._value if isinstance(x, _native.Array) else np.asarray(x)
             return Literal(value.astype(aval.dtype)[()], aval)
+        if is_writable(x):
+            return self.atom(snapshot(x))
         var = Var(aval)
         self.consts[id(x)] = (var, x)
         return var

@@ -6,6 +6,7 @@ transformations, closures and recursion cannot be confused.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -164,9 +165,18 @@ def _scalar_aval(x: Any) -> ShapedArray:
 
 
 def _numpy_aval(x: Any) -> ShapedArray:
-    if x.dtype.kind in "OSUMm":
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if not dtypes.is_array_dtype(dtype):
         raise TypeError(f"Cannot interpret value of dtype {x.dtype} as an array: numbers and booleans are supported.")
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    return ShapedArray(x.shape, dtype)
+
+
+def _subclass_aval(x: Any) -> ShapedArray:
+    masked = sys.modules.get("numpy.ma")  # who has a masked array has imported it
+    if masked is not None and isinstance(x, masked.MaskedArray):
+        raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: arrays have no mask. Use "
+                         "arr.filled() to convert the value to a standard numpy array.")
+    return _numpy_aval(x)
 
 
 _aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
@@ -186,7 +196,7 @@ def aval_of(x: Any) -> ShapedArray:
     if isinstance(x, Tracer):
         return x.aval
     if isinstance(x, (np.ndarray, np.generic)):
-        return _numpy_aval(x)
+        return _subclass_aval(x)
     for base in (bool, int, float, complex):
         if isinstance(x, base):
             return _scalar_aval(base(x))  # type: ignore[arg-type]

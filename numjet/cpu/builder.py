@@ -239,12 +239,19 @@ class Builder(Scalars):
         """An array whose elements are part of the program."""
         value = np.asarray(value, order="C")  # which keeps rank 0
         aval = ShapedArray(np.shape(value), value.dtype)
+        if not value.dtype.itemsize:
+            return self.empty_elements(aval)
         if value.size <= self.small:
             elems = [self.const(v, value.dtype) for v in value.reshape(-1)]
             return Arr(aval, elems=elems, block=self.function.body)
         part = parts_dtype(value.dtype)
         words = value.reshape(-1).view(part) if part is not None else value.reshape(-1)
         return Arr(aval, storage=Storage(self.buffer(value.dtype, value.size, "const", "c", words), self.terms.index(0), False))
+
+    def empty_elements(self, aval: ShapedArray) -> Arr:
+        """An array of float0, whose elements have no bytes: nothing is read for it, and nothing stored where it is a result."""
+        nothing = lambda *index: self.const(None, aval.dtype)
+        return Arr(aval, nothing, flat=nothing)
 
     def reshape(self, x: Arr, shape: Sequence[int]) -> Arr:
         """Same elements in row-major order; memory and registers are shared."""

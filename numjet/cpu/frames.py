@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.builder import SHORT_ROW
@@ -160,6 +161,7 @@ class Frames(Reductions):
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
+            check_constant(c, v.aval)
             frame.env[v] = self.embedded(c)
         if barrier:
             args = [self.wrapped(a) for a in args]

@@ -32,8 +32,8 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     """
     b = Control(name, notes, recorder)
     flags = list(donated) or [False] * len(closed.in_avals)
-    inputs = [b.buffer(a.dtype, a.size, "input", "in") for a in closed.in_avals]
-    args = [Arr(a, storage=Storage(buf, b.terms.index(0), d))
+    inputs = [b.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
+    args = [Arr(a, storage=Storage(buf, b.terms.index(0), d)) if a.dtype.itemsize else b.empty_elements(a)
             for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
@@ -51,7 +51,7 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
     items: list[tuple[Arr, Storage]] = []
     taken = set(exchanged(b.function.body))  # what is not where it was at the beginning
     for k, out in enumerate(outs):
-        buffer = _whole(out) or _written_over(out, outs)
+        buffer = (_whole(out) or _written_over(out, outs)) if out.dtype.itemsize else None
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
             taken.add(buffer)
             b.function.temps.remove(buffer)
@@ -60,9 +60,11 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
             if out.lazy:
                 items.append((out, Storage(buffer, b.terms.index(0), False)))
             continue
-        made = b.buffer(out.dtype, out.size, "output", "out")
+        made = b.buffer(out.dtype, out.size if out.dtype.itemsize else 0, "output", "out")
         b.function.outputs.clear()
         outputs.append(made)
+        if not out.dtype.itemsize:
+            continue
         if buffer is not None and buffer not in taken and buffer in inputs and out.storage.owned:
             taken.add(buffer)
             aliases.append((k, inputs.index(buffer)))

@@ -36,7 +36,7 @@ class Scalars:
         if part is None:
             return Scalar(self, self.table.const(value, dtype))
         if dtype.names is not None:
-            words = np.asarray(value, dtype).reshape(1).view(np.uint32)
+            words = np.asarray(value, dtype).reshape(1).view(np.uint32) if dtype.itemsize else (0, 0)  # float0 has no bits
             return Pair(self, self.const(words[0], part), self.const(words[1], part), dtype)
         value = complex(value)
         return Pair(self, self.const(value.real, part), self.const(value.imag, part), dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import EVAL, Array, Tracer, current_trace
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
 from numjet.foundation import dtypes
 from numjet.lax import convert, join, shape
 from numjet.numpy.promote import array_arg, broadcast_to
@@ -69,6 +69,10 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     """Lists and tuples: of numbers by NumPy, with arrays inside by joining."""
     leaves = _native.pytree_leaves(x, None, True)
     kinds = set(map(type, leaves))
+    if not kinds <= _PYTHON_SCALARS:
+        for leaf in leaves:
+            if isinstance(leaf, np.ndarray):
+                aval_of(leaf)  # refuses masked arrays, whose masks NumPy would drop
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
     if not kinds <= _PYTHON_SCALARS and any(map(_is_jax, leaves)):

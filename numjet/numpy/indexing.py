@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
+from numjet.core.entering import entered
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
@@ -270,7 +271,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
 
 def _as_value(values: Any) -> Any:
     if is_array_like(values):
-        return values
+        return entered(values)
     if values is None:
         raise ValueError("None is not a value that an array can hold")
     if isinstance(values, (list, tuple)):

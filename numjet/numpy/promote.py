@@ -136,10 +136,12 @@ def _foreign(x: Any, dtype: np.dtype, weak: bool) -> Any:
     """NumPy values; and objects with __jax_array__, subclasses of numbers."""
     if isinstance(x, (np.ndarray, np.generic)):
         with np.errstate(all="ignore"):
+            own = aval_of(x)
             if x.ndim == 0:
                 return Literal(np.asarray(x).astype(dtype)[()], ShapedArray((), dtype, weak))
-            value = x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
-            return dispatch.as_array(value, ShapedArray(x.shape, dtype, weak))
+            if dtype == own.dtype and not weak:
+                return dispatch.as_array(x)
+            return dispatch.as_array(x.astype(own.dtype, copy=False), ShapedArray(x.shape, dtype, weak))
     if hasattr(x, "__jax_array__"):
         return as_dtype(x.__jax_array__(), dtype, weak)
     plain: Any = next(base for base in (bool, int, float, complex) if isinstance(x, base))

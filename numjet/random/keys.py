@@ -57,7 +57,7 @@ def _seed_words(name: str, seed: Any) -> tuple[Any, Any]:
                         "Use jax.vmap for batching")
     if aval.dtype not in _INTS:
         raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
-    if isinstance(seed, Array):
+    if isinstance(seed, (Array, np.ndarray)):
         return _seed_words(name, np.asarray(seed)[()])
     return _traced_words(seed + config.random_seed_offset if config.random_seed_offset else seed)
 

@@ -11,6 +11,7 @@ from numjet import _native
 from numjet.core import hooks, invalid
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
+from numjet.core.entering import snapshot
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
@@ -77,11 +78,27 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = No
         raise escaped(x)
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), aval, device)
-    aval = aval_of(x) if aval is None else aval
-    value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True).reshape(aval.shape)
+    tracing = current_trace() is not EVAL
     if device is None:
-        device = CPU if plain() or current_trace() is not EVAL else default_device()
+        device = CPU if plain() or tracing else default_device()
+    natural = aval_of(x)
+    aval = natural if aval is None else aval
+    if device == CPU and isinstance(x, np.ndarray):
+        if tracing and aval is natural:
+            return snapshot(x)  # functions read the same constants over and over
+        return host_array(x, aval)
+    value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True).reshape(aval.shape)
     return _placed(value, aval, device, False)
+
+
+def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
+    """An Array of the host with a copy of a NumPy array; a view of an Array's memory, which nobody can write, is shared."""
+    if x.dtype == aval.dtype and aval.dtype.kind != "b" and _native.shows_array(x):  # integers viewed as bools are any byte
+        return _native.from_numpy(x, aval, CPU)
+    return _native.to_array(x, aval, CPU)
+
+
+hooks.set_host_array(host_array)
 
 
 def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:

@@ -144,11 +144,10 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         result = op.eager(*values, **params)
     finally:
         STATE.reset(token)
-    foreign = [v for v, a in zip(values, args, strict=True) if isinstance(a, np.ndarray)]
     if op.multiple:
-        results = [_wrap(op, r, aval, foreign) for r, aval in zip(result, out, strict=True)]
+        results = [_wrap(op, r, aval) for r, aval in zip(result, out, strict=True)]
     else:
-        results = _wrap(op, result, out, foreign)
+        results = _wrap(op, result, out)
     _remember(op, args, params, avals, out)
     return results
 
@@ -179,18 +178,18 @@ def to_numpy(x: Any, aval: ShapedArray) -> np.ndarray:
         raise escaped(x)
     if hasattr(x, "__jax_array__"):
         return to_numpy(x.__jax_array__(), aval)
+    if isinstance(x, np.ndarray):  # other threads may write it, and the result may be a view of it
+        return dispatch.host_array(x, aval)._value
     return np.asarray(x).astype(aval.dtype, copy=False)
 
 
-def _wrap(op: Op, result: Any, aval: ShapedArray, foreign: Sequence[np.ndarray]) -> Any:
-    """An Array of a fresh NumPy result; copies what shares memory that a caller can write."""
+def _wrap(op: Op, result: Any, aval: ShapedArray) -> Any:
+    """An Array of a NumPy result that nobody can write."""
     value = np.asarray(result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise _unlike(op, value, aval)
     if config.debug_nans or config.debug_infs:
         check_value(value, aval, op.name)
-    if foreign and any(np.may_share_memory(value, f) for f in foreign):
-        value = value.copy()
     return _from_numpy(value, aval, CPU)
 
 

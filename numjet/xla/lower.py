@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import SCALARS, Expand, Missing
 from numjet.xla import scalars, text
@@ -30,6 +31,8 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     Raises NotImplementedError for an operation without a lowering, with its name and the user's line.
     """
     b = Builder(platform, _Equations(locations))
+    for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        check_constant(c, v.aval)
     constants = [np.asarray(c) for c in closed.consts]
     large = [k for k, c in enumerate(constants) if c.nbytes > LARGE]
     avals = [closed.jaxpr.constvars[k].aval for k in large] + list(closed.in_avals)

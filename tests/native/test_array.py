@@ -212,7 +212,9 @@ def test_dlpack_options(array, aval, device):
     x = array([1.0, 2.0], "float32")
     assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 0)))
     assert '"dltensor"' in repr(x.__dlpack__())
-    assert x.__dlpack__(dl_device=(1, 0), copy=False)
+    assert x.__dlpack__(dl_device=(1, 0), copy=False, max_version=(1, 0))
+    with pytest.raises(BufferError, match="immutable"):  # such a capsule cannot say that its memory is read-only
+        x.__dlpack__(copy=False)
     with pytest.raises(BufferError, match="device"):
         x.__dlpack__(dl_device=(2, 0))
     with pytest.raises(BufferError, match="stream"):
