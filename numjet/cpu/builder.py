@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import accumulate, product
 from math import prod
 from typing import Any
@@ -36,10 +37,12 @@ from numjet.cpu.loop_ir import (
     Stmt,
     Store,
 )
+from numjet.cpu.reads import Reads
 from numjet.cpu.recorder import Recorder
 from numjet.cpu.scalars import Scalars
 from numjet.cpu.squares import in_squares, read_across
 from numjet.cpu.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
+from numjet.foundation.config import config
 
 SMALL = 16            # elements of an array that is kept in registers inside of a loop
 SMALL_ONCE = 8        # and outside of loops, where written-out code runs once
@@ -63,6 +66,7 @@ class Builder(Scalars):
         self.limit = SMALL  # inside of loops, see registers.py
         self.trampolines: dict[str, Trampoline] = {}
         self.open_registers: list[Arr] = []
+        self.reads = Reads() if config.enable_checks else None
 
     # ------------------------------------------------------------------------------------------ blocks and buffers
     @property
@@ -124,6 +128,8 @@ class Builder(Scalars):
     # ------------------------------------------------------------------------------------------ reading
     def read(self, x: Arr, *index: Any) -> Any:
         """Element of an array."""
+        if self.reads is not None:
+            self.reads.read(x)
         index = tuple([i if type(i) is int else self.index(i) for i in index])
         if x.elems is not None:
             return self._read_register(x, linear(x.shape, index))
@@ -137,6 +143,8 @@ class Builder(Scalars):
 
     def read_flat(self, x: Arr, position: Any) -> Any:
         """Element by row-major position; x has storage, registers or a flat definition."""
+        if self.reads is not None:
+            self.reads.read(x)
         if x.elems is not None:
             return self._read_register(x, position)
         if x.storage is not None:
@@ -157,7 +165,8 @@ class Builder(Scalars):
                 stack.extend(waiting)
                 continue
             if key not in a.memo:
-                a.memo[key] = self.scalar((a.flat if flat else a.fn)(*index))
+                rule = a.flat if flat else a.fn
+                a.memo[key] = self.scalar(rule(*index) if self.reads is None else self.reads.define(a, partial(rule, *index)))
                 if self.recorder is not None:
                     self.recorder.defined(a, self.block)
             stack.pop()
@@ -167,6 +176,9 @@ class Builder(Scalars):
         return not x.lazy or x.flat is not None
 
     def load(self, storage: Storage, dtype: np.dtype, position: Any) -> Any:
+        """Element of memory by row-major position."""
+        if self.reads is not None:
+            self.reads.load(storage.buffer)
         part = parts_dtype(dtype)
         if part is None:
             return self._load_word(storage.buffer, storage.base + position)
@@ -209,13 +221,22 @@ class Builder(Scalars):
 
     # ------------------------------------------------------------------------------------------ definitions
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
-                parents: Sequence[Arr] = (), pieces: tuple[Sequence[Arr], int] | None = None) -> Arr:
-        """The array out[i, ...] = fn(i, ...)."""
+                parents: Sequence[Arr] = (), reads: Sequence[Arr] = (),
+                pieces: tuple[Sequence[Arr], int] | None = None) -> Arr:
+        """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` say what it
+        reads; of parents, cost and depth go to the result's."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
         out = Arr(aval, fn, parents=tuple(parents), cost=cost)
+        if not parents:
+            self.reads_from(out, reads)
         out.pieces = pieces
         return out
+
+    def reads_from(self, x: Arr, reads: Sequence[Arr] = ()) -> None:
+        """Notes which arrays a definition may read: those, or else all operands of the equation that is being lowered."""
+        x.parents = tuple(reads)
+        x.cost = max(x.cost, sum(a.cost for a in reads))
 
     def elementwise(self, fn: Callable[..., Any], *arrays: Arr, dtype: Any = None, cost: float = 1.0) -> Arr:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""

@@ -184,6 +184,9 @@ class Frames(Reductions):
             found = self.constants[id(value)] = (value, self.constant(array))
         return found[1]
 
+    def reads_from(self, x: Arr, reads: Sequence[Arr] = ()) -> None:
+        super().reads_from(x, reads or (self.frames[-1].operands if self.frames else ()))
+
     def operand(self, frame: Frame, atom: Any) -> Arr:
         if isinstance(atom, Literal):
             value = np.asarray(atom.val).astype(atom.aval.dtype)[()]
@@ -251,8 +254,7 @@ class Frames(Reductions):
         outs = list(out) if op.multiple else [out]
         for o in outs:
             if o.lazy and not o.parents:
-                o.parents = tuple(args)
-                o.cost = max(o.cost, sum(a.cost for a in args))
+                self.reads_from(o, args)
         return outs
 
     def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[Arr]) -> None:

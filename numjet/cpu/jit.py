@@ -38,7 +38,11 @@ _last_use = 0.0
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
-            "sqrt", "sqrtf", *MATH, *(f"{name}f" for name in MATH))
+            "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
+            "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
+# The same of compilers' support libraries, which a process need not have: see native/libcalls.cpp.
+_SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
+            "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
 _OPTIONS = "-disable-machine-cse"
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
@@ -176,7 +180,8 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
 def _runtime_symbols() -> dict[str, int]:
     found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
     known = {symbol: address for symbol, address in found.items() if address is not None}
-    return {**known, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
+    support = {f"__{name}": _native.kernel_address(f"nj_{name}") for name in _SUPPORT}
+    return {**known, **support, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
 
 
 def disassembly(compiled: Compiled) -> str:

@@ -154,8 +154,10 @@ class Scalars:
         return Scalar(self, self._convert_expr(x.expr, dtype))
 
     def _convert_expr(self, x: Expr, dtype: np.dtype) -> Expr:
-        """Halves convert through float32, so that codegen needs no other pairs."""
-        if (dtype in _HALVES or x.dtype in _HALVES) and FLOAT32 not in (dtype, x.dtype):
+        """Halves convert through float32, so that codegen needs no other pairs; only from float64 to float16 that would round
+        twice."""
+        if (dtype in _HALVES or x.dtype in _HALVES) and FLOAT32 not in (dtype, x.dtype) \
+                and (x.dtype.name, dtype.name) != ("float64", "float16"):
             x = self.table.convert(x, FLOAT32)
         return self.table.convert(x, dtype)
 

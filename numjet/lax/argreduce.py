@@ -52,7 +52,7 @@ def _cpu(kind: str, on_bool: str) -> Callable[..., Any]:
             if kind_of(x.dtype) == "f":
                 attains = b.prim("or", attains, b.compare("ne", value, value))
             return b.select(attains, as_scalar(b, index[axis], position), b.const(size, position))
-        where = b.compute(x.shape, position, candidate)
+        where = b.compute(x.shape, position, candidate, reads=(x, best))
         return b.elementwise(lambda v: b.convert(v, index_dtype), b.reduce("min", where, axes), dtype=index_dtype)
     return cpu
 

@@ -66,7 +66,8 @@ def _bitcast_cpu(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
     if old == new:
         return b.elementwise(lambda s: b.bitcast(s, new_dtype), x, dtype=new_dtype)
     if new_dtype == dtypes.key_dtype:
-        return b.compute(x.shape[:-1], new_dtype, lambda *i: b.pair(b.read(x, *i, 0), b.read(x, *i, 1), new_dtype))
+        return b.compute(x.shape[:-1], new_dtype, lambda *i: b.pair(b.read(x, *i, 0), b.read(x, *i, 1), new_dtype),
+                         reads=(x,))
     return _split(b, x, new_dtype) if old > new else _merge(b, x, new_dtype)
 
 
@@ -81,7 +82,7 @@ def _split(b: Any, x: Any, dtype: np.dtype) -> Any:
         distance = b.mul(b.convert(place, wide), b.const(8 * dtype.itemsize, wide))
         return b.bitcast(b.convert(b.prim("shrl", b.bitcast(s, wide), distance), narrow), dtype)
 
-    return b.compute((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype, element)
+    return b.compute((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype, element, reads=(x,))
 
 
 def _merge(b: Any, x: Any, dtype: np.dtype) -> Any:
@@ -96,7 +97,7 @@ def _merge(b: Any, x: Any, dtype: np.dtype) -> Any:
             total = part if total is None else b.prim("or", total, part)
         return b.bitcast(total, dtype)
 
-    return b.compute(x.shape[:-1], dtype, element)
+    return b.compute(x.shape[:-1], dtype, element, reads=(x,))
 
 
 def _bitcast_hlo(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:

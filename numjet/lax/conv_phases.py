@@ -58,7 +58,7 @@ def _taps(b: Any, rhs: Any, axes: Ints, firsts: Sequence[int], taps: Sequence[in
     for axis, first, n, g in zip(axes, firsts, taps, gaps, strict=True):
         shape[axis], begin[axis], step[axis] = n, first, g
     return b.compute(shape, rhs.dtype, lambda *i: b.read(rhs, *[k * s + q for k, s, q in zip(i, step, begin, strict=True)]),
-                     moves=True)
+                     moves=True, reads=(rhs,))
 
 
 def _joined(b: Any, parts: dict[Ints, Any], gaps: Ints, counts: Sequence[int], sizes: Any) -> Any:

@@ -250,15 +250,16 @@ def _product(b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]) -> 
     contracted, free = tuple(range(2, 3 + rank)), tuple(range(2 + rank, 3 + 2 * rank))
     if z.channels_last:
         patches = b.compute((z.groups, z.n, *z.out, *inner), lhs.dtype, lambda g, n, *r: patch(g, n, r[:rank], r[rank:]),
-                            moves=True)
-        weights = b.compute((z.groups, *inner, z.o), rhs.dtype, lambda g, *r: weight(g, r[-1], r[:-1]), moves=True)
+                            moves=True, reads=(lhs,))
+        weights = b.compute((z.groups, *inner, z.o), rhs.dtype, lambda g, *r: weight(g, r[-1], r[:-1]), moves=True,
+                            reads=(rhs,))
         numbers = ((free, tuple(range(1, 2 + rank))), ((0,), (0,)))
         out = dot(b, b.materialize(patches), b.materialize(weights), dimension_numbers=numbers, **options)
         roles = (1, (0, 2 + rank), *range(2, 2 + rank))  # out is (g, n, *out, o)
     else:
         patches = b.compute((z.groups, *inner, z.n, *z.out), lhs.dtype,
-                            lambda g, *r: patch(g, r[rank + 1], r[rank + 2:], r[:rank + 1]), moves=True)
-        weights = b.compute((z.groups, z.o, *inner), rhs.dtype, lambda g, o, *r: weight(g, o, r), moves=True)
+                            lambda g, *r: patch(g, r[rank + 1], r[rank + 2:], r[:rank + 1]), moves=True, reads=(lhs,))
+        weights = b.compute((z.groups, z.o, *inner), rhs.dtype, lambda g, o, *r: weight(g, o, r), moves=True, reads=(rhs,))
         numbers = ((contracted, tuple(range(1, 2 + rank))), ((0,), (0,)))
         out = dot(b, b.materialize(weights), b.materialize(patches), dimension_numbers=numbers, **options)
         roles = (2, (0, 1), *range(3, 3 + rank))  # out is (g, o, n, *out)

@@ -115,7 +115,7 @@ def _dynamic_slice_cpu(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...
         place = _cpu_starts(b, x.shape, starts, slice_sizes)
         return b.read(x, *(i + s for i, s in zip(index, place, strict=True)))
 
-    return b.compute(slice_sizes, x.dtype, element, moves=True)
+    return b.compute(slice_sizes, x.dtype, element, moves=True, reads=(x, *starts))
 
 
 def _dynamic_slice_hlo(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:

@@ -182,7 +182,7 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         fill = b.const(_fill(operand.dtype, mode, fill_value), operand.dtype)
         return b.select(windows.inside(b, starts), found, fill)
 
-    return b.compute(windows.shape, operand.dtype, element, moves=True)
+    return b.compute(windows.shape, operand.dtype, element, moves=True, reads=(operand, indices))
 
 
 def _gather_hlo(b: Any, operand: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,

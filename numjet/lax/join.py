@@ -77,7 +77,7 @@ def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
 
     def element(*index: Any) -> Any:
         return _pick(b, starts, index[dimension], 0, len(parts), lambda part: read(part, *index))
-    return b.compute(shape, xs[0].dtype, element, moves=True, pieces=(parts, dimension))
+    return b.compute(shape, xs[0].dtype, element, moves=True, reads=parts, pieces=(parts, dimension))
 
 
 def _pick(b: Any, starts: Sequence[int], place: Any, low: int, high: int, read: Callable[[int], Any]) -> Any:
@@ -153,7 +153,8 @@ def _split_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, sizes: 
 def _split_cpu(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
     def part(start: int, n: int) -> Any:
         shape = (*x.shape[:axis], n, *x.shape[axis + 1:])
-        return b.compute(shape, x.dtype, lambda *i: b.read(x, *i[:axis], i[axis] + start, *i[axis + 1:]), moves=True)
+        return b.compute(shape, x.dtype, lambda *i: b.read(x, *i[:axis], i[axis] + start, *i[axis + 1:]), moves=True,
+                         reads=(x,))
     return [part(start, n) for start, n in zip([0, *accumulate(sizes)], sizes, strict=False)]
 
 
@@ -283,7 +284,7 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
                 conds.append(offset % step < 1)
             places.append(offset // step if step > 1 else offset)
         return choose(b, all_of(b, conds), lambda: b.read(x, *places), lambda: b.read(value))
-    return b.compute(shape, x.dtype, element, moves=True)
+    return b.compute(shape, x.dtype, element, moves=True, reads=(x, value))
 
 
 def all_of(b: Any, conds: Sequence[Any]) -> Any:

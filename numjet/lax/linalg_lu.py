@@ -177,7 +177,8 @@ def _solve_cpu(b: Any, a: Any, lu: Any, order: Any, y: Any, *, transposed: bool)
                             unit_diagonal=lower)
     place = lambda *i: b.convert(b.read(order, *i[:-1]), np.int64)
     if not transposed:
-        rows = b.compute(y.shape, y.dtype, lambda *i: b.read(y, *i[:-2], place(*i), i[-1]), moves=True)
+        rows = b.compute(y.shape, y.dtype, lambda *i: b.read(y, *i[:-2], place(*i), i[-1]), moves=True,
+                         reads=(y, order))
         return solve(solve(rows, True), False)
     found = solve(solve(y, False), True)
     out = b.empty(y.shape, y.dtype)

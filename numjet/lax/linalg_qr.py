@@ -105,9 +105,9 @@ def _cpu(b: Any, x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any)
     size = m if full_matrices else k
     zero = b.const(0, x.dtype)
     r = b.compute((*batch, size, n), x.dtype, lambda *i: b.if_(
-        b.compare("le", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.read(packed, *i), lambda: zero))
+        b.compare("le", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.read(packed, *i), lambda: zero), reads=(packed,))
     vectors = packed if size == n else b.compute((*batch, m, size), x.dtype, lambda *i: b.if_(
-        b.compare("lt", b.scalar(i[-1]), b.scalar(k)), lambda: b.read(packed, *i), lambda: zero))
+        b.compare("lt", b.scalar(i[-1]), b.scalar(k)), lambda: b.read(packed, *i), lambda: zero), reads=(packed,))
     q = _product_cpu(b, vectors, tau)
     return [q, r, order] if pivoting else [q, r]
 

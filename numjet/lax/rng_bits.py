@@ -194,8 +194,9 @@ def _cpu(b: Any, key: Any, *, shape: Ints, dtype: np.dtype, algorithm: RandomAlg
         lower, upper = counter(e, count)
         moved = b.select(b.compare("eq", as_scalar(b, k, np.int64), b.const(2, np.int64)), lower, upper)
         return b.select(b.compare("lt", as_scalar(b, k, np.int64), b.const(2, np.int64)), b.read(keys, e, k), moved)
-    out = b.compute((batch, *shape), dtype, element)
-    return [b.reshape(b.compute((batch, 4), UINT32, state), (*lead, 4)), b.reshape(out, (*lead, *shape))]
+    out = b.compute((batch, *shape), dtype, element, reads=(bits,))
+    after = b.compute((batch, 4), UINT32, state, reads=(keys,))
+    return [b.reshape(after, (*lead, 4)), b.reshape(out, (*lead, *shape))]
 
 
 def _hlo(b: Any, key: Any, *, shape: Ints, dtype: np.dtype, algorithm: RandomAlgorithm) -> list[Any]:

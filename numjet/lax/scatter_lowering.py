@@ -31,6 +31,8 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
     """The lowering of a scatter that combines by the elementwise operation of that name (None: sets, or applies)."""
     def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
              mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
+        if operand.size == 0 or updates.size == 0:  # no place is in bounds, and none that indices could be moved to
+            return operand
         windows = windows_of(operand, indices, updates, dimension_numbers)
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
         fresh = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None

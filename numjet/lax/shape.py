@@ -86,7 +86,8 @@ def _broadcast_cpu(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -
     if prod(x.shape) == prod(shape) != 0:
         return b.reshape(x, shape)
     places = [d if n == shape[d] else None for d, n in zip(broadcast_dimensions, x.shape, strict=True)]
-    return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in places]), moves=True)
+    return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in places]), moves=True,
+                     reads=(x,))
 
 
 def _broadcast_hlo(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> Any:
@@ -389,7 +390,7 @@ def _rev_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, dimension
 def _rev_cpu(b: Any, x: Any, *, dimensions: Ints) -> Any:
     def element(*index: Any) -> Any:
         return b.read(x, *[x.shape[d] - 1 - i if d in dimensions else i for d, i in enumerate(index)])
-    return b.compute(x.shape, x.dtype, element, moves=True)
+    return b.compute(x.shape, x.dtype, element, moves=True, reads=(x,))
 
 
 rev_p: Op = Op(

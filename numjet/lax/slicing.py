@@ -78,7 +78,8 @@ def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
         if shape[axis] == x.shape[axis]:  # the same part of each
             joined = [_slice_cpu(b, p, start_indices=start_indices, strides=steps, limit_indices=(
                 *limit_indices[:axis], p.shape[axis], *limit_indices[axis + 1:])) for p in parts], axis
-    return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True, pieces=joined)
+    return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True, reads=(x,),
+                     pieces=joined)
 
 
 def _slice_hlo(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices: tuple[int, ...],

@@ -143,7 +143,7 @@ def permuted(b: Any, x: Any, order: Any, axis: int) -> Any:
     def element(*index: Any) -> Any:
         place = b.convert(b.read(order, *index), np.int64)
         return b.read(x, *index[:axis], place, *index[axis + 1:])
-    return b.compute(order.shape, x.dtype, element, moves=True)
+    return b.compute(order.shape, x.dtype, element, moves=True, reads=(x, order))
 
 
 def _sort_kernel(b: Any, xs: Sequence[Any], axis: int, num_keys: int) -> list[Any]:

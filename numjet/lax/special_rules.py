@@ -63,7 +63,7 @@ class Loops:
         def element(*index: Any) -> S:
             return b.convert(fn(b, *self._read([*self.arrays, *loops], index)), self.dtype)
 
-        return b.compute(self.shape, self.dtype, element)
+        return b.compute(self.shape, self.dtype, element, reads=(*self.arrays, *loops))
 
 
 class NumpyLoops:

@@ -139,7 +139,7 @@ def _gather_cpu(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any)
     def element(*i: Any) -> Any:
         place = b.read(at, *i)
         return b.if_(b.compare("ge", place, b.const(0, _INT64)), lambda: b.read(flat, place), lambda: zero)
-    return b.compute(windows.counts, x.dtype, element)
+    return b.compute(windows.counts, x.dtype, element, reads=(at, flat))
 
 
 def _gather_hlo(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
