@@ -186,6 +186,8 @@ class Builder(Scalars):
         return Pair(self, self._load_word(storage.buffer, first), self._load_word(storage.buffer, first + 1), dtype)
 
     def _load_word(self, buffer: Buffer, position: Any) -> Scalar:
+        if buffer.size == 0:
+            return self.const(0, buffer.dtype)
         expr = self.terms.index(position).expr
         if self.guards:
             safe = self.guards[0]
@@ -197,6 +199,8 @@ class Builder(Scalars):
         return Scalar(self, self.table.load(buffer, expr))
 
     def _read_register(self, x: Arr, position: Any) -> Any:
+        if not x.elems:  # what chooses between this and something else will choose that
+            return self.const(0, x.dtype)
         if isinstance(position, int):
             return x.elems[position]
         if not position.terms:

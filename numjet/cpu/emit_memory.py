@@ -349,7 +349,19 @@ class MemoryEmitter(State):
             return
         name = f"llvm.masked.store.{suffix(element, lanes)}.p0"
         self.declare(name, "void", [ty, "ptr", wide("i1", lanes)])
-        self.line(f"call void @{name}({ty} {text}, ptr align {align} {address.text}, {wide('i1', lanes)} {mask.text})")
+        chosen = self.opaque(mask.text, lanes, buffer.dtype)
+        self.line(f"call void @{name}({ty} {text}, ptr align {align} {address.text}, {wide('i1', lanes)} {chosen})")
+
+    def opaque(self, mask: str, lanes: int, dtype: np.dtype) -> str:
+        """A mask of a store that LLVM does not know, where it might be a constant.
+
+        LLVM 22 stores a truncated vector under a constant mask that leaves one lane as one wide number: it writes behind it.
+        """
+        if dtype.itemsize == 8 or self.lane is None or not self.lane.first.literal:
+            return mask
+        bits = wide("i1", lanes)
+        true = self.splat(Value(self.put("icmp ne ptr %info, null"), 1, self.out.depth), "i1", lanes)
+        return self.put(f"and {bits} {mask}, {true}")
 
     def _scatter(self, buffer: Buffer, index: Expr, expr: Expr, value: Value) -> None:
         lanes = self.width

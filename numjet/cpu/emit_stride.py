@@ -167,7 +167,8 @@ class StrideEmitter(MemoryEmitter):
                 continue
             bits, name = wide("i1", lanes), f"llvm.masked.store.{suffix(element, lanes)}.p0"
             self.declare(name, "void", [ty, "ptr", bits])
-            self.line(f"call void @{name}({ty} {text}, ptr align {align} {place}, {bits} {mask})")
+            chosen = self.opaque(mask, lanes, buffer.dtype)
+            self.line(f"call void @{name}({ty} {text}, ptr align {align} {place}, {bits} {chosen})")
         self.memory.kill([buffer])
 
     def _shuffled(self, of: str, lanes: int, one: str, other: str, order: list[int]) -> str:
