@@ -58,3 +58,4 @@ int execute_init(PyObject* module);
 int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);
 int threads_init(PyObject* module);
+int fork_init(PyObject* module);

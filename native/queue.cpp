@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "fork.h"
 #include "stopwatch.h"
 
 namespace nj {
@@ -20,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxQueued = 32;
 constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr auto kForkPatience = std::chrono::milliseconds(250);  // of a fork with the job that is running
 
 struct Queue {
   std::mutex mutex;
@@ -29,9 +31,12 @@ struct Queue {
   std::thread thread;
   bool started = false;
   uint64_t generation = 0;     // a thread of an older one ends
+  int parked = 0;              // forks under way: meanwhile no job begins, and no thread
   std::vector<Job*> finished;  // to be destroyed under the GIL
 
   bool idle() const { return jobs.empty() && !running; }
+
+  bool has_next() const { return !parked && !running && !jobs.empty(); }
 
   // With the lock held, and something to run.
   Job* take() {
@@ -39,9 +44,16 @@ struct Queue {
     jobs.pop_front();
     return running;
   }
+
+  // With the lock held: the thread, which ends after its job. `work` is to be notified.
+  std::thread dismiss() {
+    ++generation;
+    started = false;
+    return std::move(thread);
+  }
 };
 
-// Replaced in a forked child, never destroyed: the thread may outlive main().
+// Never destroyed: the thread may outlive main().
 Queue* queue = new Queue;
 __thread bool is_queue_thread = false;
 bool closed = false;
@@ -115,7 +127,7 @@ void thread_main(Queue* q, uint64_t generation) {
     Job* job;
     {
       std::unique_lock<std::mutex> lock(q->mutex);
-      q->work.wait(lock, [=] { return q->generation != generation || (!q->jobs.empty() && !q->running); });
+      q->work.wait(lock, [=] { return q->generation != generation || q->has_next(); });
       if (q->generation != generation) return;
       job = q->take();
     }
@@ -137,21 +149,34 @@ int destroy_finished_callback(void*) {
   return 0;
 }
 
-// 0, or -1 with RuntimeError set.
-int start_thread() {
-  if (queue->started) return 0;
+// With the lock held, which whoever ends threads holds, too: no thread begins with a generation that has ended already.
+std::error_code start_thread_locked(Queue* q) {
+  if (q->started || q->parked) return {};
+  std::error_code failure;
   // Signals are for the interpreter's threads.
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   try {
-    queue->thread = std::thread(thread_main, queue, queue->generation);
-    queue->started = true;
+    q->thread = std::thread(thread_main, q, q->generation);
+    q->started = true;
   } catch (const std::system_error& error) {
-    PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", error.what());
+    failure = error.code();
   }
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  return queue->started ? 0 : -1;
+  return failure;
+}
+
+// 0, or -1 with RuntimeError set. During a fork, which will start one, it does nothing.
+int start_thread() {
+  std::error_code failure;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    failure = start_thread_locked(queue);
+  }
+  if (!failure) return 0;
+  PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", failure.message().c_str());
+  return -1;
 }
 
 bool some_queued() {
@@ -216,22 +241,22 @@ int wait_until(Ready ready, Stop stop) {
 int quiesce() {
   Queue* q = queue;
   if (is_queue_thread) return 0;
-  for (;;) {
-    if (!q->started) return 0;
-    if (wait_until([q] { return q->idle(); }, stop_all) < 0) return -1;
-    // Only threads with the GIL queue jobs, so from here on an idle queue stays idle.
-    std::lock_guard<std::mutex> guard(q->mutex);
-    if (q->started && q->idle()) break;
-  }
-  std::thread ending = std::move(q->thread);
-  q->started = false;
-  Py_BEGIN_ALLOW_THREADS;
   {
+    // What an earlier close_queue() gave up.
     std::lock_guard<std::mutex> guard(q->mutex);
-    ++q->generation;
+    if (!q->started && q->jobs.empty()) return 0;
+  }
+  std::thread ending;
+  if (wait_until([q, &ending] {
+        if (!q->idle()) return false;
+        if (q->started) ending = q->dismiss();
+        return true;
+      }, stop_all) < 0) {
+    return -1;
   }
   q->work.notify_all();
-  ending.join();
+  Py_BEGIN_ALLOW_THREADS;
+  if (ending.joinable()) ending.join();
   Py_END_ALLOW_THREADS;
   return 0;
 }
@@ -285,6 +310,36 @@ int queue_admit() {
   return start_thread();
 }
 
+void queue_park() {
+  Queue* q = queue;
+  std::thread ending;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    std::unique_lock<std::mutex> lock(q->mutex);
+    ++q->parked;
+    // A callback that forks is part of what runs.
+    const bool ended = !is_queue_thread && q->done.wait_for(lock, kForkPatience, [q] { return !q->running; });
+    if (ended && q->started) ending = q->dismiss();
+  }
+  q->work.notify_all();
+  if (ending.joinable()) ending.join();
+  Py_END_ALLOW_THREADS;
+}
+
+void queue_unpark() {
+  std::error_code failure;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    if (--queue->parked == 0 && !queue->jobs.empty()) failure = start_thread_locked(queue);
+  }
+  queue->work.notify_all();
+  if (failure) PySys_WriteStderr("numjet: could not start the execution thread after a fork: %s\n", failure.message().c_str());
+}
+
+void queue_adopt() {
+  if (some_queued() && !is_queue_thread && start_thread() < 0) PyErr_WriteUnraisable(nullptr);
+}
+
 bool on_queue_thread() { return is_queue_thread; }
 bool queue_open() { return !closed; }
 uint64_t queue_pushed() { return pushed; }
@@ -295,7 +350,7 @@ void run_if_next(const Execution* execution) {
   Job* job;
   {
     std::lock_guard<std::mutex> guard(q->mutex);
-    if (q->running || q->jobs.empty()) return;
+    if (!q->has_next()) return;
     const Job* next = q->jobs.front();
     if (next->done != execution || !next->brief) return;
     job = q->take();
@@ -338,12 +393,6 @@ PyObject* synchronize(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// Before a fork: with the thread gone nothing of it can be cut in two.
-PyObject* quiesce_queue(PyObject*, PyObject*) {
-  if (quiesce() < 0) return nullptr;
-  Py_RETURN_NONE;
-}
-
 // At exit: what was asked for is computed, unless Ctrl-C says otherwise; later work runs inline.
 PyObject* close_queue(PyObject*, PyObject*) {
   closed = true;
@@ -360,41 +409,30 @@ PyObject* close_queue(PyObject*, PyObject*) {
   return nullptr;
 }
 
-// For a fork that does not go through os.fork: the child gets the jobs, but not the thread.
-void before_fork() { queue->mutex.lock(); }
-void after_fork_in_parent() { queue->mutex.unlock(); }
-void after_fork_in_child() {
-  Queue* old = queue;
-  queue = new Queue;
-  queue->jobs = old->jobs;
-  queue->finished = old->finished;
-  if (old->running) {
-    fail_queued(old->running, Failure::Lost);
-    queue->finished.push_back(old->running);
-  }
-  is_queue_thread = false;
+// Of any fork, by os.fork or below Python. The child has the jobs, but no other thread. What another thread was running is
+// lost; a callback that forks goes on in the child with the job that called it, and the thread ends after that.
+void before_any_fork() { queue->mutex.lock(); }
+void after_any_fork_in_parent() { queue->mutex.unlock(); }
+void after_any_fork_in_child() {
+  Queue* q = queue;
+  new (&q->mutex) std::mutex;
+  new (&q->work) std::condition_variable;
+  new (&q->done) std::condition_variable;
+  new (&q->thread) std::thread;
+  q->started = false;
+  q->parked = 0;
+  ++q->generation;
+  if (!q->running || is_queue_thread) return;
+  fail_queued(q->running, Failure::Lost);
+  q->finished.push_back(q->running);
+  q->running = nullptr;
 }
 
 PyMethodDef functions[] = {
     {"synchronize", synchronize, METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
-    {"quiesce_queue", quiesce_queue, METH_NOARGS,
-     PyDoc_STR("Waits like synchronize() and ends the execution thread; the next computation starts a new one.")},
     {"close_queue", close_queue, METH_NOARGS,
      PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
     {nullptr, nullptr, 0, nullptr}};
-
-// module.function(**{keyword: callback}) or module.function(callback)
-int call_on(const char* module_name, const char* function, const char* keyword, PyObject* callback) {
-  Ref module(PyImport_ImportModule(module_name));
-  if (!module) return -1;
-  Ref callable(PyObject_GetAttrString(module.get(), function));
-  if (!callable) return -1;
-  Ref args(keyword ? PyTuple_New(0) : PyTuple_Pack(1, callback));
-  Ref kwargs(keyword ? Py_BuildValue("{s:O}", keyword, callback) : nullptr);
-  if (!args || (keyword && !kwargs)) return -1;
-  Ref result(PyObject_Call(callable.get(), args.get(), kwargs.get()));
-  return result ? 0 : -1;
-}
 
 }  // namespace
 }  // namespace nj
@@ -402,10 +440,10 @@ int call_on(const char* module_name, const char* function, const char* keyword, 
 int queue_init(PyObject* module) {
   using namespace nj;
   if (PyModule_AddFunctions(module, functions) < 0) return -1;
-  Ref quiesce_function(PyObject_GetAttrString(module, "quiesce_queue"));
   Ref close_function(PyObject_GetAttrString(module, "close_queue"));
-  if (!quiesce_function || !close_function) return -1;
-  if (call_on("os", "register_at_fork", "before", quiesce_function.get()) < 0) return -1;
-  if (call_on("atexit", "register", nullptr, close_function.get()) < 0) return -1;
-  return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  Ref atexit(PyImport_ImportModule("atexit"));
+  if (!close_function || !atexit) return -1;
+  Ref registered(PyObject_CallMethod(atexit.get(), "register", "O", close_function.get()));
+  if (!registered) return -1;
+  return pthread_atfork(before_any_fork, after_any_fork_in_parent, after_any_fork_in_child);
 }

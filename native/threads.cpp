@@ -49,7 +49,7 @@ struct Region {
 };
 
 struct Pool {
-  std::mutex entry;  // held while a region runs, or threads are started or ended
+  std::mutex entry;  // held while a region runs, or threads are started or ended; nobody waits for it
 
   // Number of the region in the upper half, chunks that nobody has claimed yet in the lower one. Whoever lowers it owns a
   // chunk, and `region` does not change before that chunk is done.
@@ -63,7 +63,8 @@ struct Pool {
   std::mutex mutex;
   std::condition_variable work, done;
   std::vector<std::thread> threads;
-  bool started = false;
+  int started_for = 0;  // what thread_count() was when they were started; 0: there are none
+  std::atomic<bool> orphaned{false};  // in a forked child: the workers are not there
 };
 
 // Replaced in a forked child and never destroyed: threads may outlive main().
@@ -71,6 +72,7 @@ std::atomic<Pool*> current_pool{new Pool};
 std::atomic<int> wanted{0};  // 0: one per processor
 std::atomic<uint64_t> regions{0};
 thread_local bool inside_region = false;
+thread_local bool holds_entry = false;  // a signal handler may run in the middle of a region, and change the number of threads
 
 // Works on chunks as long as there are any.
 void work_on(Pool* pool) {
@@ -119,21 +121,6 @@ void worker_main(Pool* pool) {
   }
 }
 
-// With `entry` held. Fewer threads than wanted where the system has no more.
-void start(Pool* pool) {
-  if (pool->started) return;
-  pool->started = true;
-  // Signals are for the interpreter's threads.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  try {
-    for (int k = 1; k < thread_count(); ++k) pool->threads.emplace_back(worker_main, pool);
-  } catch (const std::system_error&) {
-  }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-}
-
 // With `entry` held.
 void stop(Pool* pool) {
   {
@@ -144,8 +131,45 @@ void stop(Pool* pool) {
   for (std::thread& thread : pool->threads) thread.join();
   pool->threads.clear();
   pool->stopping.store(false);
-  pool->started = false;
+  pool->started_for = 0;
 }
+
+// With `entry` held. Fewer threads than wanted where the system has no more.
+void start(Pool* pool) {
+  const int count = thread_count();
+  if (pool->started_for == count) return;
+  if (pool->started_for) stop(pool);
+  pool->started_for = count;
+  // Signals are for the interpreter's threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    for (int k = 1; k < count; ++k) pool->threads.emplace_back(worker_main, pool);
+  } catch (const std::system_error&) {
+  }
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+class Entry {
+ public:
+  explicit Entry(Pool* pool) : pool_(pool), taken(!holds_entry && pool->entry.try_lock()) {
+    if (taken) holds_entry = true;
+  }
+  ~Entry() {
+    if (!taken) return;
+    holds_entry = false;
+    pool_->entry.unlock();
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+ private:
+  Pool* pool_;
+
+ public:
+  const bool taken;
+};
 
 void wake(Pool* pool, int64_t chunks) {
   int sleeping = pool->sleepers.load();
@@ -157,7 +181,7 @@ void wake(Pool* pool, int64_t chunks) {
 }
 
 void wait_for_workers(Pool* pool) {
-  const auto finished = [pool] { return pool->unfinished.load() == 0; };
+  const auto finished = [pool] { return pool->unfinished.load() == 0 || pool->orphaned.load(); };
   if (spin_until(finished)) return;
   pool->caller_sleeps.store(true);
   for (;;) {
@@ -166,6 +190,7 @@ void wait_for_workers(Pool* pool) {
     lock.unlock();
     // Not within kernels, which run to their end: a signal handler may do anything.
     if (pool->region.stop) stop_wanted();
+    if (pool->orphaned.load()) break;  // a signal handler forked, and this is the child
   }
   pool->caller_sleeps.store(false);
 }
@@ -181,10 +206,12 @@ void run_shared(Pool* pool, const Region& region) {
   wait_for_workers(pool);
 }
 
-// For a fork in a process whose pool has threads: they are not there in the child.
+// The workers are not there. A signal handler may have forked in the middle of a region: what workers were at is lost then.
 void after_fork_in_child() {
+  Pool* old = current_pool.load();
+  old->orphaned.store(true);
+  if (holds_entry && current_stop().flag) current_stop().flag->store(true);
   current_pool.store(new Pool);
-  inside_region = false;
 }
 
 }  // namespace
@@ -204,16 +231,14 @@ int thread_count() {
 }
 
 void set_thread_count(int count) {
-  Pool* pool = current_pool.load();
-  std::lock_guard<std::mutex> guard(pool->entry);
-  if (pool->started) stop(pool);
   wanted.store(count);
+  end_idle_threads();  // where a region is running, the next one changes them
 }
 
-void stop_threads() {
+void end_idle_threads() {
   Pool* pool = current_pool.load();
-  std::lock_guard<std::mutex> guard(pool->entry);
-  if (pool->started) stop(pool);
+  Entry entry(pool);
+  if (entry.taken && pool->started_for) stop(pool);
 }
 
 uint64_t shared_regions() { return regions.load(std::memory_order_relaxed); }
@@ -225,11 +250,15 @@ namespace {
 void run_region(int64_t chunks, Body body, void* context, StopFlag* stop) {
   if (chunks <= 0) return;
   Pool* pool = current_pool.load(std::memory_order_acquire);
-  if (chunks == 1 || chunks > kMostChunks || inside_region || thread_count() == 1 || !pool->entry.try_lock()) {
+  if (chunks == 1 || chunks > kMostChunks || inside_region || thread_count() == 1) {
     body(context, 0, chunks);
     return;
   }
-  std::lock_guard<std::mutex> guard(pool->entry, std::adopt_lock);
+  const Entry entry(pool);
+  if (!entry.taken) {
+    body(context, 0, chunks);
+    return;
+  }
   start(pool);
   regions.fetch_add(1, std::memory_order_relaxed);
   run_shared(pool, {body, context, chunks, stop});

@@ -7,13 +7,12 @@ namespace nj {
 // Processors that this process may run on.
 int available_processors();
 
-// How many threads work on a region, the caller among them: 1 ... available_processors(). Waits for the region that
-// is running, if there is one.
+// How many threads work on a region, the caller among them: 1 ... available_processors(). Holds from the next region on.
 void set_thread_count(int count);
 int thread_count();
 
-// Ends the threads; the next region starts new ones. Not to be called from inside a region.
-void stop_threads();
+// Ends the threads, unless a region is running; the next region starts new ones. Never waits for a region.
+void end_idle_threads();
 
 // Regions whose chunks were offered to several threads.
 uint64_t shared_regions();

@@ -1,4 +1,4 @@
-// The threads of compiled programs seen from Python: how many, and what becomes of them before a fork and at exit.
+// The threads of compiled programs seen from Python: how many, and what becomes of them at exit.
 #include "native.h"
 #include "threads.h"
 
@@ -26,7 +26,7 @@ PyObject* parallel_regions(PyObject*, PyObject*) { return PyLong_FromUnsignedLon
 
 PyObject* stop_workers(PyObject*, PyObject*) {
   Py_BEGIN_ALLOW_THREADS;
-  stop_threads();
+  end_idle_threads();
   Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
@@ -38,20 +38,13 @@ PyMethodDef functions[] = {
     {"parallel_regions", parallel_regions, METH_NOARGS,
      PyDoc_STR("How many loops have been shared among several threads so far.")},
     {"stop_threads", stop_workers, METH_NOARGS,
-     PyDoc_STR("Ends the threads that loops are shared among; the next such loop starts new ones.")},
+     PyDoc_STR("Ends the threads that loops are shared among, unless one is; the next such loop starts new ones.")},
     {nullptr, nullptr, 0, nullptr}};
 
-// What `register_at_fork` and `atexit` call: a process should not fork, nor end, with threads at work.
 int register_stop(PyObject* module) {
-  Ref stop(PyObject_GetAttrString(module, "stop_threads"));
-  Ref os(PyImport_ImportModule("os")), atexit(PyImport_ImportModule("atexit"));
-  if (!stop || !os || !atexit) return -1;
-  Ref at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
-  Ref args(PyTuple_New(0)), kwargs(Py_BuildValue("{s:O}", "before", stop.get()));
-  if (!at_fork || !args || !kwargs) return -1;
-  Ref forked(PyObject_Call(at_fork.get(), args.get(), kwargs.get()));
-  Ref exited(PyObject_CallMethod(atexit.get(), "register", "O", stop.get()));
-  return forked && exited ? 0 : -1;
+  Ref stop(PyObject_GetAttrString(module, "stop_threads")), atexit(PyImport_ImportModule("atexit"));
+  if (!stop || !atexit) return -1;
+  return Ref(PyObject_CallMethod(atexit.get(), "register", "O", stop.get())) ? 0 : -1;
 }
 
 }  // namespace

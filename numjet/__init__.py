@@ -5,10 +5,10 @@
 >>> nj.jit(nj.grad(lambda x: jnp.sum(x ** 2)))(jnp.arange(3.0)).tolist()
 [0.0, 2.0, 4.0]
 """
-import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numjet.core import show as _show
+from numjet.foundation import locks as _locks
 from numjet.runtime import eager as _eager, settings as _settings
 
 from numjet import lax as lax
@@ -63,7 +63,7 @@ _ON_DEMAND = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
 def __getattr__(name: str) -> object:
     """What is not always wanted is imported when it is first named, so that `import numjet` stays quick."""
     if name in _ON_DEMAND:
-        return _importlib.import_module(f"numjet.{name}")
+        return _locks.import_module(f"numjet.{name}")
     if name == "explain":
-        return _importlib.import_module("numjet.api.explain").explain
+        return _locks.import_module("numjet.api.explain").explain
     raise AttributeError(f"module 'numjet' has no attribute {name!r}")

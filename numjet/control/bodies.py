@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import threading
 import types
 import weakref
 from collections import OrderedDict
@@ -27,7 +26,7 @@ from numjet.core.named_axes import named_axes
 from numjet.core.op import Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
-from numjet.foundation import dtypes, source, tree
+from numjet.foundation import dtypes, locks, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
@@ -108,7 +107,7 @@ class _Entry(Record):
 
 _entries: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Entry]] = weakref.WeakKeyDictionary()
 _shared: OrderedDict[Any, _Entry] = OrderedDict()  # of functions made anew for every call, by their code
-_lock = threading.Lock()
+_lock = locks.lock()
 _MOST = 32  # bodies remembered per function
 _MOST_SHARED = 512
 _MOST_USED = 256  # objects looked at per function

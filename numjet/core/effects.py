@@ -6,9 +6,9 @@ is the status, until somebody looks at the program's results or waits for all ef
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterable
 
+from numjet.foundation import locks
 from numjet.foundation.record import Record
 
 FIRST_FAILURE = 1 << 16   # smaller numbers are what kernels return
@@ -40,7 +40,7 @@ class Failures:
     """Exceptions by number, in the order in which they happened."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._numbers = itertools.count()
         self._waiting: dict[int, BaseException] = {}
         self._told: set[int] = set()

@@ -15,12 +15,12 @@ Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or N
 """
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.foundation import locks
 from numjet.foundation.record import Fields, Record
 
 
@@ -168,7 +168,7 @@ later: list[str] = []  # modules whose records are made when they are first need
 def all_ops() -> dict[str, Op]:
     """All records by name, those of the modules in `later` included."""
     for module in later:
-        importlib.import_module(module)
+        locks.import_module(module)
     return _registry
 
 

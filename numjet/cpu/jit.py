@@ -11,7 +11,6 @@ import functools
 import platform
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +19,7 @@ import llvmlite
 import llvmlite.binding as binding
 
 from numjet import _native
-from numjet.foundation import events
+from numjet.foundation import events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, fresh
 
@@ -33,7 +32,8 @@ from .loop_ir import MATH
 from .target import Target, from_features
 
 LARGE_LINES = 2000
-_LOCK = threading.RLock()
+_LOCK = locks.lock()
+locks.held_at_fork(binding.ffi.lib._lock._lock)   # llvmlite's own: finalizers call LLVM without ours
 _last_use = 0.0
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",

@@ -20,7 +20,7 @@ from typing import Any
 from numjet.cpu import jit
 from numjet.cpu.independence import nodes
 from numjet.cpu.loop_ir import For, Function, While, walk
-from numjet.foundation import events
+from numjet.foundation import events, locks
 from numjet.foundation.config import config
 
 LARGE_LINES = 3000        # of text, from which the first tier pays
@@ -81,23 +81,28 @@ class _Worker:
     """One thread that does jobs in order, as long as there are some."""
 
     def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets the thread and its jobs."""
-        self.jobs: deque[Callable[[], None]] = deque()
-        self.changed = threading.Condition()
+        self.jobs: deque[Callable[[], None]] = deque()   # the first one is being done
+        self.changed = locks.condition()
         self.running = False
         self.hurry = False
-        self.busy = threading.Lock()   # held during a job
 
     def put(self, job: Callable[[], None]) -> None:
         """Adds a job."""
         with self.changed:
             self.jobs.append(job)
-            if not self.running:
-                self.running = True
-                threading.Thread(target=self._run, name="numjet second tier", daemon=True).start()
+            self._start()
+
+    def resume(self) -> None:
+        """In a forked child, which does not have the thread: does its jobs, the one that was under way from the beginning."""
+        with self.changed:
+            self.running = self.hurry = False
+            if self.jobs:
+                self._start()
+
+    def _start(self) -> None:
+        if not self.running:
+            self.running = True
+            threading.Thread(target=self._run, name="numjet second tier", daemon=True).start()
 
     def finish(self) -> None:
         """Waits until there are no jobs."""
@@ -121,9 +126,11 @@ class _Worker:
                     self.running = False
                     self.changed.notify_all()
                     return
-                job = self.jobs.popleft()
-            with self.busy:
-                _attempt(job)
+                job = self.jobs[0]
+            _attempt(job)
+            with self.changed:
+                if self.jobs and self.jobs[0] is job:
+                    self.jobs.popleft()
 
     def _wait_for_quiet(self) -> None:
         """Until nobody has compiled anything for a while."""
@@ -146,14 +153,5 @@ def _attempt(job: Callable[[], None]) -> None:
 
 _worker = _Worker()
 atexit.register(_worker.stop)
-
-
-def _after_fork_in_child() -> None:
-    # The thread is gone; programs that wait for their second tier stay with their first.
-    _worker.reset()
-
-
-# LLVM's lock must not be held by a thread that does not exist in the child.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=lambda: _worker.busy.acquire(), after_in_child=_after_fork_in_child,
-                        after_in_parent=lambda: _worker.busy.release())
+    os.register_at_fork(after_in_child=_worker.resume)

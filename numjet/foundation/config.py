@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from numjet import _native
+from numjet.foundation import locks
 from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
 
 _TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
@@ -85,7 +86,7 @@ class _Shared:
     """What all threads share. The lock guards every write; reads take none."""
 
     def __init__(self, environ: Mapping[str, str]):
-        self.lock = threading.RLock()
+        self.lock = locks.lock()
         self.threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
         self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
         self.callbacks: list[Callable[[], None]] = []

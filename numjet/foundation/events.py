@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from numjet.foundation import on_demand
+from numjet.foundation import locks, on_demand
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 
@@ -46,9 +46,9 @@ class Event(Record):
 Listener = Callable[[Event], Any]
 
 _listeners: tuple[Listener, ...] = ()
-_listeners_lock = threading.Lock()
+_listeners_lock = locks.lock()
 _counters: dict[str, int] = {}
-_counters_lock = threading.Lock()
+_counters_lock = locks.lock()
 
 
 class Subscription:

@@ -6,13 +6,14 @@ else in the process, again and again, and find nothing.
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from numjet.foundation import locks
+
 _RARE = (200_000, 20, 100)
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _depth = 0
 _before = gc.get_threshold()
 

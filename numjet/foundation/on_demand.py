@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from numjet.foundation import locks
 
 
 class Module:
@@ -20,7 +21,7 @@ class Module:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        found = getattr(importlib.import_module(self._name), attribute)
+        found = getattr(locks.import_module(self._name), attribute)
         setattr(self, attribute, found)
         return found
 
@@ -37,5 +38,5 @@ def names(face: str, module: str) -> tuple[Callable[[str], Any], Callable[[], li
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[face]), *(name for name in dir(importlib.import_module(module)) if name[0] != "_")})
+        return sorted({*vars(sys.modules[face]), *(name for name in dir(locks.import_module(module)) if name[0] != "_")})
     return __getattr__, __dir__

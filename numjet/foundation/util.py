@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from numjet.foundation import locks
 from numjet.foundation.config import config
 
 T = TypeVar("T")
@@ -228,13 +228,15 @@ def cache(max_size: int | None = 4096, trace_context: bool = True) -> Callable[[
     return decorate
 
 
+_weak_lock = locks.lock()  # of all caches with weakly held arguments
+
+
 class _WeakCache:
     """Results by a weakly held first argument, compared by identity, and the others, compared by value."""
 
     def __init__(self, fun: Callable[..., Any], max_size: int | None):
         self._fun = fun
         self._max_size = max_size
-        self._lock = threading.RLock()
         # A dictionary in order of use: the first is the one to drop.
         self._entries: dict[tuple[Hashable, ...], tuple[weakref.ref[Any], Any]] = {}
         self._keys_of: dict[int, set[tuple[Hashable, ...]]] = {}
@@ -244,7 +246,7 @@ class _WeakCache:
 
     def __call__(self, first: Any, *args: Hashable, **kwargs: Hashable) -> Any:
         key = (id(first), config.token, args, tuple(sorted(kwargs.items())))
-        with self._lock:
+        with _weak_lock:
             entry = self._entries.pop(key, None)
             if entry is not None and entry[0]() is first:
                 self._entries[key] = entry
@@ -263,7 +265,7 @@ class _WeakCache:
             if alive is not None:
                 alive._forget(owner, ref)
 
-        with self._lock:
+        with _weak_lock:
             self._entries[key] = (weakref.ref(first, forget), result)
             self._keys_of.setdefault(owner, set()).add(key)
             if self._max_size is not None and len(self._entries) > self._max_size:
@@ -279,13 +281,13 @@ class _WeakCache:
 
     def _forget(self, owner: int, ref: weakref.ref[Any]) -> None:
         # The id may already belong to a newer object: only entries of the dead one go.
-        with self._lock:
+        with _weak_lock:
             for key in [key for key in self._keys_of.get(owner, ()) if self._entries.get(key, (None,))[0] is ref]:
                 self._drop(key)
 
     def cache_clear(self) -> None:
         """Forget everything."""
-        with self._lock:
+        with _weak_lock:
             self._entries.clear()
             self._keys_of.clear()
             self.hits = self.misses = 0
@@ -296,7 +298,7 @@ class _WeakCache:
 
     def evict(self, first: Any) -> None:
         """Forget the results of `first`."""
-        with self._lock:
+        with _weak_lock:
             for key in list(self._keys_of.get(id(first), ())):
                 self._drop(key)
 

@@ -1,8 +1,9 @@
 """The one lazy loader of machines: a compiler is imported when the first program is compiled."""
 from __future__ import annotations
 
-import importlib
 from types import ModuleType
+
+from numjet.foundation import locks
 
 _XLA = "numjet.xla.machine"
 _MACHINES = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
@@ -20,4 +21,4 @@ def canonical(platform: str) -> str:
 
 def machine(platform: str) -> ModuleType:
     """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.machine."""
-    return importlib.import_module(_MACHINES[canonical(platform)])
+    return locks.import_module(_MACHINES[canonical(platform)])

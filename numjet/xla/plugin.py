@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from numjet.foundation import locks
 from numjet.foundation.config import config
 from numjet.xla import libraries
 
@@ -25,7 +26,7 @@ def library() -> ModuleType:
     """The module jaxlib.xla_client. Raises RuntimeError when jaxlib is missing or of a version not known here."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read while it loads: warnings and errors only
     try:
-        xla_client = importlib.import_module("jaxlib.xla_client")
+        xla_client = locks.import_module("jaxlib.xla_client")
     except ModuleNotFoundError:
         raise RuntimeError("The XLA machine needs jaxlib, which is not installed: pip install 'numjet[xla]' for XLA's CPU "
                            "client, 'numjet[cuda]' for NVIDIA GPUs, 'numjet[tpu]' for TPUs.") from None
@@ -67,12 +68,12 @@ def client(platform: str) -> Any:
 def _context() -> tuple[Any, ModuleType]:
     """jaxlib's MLIR with the dialects that programs use."""
     library()
-    ir = importlib.import_module("jaxlib.mlir.ir")
+    ir = locks.import_module("jaxlib.mlir.ir")
     registry, context = ir.DialectRegistry(), ir.Context()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    locks.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     context.append_dialect_registry(registry)
     for dialect in ("stablehlo", "chlo"):
-        importlib.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
+        locks.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
     context.load_all_available_dialects()
     return context, ir
 

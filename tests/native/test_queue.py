@@ -307,17 +307,21 @@ def test_ctrl_c_interrupts_waiting(gate, ctrl_c_raises):
     assert g.result.tolist() == [1.0]
 
 
-def test_quiesce_ends_the_thread_and_work_restarts_it(executable, array):
+def test_forks_end_an_idle_thread_and_work_restarts_it(executable, array):
     def threads() -> set[str]:
         return set(os.listdir("/proc/self/task"))
 
-    _native.quiesce_queue()
+    def fork_ahead() -> None:
+        _native.before_fork()
+        _native.after_fork_in_parent()
+
+    fork_ahead()
     before, x, run = threads(), array([1, 2, 3, 4], "float32"), executable("add_one", **QUEUED)
     for _ in range(2):
         assert run([x])[0].tolist() == [2, 3, 4, 5]
         started = threads() - before
         assert len(started) == 1
-        _native.quiesce_queue()
+        fork_ahead()
         deadline = time.monotonic() + 5
         while started & threads() and time.monotonic() < deadline:  # the system removes it a little later
             time.sleep(0.001)
