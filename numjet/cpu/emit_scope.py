@@ -24,13 +24,14 @@ class Value:
 
 
 class Code:
-    """Lines of text and the label of the basic block that they end in."""
+    """Lines of text, the label of the basic block that they end in, and the line it begins at."""
 
-    __slots__ = ("block", "lines")
+    __slots__ = ("begun", "block", "lines")
 
     def __init__(self, block: str):
         self.lines: list[str] = []
         self.block = block
+        self.begun = 0
 
 
 class Scope:

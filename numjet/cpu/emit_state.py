@@ -13,6 +13,8 @@ from .loop_ir import Buffer, Expr, Function, Stmt, written
 from .ranges import Ranges
 from .target import Target
 
+LONGEST_BLOCK = 300   # lines of straight code
+
 
 class Lane(Fields):
     """The loop variable whose consecutive values are the lanes of vectors; `first` is its value in lane 0."""
@@ -94,8 +96,18 @@ class State:
 
     def label(self, name: str) -> None:
         """Begins a basic block."""
-        self.out.code.lines.append(f"{name}:")
-        self.out.code.block = name
+        code = self.out.code
+        code.lines.append(f"{name}:")
+        code.block, code.begun = name, len(code.lines)
+
+    def split_long_block(self) -> None:
+        """Basic-block splitting: begins another block where the current one has become long, because parts of LLVM's code
+        generator take quadratic time in the length of a block."""
+        code = self.here().code
+        if len(code.lines) - code.begun >= LONGEST_BLOCK:
+            following = self.name("next")
+            self.line(f"br label %{following}")
+            self.label(following)
 
     def declare(self, name: str, result: str, args: list[str]) -> None:
         """Declares an outside function once."""

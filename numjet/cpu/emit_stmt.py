@@ -43,6 +43,7 @@ class StmtEmitter(TilesEmitter):
             if not together:
                 _STATEMENTS[type(stmts[done])](self, stmts[done])
             done += together or 1
+            self.split_long_block()
 
     def _let(self, stmt: Let) -> None:
         value = self.value(stmt.value)
