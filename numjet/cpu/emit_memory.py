@@ -60,15 +60,14 @@ class MemoryEmitter(State):
         self.memory.kill(written([stmt]))
 
     def _pointer(self, buffer: Buffer) -> str:
-        function = self.function
         if buffer.kind == "temp":
             if buffer.offset is None:
                 raise ValueError(f"{buffer!r} has no place in the scratch arena: run the memory plan before codegen")
             return self.put(f"getelementptr i8, ptr %scratch, i64 {buffer.offset}")
         if buffer.kind == "const":
             return self._constant_data(buffer)
-        table, buffers = ("%ins", function.inputs) if buffer.kind == "input" else ("%outs", function.outputs)
-        slot = self.put(f"getelementptr ptr, ptr {table}, i64 {buffers.index(buffer)}")
+        table = "%ins" if buffer.kind == "input" else "%outs"
+        slot = self.put(f"getelementptr ptr, ptr {table}, i64 {self.positions[buffer]}")
         return self.put(f"load ptr, ptr {slot}, align 8")
 
     def _constant_data(self, buffer: Buffer) -> str:

@@ -153,5 +153,6 @@ class ParallelEmitter(LoopEmitter):
 
     def part_text(self, name: str, parameters: str, result: str = "i64", end: str = "ret i64 0") -> str:
         """The text of a function whose body has been written."""
+        self.keep_splits(name)
         head = f'define internal {result} @"{name}"({parameters}) nounwind noinline {{'
         return "\n".join([head, "entry:", *self.allocas, *self.scope.code.lines, f"  {end}", *self.failures, "}"])

@@ -1,6 +1,7 @@
 """The state of a code generation: open scopes, known values, names, and the writing of single instructions."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from typing import NamedTuple, Self
 
@@ -54,6 +55,7 @@ class State:
         self.parts: list[str] = []
         self.part_names: dict[Hashable, str] = {}
         self.allocas: list[str] = []
+        self.splits: list[str] = []          # labels of the blocks that `split_long_block` began
         self.cells: dict[Buffer, str] = {}   # where the addresses are noted of buffers that change places
         self.symbols: set[str] = set()
         self.counter = 0
@@ -69,6 +71,11 @@ class State:
         other.symbols, other.parts, other.part_names = self.symbols, self.parts, self.part_names
         other.inside_part, other.polls = self.inside_part, self.polls
         return other
+
+    @functools.cached_property
+    def positions(self) -> dict[Buffer, int]:
+        """Where the addresses of inputs and outputs stand in the tables that the program is given."""
+        return {b: k for buffers in (self.function.inputs, self.function.outputs) for k, b in enumerate(buffers)}
 
     @property
     def width(self) -> int:
@@ -101,13 +108,20 @@ class State:
         code.block, code.begun = name, len(code.lines)
 
     def split_long_block(self) -> None:
-        """Basic-block splitting: begins another block where the current one has become long, because parts of LLVM's code
-        generator take quadratic time in the length of a block."""
+        """Basic-block splitting: begins another block where the current one has become long, because instruction selection
+        and register allocation take quadratic time in the length of a block."""
         code = self.here().code
         if len(code.lines) - code.begun >= LONGEST_BLOCK:
             following = self.name("next")
+            self.splits.append(following)
             self.line(f"br label %{following}")
             self.label(following)
+
+    def keep_splits(self, name: str) -> None:
+        """Takes the addresses of the blocks that splitting made in the function `name`: LLVM would join them again."""
+        if self.splits:
+            blocks = ", ".join(f'ptr blockaddress(@"{name}", %{label})' for label in self.splits)
+            self.globals[f"{name}.blocks"] = f'@"{name}.blocks" = internal constant [{len(self.splits)} x ptr] [{blocks}]'
 
     def declare(self, name: str, result: str, args: list[str]) -> None:
         """Declares an outside function once."""

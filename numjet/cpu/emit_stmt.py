@@ -29,6 +29,7 @@ from .loop_ir import (
     While,
 )
 
+INLINE_COPY = 64   # bytes that are moved through registers
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
 
 
@@ -163,7 +164,8 @@ class StmtEmitter(TilesEmitter):
         name = "llvm.memmove.p0.p0.i64"
         self.declare(name, "void", ["ptr", "ptr", "i64", "i1"])
         self.here()
-        if (stmt.source.kind, stmt.target.kind) == ("input", "output"):  # a donated input may be the output already
+        small = count.isdigit() and int(count) <= INLINE_COPY
+        if not small and (stmt.source.kind, stmt.target.kind) == ("input", "output"):  # a donated input may be the output already
             same = self.put(f"icmp eq ptr {target}, {source}")
             count = self.put(f"select i1 {same}, i64 0, i64 {count}")
         self.line(f"call void @{name}(ptr {target}, ptr {source}, i64 {count}, i1 false)")

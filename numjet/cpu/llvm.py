@@ -35,6 +35,7 @@ def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> s
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")
+    emitter.keep_splits(function.name)
     body = [*emitter.allocas, *emitter.scope.code.lines, *emitter.failures]
     head = f'define i64 @"{function.name}"({_ARGUMENTS}) nounwind {{'
     triple = [f'target triple = "{target.triple}"'] if target.triple else []

@@ -1,7 +1,9 @@
 """From a closed jaxpr to a loop IR function."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.callbacks import Trampoline
@@ -50,11 +52,12 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
     outputs: list[Buffer] = []
     items: list[tuple[Arr, Storage]] = []
     taken = set(exchanged(b.function.body))  # what is not where it was at the beginning
+    positions = {buffer: k for k, buffer in enumerate(inputs)}
+    readers = _Readers(outs)
     for k, out in enumerate(outs):
-        buffer = (_whole(out) or _written_over(out, outs)) if out.dtype.itemsize else None
+        buffer = (_whole(out) or readers.written_over(out)) if out.dtype.itemsize else None
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
             taken.add(buffer)
-            b.function.temps.remove(buffer)
             buffer.kind = "output"
             outputs.append(buffer)
             if out.lazy:
@@ -65,35 +68,57 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
         outputs.append(made)
         if not out.dtype.itemsize:
             continue
-        if buffer is not None and buffer not in taken and buffer in inputs and out.storage.owned:
+        if buffer is not None and buffer not in taken and buffer in positions and out.storage.owned:
             taken.add(buffer)
-            aliases.append((k, inputs.index(buffer)))
+            aliases.append((k, positions[buffer]))
         else:
             items.append((out, Storage(made, b.terms.index(0), False)))
+    b.function.temps[:] = [t for t in b.function.temps if t.kind != "output"]
     b.put_all(items, "result")
     b.function.outputs[:] = outputs
     return aliases
 
 
-def _written_over(out: Arr, outs: Sequence[Arr]) -> Buffer | None:
-    """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
-    if not out.pointwise or out.aval.nbytes < HELD or sum(o is out for o in outs) > 1:
-        return None
-    here: list[Arr] = []
-    elsewhere = [a for o in outs if o is not out for a in o.reachable()]
-    seen, stack = {id(out)}, [out]
-    while stack:
-        for p in stack.pop().parents:
-            if id(p) in seen:
-                continue
-            seen.add(id(p))
-            if p.shape != out.shape or p.lazy and not p.pointwise:
-                elsewhere += p.reachable()
-            else:
-                (stack if p.lazy else here).append(p)
-    other = {a.storage.buffer for a in elsewhere if a.storage is not None}
-    found = (_whole(p) for p in here if p.dtype == out.dtype)
-    return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in other), None)
+class _Readers:
+    """How many results read which buffers, counted once for all of them."""
+
+    def __init__(self, outs: Sequence[Arr]):
+        self.outs = outs
+
+    @functools.cached_property
+    def times(self) -> Counter[int]:
+        """How many results are the same array, by its identity."""
+        return Counter(map(id, self.outs))
+
+    @functools.cached_property
+    def counts(self) -> Counter[Buffer]:
+        """By buffer, how many different results read it."""
+        different = {id(o): o for o in self.outs}.values()
+        return Counter(buffer for o in different for buffer in _buffers(o.reachable()))
+
+    def written_over(self, out: Arr) -> Buffer | None:
+        """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
+        if not out.pointwise or out.aval.nbytes < HELD or self.times[id(out)] > 1:
+            return None
+        here: list[Arr] = []
+        elsewhere: set[Buffer] = set()
+        seen, stack = {id(out)}, [out]
+        while stack:
+            for p in stack.pop().parents:
+                if id(p) in seen:
+                    continue
+                seen.add(id(p))
+                if p.shape != out.shape or p.lazy and not p.pointwise:
+                    elsewhere |= _buffers(p.reachable())
+                else:
+                    (stack if p.lazy else here).append(p)
+        found = (_whole(p) for p in here if p.dtype == out.dtype)
+        return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in elsewhere
+                     and self.counts[buffer] == 1), None)
+
+
+def _buffers(arrays: Iterable[Arr]) -> set[Buffer]:
+    return {a.storage.buffer for a in arrays if a.storage is not None}
 
 
 def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
