@@ -39,11 +39,13 @@ def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set
         return
     inside = _touches([loop])
     before = {e.attr for e in nodes([loop.start, loop.stop, *(c.init for c in loop.carries)]) if e.op == "load"}
-    for buffer in candidates:
-        if inside[buffer] == touched[buffer] and buffer not in before and _read_where_written(loop, buffer):
-            _replace(function, loop, buffer)
-            if recorder is not None:
-                recorder.kept[buffer] = "each element is only wanted by the iteration that computes it"
+    alone = {buffer for buffer in candidates if inside[buffer] == touched[buffer] and buffer not in before}
+    kept = _read_where_written(loop, alone) if alone else set()
+    if kept:
+        _replace(function, loop, kept)
+    if recorder is not None:
+        recorder.kept.update((buffer, "each element is only wanted by the iteration that computes it")
+                             for buffer in candidates if buffer in kept)
 
 
 def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
@@ -51,46 +53,53 @@ def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
     return Counter(b for s in walk(list(block)) for b in stmt_buffers(s))
 
 
-def _read_where_written(loop: For, buffer: Buffer) -> bool:
-    """Is every element that the body of a loop reads one that was stored by a statement of the body before?"""
-    sums, stored = Sums(), dict[int, Expr]()
+def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
+    """Those of the buffers of which the body of a loop only reads elements that a statement of the body has stored before."""
+    sums, left = Sums(), set(buffers)
+    stored: dict[Buffer, dict[int, Expr]] = {buffer: {} for buffer in buffers}
 
-    def known(roots: list[Expr]) -> bool:
-        return all(len(e.args) == 1 and e.args[0].id in stored for e in nodes(roots) if e.op == "load" and e.attr is buffer)
+    def look(roots: list[Expr]) -> None:
+        for e in nodes(roots):
+            if e.op == "load" and e.attr in left and (len(e.args) != 1 or e.args[0].id not in stored[e.attr]):
+                left.discard(e.attr)
     for stmt in loop.body:
         inside = list(walk([stmt]))
-        if not known([e for s in inside for e in own_expressions(s)]):
-            return False
+        look([e for s in inside for e in own_expressions(s)])
         for s in inside:
-            if isinstance(s, Copy | Fill | Call) and buffer in stmt_buffers(s):
-                return False
-            if isinstance(s, Store) and s.buffer is buffer and s is not stmt:
-                return False
-        if isinstance(stmt, Store) and stmt.buffer is buffer:
-            stored[stmt.index.id] = stmt.index
-    totals = [sums.split(e) for e in stored.values()]
-    apart = len({t.terms for t in totals}) == 1 and len({t.constant for t in totals}) == len(totals)
-    return apart and known([e for c in loop.carries for e in (c.next, c.term) if e is not None])
+            if isinstance(s, Copy | Fill | Call):
+                left -= stmt_buffers(s)
+            elif isinstance(s, Store) and s is not stmt:
+                left.discard(s.buffer)
+        if isinstance(stmt, Store) and stmt.buffer in left:
+            stored[stmt.buffer][stmt.index.id] = stmt.index
+    look([e for c in loop.carries for e in (c.next, c.term) if e is not None])
+    return {buffer for buffer in left if _apart(sums, stored[buffer].values())}
 
 
-def _replace(function: Function, loop: For, buffer: Buffer) -> None:
-    """Values instead of the elements of a buffer."""
-    now: dict[int, Expr] = {}
-    rewrite = _reading(function, buffer, now)
+def _apart(sums: Sums, places: Collection[Expr]) -> bool:
+    """Whether indices differ by constants other than 0."""
+    totals = [sums.split(e) for e in places]
+    return len({t.terms for t in totals}) == 1 and len({t.constant for t in totals}) == len(totals)
+
+
+def _replace(function: Function, loop: For, buffers: set[Buffer]) -> None:
+    """Values instead of the elements of buffers, in one walk over the body of a loop."""
+    now: dict[tuple[Buffer, int], Expr] = {}
+
+    def read(e: Expr) -> Expr:
+        return now[e.attr, e.args[0].id] if e.op == "load" and e.attr in buffers else e
+    rewrite = Rewrite(function, read)
     for k, stmt in enumerate(loop.body):
-        if now:
-            rewrite.block([stmt])
-        if isinstance(stmt, Store) and stmt.buffer is buffer:
-            now[stmt.index.id] = function.exprs.var(buffer.dtype, "kept")
-            loop.body[k] = Let(now[stmt.index.id], stmt.value)
-            rewrite = _reading(function, buffer, now)
+        rewrite.block([stmt])
+        if isinstance(stmt, Store) and stmt.buffer in buffers:
+            place = (stmt.buffer, stmt.index.id)
+            if place in now:   # what has read the element before is another value from here on
+                rewrite = Rewrite(function, read)
+            now[place] = function.exprs.var(stmt.buffer.dtype, "kept")
+            loop.body[k] = Let(now[place], stmt.value)
     for c in loop.carries:
         c.next = rewrite.expr(c.next)
         c.term = None if c.term is None else rewrite.expr(c.term)
-
-
-def _reading(function: Function, buffer: Buffer, now: dict[int, Expr]) -> Rewrite:
-    return Rewrite(function, lambda e: now[e.args[0].id] if e.op == "load" and e.attr is buffer else e)
 
 
 # --- rows

@@ -165,7 +165,8 @@ class StmtEmitter(TilesEmitter):
         self.declare(name, "void", ["ptr", "ptr", "i64", "i1"])
         self.here()
         small = count.isdigit() and int(count) <= INLINE_COPY
-        if not small and (stmt.source.kind, stmt.target.kind) == ("input", "output"):  # a donated input may be the output already
+        # A donated input may be the output already.
+        if not small and (stmt.source.kind, stmt.target.kind) == ("input", "output"):
             same = self.put(f"icmp eq ptr {target}, {source}")
             count = self.put(f"select i1 {same}, i64 0, i64 {count}")
         self.line(f"call void @{name}(ptr {target}, ptr {source}, i64 {count}, i1 false)")

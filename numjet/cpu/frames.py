@@ -44,13 +44,14 @@ _READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_
 class Frame:
     """One jaxpr being lowered. `barrier`: its statements are inside a loop or branch of the frames around it."""
 
-    __slots__ = ("env", "last_use", "position", "uses", "operands", "pinned", "barrier",
+    __slots__ = ("env", "wanted", "last_use", "position", "uses", "operands", "pinned", "barrier",
                  "eqn", "passes", "jaxpr", "_makers")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.jaxpr = jaxpr
         self._makers: dict[Var, JaxprEqn] | None = None
         self.env: dict[Var, Arr] = {}
+        self.wanted: dict[Var, Arr] = {}   # without those that were found in registers
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
         self.passes = passes(jaxpr, needed)
@@ -76,10 +77,27 @@ class Frame:
             self._makers = makers_of(self.jaxpr)
         return self._makers
 
+    def bind(self, v: Var, a: Arr) -> None:
+        """Makes an array the value of a variable."""
+        self.env[v] = a
+        if v in self.last_use:
+            self.wanted[v] = a
+
+    def drop(self, v: Var) -> Arr | None:
+        """Forgets a variable; returns its value."""
+        self.wanted.pop(v, None)
+        return self.env.pop(v, None)
+
+    def spilled(self) -> None:
+        """Looks at all arrays again: one has left its registers."""
+        self.wanted = {v: a for v, a in self.env.items() if v in self.last_use}
+
     def live(self) -> Iterator[Arr]:
-        """Arrays wanted after the current equation, and its operands."""
-        for v, a in self.env.items():
-            if self.last_use.get(v, -1) > self.position:
+        """Arrays wanted after the current equation that are not in registers, and its operands."""
+        for v in [v for v, a in self.wanted.items() if a.elems is not None]:
+            del self.wanted[v]
+        for v, a in self.wanted.items():
+            if self.last_use[v] > self.position:
                 yield a
         yield from self.operands
         yield from self.pinned
@@ -110,6 +128,11 @@ class Frames(Reductions):
             yield from f.live()
             if f.barrier:
                 return
+
+    def spill(self, x: Arr) -> None:
+        super().spill(x)
+        for frame in self.frames:
+            frame.spilled()
 
     def _may_overwrite(self, x: Arr) -> bool:
         if not x.storage.owned:
@@ -162,10 +185,11 @@ class Frames(Reductions):
         frame = Frame(jaxpr, needed, barrier)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
             check_constant(c, v.aval)
-            frame.env[v] = self.embedded(c)
+            frame.bind(v, self.embedded(c))
         if barrier:
             args = [self.wrapped(a) for a in args]
-        frame.env.update(zip(jaxpr.invars, args, strict=True))
+        for v, a in zip(jaxpr.invars, args, strict=True):
+            frame.bind(v, a)
         self.frames.append(frame)
         try:
             for k, (eqn, keep) in enumerate(zip(jaxpr.eqns, needed, strict=True)):
@@ -207,7 +231,7 @@ class Frames(Reductions):
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
-            frame.env[v] = out
+            frame.bind(v, out)
         if self.recorder is not None:
             self.recorder.results(eqn, outs)
         for out in outs:
@@ -216,7 +240,7 @@ class Frames(Reductions):
         guard(self, eqn, outs)
         if self.recorder is not None:
             self.recorder.end()
-        over = [frame.env.pop(a, None) for a in {a for a in eqn.invars if isinstance(a, Var)}
+        over = [frame.drop(a) for a in {a for a in eqn.invars if isinstance(a, Var)}
                 if frame.last_use[a] == frame.position]
         self.let_go(args, outs, over)
 

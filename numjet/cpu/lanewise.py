@@ -223,7 +223,7 @@ class Lanewise(Frames):
         for v in eqn.outvars:
             x = frame.env.get(v)
             if x is not None and x.lazy and self._has_places(x.shape) and prod(self._rest(x)) <= PINNED:
-                frame.env[v] = self.in_lane(x.aval, self.lane_elements(x))
+                frame.bind(v, self.in_lane(x.aval, self.lane_elements(x)))
 
     def copies(self, shape: Sequence[int]) -> int:
         return super().copies(shape) if self.lane is None else prod(shape[len(self.places):])

@@ -7,6 +7,11 @@ places live as long as any of them.
 """
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
+
+import numpy as np
+
 from numjet.cpu.loop_ir import (
     Buffer,
     Call,
@@ -28,6 +33,7 @@ from numjet.cpu.loop_ir import (
 )
 
 ALIGNMENT = 64
+MOST_FITTED = 4096   # temporaries that are compared with one another
 Path = tuple[tuple[int, int], ...]
 
 
@@ -42,21 +48,64 @@ def plan(function: Function) -> int:
     _join_exchanged(function, touched)
     spans = {t: _span(paths, order) for t, paths in touched.items() if paths}
     function.temps[:] = [t for t in function.temps if t in spans]
-    placed: list[tuple[int, int, int, int]] = []
-    top = 0
-    for t in sorted(spans, key=lambda t: -t.nbytes):
+    place = _first_fit if len(spans) <= MOST_FITTED else _in_time
+    function.scratch_bytes = place(spans)
+    return function.scratch_bytes
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _first_fit(spans: dict[Buffer, tuple[int, int]]) -> int:
+    """Greedy first fit, largest first: the lowest place that is free during the whole life of a temporary."""
+    low, high, begin, end = np.zeros((4, len(spans)), np.int64)
+    for k, t in enumerate(sorted(spans, key=lambda t: -t.nbytes)):
         first, last = spans[t]
-        busy = sorted((lo, hi) for lo, hi, a, b in placed if a <= last and first <= b)
-        offset = 0
-        for lo, hi in busy:
-            if offset + t.nbytes <= lo:
-                break
-            offset = max(offset, hi)
-        end = offset + -(-t.nbytes // ALIGNMENT) * ALIGNMENT
-        t.offset = offset
-        placed.append((offset, end, first, last))
-        top = max(top, end)
-    function.scratch_bytes = top
+        busy = np.flatnonzero((begin[:k] <= last) & (first <= end[:k]))
+        busy = busy[np.argsort(low[busy], kind="stable")]
+        ends = np.maximum.accumulate(np.concatenate([[0], high[busy]]))
+        gaps = np.flatnonzero(ends[:-1] + t.nbytes <= low[busy])
+        t.offset = int(ends[gaps[0] if gaps.size else -1])
+        low[k], high[k], begin[k], end[k] = t.offset, t.offset + _aligned(t.nbytes), first, last
+    return int(high.max(initial=0))
+
+
+def _in_time(spans: dict[Buffer, tuple[int, int]]) -> int:
+    """Best fit in the order of time, for very many temporaries: each takes the smallest free gap that is large enough, in
+    n log n steps."""
+    top = 0
+    gaps: list[tuple[int, int]] = []          # (bytes, offset), sorted
+    starts: dict[int, int] = {}               # bytes of the gap that begins there
+    ends: dict[int, int] = {}                 # bytes of the gap that ends there
+    living: list[tuple[int, int, int]] = []   # (end of life, offset, bytes)
+
+    def release(offset: int, size: int) -> None:
+        after, before = starts.get(offset + size), ends.get(offset)
+        if after is not None:
+            remove(offset + size, after)
+            size += after
+        if before is not None:
+            remove(offset - before, before)
+            offset, size = offset - before, size + before
+        insort(gaps, (size, offset))
+        starts[offset] = ends[offset + size] = size
+
+    def remove(offset: int, size: int) -> None:
+        del gaps[bisect_left(gaps, (size, offset))], starts[offset], ends[offset + size]
+
+    for t, (first, last) in sorted(spans.items(), key=lambda item: (item[1], -item[0].nbytes)):
+        while living and living[0][0] < first:
+            release(*heappop(living)[1:])
+        size, found = _aligned(t.nbytes), bisect_left(gaps, (t.nbytes, 0))
+        if found < len(gaps):
+            room, t.offset = gaps[found]
+            remove(t.offset, room)
+            if room > size:
+                release(t.offset + size, room - size)
+        else:
+            t.offset, top = top, top + size
+        heappush(living, (last, t.offset, size))
     return top
 
 
