@@ -41,7 +41,7 @@ def _kept(eqn: JaxprEqn, operand: int, axis: int, by: int, makers: dict[Var, Jax
     """The shift of the array of which an operand is the part that stays."""
     kept, shape = eqn.invars[operand], eqn.outvars[0].aval.shape
     maker = makers.get(kept) if isinstance(kept, Var) else None
-    if maker is None or not isinstance(maker.invars[0], Var) or maker.invars[0].aval.shape != shape:
+    if maker is None or not maker.invars or not isinstance(maker.invars[0], Var) or maker.invars[0].aval.shape != shape:
         return None
     if SHARE * abs(by) > shape[axis] or part_of(maker, kept) != (axis, max(by, 0)):
         return None

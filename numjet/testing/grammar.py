@@ -130,7 +130,9 @@ class Generator:
         self.refused: Counter[str] = Counter()
         self.used: Counter[str] = Counter()
         self._next = 0
-        self.level = depth
+        if self.large:
+            self.depth = min(self.depth, 1)
+        self.level = self.depth
         self.root = self.scope = Scope(Program(()))
 
     # -- whole programs

@@ -135,6 +135,6 @@ def text(program: str) -> str:
         todo = "\n".join(found[n] for n in new)
     imports = "from typing import Any\n" if found else ""
     imports += "import math\n" if "math." in "".join(found.values()) else ""
-    if "rec" in found or "programs." in program:
+    if "rec" in found or re.search(r"\bprograms\.", program):
         imports += "from numjet.core.op import lookup\nfrom numjet.testing import programs, records\n"
     return imports + "\n\n" + "\n\n".join(found[n] for n in _HELPERS if n in found)

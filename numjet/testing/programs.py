@@ -84,8 +84,7 @@ class Program:
     @contextlib.contextmanager
     def context(self) -> Iterator[None]:
         """The configuration that the program is traced and run in, without warnings."""
-        with nj.enable_x64(self.x64), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with configured(self.x64):
             yield
 
     def instructions(self) -> Iterator[Instruction]:
@@ -99,6 +98,14 @@ class Program:
     def portable(self) -> bool:
         """Is it made of what JAX has, too?"""
         return not any(re.search(r"\brec\(", i.text) for i in self.instructions())
+
+
+@contextlib.contextmanager
+def configured(x64: bool) -> Iterator[None]:
+    """With or without 64 bit types, and without warnings."""
+    with nj.enable_x64(x64), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def free(p: Program) -> dict[int, Value]:
@@ -164,21 +171,21 @@ def load(p: Program) -> Callable[..., Any]:
     return space["program"]
 
 
-def script(p: Program) -> str:
-    """A script that runs the program op by op and compiled, and shows both."""
-    values = "".join(f"    {literal(i)},\n" for i in p.inputs)
-    donated = f", donate_argnums={p.donated}" if p.donated else ""
+def script(p: Program, why: str = "") -> str:
+    """A script that judges the program; its names are those of the corpus (tests/corpus)."""
+    values = "".join(f"        {literal(i)},\n" for i in p.inputs)
     text = source(p)
+    needed = HEADER + prelude.text(text + values)
     return (
-        f"{HEADER}{prelude.text(text)}\n{text}\n"
-        f"with nj.enable_x64({p.x64}):\n    values = lambda: [\n{_indented(values)}    ]\n"
-        f"    with nj.disable_jit():\n        want = program(*values())\n    got = nj.jit(program{donated})(*values())\n"
-        "    for g, w in zip(got, want):\n        print('compiled', g, '\\neager   ', w)\n"
+        f"{_documented(why)}{needed}\n\nX64, DONATED = {p.x64}, {p.donated}\n\n\n"
+        f"def arguments():\n    return [\n{values}    ]\n\n\n{text}\n\n"
+        'if __name__ == "__main__":\n    from numjet.testing import verdict\n'
+        "    print(verdict.judge_function(program, arguments, X64, DONATED).wrong)\n"
     )
 
 
-def _indented(text: str) -> str:
-    return "".join("    " + line + "\n" for line in text.splitlines())
+def _documented(why: str) -> str:
+    return f'"""{why}"""\n' if why else ""
 
 
 def literal(i: Input) -> str:

@@ -94,7 +94,8 @@ class Reference:
                 wide = wide + np.where(np.isfinite(wide), np.abs(wide) * change * (eps * ulps * self.noise), 0)
             else:
                 wide = np.where(np.isfinite(wide), wide * (1 + change * (eps * ulps * self.noise)), wide)
-            return np.asarray(wide).astype(x.dtype)
+            out = np.asarray(wide).astype(x.dtype)
+            return np.where(np.isfinite(out), out, x)  # no change makes the largest numbers infinite
 
     # -- control flow
     def scan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,38 +48,51 @@ def judge(p: programs.Program, machine: str = "cpu", peer: Any = None, coverage:
     """Runs a program operation by operation, compiled twice, and compares. peer: another implementation to compare with."""
     verdict = Verdict()
     with p.context():
-        _judge(p, machine, peer, coverage, verdict)
+        ran = _run(lambda: programs.load(p), programs.arguments(p), p.donated, machine, verdict, coverage)
+        if ran is not None and verdict.wrong is None and peer is not None and p.portable:
+            verdict.wrong = _by_peer(peer.run(p), *ran, verdict)
     return verdict
 
 
-def _judge(p: programs.Program, machine: str, peer: Any, coverage: bool, verdict: Verdict) -> None:
-    drawn = programs.arguments(p)
+def judge_function(fun: Callable[..., Any], arguments: Callable[[], Sequence[Any]], x64: bool = False,
+                   donated: Sequence[int] = ()) -> Verdict:
+    """The same for a function that returns a tuple, and what makes its arguments."""
+    verdict = Verdict()
+    with programs.configured(x64):
+        _run(lambda: fun, arguments(), donated, "cpu", verdict, False)
+    return verdict
+
+
+def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: Sequence[int], machine: str, verdict: Verdict,
+         coverage: bool) -> tuple[list[np.ndarray], ClosedJaxpr, Sequence[Any]] | None:
+    """Fills the verdict; gives what was compiled, the program and its arguments, for more to compare with."""
     try:
-        fun = programs.load(p)
+        fun = load()
         with nj.disable_jit():
             want = [_plain(x) for x in fun(*map(_given, drawn))]
         closed = nj.make_jaxpr(fun)(*map(_given, drawn))
     except Exception as error:
         verdict.wrong = f"eager: {described(error)}"
-        return
+        return None
     if coverage:
         _count(closed, verdict)
     try:
-        compiled = nj.jit(fun, backend=machine, donate_argnums=p.donated)
+        compiled = nj.jit(fun, backend=machine, donate_argnums=tuple(donated))
         got = [_plain(x) for x in compiled(*map(_given, drawn))]
         given = [_given(x) for x in drawn]
         again = [_plain(x) for x in compiled(*given)]
     except Exception as error:
         verdict.wrong = f"compiled: {described(error)}"
-        return
-    verdict.wrong = _repeats(got, again) or _kept(p, drawn, given) or compare(got, want, closed, drawn, verdict)
-    if verdict.wrong is None and peer is not None and p.portable:
-        found = peer.run(p)
-        if isinstance(found, str):
-            verdict.wrong = f"peer: {found}"
-        else:
-            difference = compare(got, found, closed, drawn, verdict)
-            verdict.wrong = f"peer-{difference}" if difference else None
+        return None
+    verdict.wrong = _repeats(got, again) or _kept(donated, drawn, given) or compare(got, want, closed, drawn, verdict)
+    return got, closed, drawn
+
+
+def _by_peer(found: Any, got: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict) -> str | None:
+    if isinstance(found, str):
+        return f"peer: {found}"
+    difference = compare(got, found, closed, drawn, verdict)
+    return f"peer-{difference}" if difference else None
 
 
 def _given(x: Any) -> Any:
@@ -113,10 +126,10 @@ def _same_but_nan(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(dtypes.kind(a.dtype) in "fc" and np.all((a == b) | ((a != a) & (b != b))))
 
 
-def _kept(p: programs.Program, drawn: Sequence[Any], given: Sequence[Any]) -> str | None:
+def _kept(donated: Sequence[int], drawn: Sequence[Any], given: Sequence[Any]) -> str | None:
     """No argument that was not donated has changed."""
     for k, (x, y) in enumerate(zip(drawn, given, strict=True)):
-        if k not in p.donated and isinstance(x, np.ndarray) and _plain(y).tobytes() != x.tobytes():
+        if k not in donated and isinstance(x, np.ndarray) and _plain(y).tobytes() != x.tobytes():
             return f"changed argument {k}"
     return None
 

@@ -31,7 +31,7 @@ class Campaign:
     """Runs the programs of a range of seeds in some processes, and adds up what came of them."""
 
     def __init__(
-        self, options: Options, shrink: bool = True, limit: float = 60.0, save: Path | None = None, seconds: float = 60.0
+        self, options: Options, shrink: bool = True, limit: float = 40.0, save: Path | None = None, seconds: float = 60.0
     ):
         self.options, self.shrink, self.limit, self.save, self.seconds = options, shrink, limit, save, seconds
         self.failed: list[tuple[int, Verdict]] = []
@@ -81,7 +81,7 @@ class Campaign:
             self.kinds[v.kind] += 1
             again = self.kinds[v.kind] > 3  # enough of one kind have been reduced
         print(f"seed {seed}: {v.wrong}", flush=True)
-        if not self.shrink or again or v.kind.startswith("generator"):
+        if not self.shrink or again or v.kind in ("generator:", "hang:", "slow:"):
             return
         text = self.smallest(seed, v, worker)
         print(text, flush=True)
@@ -95,7 +95,7 @@ class Campaign:
         if worker.ask(p).verdict.kind != v.kind:
             return f"# seed {seed}: {v.wrong}\n# alone it does not fail so: what ran before it in the process counts"
         small = reduction.reduce(p, lambda q: worker.ask(q).verdict.kind == v.kind, self.seconds)
-        return f"# seed {seed}: {worker.ask(small).verdict.wrong}\n{programs.script(small)}"
+        return programs.script(small, f"Seed {seed}: {worker.ask(small).verdict.wrong}")
 
     def report(self, seconds: float) -> str:
         """What was run, found and covered."""
@@ -120,7 +120,7 @@ def main() -> int:
     parser.add_argument("--depth", type=int, default=2, help="how deep programs hold programs")
     parser.add_argument("--machine", default="cpu", help="cpu, xla_cpu, gpu or tpu")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program hangs")
+    parser.add_argument("--limit", type=float, default=40.0, help="seconds that a program may compute")
     parser.add_argument("--jax-python", help="a Python that has JAX, to compare with")
     parser.add_argument("--checks", action="store_true", help="verify programs between the compiler's passes")
     parser.add_argument("--save", type=Path, help="folder for the scripts of failures")

@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numjet as nj
@@ -24,6 +25,7 @@ from numjet.testing.verdict import Verdict
 from numjet.tools.fuzz_peer import Peer
 
 FRESH_CACHES = 100  # programs after which a worker forgets what it compiled
+PATIENCE = 10        # how many times the limit of computing a process may wait
 LIFETIME = 3000  # programs after which a worker is replaced
 
 
@@ -78,6 +80,15 @@ def serve(options: Options) -> None:
             nj.clear_caches()
 
 
+def _cpu_seconds(pid: int) -> float:
+    """What a process has computed; 0 where the system doesn't tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _line(x: Any) -> bytes:
     return base64.b64encode(pickle.dumps(x)) + b"\n"
 
@@ -89,7 +100,7 @@ def _read(line: bytes) -> Any:
 class Worker:
     """A process that answers requests; a new one after a crash or hang."""
 
-    def __init__(self, options: Options, limit: float = 60.0):
+    def __init__(self, options: Options, limit: float = 40.0):
         self.options, self.limit, self.done = options, limit, 0
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -105,9 +116,9 @@ class Worker:
             line = self._line(process)
         except BrokenPipeError:
             line = b""
-        if line is None:
+        except TimeoutError as late:
             self.close()
-            return Answer(Verdict(f"hang: no answer for {self.limit:.0f} s"))
+            return Answer(Verdict(str(late)))
         if not line.endswith(b"\n"):
             return Answer(Verdict(f"crash: {self._ended(process)}"))
         self.done += 1
@@ -127,15 +138,20 @@ class Worker:
             bufsize=0,
         )
 
-    def _line(self, process: subprocess.Popen[bytes]) -> bytes | None:
-        """The next line; None after the limit, what there is when the process ends."""
+    def _line(self, process: subprocess.Popen[bytes]) -> bytes:
+        """The next line; what there is when the process ends. TimeoutError when it has computed for the limit, or has not
+        answered for many times as long: other processes may have the machine."""
         assert process.stdout is not None
-        end, found = time.monotonic() + self.limit, b""
+        start, spent, found = time.monotonic(), _cpu_seconds(process.pid), b""
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while not found.endswith(b"\n"):
-                if not selector.select(max(0.0, end - time.monotonic())):
-                    return None
+                if not selector.select(min(1.0, self.limit)):
+                    if _cpu_seconds(process.pid) - spent > self.limit:
+                        raise TimeoutError(f"slow: no answer after {self.limit:.0f} s of computing")
+                    if time.monotonic() - start > self.limit * PATIENCE:
+                        raise TimeoutError(f"hang: no answer for {self.limit * PATIENCE:.0f} s")
+                    continue
                 piece = os.read(process.stdout.fileno(), 1 << 16)
                 if not piece:
                     break
