@@ -29,10 +29,11 @@ FACTOR = 8.0  # how far beyond what these vary by
 
 @dataclass
 class Verdict:
-    """What came of a program. wrong: what differs, or None. undecided: results that rounding decides."""
+    """What came of a program. wrong: what differs. undecided: results that rounding decides. refused: an error of a peer."""
 
     wrong: str | None = None
     undecided: int = 0
+    refused: str | None = None
     operations: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
 
@@ -89,8 +90,10 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
 
 
 def _by_peer(found: Any, got: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict) -> str | None:
+    """What differs from another implementation's results; what it refuses is counted."""
     if isinstance(found, str):
-        return f"peer: {found}"
+        verdict.refused = found
+        return None
     difference = compare(got, found, closed, drawn, verdict)
     return f"peer-{difference}" if difference else None
 

@@ -1,4 +1,4 @@
-"""Programs that were wrong once, found by random programs and reduced: each is a file here, as `numjet.tools.fuzz` prints it."""
+"""Programs that were wrong once, found at random and reduced: each is a file here, as `numjet.tools.fuzz` prints it."""
 import importlib.util
 from pathlib import Path
 
