@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "array_slots.h"
+#include "guard.h"
 #include "hooks.h"
 #include "strided_copy.h"
 #include "queue.h"
@@ -302,11 +303,9 @@ PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &ndarray, &aval, &device, &committed)) {
     return nullptr;
   }
-  AvalInfo* info = aval_info(aval);
+  const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  Array* array = array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info, device, committed);
-  aval_release(info);
-  return reinterpret_cast<PyObject*>(array);
+  return reinterpret_cast<PyObject*>(array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info.get(), device, committed));
 }
 
 PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -318,11 +317,9 @@ PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   drain_retired();
-  AvalInfo* info = aval_info(aval);
+  const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  Array* array = array_remote(remote, info, device, committed);
-  aval_release(info);
-  return reinterpret_cast<PyObject*>(array);
+  return reinterpret_cast<PyObject*>(array_remote(remote, info.get(), device, committed));
 }
 
 PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -332,11 +329,9 @@ PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:empty", const_cast<char**>(names), &aval, &device, &committed)) {
     return nullptr;
   }
-  AvalInfo* info = aval_info(aval);
+  const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  Array* array = array_empty(info, device, committed);
-  aval_release(info);
-  return reinterpret_cast<PyObject*>(array);
+  return reinterpret_cast<PyObject*>(array_empty(info.get(), device, committed));
 }
 
 PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -349,18 +344,14 @@ PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
   auto* array = reinterpret_cast<Array*>(object);
   int is_committed = committed == Py_None ? int(array->committed) : PyObject_IsTrue(committed);
   if (is_committed < 0) return nullptr;
-  AvalInfo* info = aval == Py_None ? aval_retain(array->info) : aval_info(aval);
+  const InfoRef info(aval == Py_None ? aval_retain(array->info) : aval_info(aval));
   if (!info) return nullptr;
-  PyObject* result = nullptr;
   if (info->nbytes != array->info->nbytes) {
-    PyErr_Format(PyExc_TypeError, "rewrap: %s has not as many bytes as %s", describe(info).c_str(),
-                 describe(array->info).c_str());
-  } else {
-    PyObject* on = device == Py_None ? array->device : device;
-    result = reinterpret_cast<PyObject*>(array_share(array, info, on, is_committed));
+    return PyErr_Format(PyExc_TypeError, "rewrap: %s has not as many bytes as %s", describe(info.get()).c_str(),
+                        describe(array->info).c_str());
   }
-  aval_release(info);
-  return result;
+  PyObject* on = device == Py_None ? array->device : device;
+  return reinterpret_cast<PyObject*>(array_share(array, info.get(), on, is_committed));
 }
 
 PyObject* live_arrays(PyObject*, PyObject*) {
@@ -378,33 +369,28 @@ PyObject* live_arrays(PyObject*, PyObject*) {
   return list.release();
 }
 
-template <class Function>
-PyCFunction as_function(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef functions[] = {
-    {"from_numpy", as_function(from_numpy), METH_VARARGS | METH_KEYWORDS,
+    {"from_numpy", method<from_numpy>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("from_numpy(ndarray, aval, device, committed=False): an Array on the ndarray's memory, which nobody "
                "may write any more. Copies what is not C-contiguous and aligned; a large transposed view of an Array's "
                "memory when it is looked at.")},
-    {"from_remote", as_function(from_remote), METH_VARARGS | METH_KEYWORDS,
+    {"from_remote", method<from_remote>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("from_remote(remote, aval, device, committed=False): an Array whose value the object `remote` holds on a "
                "device. The first look at the value fetches it by the hook named fetch.")},
-    {"empty", as_function(empty), METH_VARARGS | METH_KEYWORDS,
+    {"empty", method<empty>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("empty(aval, device, committed=False): an Array of uninitialised memory from the pool.")},
-    {"rewrap", as_function(rewrap), METH_VARARGS | METH_KEYWORDS,
+    {"rewrap", method<rewrap>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("rewrap(array, aval=None, device=None, committed=None): a new Array on the same memory, under another "
                "aval of as many bytes (reshape, bitcast, weak type). Does not wait.")},
-    {"live_arrays", live_arrays, METH_NOARGS, PyDoc_STR("All Arrays that are not deleted, latest first.")},
+    {"live_arrays", method<live_arrays>(), METH_NOARGS, PyDoc_STR("All Arrays that are not deleted, latest first.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 int array_type_init(PyObject* module) {
-  PyType_Slot base[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                        {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                        {Py_tp_clear, reinterpret_cast<void*>(clear)},
+  PyType_Slot base[] = {slot<dealloc>(Py_tp_dealloc),
+                        slot<traverse>(Py_tp_traverse),
+                        slot<clear>(Py_tp_clear),
                         {Py_tp_doc, const_cast<char*>("An immutable array of one device. Made by numjet.numpy's "
                                                       "functions, not by calling the type.")}};
   std::vector<PyType_Slot> slots(std::begin(base), std::end(base));

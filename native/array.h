@@ -47,8 +47,8 @@ inline bool array_ready(Array* array) {
   if (!array->buffer) return false;
   if (!array->pending) return array->buffer->data || (!array->remote && !array->moved);
   if (execution_state(array->pending) != State::Done) return false;
-  Py_CLEAR(array->pending);
-  return true;
+  Py_CLEAR(array->pending);  // which may run anything
+  return array->buffer != nullptr;
 }
 // Waits for the value, and fetches it from another device: 0, or -1 with the error set (also when deleted).
 int array_wait(Array* array);

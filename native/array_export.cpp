@@ -3,6 +3,7 @@
 
 #include "array.h"
 #include "array_slots.h"
+#include "guard.h"
 
 namespace nj {
 
@@ -20,7 +21,7 @@ void storage_dealloc(PyObject* self) {
   free_instance(self);
 }
 
-PyType_Slot storage_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(storage_dealloc)}, {0, nullptr}};
+PyType_Slot storage_slots[] = {slot<storage_dealloc>(Py_tp_dealloc), {0, nullptr}};
 PyType_Spec storage_spec = {"numjet._native.Storage", sizeof(Storage), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, storage_slots};
 
@@ -110,8 +111,8 @@ int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   if (!array_data(array)) return -1;
-  auto* exported = new Export{buffer_retain(array->buffer), {info->dims.begin(), info->dims.end()},
-                              contiguous_strides(info, info->itemsize)};
+  auto* exported = new Export{array->buffer, {info->dims.begin(), info->dims.end()}, contiguous_strides(info, info->itemsize)};
+  buffer_retain(exported->buffer);
   view->buf = array->buffer->data;
   view->len = Py_ssize_t(info->nbytes);
   view->readonly = 1;
@@ -203,11 +204,10 @@ bool dlpack_dtype(const AvalInfo* info, DLDataType* dtype) {
 
 template <class Managed>
 Managed* new_tensor(const AvalInfo* info, Buffer* buffer, DLDataType dtype) {
-  auto* tensor = new Tensor<Managed>{};
-  tensor->buffer = buffer_retain(buffer);
-  tensor->shape.assign(info->dims.begin(), info->dims.end());
-  std::vector<Py_ssize_t> strides = contiguous_strides(info, 1);
-  tensor->strides.assign(strides.begin(), strides.end());
+  const std::vector<Py_ssize_t> strides = contiguous_strides(info, 1);
+  auto* tensor = new Tensor<Managed>{
+      {}, buffer, {info->dims.begin(), info->dims.end()}, {strides.begin(), strides.end()}};
+  buffer_retain(buffer);
   tensor->managed.manager_ctx = tensor;
   tensor->managed.deleter = delete_tensor<Managed>;
   tensor->managed.tensor = {buffer->data, {kCpu, 0}, int32_t(info->dims.size()), dtype,

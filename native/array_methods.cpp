@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "array_slots.h"
-
+#include "guard.h"
 #include "hooks.h"
 
 namespace nj {
@@ -151,48 +151,43 @@ PyObject* copy_method(PyObject* self, PyObject*) {
   return as_object(array_share(array, array->info, array->device, array->committed));
 }
 
-template <class Function>
-PyCFunction as_function(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyGetSetDef properties[] = {
-    {"aval", get_aval, nullptr, PyDoc_STR("The array's ShapedArray."), nullptr},
-    {"shape", get_shape, nullptr, PyDoc_STR("The array's dimensions."), nullptr},
-    {"dtype", get_dtype, nullptr, PyDoc_STR("The dtype of the elements."), nullptr},
-    {"weak_type", get_weak_type, nullptr, PyDoc_STR("Whether the dtype yields to others in promotion."), nullptr},
-    {"ndim", get_ndim, nullptr, PyDoc_STR("The number of dimensions."), nullptr},
-    {"size", get_size, nullptr, PyDoc_STR("The number of elements."), nullptr},
-    {"nbytes", get_nbytes, nullptr, PyDoc_STR("The number of bytes of all elements."), nullptr},
-    {"itemsize", get_itemsize, nullptr, PyDoc_STR("The number of bytes of an element."), nullptr},
-    {"device", get_device, nullptr, PyDoc_STR("The device that holds the array."), nullptr},
-    {"committed", get_committed, nullptr, PyDoc_STR("Whether the array was put on its device on purpose."), nullptr},
-    {"_value", get_value, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
-    {"_moved", get_moved, nullptr,
+    {"aval", guarded<get_aval>, nullptr, PyDoc_STR("The array's ShapedArray."), nullptr},
+    {"shape", guarded<get_shape>, nullptr, PyDoc_STR("The array's dimensions."), nullptr},
+    {"dtype", guarded<get_dtype>, nullptr, PyDoc_STR("The dtype of the elements."), nullptr},
+    {"weak_type", guarded<get_weak_type>, nullptr, PyDoc_STR("Whether the dtype yields to others in promotion."), nullptr},
+    {"ndim", guarded<get_ndim>, nullptr, PyDoc_STR("The number of dimensions."), nullptr},
+    {"size", guarded<get_size>, nullptr, PyDoc_STR("The number of elements."), nullptr},
+    {"nbytes", guarded<get_nbytes>, nullptr, PyDoc_STR("The number of bytes of all elements."), nullptr},
+    {"itemsize", guarded<get_itemsize>, nullptr, PyDoc_STR("The number of bytes of an element."), nullptr},
+    {"device", guarded<get_device>, nullptr, PyDoc_STR("The device that holds the array."), nullptr},
+    {"committed", guarded<get_committed>, nullptr, PyDoc_STR("Whether the array was put on its device on purpose."), nullptr},
+    {"_value", guarded<get_value>, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
+    {"_moved", guarded<get_moved>, nullptr,
      PyDoc_STR("A transposed ndarray on another array's memory, of an array that is not copied yet; else None."), nullptr},
-    {"_remote", get_remote, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."), nullptr},
-    {"_sharding", get_sharding, set_sharding, PyDoc_STR("The sharding given to the array, or None."), nullptr},
+    {"_remote", guarded<get_remote>, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."), nullptr},
+    {"_sharding", guarded<get_sharding>, guarded<set_sharding>, PyDoc_STR("The sharding given to the array, or None."), nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
-    {"block_until_ready", block_until_ready, METH_NOARGS, PyDoc_STR("Waits for the value; raises its error, if any.")},
-    {"is_ready", is_ready, METH_NOARGS, PyDoc_STR("Whether block_until_ready() would return at once.")},
-    {"is_deleted", is_deleted, METH_NOARGS, PyDoc_STR("Whether the array was deleted or donated.")},
-    {"delete", delete_method, METH_NOARGS, PyDoc_STR("Frees the memory now; later looks at the value raise.")},
-    {"unsafe_buffer_pointer", unsafe_buffer_pointer, METH_NOARGS, PyDoc_STR("The address of the first element.")},
-    {"on_device_size_in_bytes", on_device_size_in_bytes, METH_NOARGS, PyDoc_STR("Bytes taken on the device.")},
-    {"devices", devices, METH_NOARGS, PyDoc_STR("The set of devices that hold the array.")},
-    {"__array__", as_function(to_numpy), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("NumPy's array protocol.")},
-    {"__dlpack__", as_function(array_dlpack), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("The array as a DLPack capsule.")},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, PyDoc_STR("DLPack's pair of device type and number.")},
-    {"__complex__", array_as_complex, METH_NOARGS, PyDoc_STR("complex(x) of a scalar array.")},
-    {"__format__", format, METH_O, PyDoc_STR("format(x, spec): of the value.")},
-    {"__round__", as_function(round_method), METH_FASTCALL, PyDoc_STR("round(x, decimals).")},
-    {"__reduce__", reduce, METH_NOARGS, PyDoc_STR("How to pickle the array.")},
-    {"__copy__", copy_method, METH_NOARGS, PyDoc_STR("Another handle on the same, immutable memory.")},
-    {"__deepcopy__", copy_method, METH_O, PyDoc_STR("Another handle on the same, immutable memory.")},
-    {"item", item, METH_VARARGS, PyDoc_STR("One element as a Python number.")},
-    {"tolist", tolist, METH_NOARGS, PyDoc_STR("The elements as nested lists of Python numbers.")},
+    {"block_until_ready", method<block_until_ready>(), METH_NOARGS, PyDoc_STR("Waits for the value; raises its error, if any.")},
+    {"is_ready", method<is_ready>(), METH_NOARGS, PyDoc_STR("Whether block_until_ready() would return at once.")},
+    {"is_deleted", method<is_deleted>(), METH_NOARGS, PyDoc_STR("Whether the array was deleted or donated.")},
+    {"delete", method<delete_method>(), METH_NOARGS, PyDoc_STR("Frees the memory now; later looks at the value raise.")},
+    {"unsafe_buffer_pointer", method<unsafe_buffer_pointer>(), METH_NOARGS, PyDoc_STR("The address of the first element.")},
+    {"on_device_size_in_bytes", method<on_device_size_in_bytes>(), METH_NOARGS, PyDoc_STR("Bytes taken on the device.")},
+    {"devices", method<devices>(), METH_NOARGS, PyDoc_STR("The set of devices that hold the array.")},
+    {"__array__", method<to_numpy>(), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("NumPy's array protocol.")},
+    {"__dlpack__", method<array_dlpack>(), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("The array as a DLPack capsule.")},
+    {"__dlpack_device__", method<dlpack_device>(), METH_NOARGS, PyDoc_STR("DLPack's pair of device type and number.")},
+    {"__complex__", method<array_as_complex>(), METH_NOARGS, PyDoc_STR("complex(x) of a scalar array.")},
+    {"__format__", method<format>(), METH_O, PyDoc_STR("format(x, spec): of the value.")},
+    {"__round__", method<round_method>(), METH_FASTCALL, PyDoc_STR("round(x, decimals).")},
+    {"__reduce__", method<reduce>(), METH_NOARGS, PyDoc_STR("How to pickle the array.")},
+    {"__copy__", method<copy_method>(), METH_NOARGS, PyDoc_STR("Another handle on the same, immutable memory.")},
+    {"__deepcopy__", method<copy_method>(), METH_O, PyDoc_STR("Another handle on the same, immutable memory.")},
+    {"item", method<item>(), METH_VARARGS, PyDoc_STR("One element as a Python number.")},
+    {"tolist", method<tolist>(), METH_NOARGS, PyDoc_STR("The elements as nested lists of Python numbers.")},
     {nullptr, nullptr, 0, nullptr}};
 
 PyMemberDef members[] = {
@@ -205,8 +200,8 @@ void add_protocol_slots(std::vector<PyType_Slot>& slots) {
   slots.push_back({Py_tp_getset, properties});
   slots.push_back({Py_tp_methods, methods});
   slots.push_back({Py_tp_members, members});
-  slots.push_back({Py_bf_getbuffer, reinterpret_cast<void*>(array_get_buffer)});
-  slots.push_back({Py_bf_releasebuffer, reinterpret_cast<void*>(array_release_buffer)});
+  slots.push_back(slot<array_get_buffer>(Py_bf_getbuffer));
+  slots.push_back(slot<array_release_buffer>(Py_bf_releasebuffer));
 }
 
 }  // namespace nj

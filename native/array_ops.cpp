@@ -3,6 +3,7 @@
 
 #include "array_slots.h"
 #include "eager.h"
+#include "guard.h"
 #include "hooks.h"
 
 namespace nj {
@@ -90,45 +91,40 @@ PyObject* repr(PyObject* self) {
 
 PyObject* str(PyObject* self) { return hooks[hook_str] ? unary<hook_str>(self) : repr(self); }
 
-template <class Function>
-PyType_Slot slot(int id, Function function) {
-  return {id, reinterpret_cast<void*>(function)};
-}
-
 }  // namespace
 
 void add_operator_slots(std::vector<PyType_Slot>& slots) {
   for (PyType_Slot entry : std::initializer_list<PyType_Slot>{
-           slot(Py_nb_add, fast_binary<op_add, hook_add, hook_radd>),
-           slot(Py_nb_subtract, fast_binary<op_sub, hook_sub, hook_rsub>),
-           slot(Py_nb_multiply, fast_binary<op_mul, hook_mul, hook_rmul>),
-           slot(Py_nb_true_divide, fast_binary<op_div, hook_truediv, hook_rtruediv>),
-           slot(Py_nb_floor_divide, slow_binary<hook_floordiv, hook_rfloordiv>),
-           slot(Py_nb_remainder, slow_binary<hook_mod, hook_rmod>),
-           slot(Py_nb_divmod, slow_binary<hook_divmod, hook_rdivmod>),
-           slot(Py_nb_matrix_multiply, matmul),
-           slot(Py_nb_and, slow_binary<hook_and, hook_rand>),
-           slot(Py_nb_or, slow_binary<hook_or, hook_ror>),
-           slot(Py_nb_xor, slow_binary<hook_xor, hook_rxor>),
-           slot(Py_nb_lshift, slow_binary<hook_lshift, hook_rlshift>),
-           slot(Py_nb_rshift, slow_binary<hook_rshift, hook_rrshift>),
-           slot(Py_nb_power, power),
-           slot(Py_nb_negative, negative),
-           slot(Py_nb_positive, unary<hook_pos>),
-           slot(Py_nb_absolute, unary<hook_abs>),
-           slot(Py_nb_invert, unary<hook_invert>),
-           slot(Py_nb_bool, array_as_bool),
-           slot(Py_nb_int, array_as_int),
-           slot(Py_nb_float, array_as_float),
-           slot(Py_nb_index, array_as_index),
-           slot(Py_mp_length, length),
-           slot(Py_mp_subscript, subscript),
-           slot(Py_mp_ass_subscript, assign_subscript),
-           slot(Py_tp_iter, unary<hook_iter>),
-           slot(Py_tp_richcompare, compare),
-           slot(Py_tp_hash, PyObject_HashNotImplemented),
-           slot(Py_tp_repr, repr),
-           slot(Py_tp_str, str),
+           slot<fast_binary<op_add, hook_add, hook_radd>>(Py_nb_add),
+           slot<fast_binary<op_sub, hook_sub, hook_rsub>>(Py_nb_subtract),
+           slot<fast_binary<op_mul, hook_mul, hook_rmul>>(Py_nb_multiply),
+           slot<fast_binary<op_div, hook_truediv, hook_rtruediv>>(Py_nb_true_divide),
+           slot<slow_binary<hook_floordiv, hook_rfloordiv>>(Py_nb_floor_divide),
+           slot<slow_binary<hook_mod, hook_rmod>>(Py_nb_remainder),
+           slot<slow_binary<hook_divmod, hook_rdivmod>>(Py_nb_divmod),
+           slot<matmul>(Py_nb_matrix_multiply),
+           slot<slow_binary<hook_and, hook_rand>>(Py_nb_and),
+           slot<slow_binary<hook_or, hook_ror>>(Py_nb_or),
+           slot<slow_binary<hook_xor, hook_rxor>>(Py_nb_xor),
+           slot<slow_binary<hook_lshift, hook_rlshift>>(Py_nb_lshift),
+           slot<slow_binary<hook_rshift, hook_rrshift>>(Py_nb_rshift),
+           slot<power>(Py_nb_power),
+           slot<negative>(Py_nb_negative),
+           slot<unary<hook_pos>>(Py_nb_positive),
+           slot<unary<hook_abs>>(Py_nb_absolute),
+           slot<unary<hook_invert>>(Py_nb_invert),
+           slot<array_as_bool>(Py_nb_bool),
+           slot<array_as_int>(Py_nb_int),
+           slot<array_as_float>(Py_nb_float),
+           slot<array_as_index>(Py_nb_index),
+           slot<length>(Py_mp_length),
+           slot<subscript>(Py_mp_subscript),
+           slot<assign_subscript>(Py_mp_ass_subscript),
+           slot<unary<hook_iter>>(Py_tp_iter),
+           slot<compare>(Py_tp_richcompare),
+           {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+           slot<repr>(Py_tp_repr),
+           slot<str>(Py_tp_str),
        }) {
     slots.push_back(entry);
   }

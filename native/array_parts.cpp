@@ -6,6 +6,7 @@
 
 #include "array.h"
 #include "array_slots.h"
+#include "guard.h"
 #include "select.h"
 
 namespace nj {
@@ -16,11 +17,9 @@ PyObject* copied(PyObject*, PyObject* args) {
   PyArrayObject* ndarray;
   PyObject *aval, *device;
   if (!PyArg_ParseTuple(args, "O!OO:copied", &PyArray_Type, &ndarray, &aval, &device)) return nullptr;
-  AvalInfo* info = aval_info(aval);
+  const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  Array* array = array_copied(ndarray, info, device, false);
-  aval_release(info);
-  return reinterpret_cast<PyObject*>(array);
+  return reinterpret_cast<PyObject*>(array_copied(ndarray, info.get(), device, false));
 }
 
 // A C-contiguous ndarray, and the mask over its leading axes; false with the error set.
@@ -83,16 +82,13 @@ PyObject* selected(PyObject*, PyObject* args) {
   Py_END_ALLOW_THREADS
   Ref aval(PyObject_CallFunction(make_aval, "L", static_cast<long long>(count)));
   if (!aval) return nullptr;
-  AvalInfo* info = aval_info(aval.get());
+  const InfoRef info(aval_info(aval.get()));
   if (!info) return nullptr;
-  Array* array = nullptr;
   if (info->nbytes != size_t(count * row_bytes)) {
-    PyErr_Format(PyExc_TypeError, "selected: %s has not the bytes of %lld rows", describe(info).c_str(),
-                 static_cast<long long>(count));
-  } else {
-    array = array_empty(info, device, false);
+    return PyErr_Format(PyExc_TypeError, "selected: %s has not the bytes of %lld rows", describe(info.get()).c_str(),
+                        static_cast<long long>(count));
   }
-  aval_release(info);
+  Array* array = array_empty(info.get(), device, false);
   if (!array) return nullptr;
   Py_BEGIN_ALLOW_THREADS
   select::gather(bits, size, before.data(), PyArray_BYTES(rows), row_bytes, array->buffer->data);
@@ -103,14 +99,14 @@ PyObject* selected(PyObject*, PyObject* args) {
 PyObject* shows(PyObject*, PyObject* ndarray) { return PyBool_FromLong(PyArray_Check(ndarray) && shows_array(ndarray)); }
 
 PyMethodDef functions[] = {
-    {"copied", copied, METH_VARARGS,
+    {"copied", method<copied>(), METH_VARARGS,
      PyDoc_STR("copied(ndarray, aval, device): an Array with a copy of the elements, whatever the strides.")},
-    {"selected", selected, METH_VARARGS,
+    {"selected", method<selected>(), METH_VARARGS,
      PyDoc_STR("selected(rows, mask, make_aval, device): an Array of the rows of a C-contiguous ndarray that a mask over its "
                "leading axes selects; make_aval(count) is its aval.")},
-    {"shows_array", shows, METH_O,
+    {"shows_array", method<shows>(), METH_O,
      PyDoc_STR("shows_array(ndarray): whether an ndarray is a view of an Array's memory, which nobody can write.")},
-    {"holds", holds, METH_VARARGS,
+    {"holds", method<holds>(), METH_VARARGS,
      PyDoc_STR("holds(array, ndarray): whether an Array holds the very bytes of a C-contiguous ndarray.")},
     {nullptr, nullptr, 0, nullptr}};
 

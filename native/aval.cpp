@@ -1,8 +1,10 @@
 // The table of avals in use.
 #include "aval.h"
 
-#include <new>
+#include <memory>
 #include <unordered_map>
+
+#include "guard.h"
 
 namespace nj {
 
@@ -88,17 +90,12 @@ void destroy(AvalInfo* info) {
 AvalInfo* aval_info(PyObject* aval) {
   auto found = table.find(aval);
   if (found != table.end()) return aval_retain(found->second);
-  AvalInfo* info = new AvalInfo{};
+  std::unique_ptr<AvalInfo, void (*)(AvalInfo*)> info(new AvalInfo{}, destroy);
   info->refs = 1;
-  if (!fill(info, aval)) {
-    destroy(info);
-    return nullptr;
-  }
+  if (!fill(info.get(), aval)) return nullptr;
   // Reading the attributes may have run Python code that asked for the same aval.
-  auto [place, fresh] = table.emplace(aval, info);
-  if (fresh) return info;
-  destroy(info);
-  return aval_retain(place->second);
+  auto [place, fresh] = table.emplace(aval, info.get());
+  return fresh ? info.release() : aval_retain(place->second);
 }
 
 void aval_release(AvalInfo* info) {
@@ -149,7 +146,7 @@ PyObject* drop_unshared(PyObject*, PyObject* table) {
 }
 
 PyMethodDef functions[] = {
-    {"drop_unshared", drop_unshared, METH_O,
+    {"drop_unshared", nj::method<drop_unshared>(), METH_O,
      PyDoc_STR("Deletes the items of a dictionary whose value nothing else refers to; returns how many.")},
     {nullptr, nullptr, 0, nullptr}};
 

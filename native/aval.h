@@ -33,6 +33,30 @@ inline AvalInfo* aval_retain(AvalInfo* info) {
 }
 void aval_release(AvalInfo* info);
 
+// Owns one reference to an info; null when empty.
+class InfoRef {
+ public:
+  explicit InfoRef(AvalInfo* stolen) : info_(stolen) {}
+  InfoRef(InfoRef&& other) noexcept : info_(other.release()) {}
+  InfoRef(const InfoRef&) = delete;
+  InfoRef& operator=(const InfoRef&) = delete;
+  ~InfoRef() {
+    if (info_) aval_release(info_);
+  }
+
+  explicit operator bool() const { return info_ != nullptr; }
+  AvalInfo* get() const { return info_; }
+  AvalInfo* operator->() const { return info_; }
+  AvalInfo* release() {
+    AvalInfo* info = info_;
+    info_ = nullptr;
+    return info;
+  }
+
+ private:
+  AvalInfo* info_;
+};
+
 // Same shape and dtype, whatever the weak types.
 bool same_layout(const AvalInfo* a, const AvalInfo* b);
 // "float32[2,3]", for messages.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "guard.h"
+
 namespace nj {
 
 namespace {
@@ -107,15 +109,13 @@ PyObject* to_array(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &committed)) {
     return nullptr;
   }
-  AvalInfo* info = aval_info(aval);
+  const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  Array* array = array_from_leaf(value, info, device, committed);
-  aval_release(info);
-  return reinterpret_cast<PyObject*>(array);
+  return reinterpret_cast<PyObject*>(array_from_leaf(value, info.get(), device, committed));
 }
 
 PyMethodDef functions[] = {
-    {"to_array", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to_array)), METH_VARARGS | METH_KEYWORDS,
+    {"to_array", method<to_array>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("to_array(value, aval, device, committed=False): a fresh Array with a copy of a Python number, NumPy "
                "scalar or ndarray, converted to the aval's dtype.")},
     {nullptr, nullptr, 0, nullptr}};

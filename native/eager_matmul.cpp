@@ -1,6 +1,7 @@
 // Matrix products outside of compiled programs: a @ b of two arrays, and products of NumPy arrays.
 #include "eager.h"
 #include "gemm.h"
+#include "guard.h"
 #include "hooks.h"
 #include "trace.h"
 
@@ -41,20 +42,20 @@ Known& known_place(const AvalInfo* left, const AvalInfo* right) {
   return known[mixed % kKnown];
 }
 
-// The aval of a product of matrices, borrowed. Null without an error when nobody provides it.
-AvalInfo* result_info(AvalInfo* left, AvalInfo* right) {
+// The aval of a product of matrices. Null without an error when nobody provides it.
+InfoRef result_info(AvalInfo* left, AvalInfo* right) {
   Known& place = known_place(left, right);
-  if (place.left == left && place.right == right) return place.out;
-  if (!hooks[hook_aval]) return nullptr;
+  if (place.left == left && place.right == right) return InfoRef(aval_retain(place.out));
+  if (!hooks[hook_aval]) return InfoRef(nullptr);
   Ref shape(Py_BuildValue("(nn)", left->dims[0], right->dims[1]));
-  if (!shape) return nullptr;
+  if (!shape) return InfoRef(nullptr);
   PyObject* args[] = {shape.get(), reinterpret_cast<PyObject*>(left->dtype), Py_False};
   Ref aval(call_hook(hook_aval, args, 3));
-  if (!aval) return nullptr;
-  AvalInfo* out = aval_info(aval.get());
-  if (!out) return nullptr;
+  if (!aval) return InfoRef(nullptr);
+  InfoRef out(aval_info(aval.get()));
+  if (!out) return out;
   const Known old = place;
-  place = {aval_retain(left), aval_retain(right), out};
+  place = {aval_retain(left), aval_retain(right), aval_retain(out.get())};
   for (AvalInfo* info : {old.left, old.right, old.out})
     if (info) aval_release(info);
   return out;
@@ -93,17 +94,18 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
   if (a->device != b->device || a->sharding != b->sharding || !readable(a) || !readable(b)) return nullptr;
   const int64_t code = code_of(a->info->dtype), m = a->info->dims[0], k = a->info->dims[1], n = b->info->dims[1];
   if (code < 0) return nullptr;
-  AvalInfo* info = result_info(a->info, b->info);
+  // Owned, as are both memories: what runs meanwhile may ask for other products, and delete any array.
+  const InfoRef info = result_info(a->info, b->info);
   if (!info) return nullptr;
-  Ref out(reinterpret_cast<PyObject*>(array_empty(info, a->device, a->committed || b->committed)));
+  Ref out(reinterpret_cast<PyObject*>(array_empty(info.get(), a->device, a->committed || b->committed)));
   if (!out) return nullptr;
   auto* result = reinterpret_cast<Array*>(out.get());
   if (a->sharding) result->sharding = Py_NewRef(a->sharding);
   // The calls above may run Python code, which may delete arrays; so may other threads.
   if (!a->buffer || !b->buffer) return nullptr;
-  const Matrix x(a), y(b);
+  const Matrix x(a), y(b), z(result);
   const auto multiply = [&] {
-    nj_gemm(code, 1, m, n, k, x.data, 0, x.row, x.column, y.data, 0, y.row, y.column, result->buffer->data, 0);
+    nj_gemm(code, 1, m, n, k, x.data, 0, x.row, x.column, y.data, 0, y.row, y.column, const_cast<char*>(z.data), 0);
   };
   if (m * n * k < kLong) {
     multiply();
@@ -157,7 +159,7 @@ PyObject* multiply_matrices(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    {"multiply_matrices", multiply_matrices, METH_VARARGS,
+    {"multiply_matrices", method<multiply_matrices>(), METH_VARARGS,
      PyDoc_STR("multiply_matrices(x, y, out): writes the matrix products of ndarrays of rank 3, of any strides, to a "
                "contiguous one that overlaps neither.")},
     {nullptr, nullptr, 0, nullptr}};

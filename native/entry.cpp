@@ -72,7 +72,8 @@ int collect_inputs(const EntryPlan* plan, LeafArrays& leaves, SmallVector<Array*
 // Fills in the results that need no execution; outputs stay null.
 int collect_forwarded(const EntryPlan* plan, LeafArrays& leaves, Objects& results) {
   for (const OutLeaf& leaf : plan->out) {
-    PyObject* result = nullptr;
+    results.push_back(nullptr);
+    PyObject*& result = results[results.size() - 1];
     if (leaf.source == Source::Input) {
       Array* array = leaves.get(leaf.index);
       if (array) result = own_handle(array, plan->infos[leaf.index]);
@@ -83,7 +84,6 @@ int collect_forwarded(const EntryPlan* plan, LeafArrays& leaves, Objects& result
                      : Py_NewRef(leaf.constant);
       if (!result) return -1;
     }
-    results.push_back(result);
   }
   return 0;
 }

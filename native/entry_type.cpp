@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "guard.h"
 #include "pytree.h"
 
 namespace nj {
@@ -16,6 +17,7 @@ namespace {
 Entry* as_entry(PyObject* self) { return reinterpret_cast<Entry*>(self); }
 
 bool read_infos(PyObject* avals, EntryPlan* plan) {
+  plan->infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
     AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
     if (!info) return false;
@@ -106,6 +108,7 @@ bool read_out_leaf(PyObject* item, EntryPlan* plan) {
 }
 
 bool read_out_plan(PyObject* out_plan, EntryPlan* plan) {
+  plan->out.reserve(size_t(PyTuple_GET_SIZE(out_plan)));
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(out_plan); ++k) {
     if (!read_out_leaf(PyTuple_GET_ITEM(out_plan, k), plan)) return false;
   }
@@ -244,17 +247,17 @@ PyObject* get_executable(PyObject* self, void*) {
   return Py_NewRef(found ? found : Py_None);
 }
 
-PyGetSetDef properties[] = {{"executable", get_executable, nullptr, PyDoc_STR("The executable, or None."), nullptr},
+PyGetSetDef properties[] = {{"executable", guarded<get_executable>, nullptr, PyDoc_STR("The executable, or None."), nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef members[] = {
     {"out_treedef", T_OBJECT, offsetof(Entry, treedef), READONLY, PyDoc_STR("The treedef of the result, or None.")},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_entry)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+PyType_Slot slots[] = {slot<new_entry>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
                        {Py_tp_members, members},
                        {Py_tp_getset, properties},
                        {Py_tp_doc, const_cast<char*>("How a jit cache hit runs a program and builds the result.")},

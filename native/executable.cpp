@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "guard.h"
 #include "small_vector.h"
 
 namespace nj {
@@ -16,6 +17,7 @@ namespace {
 Executable* as_executable(PyObject* self) { return reinterpret_cast<Executable*>(self); }
 
 bool read_avals(PyObject* avals, std::vector<AvalInfo*>& infos) {
+  infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
     AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
     if (!info) return false;
@@ -165,7 +167,8 @@ bool read_arrays(Executable* executable, PyObject* list, Arguments& arguments) {
   for (size_t k = 0; k < count; ++k) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(k));
     if (!check_argument(executable, item, k)) return false;
-    arguments.arrays.push_back(reinterpret_cast<Array*>(Py_NewRef(item)));
+    arguments.arrays.push_back(reinterpret_cast<Array*>(item));
+    Py_INCREF(item);
     arguments.committed |= arguments.arrays[k]->committed;
   }
   return true;
@@ -248,19 +251,19 @@ PyObject* set_open_ended(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"set_open_ended", set_open_ended, METH_NOARGS,
+    {"set_open_ended", method<set_open_ended>(), METH_NOARGS,
      PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
-    {"replace", replace, METH_O,
+    {"replace", method<replace>(), METH_O,
      PyDoc_STR("From the next call on, other code at this address, which does the same; the old code has to stay valid.")},
-    {"when_repeated", when_repeated, METH_O,
+    {"when_repeated", method<when_repeated>(), METH_O,
      PyDoc_STR("Has a function called with the executable, once, before its second call.")},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {
-    {"in_avals", get_in_avals, nullptr, PyDoc_STR("The avals of the inputs."), nullptr},
-    {"out_avals", get_out_avals, nullptr, PyDoc_STR("The avals of the outputs."), nullptr},
-    {"scratch_bytes", get_scratch, nullptr, PyDoc_STR("Bytes of temporary memory per call."), nullptr},
-    {"cost_ns", get_cost, nullptr, PyDoc_STR("The estimated time of a call in ns."), nullptr},
+    {"in_avals", guarded<get_in_avals>, nullptr, PyDoc_STR("The avals of the inputs."), nullptr},
+    {"out_avals", guarded<get_out_avals>, nullptr, PyDoc_STR("The avals of the outputs."), nullptr},
+    {"scratch_bytes", guarded<get_scratch>, nullptr, PyDoc_STR("Bytes of temporary memory per call."), nullptr},
+    {"cost_ns", guarded<get_cost>, nullptr, PyDoc_STR("The estimated time of a call in ns."), nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef members[] = {
@@ -271,12 +274,12 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Executable, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_executable)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                       {Py_tp_call, reinterpret_cast<void*>(call)},
-                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+PyType_Slot slots[] = {slot<new_executable>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
+                       slot<call>(Py_tp_call),
+                       slot<repr>(Py_tp_repr),
                        {Py_tp_methods, methods},
                        {Py_tp_getset, properties},
                        {Py_tp_members, members},

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "guard.h"
 #include "interrupt.h"
 #include "small_vector.h"
 #include "stopwatch.h"
@@ -290,9 +291,9 @@ PyObject* counters(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"set_inline_limit", set_inline_limit, METH_O,
+    {"set_inline_limit", method<set_inline_limit>(), METH_O,
      PyDoc_STR("Sets the cost in ns from which executables are queued instead of run inline; returns the old one.")},
-    {"counters", counters, METH_NOARGS, PyDoc_STR("How many executions, queued executions and pool allocations.")},
+    {"counters", method<counters>(), METH_NOARGS, PyDoc_STR("How many executions, queued executions and pool allocations.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "array.h"
+#include "guard.h"
 #include "queue.h"
 
 namespace nj {
@@ -39,9 +40,9 @@ void dealloc(PyObject* self) {
   free_instance(self);
 }
 
-PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
                        {0, nullptr}};
 PyType_Spec spec = {"numjet._native.Execution", sizeof(Execution), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "guard.h"
 #include "native.h"
 #include "threads.h"
 
@@ -150,13 +151,13 @@ PyObject* call_whole(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyMethodDef functions[] = {
-    {"before_fork", before_fork, METH_NOARGS, PyDoc_STR("Brings everything into a state that a child can take over.")},
-    {"after_fork_in_parent", after_fork_in_parent, METH_NOARGS, PyDoc_STR("Lets everything go on after before_fork().")},
-    {"after_fork_in_child", after_fork_in_child, METH_NOARGS, PyDoc_STR("The same in the child, which has one thread.")},
-    {"guard_at_fork", guard_at_fork, METH_O,
+    {"before_fork", method<before_fork>(), METH_NOARGS, PyDoc_STR("Brings everything into a state that a child can take over.")},
+    {"after_fork_in_parent", method<after_fork_in_parent>(), METH_NOARGS, PyDoc_STR("Lets everything go on after before_fork().")},
+    {"after_fork_in_child", method<after_fork_in_child>(), METH_NOARGS, PyDoc_STR("The same in the child, which has one thread.")},
+    {"guard_at_fork", method<guard_at_fork>(), METH_O,
      PyDoc_STR("Has the forking thread hold a reentrant lock across every fork; returns the lock.")},
-    {"guarded_locks", guarded_locks, METH_NOARGS, PyDoc_STR("The locks that are held across forks.")},
-    {"call_whole", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_whole)), METH_FASTCALL,
+    {"guarded_locks", method<guarded_locks>(), METH_NOARGS, PyDoc_STR("The locks that are held across forks.")},
+    {"call_whole", method<call_whole>(), METH_FASTCALL,
      PyDoc_STR("call_whole(function, *args): a call whose end forks in other threads wait for; for imports.")},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "array.h"
+#include "guard.h"
 
 namespace nj {
 
@@ -46,9 +47,9 @@ PyObject* hook_names(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"set_hook", set_hook, METH_VARARGS,
+    {"set_hook", method<set_hook>(), METH_VARARGS,
      PyDoc_STR("set_hook(name, function): what an Array slot calls when it has no native path; returns the old one.")},
-    {"hook_names", hook_names, METH_NOARGS, PyDoc_STR("The names that set_hook() knows.")},
+    {"hook_names", method<hook_names>(), METH_NOARGS, PyDoc_STR("The names that set_hook() knows.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

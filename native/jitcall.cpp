@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "guard.h"
+#include "stack.h"
 #include "trace.h"
 
 namespace nj {
@@ -47,6 +49,7 @@ bool as_it_was(const Signature& signature) {
 // slow_path(args, kwargs) -> (result, Entry or None); keeps the entry if there is a signature for it.
 PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count,
                     PyObject* kwnames) {
+  if (!require_stack("a jitted function")) return nullptr;
   Ref tuple(PyTuple_New(count));
   if (!tuple) return nullptr;
   for (Py_ssize_t k = 0; k < count; ++k) PyTuple_SET_ITEM(tuple.get(), k, Py_NewRef(args[k]));
@@ -89,6 +92,7 @@ PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObj
 }
 
 bool read_statics(PyObject* argnums, PyObject* argnames, Statics& statics) {
+  statics.argnames.reserve(size_t(PyTuple_GET_SIZE(argnames)));
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(argnums); ++k) {
     Py_ssize_t argnum = PyNumber_AsSsize_t(PyTuple_GET_ITEM(argnums, k), PyExc_OverflowError);
     if (argnum == -1 && PyErr_Occurred()) return false;
@@ -120,7 +124,7 @@ PyObject* new_jit(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   Ref self(type->tp_alloc(type, 0));
   if (!self) return nullptr;
   JitFunction* jit = as_jit(self.get());
-  jit->vectorcall = call;
+  jit->vectorcall = guarded<call>;
   jit->state = new JitState;
   jit->slow_path = Py_NewRef(slow_path);
   jit->name = Py_NewRef(name);
@@ -179,11 +183,11 @@ PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self
 PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyMethodDef methods[] = {
-    {"cache_size", cache_size, METH_NOARGS, PyDoc_STR("The number of compiled programs at hand.")},
-    {"clear_cache", clear_cache, METH_NOARGS, PyDoc_STR("Forgets all compiled programs.")},
-    {"__reduce__", reduce, METH_NOARGS, PyDoc_STR("Pickles by qualified name, as functions do.")},
-    {"__copy__", copy, METH_NOARGS, PyDoc_STR("The function itself.")},
-    {"__deepcopy__", copy, METH_O, PyDoc_STR("The function itself.")},
+    {"cache_size", method<cache_size>(), METH_NOARGS, PyDoc_STR("The number of compiled programs at hand.")},
+    {"clear_cache", method<clear_cache>(), METH_NOARGS, PyDoc_STR("Forgets all compiled programs.")},
+    {"__reduce__", method<reduce>(), METH_NOARGS, PyDoc_STR("Pickles by qualified name, as functions do.")},
+    {"__copy__", method<copy>(), METH_NOARGS, PyDoc_STR("The function itself.")},
+    {"__deepcopy__", method<copy>(), METH_O, PyDoc_STR("The function itself.")},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -195,13 +199,13 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(JitFunction, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(new_jit)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
+PyType_Slot slots[] = {slot<new_jit>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                       {Py_tp_descr_get, reinterpret_cast<void*>(descr_get)},
-                       {Py_tp_repr, reinterpret_cast<void*>(repr)},
+                       slot<descr_get>(Py_tp_descr_get),
+                       slot<repr>(Py_tp_repr),
                        {Py_tp_methods, methods},
                        {Py_tp_getset, properties},
                        {Py_tp_members, members},

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "guard.h"
 #include "numpy_api.h"
 #include "sort_order.h"
 
@@ -43,8 +44,8 @@ PyObject* kernel_names(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"kernel_address", kernel_address, METH_O, PyDoc_STR("Address of a native kernel; KeyError for an unknown name.")},
-    {"kernel_names", kernel_names, METH_NOARGS, PyDoc_STR("Sorted names of all native kernels.")},
+    {"kernel_address", method<kernel_address>(), METH_O, PyDoc_STR("Address of a native kernel; KeyError for an unknown name.")},
+    {"kernel_names", method<kernel_names>(), METH_NOARGS, PyDoc_STR("Sorted names of all native kernels.")},
     {nullptr, nullptr, 0, nullptr}};
 
 // NumPy's sorts of plain numbers are vectorized, and take nothing but the address of the data.

@@ -4,10 +4,12 @@
 
 #include <initializer_list>
 
+#include "guard.h"
+
 static PyModuleDef native_module = {PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr,
                                     nullptr, nullptr, nullptr, nullptr};
 
-PyMODINIT_FUNC PyInit__native(void) {
+static PyObject* create() {
   if (PyArray_ImportNumPyAPI() < 0) return nullptr;
   nj::Ref module(PyModule_Create(&native_module));
   if (!module) return nullptr;
@@ -19,3 +21,5 @@ PyMODINIT_FUNC PyInit__native(void) {
   }
   return module.release();
 }
+
+PyMODINIT_FUNC PyInit__native(void) { return nj::guarded<create>(); }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "guard.h"
 #include "spinlock.h"
 
 namespace nj {
@@ -236,13 +237,8 @@ void buffer_destroy(Buffer* buffer) {
     return;
   }
   if (block) return_block(block);
-  if (buffer->owner) {
-    if (PyGILState_Check()) {
-      Py_DECREF(buffer->owner);
-    } else {
-      retire(buffer->owner);
-    }
-  }
+  if (buffer->owner && !PyGILState_Check()) return retire(buffer);
+  Py_XDECREF(buffer->owner);
   delete buffer;
 }
 
@@ -321,13 +317,13 @@ PyObject* set_pool_limit(PyObject*, PyObject* value) {
 }
 
 PyMethodDef functions[] = {
-    {"pool_stats", pool_stats, METH_NOARGS,
+    {"pool_stats", method<pool_stats>(), METH_NOARGS,
      PyDoc_STR("Bytes in use, cached and at the peak, and counts of allocations and reuses.")},
-    {"pool_trim", pool_trim, METH_NOARGS, PyDoc_STR("Gives all cached memory back to the system.")},
-    {"pool_peak_during", pool_peak_during, METH_O,
+    {"pool_trim", method<pool_trim>(), METH_NOARGS, PyDoc_STR("Gives all cached memory back to the system.")},
+    {"pool_peak_during", method<pool_peak_during>(), METH_O,
      PyDoc_STR("Calls a function; how many bytes more than before were in use at the peak, by all threads.")},
-    {"pool_capacity", pool_capacity_of, METH_O, PyDoc_STR("The size of the block that a number of bytes gets.")},
-    {"set_pool_limit", set_pool_limit, METH_O,
+    {"pool_capacity", method<pool_capacity_of>(), METH_O, PyDoc_STR("The size of the block that a number of bytes gets.")},
+    {"set_pool_limit", method<set_pool_limit>(), METH_O,
      PyDoc_STR("Sets how many bytes of free memory are kept; returns the previous limit.")},
     {nullptr, nullptr, 0, nullptr}};
 

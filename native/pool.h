@@ -19,6 +19,7 @@ struct Buffer {
   size_t nbytes = 0;
   Block* block = nullptr;     // the pool's memory, if any
   PyObject* owner = nullptr;  // the object that owns the memory otherwise
+  Buffer* after = nullptr;    // in the chain of those that wait for the GIL to be destroyed
 };
 
 // A buffer with memory from the pool (64-byte aligned, uninitialised); null when there is none.
@@ -56,8 +57,8 @@ uint64_t pool_allocations();
 // Bytes of the block that a buffer of `nbytes` gets.
 size_t pool_capacity(size_t nbytes);
 
-// Gives up a reference from a thread without the GIL; it is dropped by the next thread that has it.
-void retire(PyObject* object);
+// Leaves a buffer without users, whose memory belongs to a Python object, to the next thread that has the GIL.
+void retire(Buffer* buffer);
 void drain_retired();
 
 // Sets MemoryError for `nbytes`; returns null.

@@ -1,4 +1,5 @@
 // The module's functions for pytrees, and the entry points for the rest of the native core.
+#include "guard.h"
 #include "pytree_node.h"
 
 namespace nj::pytree {
@@ -12,7 +13,7 @@ struct Flat {
 };
 
 bool run(PyObject* tree, const FlattenOptions& options, Flat& flat) {
-  return guarded<bool>(false, [&] { return flatten(tree, options, flat.leaves.items(), flat.nodes); });
+  return flatten(tree, options, flat.leaves.items(), flat.nodes);
 }
 
 PyObject* both(Flat& flat) {
@@ -90,11 +91,11 @@ PyObject* one_level(PyObject* tree, bool with_keys) {
 }
 
 PyObject* py_one_level(PyObject*, PyObject* tree) {
-  return guarded<PyObject*>(nullptr, [&] { return one_level(tree, false); });
+  return one_level(tree, false);
 }
 
 PyObject* py_one_level_with_keys(PyObject*, PyObject* tree) {
-  return guarded<PyObject*>(nullptr, [&] { return one_level(tree, true); });
+  return one_level(tree, true);
 }
 
 PyObject* py_is_node(PyObject*, PyObject* type) {
@@ -109,14 +110,13 @@ PyObject* none_if(bool done) { return done ? Py_NewRef(Py_None) : nullptr; }
 PyObject* py_register_node(PyObject*, PyObject* args) {
   PyObject *type, *flatten_function, *unflatten_function, *with_keys = nullptr;
   if (!PyArg_ParseTuple(args, "OOO|O", &type, &flatten_function, &unflatten_function, &with_keys)) return nullptr;
-  return guarded<PyObject*>(
-      nullptr, [&] { return none_if(register_node(type, flatten_function, unflatten_function, with_keys)); });
+  return none_if(register_node(type, flatten_function, unflatten_function, with_keys));
 }
 
 PyObject* py_register_dataclass(PyObject*, PyObject* args) {
   PyObject *type, *data_fields, *meta_fields;
   if (!PyArg_ParseTuple(args, "OOO", &type, &data_fields, &meta_fields)) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return none_if(register_dataclass(type, data_fields, meta_fields)); });
+  return none_if(register_dataclass(type, data_fields, meta_fields));
 }
 
 PyObject* py_set_key_types(PyObject*, PyObject* args) {
@@ -125,30 +125,25 @@ PyObject* py_set_key_types(PyObject*, PyObject* args) {
   return none_if(set_key_types(sequence, dict, attribute, flat));
 }
 
-template <class Function>
-PyCFunction fast(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
-}
-
 PyMethodDef functions[] = {
-    {"pytree_flatten", fast(py_flatten), METH_FASTCALL,
+    {"pytree_flatten", method<py_flatten>(), METH_FASTCALL,
      PyDoc_STR("pytree_flatten(tree, is_leaf=None, none_is_leaf=False) -> (leaves, treedef)")},
-    {"pytree_leaves", fast(py_leaves), METH_FASTCALL,
+    {"pytree_leaves", method<py_leaves>(), METH_FASTCALL,
      PyDoc_STR("pytree_leaves(tree, is_leaf=None, none_is_leaf=False) -> leaves")},
-    {"pytree_structure", fast(py_structure), METH_FASTCALL,
+    {"pytree_structure", method<py_structure>(), METH_FASTCALL,
      PyDoc_STR("pytree_structure(tree, is_leaf=None, none_is_leaf=False) -> treedef")},
-    {"pytree_flatten_with_path", fast(py_flatten_with_path), METH_FASTCALL,
+    {"pytree_flatten_with_path", method<py_flatten_with_path>(), METH_FASTCALL,
      PyDoc_STR("pytree_flatten_with_path(tree, is_leaf=None, is_leaf_takes_path=False) -> ([(path, leaf)], treedef)")},
-    {"pytree_one_level", py_one_level, METH_O,
+    {"pytree_one_level", method<py_one_level>(), METH_O,
      PyDoc_STR("pytree_one_level(tree) -> (children, node data), or None for a leaf")},
-    {"pytree_one_level_with_keys", py_one_level_with_keys, METH_O,
+    {"pytree_one_level_with_keys", method<py_one_level_with_keys>(), METH_O,
      PyDoc_STR("pytree_one_level_with_keys(tree) -> ((key, child) pairs, node data), or None for a leaf")},
-    {"pytree_is_node", py_is_node, METH_O, PyDoc_STR("pytree_is_node(type) -> bool")},
-    {"pytree_register_node", py_register_node, METH_VARARGS,
+    {"pytree_is_node", method<py_is_node>(), METH_O, PyDoc_STR("pytree_is_node(type) -> bool")},
+    {"pytree_register_node", method<py_register_node>(), METH_VARARGS,
      PyDoc_STR("pytree_register_node(type, flatten, unflatten, flatten_with_keys=None)")},
-    {"pytree_register_dataclass", py_register_dataclass, METH_VARARGS,
+    {"pytree_register_dataclass", method<py_register_dataclass>(), METH_VARARGS,
      PyDoc_STR("pytree_register_dataclass(type, data_fields, meta_fields)")},
-    {"pytree_set_key_types", py_set_key_types, METH_VARARGS,
+    {"pytree_set_key_types", method<py_set_key_types>(), METH_VARARGS,
      PyDoc_STR("pytree_set_key_types(SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey)")},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -158,23 +153,14 @@ PyMethodDef functions[] = {
 using namespace nj::pytree;
 
 bool pytree_flatten_leaves(PyObject* tree, std::vector<PyObject*>& leaves_new_refs, PyObject** treedef_new_ref) {
-  size_t first = leaves_new_refs.size();
-  bool done = guarded<bool>(false, [&] {
-    NodeBuffer nodes;
-    if (!flatten(tree, FlattenOptions(), leaves_new_refs, nodes)) return false;
-    *treedef_new_ref = nodes.finish();
-    return *treedef_new_ref != nullptr;
-  });
-  if (done) return true;
-  while (leaves_new_refs.size() > first) {
-    nj::Ref last(leaves_new_refs.back());
-    leaves_new_refs.pop_back();
-  }
-  return false;
+  NodeBuffer nodes;
+  if (!flatten(tree, FlattenOptions(), leaves_new_refs, nodes)) return false;
+  *treedef_new_ref = nodes.finish();
+  return *treedef_new_ref != nullptr;
 }
 
 PyObject* pytree_unflatten(PyObject* treedef, PyObject** leaves, Py_ssize_t n) {
-  return guarded<PyObject*>(nullptr, [&] { return unflatten(reinterpret_cast<TreeDef*>(treedef), leaves, n); });
+  return unflatten(reinterpret_cast<TreeDef*>(treedef), leaves, n);
 }
 
 int pytree_init(PyObject* module) {

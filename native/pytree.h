@@ -5,7 +5,7 @@
 #include "native.h"
 
 // Appends the leaves of `tree` (new references) and gives its treedef (a new reference).
-// False: a Python error is set and nothing was appended.
+// False, or std::bad_alloc: some leaves may have been appended, which the caller owns. False: a Python error is set.
 bool pytree_flatten_leaves(PyObject* tree, std::vector<PyObject*>& leaves_new_refs, PyObject** treedef_new_ref);
 
 // The tree of shape `treedef` over `n` borrowed leaves; null with a Python error set.

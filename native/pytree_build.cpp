@@ -73,7 +73,8 @@ PyObject* bounded_tuple(PyObject* iterable, Py_ssize_t limit) {
 bool spread(TreeDef* treedef, size_t end, PyObject* tree, std::vector<PyObject*>& leaves) {
   const Node& node = treedef->nodes()[end];
   if (node.kind == Kind::Leaf) {
-    leaves.push_back(Py_NewRef(tree));
+    leaves.push_back(tree);
+    Py_INCREF(tree);
     return true;
   }
   Ref items(node.kind == Kind::None ? PyTuple_New(0) : PySequence_Tuple(tree));

@@ -1,4 +1,5 @@
 // PyTreeDef, the Python type: storage, comparing, printing.
+#include "guard.h"
 #include "pytree_node.h"
 
 namespace nj::pytree {
@@ -64,7 +65,7 @@ int treedef_traverse(PyObject* self, visitproc visit, void* arg) {
 
 void treedef_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  Py_TRASHCAN_BEGIN(self, treedef_dealloc);
+  Py_TRASHCAN_BEGIN(self, guarded<treedef_dealloc>);  // as the type has it
   TreeDef* treedef = reinterpret_cast<TreeDef*>(self);
   PyTypeObject* type = Py_TYPE(self);
   for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) Py_XDECREF(treedef->nodes()[i].data);
@@ -152,7 +153,7 @@ PyObject* treedef_text(TreeDef* treedef) {
 }
 
 PyObject* treedef_repr(PyObject* self) {
-  return guarded<PyObject*>(nullptr, [&] { return treedef_text(reinterpret_cast<TreeDef*>(self)); });
+  return treedef_text(reinterpret_cast<TreeDef*>(self));
 }
 
 PyObject* treedef_richcompare(PyObject* a, PyObject* b, int op) {
@@ -166,8 +167,8 @@ PyObject* get_num_leaves(PyObject* self, void*) { return PyLong_FromSsize_t(pytr
 PyObject* get_num_nodes(PyObject* self, void*) { return PyLong_FromSsize_t(Py_SIZE(self)); }
 
 PyGetSetDef treedef_getset[] = {
-    {"num_leaves", get_num_leaves, nullptr, PyDoc_STR("Number of leaves."), nullptr},
-    {"num_nodes", get_num_nodes, nullptr, PyDoc_STR("Number of nodes, leaves included."), nullptr},
+    {"num_leaves", guarded<get_num_leaves>, nullptr, PyDoc_STR("Number of leaves."), nullptr},
+    {"num_nodes", guarded<get_num_nodes>, nullptr, PyDoc_STR("Number of nodes, leaves included."), nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
@@ -234,11 +235,11 @@ TreeDef* as_treedef(PyObject* object) {
 int treedef_type_init(PyObject* module) {
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("The structure of a pytree: its containers without their leaves. Immutable.")},
-      {Py_tp_dealloc, reinterpret_cast<void*>(treedef_dealloc)},
-      {Py_tp_traverse, reinterpret_cast<void*>(treedef_traverse)},
-      {Py_tp_repr, reinterpret_cast<void*>(treedef_repr)},
-      {Py_tp_hash, reinterpret_cast<void*>(pytree_hash)},
-      {Py_tp_richcompare, reinterpret_cast<void*>(treedef_richcompare)},
+      slot<treedef_dealloc>(Py_tp_dealloc),
+      slot<treedef_traverse>(Py_tp_traverse),
+      slot<treedef_repr>(Py_tp_repr),
+      slot<pytree_hash>(Py_tp_hash),
+      slot<treedef_richcompare>(Py_tp_richcompare),
       {Py_tp_methods, treedef_methods},
       {Py_tp_getset, treedef_getset},
       {0, nullptr}};

@@ -13,19 +13,19 @@ class Flattener {
   }
 
   bool visit(PyObject* object) {
-    PyTypeObject* type = Py_TYPE(object);
     if (options_.is_leaf) {
       int stop = ask_is_leaf(object);
       if (stop < 0) return false;
       if (stop) return add_leaf(object);
     }
-    // Leaves of one type come in runs. The last one is alive in `leaves_`, so its type's address is not reused.
-    if (type == leaf_type_) return add_leaf(object);
+    PyTypeObject* type = Py_TYPE(object);
+    // Leaves of one type come in runs.
+    if (type == leaf_type()) return add_leaf(object);
     const Registration* registration = nullptr;
     int kind = classify(type, options_.none_is_leaf, &registration);
     if (kind < 0) return false;
     if (kind == int(Kind::Leaf)) {
-      leaf_type_ = type;
+      leaf_type_ = Ref::borrow(reinterpret_cast<PyObject*>(type));
       return add_leaf(object);
     }
     Level level;
@@ -33,6 +33,8 @@ class Flattener {
   }
 
  private:
+  PyTypeObject* leaf_type() const { return reinterpret_cast<PyTypeObject*>(leaf_type_.get()); }
+
   bool visit_node(PyObject* object, Kind kind, const Registration* registration) {
     size_t first_leaf = leaves_.size(), first_node = nodes_.size();
     size_t arity = 0;
@@ -49,7 +51,7 @@ class Flattener {
     arity = size_t(n);
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* child = PyTuple_GET_ITEM(children.get(), i);
-      if (Py_TYPE(child) == leaf_type_ && plain_) {
+      if (Py_TYPE(child) == leaf_type() && plain_) {
         leaves_.push_back(child);
         Py_INCREF(child);
         nodes_.add_leaf();
@@ -106,7 +108,7 @@ class Flattener {
   std::vector<PyObject*>& leaves_;
   NodeBuffer& nodes_;
   Refs path_;
-  PyTypeObject* leaf_type_ = nullptr;  // of the last leaf
+  Ref leaf_type_;  // of the last leaf; owned: user code may take that from its instances
   bool plain_;                         // neither is_leaf nor paths
 };
 

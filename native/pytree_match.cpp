@@ -106,7 +106,8 @@ class UpTo {
   bool match(size_t end, PyObject* tree) {
     const Node& node = nodes_[end];
     if (node.kind == Kind::Leaf) {
-      leaves_.push_back(Py_NewRef(tree));
+      leaves_.push_back(tree);
+      Py_INCREF(tree);
       return true;
     }
     Node got;
@@ -129,7 +130,8 @@ class UpTo {
  private:
   bool take_all(PyObject* children) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(children); ++i) {
-      leaves_.push_back(Py_NewRef(PyTuple_GET_ITEM(children, i)));
+      leaves_.push_back(PyTuple_GET_ITEM(children, i));
+      Py_INCREF(leaves_.back());
     }
     return true;
   }

@@ -1,4 +1,5 @@
 // Methods of PyTreeDef.
+#include "guard.h"
 #include "pytree_node.h"
 
 namespace nj::pytree {
@@ -13,7 +14,7 @@ bool check_arguments(const char* name, Py_ssize_t n, Py_ssize_t least, Py_ssize_
 }
 
 PyObject* method_unflatten(PyObject* self, PyObject* leaves) {
-  return guarded<PyObject*>(nullptr, [&] { return unflatten_iterable(self_of(self), leaves); });
+  return unflatten_iterable(self_of(self), leaves);
 }
 
 // flatten_up_to(tree, caller=None, index=0)
@@ -22,13 +23,13 @@ PyObject* method_flatten_up_to(PyObject* self, PyObject* const* args, Py_ssize_t
   PyObject* caller = n > 1 && PyUnicode_Check(args[1]) ? args[1] : nullptr;
   Py_ssize_t index = n > 2 ? PyLong_AsSsize_t(args[2]) : 0;
   if (index == -1 && PyErr_Occurred()) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return flatten_up_to(self_of(self), args[0], caller, index); });
+  return flatten_up_to(self_of(self), args[0], caller, index);
 }
 
 PyObject* method_prefix_counts(PyObject* self, PyObject* other) {
   TreeDef* full = as_treedef(other);
   if (!full) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return prefix_counts(self_of(self), full); });
+  return prefix_counts(self_of(self), full);
 }
 
 PyObject* subtree(const Node* nodes, size_t end) {
@@ -52,7 +53,7 @@ PyObject* children(TreeDef* self) {
 }
 
 PyObject* method_children(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return children(self_of(self)); });
+  return children(self_of(self));
 }
 
 PyObject* child_keys(const Node& node) {
@@ -66,7 +67,7 @@ PyObject* child_keys(const Node& node) {
 }
 
 PyObject* method_child_keys(PyObject* self, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return child_keys(self_of(self)->root()); });
+  return child_keys(self_of(self)->root());
 }
 
 PyObject* compose(TreeDef* outer, TreeDef* inner) {
@@ -88,16 +89,16 @@ PyObject* compose(TreeDef* outer, TreeDef* inner) {
 PyObject* method_compose(PyObject* self, PyObject* other) {
   TreeDef* inner = as_treedef(other);
   if (!inner) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return compose(self_of(self), inner); });
+  return compose(self_of(self), inner);
 }
 
 PyObject* method_walk(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   if (!check_arguments("walk", n, 3, 3)) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return walk(self_of(self), args[0], args[1], args[2]); });
+  return walk(self_of(self), args[0], args[1], args[2]);
 }
 
 PyObject* method_from_iterable_tree(PyObject* self, PyObject* tree) {
-  return guarded<PyObject*>(nullptr, [&] { return from_iterable_tree(self_of(self), tree); });
+  return from_iterable_tree(self_of(self), tree);
 }
 
 PyObject* node_data(const Node& node) {
@@ -191,7 +192,7 @@ PyObject* from_parts(PyObject* data, PyObject* children) {
 // from_node_data_and_children(registry, node_data, children); there is one registry.
 PyObject* method_from_parts(PyObject*, PyObject* const* args, Py_ssize_t n) {
   if (!check_arguments("from_node_data_and_children", n, 3, 3)) return nullptr;
-  return guarded<PyObject*>(nullptr, [&] { return from_parts(args[1], args[2]); });
+  return from_parts(args[1], args[2]);
 }
 
 // Pickling: per node None (a leaf) or (type, data, arity); type None stands for NoneType, which does not pickle.
@@ -261,43 +262,38 @@ PyObject* from_state(PyObject* states) {
 }
 
 PyObject* method_from_state(PyObject*, PyObject* states) {
-  return guarded<PyObject*>(nullptr, [&] { return from_state(states); });
+  return from_state(states);
 }
 
 PyObject* method_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
-
-template <class Function>
-PyCFunction fast(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
-}
 
 }  // namespace
 
 extern PyMethodDef treedef_methods[];
 PyMethodDef treedef_methods[] = {
-    {"unflatten", method_unflatten, METH_O, PyDoc_STR("unflatten(leaves): the tree of this structure with `leaves`.")},
-    {"flatten_up_to", fast(method_flatten_up_to), METH_FASTCALL,
+    {"unflatten", method<method_unflatten>(), METH_O, PyDoc_STR("unflatten(leaves): the tree of this structure with `leaves`.")},
+    {"flatten_up_to", method<method_flatten_up_to>(), METH_FASTCALL,
      PyDoc_STR("flatten_up_to(tree, caller=None, index=0)\n\nThe subtrees of `tree` at this treedef's leaves, a list. "
                "ValueError naming the key path where `tree` is not as deep or differs.")},
-    {"prefix_counts", method_prefix_counts, METH_O,
+    {"prefix_counts", method<method_prefix_counts>(), METH_O,
      PyDoc_STR("prefix_counts(full)\n\nFor each leaf of this treedef the number of leaves below it in the treedef "
                "`full`, of which this one must be a prefix; ValueError naming the key path where it is not.")},
-    {"child_keys", method_child_keys, METH_NOARGS,
+    {"child_keys", method<method_child_keys>(), METH_NOARGS,
      PyDoc_STR("Key entries of the root's children, a list; positions where only instances know their keys.")},
-    {"children", method_children, METH_NOARGS, PyDoc_STR("Treedefs of the root's children, a list.")},
-    {"compose", method_compose, METH_O, PyDoc_STR("compose(inner): this treedef with every leaf replaced by `inner`.")},
-    {"walk", fast(method_walk), METH_FASTCALL,
+    {"children", method<method_children>(), METH_NOARGS, PyDoc_STR("Treedefs of the root's children, a list.")},
+    {"compose", method<method_compose>(), METH_O, PyDoc_STR("compose(inner): this treedef with every leaf replaced by `inner`.")},
+    {"walk", method<method_walk>(), METH_FASTCALL,
      PyDoc_STR("walk(f_node, f_leaf, leaves)\n\nCalls f_leaf(leaf) (None: identity) at leaves and "
                "f_node(children, node_data) at nodes, children first; the result at the root.")},
-    {"node_data", method_node_data, METH_NOARGS, PyDoc_STR("(type, data) of the root, or None for a leaf.")},
-    {"from_iterable_tree", method_from_iterable_tree, METH_O,
+    {"node_data", method<method_node_data>(), METH_NOARGS, PyDoc_STR("(type, data) of the root, or None for a leaf.")},
+    {"from_iterable_tree", method<method_from_iterable_tree>(), METH_O,
      PyDoc_STR("from_iterable_tree(tree): the tree of this structure from nested iterables of children.")},
-    {"from_node_data_and_children", fast(method_from_parts), METH_FASTCALL | METH_STATIC,
+    {"from_node_data_and_children", method<method_from_parts>(), METH_FASTCALL | METH_STATIC,
      PyDoc_STR("from_node_data_and_children(registry, node_data, children)\n\nInverse of node_data() and children().")},
-    {"_from_state", method_from_state, METH_O | METH_STATIC, PyDoc_STR("Inverse of pickling.")},
-    {"__reduce__", method_reduce, METH_NOARGS, nullptr},
-    {"__copy__", method_copy, METH_NOARGS, nullptr},
-    {"__deepcopy__", method_copy, METH_O, nullptr},
+    {"_from_state", method<method_from_state>(), METH_O | METH_STATIC, PyDoc_STR("Inverse of pickling.")},
+    {"__reduce__", method<method_reduce>(), METH_NOARGS, nullptr},
+    {"__copy__", method<method_copy>(), METH_NOARGS, nullptr},
+    {"__deepcopy__", method<method_copy>(), METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace nj::pytree

@@ -4,8 +4,6 @@
 // copying, comparing, hashing and unflattening are loops over an array; a subtree is a contiguous range.
 #pragma once
 #include <cstdint>
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -142,19 +140,6 @@ class Level {
  private:
   bool entered_;
 };
-
-// Runs `body`, turning running out of memory into a Python error.
-template <class Result, class Body>
-Result guarded(Result failure, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_SystemError, error.what());
-  }
-  return failure;
-}
 
 // Replaces the current exception by one of `type` that has it as its cause; formats as PyErr_Format does.
 void raise_from_current(PyObject* type, const char* format, ...);

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "pytree_node.h"
+#include "stack.h"
 
 namespace nj::pytree {
 
@@ -192,7 +193,7 @@ Level::Level() : entered_(false) {
     PyErr_Format(PyExc_RecursionError, "more than %d levels%s", most_levels, too_deep);
     return;
   }
-  if (Py_EnterRecursiveCall(too_deep)) return;
+  if (!require_stack("a pytree that is nested very deeply") || Py_EnterRecursiveCall(too_deep)) return;
   ++levels;
   entered_ = true;
 }

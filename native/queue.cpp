@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "fork.h"
+#include "guard.h"
 #include "stopwatch.h"
 
 namespace nj {
@@ -429,8 +430,8 @@ void after_any_fork_in_child() {
 }
 
 PyMethodDef functions[] = {
-    {"synchronize", synchronize, METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
-    {"close_queue", close_queue, METH_NOARGS,
+    {"synchronize", method<synchronize>(), METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
+    {"close_queue", method<close_queue>(), METH_NOARGS,
      PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
     {nullptr, nullptr, 0, nullptr}};
 

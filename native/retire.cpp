@@ -1,8 +1,8 @@
-// References given up by the execution thread, which never takes the GIL.
+// Buffers given up by the execution thread, which never takes the GIL. A chain through the buffers themselves: nothing is
+// allocated, so nothing can fail.
 #include <pthread.h>
 
 #include <atomic>
-#include <vector>
 
 #include "pool.h"
 #include "spinlock.h"
@@ -13,8 +13,7 @@ namespace {
 
 struct Retired {
   SpinLock lock;
-  std::vector<PyObject*> objects;
-  std::atomic<bool> some{false};
+  std::atomic<Buffer*> last{nullptr};
 };
 Retired& retired = *new Retired;
 
@@ -25,26 +24,29 @@ int drain_callback(void*) {
 
 }  // namespace
 
-void retire(PyObject* object) {
+void retire(Buffer* buffer) {
   bool first;
   {
     SpinGuard guard(retired.lock);
-    retired.objects.push_back(object);
-    first = !retired.some.exchange(true);
+    buffer->after = retired.last.exchange(buffer);
+    first = !buffer->after;  // the buffer may be gone as soon as the lock is
   }
   // The interpreter's list of pending calls may be full; then the next allocation drains.
   if (first) (void)Py_AddPendingCall(drain_callback, nullptr);
 }
 
 void drain_retired() {
-  if (!retired.some.load(std::memory_order_relaxed)) return;
-  std::vector<PyObject*> objects;
+  if (!retired.last.load(std::memory_order_relaxed)) return;
+  Buffer* buffer;
   {
     SpinGuard guard(retired.lock);
-    objects.swap(retired.objects);
-    retired.some.store(false);
+    buffer = retired.last.exchange(nullptr);
   }
-  for (PyObject* object : objects) Py_DECREF(object);
+  while (buffer) {
+    Buffer* next = buffer->after;
+    buffer_destroy(buffer);
+    buffer = next;
+  }
 }
 
 namespace {

@@ -27,7 +27,8 @@ void add_array(Signature& s, Array* array) {
   if (!array->sharding) return;
   s.words.push_back(address(array->sharding));
   s.pointees.push_back(array->sharding);
-  s.owned.push_back(Py_NewRef(array->sharding));  // may be replaced while the call runs
+  s.owned.push_back(array->sharding);  // may be replaced while the call runs
+  Py_INCREF(array->sharding);
 }
 
 // Numbers and what ml_dtypes adds to them; no objects, strings, dates or records.
@@ -44,8 +45,8 @@ bool add_dtype(Signature& s, const PyArray_Descr* dtype, int ndim, const npy_int
   return true;
 }
 
-// False for a leaf of a kind that only the slow path knows. `leaf` is alive as long as the signature.
-bool add_leaf(Signature& s, PyObject* leaf) {
+// 1: added. 0: a leaf of a kind that only the slow path knows. -1: error. `leaf` is alive as long as the signature.
+int add_leaf(Signature& s, PyObject* leaf) {
   if (is_array(leaf)) add_array(s, reinterpret_cast<Array*>(leaf));
   else if (PyFloat_CheckExact(leaf)) s.words.push_back(tag_float);
   else if (PyLong_CheckExact(leaf)) s.words.push_back(tag_int);
@@ -53,15 +54,16 @@ bool add_leaf(Signature& s, PyObject* leaf) {
   else if (PyComplex_CheckExact(leaf)) s.words.push_back(tag_complex);
   else if (PyArray_CheckExact(leaf)) {
     auto* ndarray = reinterpret_cast<PyArrayObject*>(leaf);
-    if (!add_dtype(s, PyArray_DESCR(ndarray), PyArray_NDIM(ndarray), PyArray_DIMS(ndarray))) return false;
+    if (!add_dtype(s, PyArray_DESCR(ndarray), PyArray_NDIM(ndarray), PyArray_DIMS(ndarray))) return 0;
   } else if (PyArray_CheckScalar(leaf) && !PyArray_Check(leaf)) {
     Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(leaf)));
-    if (!dtype || !add_dtype(s, reinterpret_cast<PyArray_Descr*>(dtype.get()), 0, nullptr)) return false;
+    if (!dtype) return -1;
+    if (!add_dtype(s, reinterpret_cast<PyArray_Descr*>(dtype.get()), 0, nullptr)) return 0;
   } else {
-    return false;
+    return 0;
   }
   s.leaves.push_back(leaf);
-  return true;
+  return 1;
 }
 
 bool is_leaf(PyObject* object) {
@@ -69,24 +71,34 @@ bool is_leaf(PyObject* object) {
          PyBool_Check(object) || PyComplex_CheckExact(object) || PyArray_IsScalar(object, Generic);
 }
 
+// The slow path meets the same error, and can say where: 0. What is no fault of the arguments (no memory, Ctrl-C in a user's
+// function) is raised: -1.
+int leave_to_slow_path() {
+  if (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
 int add_tree(Signature& s, PyObject* tree) {
-  std::vector<PyObject*> leaves;
+  const size_t first = s.owned.size();
   PyObject* treedef = nullptr;
-  bool flat = pytree_flatten_leaves(tree, leaves, &treedef);
-  s.owned.insert(s.owned.end(), leaves.begin(), leaves.end());
-  if (treedef) s.owned.push_back(treedef);
-  if (!flat) {
-    // The slow path meets the same error, and can say where.
-    PyErr_Clear();
-    return 0;
-  }
-  s.words.push_back(tag_tree | uint64_t(leaves.size()) << 8);
+  if (!pytree_flatten_leaves(tree, s.owned, &treedef)) return leave_to_slow_path();
+  const size_t last = s.owned.size();
+  Ref structure(treedef);
+  s.owned.push_back(treedef);
+  structure.release();
+  s.words.push_back(tag_tree | uint64_t(last - first) << 8);
   s.objects.push_back(treedef);
-  return std::all_of(leaves.begin(), leaves.end(), [&s](PyObject* leaf) { return add_leaf(s, leaf); });
+  // By number: more may be owned meanwhile.
+  for (size_t k = first; k < last; ++k) {
+    int added = add_leaf(s, s.owned[k]);
+    if (added != 1) return added;
+  }
+  return 1;
 }
 
 int add_argument(Signature& s, PyObject* argument) {
-  return is_leaf(argument) ? int(add_leaf(s, argument)) : add_tree(s, argument);
+  return is_leaf(argument) ? add_leaf(s, argument) : add_tree(s, argument);
 }
 
 // f(1), f(1.0) and f(True) are different programs, although the values are equal.
@@ -140,16 +152,13 @@ uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-// 0 where something does not hash: the slow path explains that to the user.
+// 0 where something does not hash: the slow path explains that to the user. -1: error.
 int finish(Signature& s) {
   uint64_t hash = s.words.size();
   for (uint64_t word : s.words) hash = mix(hash, word);
   for (PyObject* object : s.objects) {
     Py_hash_t part = PyObject_Hash(object);
-    if (part == -1) {
-      PyErr_Clear();
-      return 0;
-    }
+    if (part == -1) return leave_to_slow_path();
     hash = mix(hash, uint64_t(part));
   }
   s.hash = hash;

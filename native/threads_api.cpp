@@ -1,5 +1,5 @@
 // The threads of compiled programs seen from Python: how many, and what becomes of them at exit.
-#include "native.h"
+#include "guard.h"
 #include "threads.h"
 
 namespace nj {
@@ -32,12 +32,12 @@ PyObject* stop_workers(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"set_num_threads", set_num_threads, METH_O,
+    {"set_num_threads", method<set_num_threads>(), METH_O,
      PyDoc_STR("Sets how many threads compiled programs share their loops among, at most one per processor.")},
-    {"num_threads", num_threads, METH_NOARGS, PyDoc_STR("How many threads compiled programs share their loops among.")},
-    {"parallel_regions", parallel_regions, METH_NOARGS,
+    {"num_threads", method<num_threads>(), METH_NOARGS, PyDoc_STR("How many threads compiled programs share their loops among.")},
+    {"parallel_regions", method<parallel_regions>(), METH_NOARGS,
      PyDoc_STR("How many loops have been shared among several threads so far.")},
-    {"stop_threads", stop_workers, METH_NOARGS,
+    {"stop_threads", method<stop_workers>(), METH_NOARGS,
      PyDoc_STR("Ends the threads that loops are shared among, unless one is; the next such loop starts new ones.")},
     {nullptr, nullptr, 0, nullptr}};
 

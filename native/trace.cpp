@@ -1,6 +1,8 @@
 // current_trace(), set_current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
 #include "trace.h"
 
+#include "guard.h"
+
 namespace nj {
 
 __thread TraceState trace_state = {nullptr, 0, 0, 0};
@@ -87,18 +89,18 @@ PyObject* set_config_reader(PyObject*, PyObject* reader) {
 }
 
 PyMethodDef functions[] = {
-    {"current_trace", current_trace, METH_NOARGS,
+    {"current_trace", method<current_trace>(), METH_NOARGS,
      PyDoc_STR("The trace of this thread; the evaluating trace when none was set.")},
-    {"set_current_trace", set_current_trace, METH_O,
+    {"set_current_trace", method<set_current_trace>(), METH_O,
      PyDoc_STR("Makes a trace current in this thread (None: the default); returns the one that was.")},
-    {"set_eval_trace", set_eval_trace, METH_O,
+    {"set_eval_trace", method<set_eval_trace>(), METH_O,
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
-    {"set_config_reader", set_config_reader, METH_O,
+    {"set_config_reader", method<set_config_reader>(), METH_O,
      PyDoc_STR("Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
                "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
-    {"config_epoch", config_epoch_now, METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
-    {"config_changed", config_changed, METH_NOARGS, PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
-    {"config_changed_here", config_changed_here, METH_NOARGS,
+    {"config_epoch", method<config_epoch_now>(), METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
+    {"config_changed", method<config_changed>(), METH_NOARGS, PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
+    {"config_changed_here", method<config_changed_here>(), METH_NOARGS,
      PyDoc_STR("This thread reads its configuration again when it next needs it.")},
     {nullptr, nullptr, 0, nullptr}};
 
