@@ -80,7 +80,7 @@ ON_DEMAND = {
     "numjet/control/debug_print.py": ["numjet.control.format_check"],
     "numjet/control/simplify_rules.py": ["numjet.control.simplify_loops"],
     "numjet/cpu/loop_show.py": ["json"],
-    "numjet/cpu/object_cache.py": ["hashlib", "tempfile"],  # for the cache on disk
+    "numjet/cpu/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree_register.py": ["dataclasses"],  # for dataclasses that become pytrees

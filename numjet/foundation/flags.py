@@ -188,7 +188,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_enable_compilation_cache", parse_bool, True, "Keep compiled programs on disk."),
     Flag("jax_persistent_cache_min_compile_time_secs", parse_float, 0.0, "Cheaper programs are not kept on disk."),
     Flag("jax_persistent_cache_min_entry_size_bytes", parse_int, 0, "Smaller programs are not kept on disk."),
-    Flag("jax_compilation_cache_max_size", parse_int, -1, "Bytes the cache may take; -1: no bound."),
+    Flag("jax_compilation_cache_max_size", parse_int, 1 << 30, "Bytes the cache may take; -1: no bound."),
     Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Cache trouble raises instead of warning."),
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
