@@ -581,12 +581,25 @@ class Builder(Scalars):
                 self.spill(x)
         self.open_registers = []
 
+    def finish_registers(self, opened: Sequence[Arr]) -> None:
+        """Ends the writing of arrays in registers but those opened before: what an equation made, no other one writes."""
+        kept = set(map(id, opened))
+        for x in self.open_registers:
+            if id(x) not in kept:
+                x.mutable = False
+        self.open_registers = [x for x in self.open_registers if id(x) in kept]
+
     def store(self, x: Arr, index: Sequence[Any], value: Any) -> None:
         """x[index] = value, where the conditions of `when` hold."""
         position = linear(x.shape, tuple(self.index(i) for i in index))
         if x.elems is None:
             value = self.let(value) if isinstance(value, Pair) else value  # both parts, before either is overwritten
-            self._store_word(x.storage, x.dtype, position, value)
+            block: list[Stmt] = []
+            with self.inside(block):
+                self._store_word(x.storage, x.dtype, position, value)
+            for g in reversed(self.guards):
+                block = [If(g.expr, block, [])]
+            self.block.extend(block)
             return
         value = self.let(value)
         targets = [position] if isinstance(position, int) else range(x.size)

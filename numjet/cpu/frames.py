@@ -226,7 +226,9 @@ class Frames(Reductions):
         if self.recorder is not None:
             self.recorder.begin(eqn)
         self.prepare(frame, eqn, args)
+        opened = list(self.open_registers)
         outs = self.apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
+        self.finish_registers(opened)
         frame.operands = ()
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:

@@ -208,7 +208,6 @@ def _indexing(g: Generator, d: Draft) -> str | None:
     mode = g.rng.choice(
         (
             "'clip'",
-            "'wrap'",
             "'fill'",
             "'promise_in_bounds'" if "jnp.array" not in index and "fit(" not in index and "{" not in index else "'drop'",
             "None",
@@ -223,7 +222,7 @@ def _update(g: Generator, d: Draft) -> str | None:
     t = g.term(d, least=1)
     index = index_of(g, d, t)
     method = g.rng.choice(("set", "set", "add", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply"))
-    mode = g.rng.choice(("", "", ", mode='clip'", ", mode='drop'", ", mode='wrap'", ", mode='fill'"))
+    mode = g.rng.choice(("", "", ", mode='clip'", ", mode='drop'", ", mode='fill'"))
     if "jnp.array" in index and g.rng.random() < 0.1:
         mode += ", indices_are_sorted=False"
     if method == "apply":

@@ -62,6 +62,8 @@ class Reference:
             args = [self.changed(a, self._terms(a, eqn)) for a in args]
             if op.name in ("reduce_sum", "reduce_prod"):
                 args = [self._reordered(args[0], params["axes"])]
+            elif op.name == "dot_general":
+                args = self._reordered_product(args, params["dimension_numbers"][0])
         result = eager.interpret(op, args, params)
         outs = [_numpy(r) for r in (result if op.multiple else [result])]
         return [self.changed(o, self._ulps(op)) for o in outs] if self.noise and op.name not in EXACT else outs
@@ -79,6 +81,13 @@ class Reference:
         for a in axes:
             x = np.take(x, self.rng.permutation(x.shape[a]), a)
         return x
+
+    def _reordered_product(self, args: Sequence[Any], contracted: Sequence[Sequence[int]]) -> list[Any]:
+        a, b = args
+        for m, n in zip(*contracted, strict=True):
+            order = self.rng.permutation(a.shape[m])
+            a, b = np.take(a, order, m), np.take(b, order, n)
+        return [a, b]
 
     def changed(self, x: Any, ulps: float) -> Any:
         """x with every element changed at random by up to so many ulps."""
