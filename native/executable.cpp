@@ -250,7 +250,14 @@ PyObject* set_open_ended(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_effects(PyObject* self, PyObject*) {
+  as_executable(self)->plan->has_effects = true;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef methods[] = {
+    {"set_effects", method<set_effects>(), METH_NOARGS,
+     PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
     {"set_open_ended", method<set_open_ended>(), METH_NOARGS,
      PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
     {"replace", method<replace>(), METH_O,

@@ -208,6 +208,7 @@ int run_queued(Call& call, PyObject** results) {
   job->code = call.plan->code.load();
   job->scratch_bytes = call.plan->scratch_bytes;
   job->brief = call.expected_ns <= kBriefNs && !call.plan->open_ended;
+  job->has_effects = call.plan->has_effects;
   if (call.plan->open_ended) job->took_ns = &call.plan->last_ns;
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
@@ -218,7 +219,11 @@ int run_queued(Call& call, PyObject** results) {
       Py_INCREF(reinterpret_cast<PyObject*>(array->pending));
     }
   }
-  for (Buffer* buffer : call.outs) job->add_output(buffer);
+  for (size_t k = 0; k < call.outs.size(); ++k) {
+    job->add_output(call.outs[k]);
+    const int in = call.plan->alias[k];
+    if (in >= 0 && call.outs[k] == call.ins[in]->buffer) job->overwrites.push_back(call.outs[k]);
+  }
   job->done = reinterpret_cast<Execution*>(Py_NewRef(execution.get()));
   if (make_arrays(call, job->done, results) < 0) return -1;
   delete_donated(call);

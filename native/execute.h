@@ -16,6 +16,7 @@ struct ExecutablePlan {
   double cost_ns;
   bool open_ended = false;  // how long it takes depends on values: the last run tells, and it may never end
   std::atomic<double> last_ns{0};  // of such a program
+  bool has_effects = false;        // they happen in the order of the calls of all such programs
 };
 
 struct Executable {

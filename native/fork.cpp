@@ -4,14 +4,13 @@
 // no signal handler runs between its steps, so none is left out.
 #include "fork.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <thread>
 #include <vector>
 
 #include "guard.h"
 #include "native.h"
+#include "signals_blocked.h"
 #include "threads.h"
 
 namespace nj {
@@ -30,20 +29,6 @@ bool holds_imports = false;
 // Calls of call_whole() that have not returned; changed under the GIL.
 int sections = 0;
 thread_local int own_sections = 0;
-
-// Python runs signal handlers in a thread that waits for a lock and is interrupted there; other threads still see signals.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 void nap() {
   Py_BEGIN_ALLOW_THREADS;
@@ -98,6 +83,7 @@ PyObject* try_all(bool& retry, bool patient) {
 
 // Never waits with a lock held, so the order in which others take them does not matter.
 void hold_all() {
+  // Python runs signal handlers in a thread that waits for a lock and is interrupted there; other threads still see signals.
   SignalsBlocked blocked;
   PyObject* first = locks->front();
   for (int naps = 0;;) {

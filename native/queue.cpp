@@ -2,42 +2,43 @@
 #include "queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "fork.h"
 #include "guard.h"
+#include "signals_blocked.h"
 #include "stopwatch.h"
+#include "turns.h"
 
 namespace nj {
 
 namespace {
 
 constexpr size_t kMaxQueued = 32;
+constexpr size_t kMostHelpers = 64;
 constexpr auto kSlice = std::chrono::milliseconds(50);
 constexpr auto kForkPatience = std::chrono::milliseconds(250);  // of a fork with the job that is running
 
-struct Queue {
+struct Queue : Unfinished {
   std::mutex mutex;
   std::condition_variable work, done;
-  std::deque<Job*> jobs;
-  Job* running = nullptr;
   std::thread thread;
   bool started = false;
   uint64_t generation = 0;     // a thread of an older one ends
   int parked = 0;              // forks under way: meanwhile no job begins, and no thread
   std::vector<Job*> finished;  // to be destroyed under the GIL
+  size_t helpers = 0;          // threads that run jobs before their turn
 
-  bool idle() const { return jobs.empty() && !running; }
+  Queue() { ahead.reserve(kMostHelpers); }
+  bool idle() const { return none(); }
 
-  bool has_next() const { return !parked && !running && !jobs.empty(); }
+  bool has_next() const { return !parked && Unfinished::has_next(); }
 
   // With the lock held, and something to run.
   Job* take() {
@@ -52,11 +53,21 @@ struct Queue {
     started = false;
     return std::move(thread);
   }
+
+  // With the lock held: whether a thread is to run something before its turn that the execution (any, if null) needs.
+  bool needs_help(const Execution* wanted) const {
+    return !parked && helpers < kMostHelpers && helpers == ahead.size() && held_up() && before_turn(wanted);
+  }
+
+  void end(Job* job) {
+    if (running == job) running = nullptr;
+    ahead.erase(std::remove(ahead.begin(), ahead.end(), job), ahead.end());
+  }
 };
 
 // Never destroyed: the thread may outlive main().
 Queue* queue = new Queue;
-__thread bool is_queue_thread = false;
+__thread Job* current_job = nullptr;  // that this thread runs
 bool closed = false;
 uint64_t pushed = 0;
 
@@ -107,14 +118,20 @@ void release_queued(std::vector<Buffer*>& buffers) {
 int destroy_finished_callback(void*);
 
 void finish(Queue* q, Job* job, State state) {
+  std::vector<Buffer*> ins, outs;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);  // others may be looking what this job touches
+    ins.swap(job->ins);
+    outs.swap(job->outs);
+  }
   // Memory goes back first: whoever waits for this job may want it.
-  release_queued(job->ins);
-  release_queued(job->outs);
+  release_queued(ins);
+  release_queued(outs);
   bool first;
   {
     std::lock_guard<std::mutex> guard(q->mutex);
     job->done->state.store(state, std::memory_order_release);
-    q->running = nullptr;
+    q->end(job);
     first = q->finished.empty();
     q->finished.push_back(job);
   }
@@ -122,8 +139,43 @@ void finish(Queue* q, Job* job, State state) {
   if (first) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
 }
 
+void run_and_finish(Queue* q, Job* job) {
+  current_job = job;
+  const State state = run_job(job);
+  current_job = nullptr;
+  finish(q, job, state);
+}
+
+// Runs what an execution (any, if null) needs before its turn, as long as callbacks hold up the others.
+void helper_main(Queue* q, const Execution* wanted) {
+  for (;;) {
+    Job* job;
+    {
+      std::lock_guard<std::mutex> guard(q->mutex);
+      job = !q->parked && q->held_up() ? q->before_turn(wanted) : nullptr;
+      if (!job) {
+        --q->helpers;
+        break;
+      }
+      q->jobs.erase(std::find(q->jobs.begin(), q->jobs.end(), job));
+      q->ahead.push_back(job);
+    }
+    run_and_finish(q, job);
+    q->work.notify_one();
+  }
+}
+
+// Starts such a thread, with the lock held. Without one, whoever waits goes on waiting and tries again.
+void start_helper(Queue* q, const Execution* wanted) {
+  SignalsBlocked blocked;
+  try {
+    std::thread(helper_main, q, wanted).detach();
+    ++q->helpers;
+  } catch (const std::system_error&) {
+  }
+}
+
 void thread_main(Queue* q, uint64_t generation) {
-  is_queue_thread = true;
   for (;;) {
     Job* job;
     {
@@ -132,7 +184,7 @@ void thread_main(Queue* q, uint64_t generation) {
       if (q->generation != generation) return;
       job = q->take();
     }
-    finish(q, job, run_job(job));
+    run_and_finish(q, job);
   }
 }
 
@@ -154,17 +206,13 @@ int destroy_finished_callback(void*) {
 std::error_code start_thread_locked(Queue* q) {
   if (q->started || q->parked) return {};
   std::error_code failure;
-  // Signals are for the interpreter's threads.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  SignalsBlocked blocked;
   try {
     q->thread = std::thread(thread_main, q, q->generation);
     q->started = true;
   } catch (const std::system_error& error) {
     failure = error.code();
   }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
   return failure;
 }
 
@@ -185,47 +233,42 @@ bool some_queued() {
   return !queue->jobs.empty();
 }
 
-// Nobody wants the results of these any more: loops that run end, what has not begun never will, and their results say so.
-void stop_job(Job* job) { job->stop.store(true, std::memory_order_relaxed); }
-
-// Stops one computation and what it waits for; what others wait for goes on.
+// Nobody wants the results any more: loops that run end, what has not begun never will, and their results say so.
 void stop_with_inputs(const Execution* execution) {
   std::lock_guard<std::mutex> guard(queue->mutex);
-  const auto& jobs = queue->jobs;
-  const auto unwanted = [&](const Job* job) {
-    return job->done == execution || std::any_of(jobs.begin(), jobs.end(), [&](const Job* later) {
-             const auto& inputs = later->waits_for;
-             return later->stop.load() && std::find(inputs.begin(), inputs.end(), job->done) != inputs.end();
-           });
-  };
-  const auto stop_unwanted = [&](Job* job) {
-    if (unwanted(job)) stop_job(job);
-  };
-  // From the last one on, as inputs are queued before what waits for them.
-  std::for_each(jobs.rbegin(), jobs.rend(), stop_unwanted);
-  if (queue->running) stop_unwanted(queue->running);
+  queue->stop(execution);
 }
 
 void stop_all() {
   std::lock_guard<std::mutex> guard(queue->mutex);
-  std::for_each(queue->jobs.begin(), queue->jobs.end(), stop_job);
-  if (queue->running) stop_job(queue->running);
+  queue->stop_all();
 }
 
 void stop_nothing() {}
 
+// What may be run before its turn while somebody waits: one execution with what it needs, or any (null).
+struct Helped {
+  bool at_all;
+  const Execution* wanted;
+};
+constexpr Helped kNothing{false, nullptr}, kAnything{true, nullptr};
+
 // Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal handler raised, after
-// `stop` has told what nobody wants any more.
+// `stop` has told what nobody wants any more. Meanwhile what is `helped` need not wait for its turn.
 template <class Ready, class Stop>
-int wait_until(Ready ready, Stop stop) {
+int wait_until(Ready ready, Stop stop, Helped helped) {
   // A forked child inherits jobs, but not the thread.
   if (some_queued() && start_thread() < 0) return -1;
   for (;;) {
     bool is_ready;
     Py_BEGIN_ALLOW_THREADS;
     {
-      std::unique_lock<std::mutex> lock(queue->mutex);
-      is_ready = queue->done.wait_for(lock, kSlice, ready);
+      Queue* q = queue;
+      std::unique_lock<std::mutex> lock(q->mutex);
+      const auto needs_help = [&] { return helped.at_all && q->needs_help(helped.wanted); };
+      q->done.wait_for(lock, kSlice, [&] { return ready() || needs_help(); });
+      is_ready = ready();
+      if (!is_ready && needs_help()) start_helper(q, helped.wanted);
     }
     Py_END_ALLOW_THREADS;
     if (is_ready) break;
@@ -241,7 +284,7 @@ int wait_until(Ready ready, Stop stop) {
 // Runs all that is queued, then ends the thread; the next job starts a new one.
 int quiesce() {
   Queue* q = queue;
-  if (is_queue_thread) return 0;
+  if (current_job) return 0;
   {
     // What an earlier close_queue() gave up.
     std::lock_guard<std::mutex> guard(q->mutex);
@@ -252,7 +295,7 @@ int quiesce() {
         if (!q->idle()) return false;
         if (q->started) ending = q->dismiss();
         return true;
-      }, stop_all) < 0) {
+      }, stop_all, kNothing) < 0) {
     return -1;
   }
   q->work.notify_all();
@@ -306,7 +349,12 @@ int queue_admit() {
     std::lock_guard<std::mutex> guard(q->mutex);
     if (q->jobs.size() < kMaxQueued) return 0;
   }
-  if (wait_until([q] { return q->jobs.size() < kMaxQueued; }, stop_nothing) < 0) return -1;
+  // A callback may be waiting for this thread: that only slows it down.
+  const auto enough = std::chrono::steady_clock::now() + kSlice;
+  const auto room = [=] {
+    return q->jobs.size() < kMaxQueued || (q->held_up() && std::chrono::steady_clock::now() >= enough);
+  };
+  if (wait_until(room, stop_nothing, kAnything) < 0) return -1;
   // Another thread may have ended ours meanwhile (before a fork).
   return start_thread();
 }
@@ -319,7 +367,7 @@ void queue_park() {
     std::unique_lock<std::mutex> lock(q->mutex);
     ++q->parked;
     // A callback that forks is part of what runs.
-    const bool ended = !is_queue_thread && q->done.wait_for(lock, kForkPatience, [q] { return !q->running; });
+    const bool ended = !current_job && q->done.wait_for(lock, kForkPatience, [q] { return !q->running && q->ahead.empty(); });
     if (ended && q->started) ending = q->dismiss();
   }
   q->work.notify_all();
@@ -338,10 +386,10 @@ void queue_unpark() {
 }
 
 void queue_adopt() {
-  if (some_queued() && !is_queue_thread && start_thread() < 0) PyErr_WriteUnraisable(nullptr);
+  if (some_queued() && !current_job && start_thread() < 0) PyErr_WriteUnraisable(nullptr);
 }
 
-bool on_queue_thread() { return is_queue_thread; }
+bool on_queue_thread() { return current_job; }
 bool queue_open() { return !closed; }
 uint64_t queue_pushed() { return pushed; }
 
@@ -357,40 +405,86 @@ void run_if_next(const Execution* execution) {
     job = q->take();
   }
   Py_BEGIN_ALLOW_THREADS;
-  is_queue_thread = true;
-  finish(q, job, run_job(job));
-  is_queue_thread = false;
+  run_and_finish(q, job);
   q->work.notify_one();
   Py_END_ALLOW_THREADS;
 }
 
-int execution_wait(Execution* execution) {
-  if (execution_state(execution) == State::Pending && !is_queue_thread) {
-    Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
-    run_if_next(execution);
+// The job of this thread is in a callback that waits for an execution, if that can end before the job does.
+class WaitOfCallback {
+ public:
+  explicit WaitOfCallback(const Execution* execution) {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    ++current_job->in_python;
+    current_job->waiting_for = execution;
+    can_end = !queue->waits_for_itself(current_job, execution);
   }
+  ~WaitOfCallback() {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    --current_job->in_python;
+    current_job->waiting_for = nullptr;
+  }
+  WaitOfCallback(const WaitOfCallback&) = delete;
+  WaitOfCallback& operator=(const WaitOfCallback&) = delete;
+  bool can_end = false;
+};
+
+// 0 when it has ended, -1 with an error set.
+int wait_for_end(Execution* execution, const StopFlag* given_up) {
+  const auto ended = [=] { return execution_state(execution) != State::Pending || (given_up && given_up->load()); };
+  if (wait_until(ended, [=] { stop_with_inputs(execution); }, {true, execution}) < 0) return -1;
+  return execution_state(execution) == State::Pending ? raise_interrupted() : 0;
+}
+
+int wait_in_callback(Execution* execution) {
+  const WaitOfCallback wait(execution);
+  if (wait.can_end) return wait_for_end(execution, &current_job->stop);
+  PyErr_SetString(PyExc_RuntimeError,
+                  "a callback waits for a computation that is queued behind the one that called it, which would "
+                  "never end; pass the value to the callback as an argument instead");
+  return -1;
+}
+
+int execution_wait(Execution* execution) {
   if (execution_state(execution) == State::Pending) {
-    if (is_queue_thread) {
-      PyErr_SetString(PyExc_RuntimeError,
-                      "a callback waits for a computation that is queued behind the one that called it, which would "
-                      "never end; pass the value to the callback as an argument instead");
-      return -1;
-    }
     Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
-    const auto ended = [execution] { return execution_state(execution) != State::Pending; };
-    if (wait_until(ended, [execution] { stop_with_inputs(execution); }) < 0) return -1;
+    if (current_job) {
+      if (wait_in_callback(execution) < 0) return -1;
+    } else {
+      run_if_next(execution);
+      if (wait_for_end(execution, nullptr) < 0) return -1;
+    }
   }
   return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
 }
 
 namespace {
 
+void note_callback(int more) {
+  if (!current_job) return;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    current_job->in_python += more;
+  }
+  queue->done.notify_all();  // who waits may want something else to run meanwhile
+}
+
+PyObject* callback_entered(PyObject*, PyObject*) {
+  note_callback(1);
+  Py_RETURN_NONE;
+}
+
+PyObject* callback_left(PyObject*, PyObject*) {
+  note_callback(-1);
+  Py_RETURN_NONE;
+}
+
 PyObject* synchronize(PyObject*, PyObject*) {
-  if (is_queue_thread) {
+  if (current_job) {
     return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
   }
   Queue* q = queue;
-  if (wait_until([q] { return q->idle(); }, stop_all) < 0) return nullptr;
+  if (wait_until([q] { return q->idle(); }, stop_all, kNothing) < 0) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -423,14 +517,22 @@ void after_any_fork_in_child() {
   q->started = false;
   q->parked = 0;
   ++q->generation;
-  if (!q->running || is_queue_thread) return;
-  fail_queued(q->running, Failure::Lost);
-  q->finished.push_back(q->running);
-  q->running = nullptr;
+  const auto lose = [q](Job* job) {
+    if (!job || job == current_job) return false;
+    fail_queued(job, Failure::Lost);
+    q->finished.push_back(job);
+    return true;
+  };
+  if (lose(q->running)) q->running = nullptr;
+  q->ahead.erase(std::remove_if(q->ahead.begin(), q->ahead.end(), lose), q->ahead.end());
+  q->helpers = q->ahead.size();
 }
 
 PyMethodDef functions[] = {
     {"synchronize", method<synchronize>(), METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
+    {"callback_entered", method<callback_entered>(), METH_NOARGS,
+     PyDoc_STR("Tells that machine code of this thread has called Python, which may wait for other threads.")},
+    {"callback_left", method<callback_left>(), METH_NOARGS, PyDoc_STR("Tells that Python returns to machine code.")},
     {"close_queue", method<close_queue>(), METH_NOARGS,
      PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
     {nullptr, nullptr, 0, nullptr}};

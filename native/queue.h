@@ -15,14 +15,20 @@ using MachineCode = int64_t (*)(char** ins, char** outs, char* scratch, int64_t*
 // A queued computation. Made and destroyed under the GIL; run without it.
 struct Job {
   MachineCode code = nullptr;
-  std::vector<Buffer*> ins, outs;  // one reference each, until the job has run
+  std::vector<Buffer*> ins, outs;   // one reference each, until the job has run
+  std::vector<Buffer*> overwrites;  // those of `outs` that are inputs, too
   size_t scratch_bytes = 0;
   std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
   StopFlag stop{false};
-  bool brief = false;  // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
+  bool brief = false;        // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
+  bool has_effects = false;  // which happen in the order in which such programs were called
   std::vector<Execution*> waits_for;  // computations that make the inputs
   Execution* done = nullptr;
   PyObject* keepalive = nullptr;
+  // With the queue's lock held:
+  int in_python = 0;                       // callbacks that it is in
+  const Execution* waiting_for = nullptr;  // what its callback waits for
+  bool seen = false;
 
   Job() = default;
   Job(const Job&) = delete;
@@ -37,7 +43,7 @@ struct Job {
 int queue_admit();
 // Appends a job.
 void queue_push(std::unique_ptr<Job> job);
-// True in the thread that runs the jobs: it must never wait for one.
+// True in a thread that runs a job: it must never wait for one that has to come after that.
 bool on_queue_thread();
 // False once the interpreter is on its way out: everything runs inline then.
 bool queue_open();

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +16,7 @@
 
 #include "interrupt.h"
 #include "kernels.h"
+#include "signals_blocked.h"
 
 namespace nj {
 
@@ -140,15 +140,11 @@ void start(Pool* pool) {
   if (pool->started_for == count) return;
   if (pool->started_for) stop(pool);
   pool->started_for = count;
-  // Signals are for the interpreter's threads.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  SignalsBlocked blocked;
   try {
     for (int k = 1; k < count; ++k) pool->threads.emplace_back(worker_main, pool);
   } catch (const std::system_error&) {
   }
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 class Entry {

@@ -260,6 +260,8 @@ class Executable:
     def set_open_ended(self) -> None:
         """Tells that the running time depends on values: the first run is queued, from then on the last one's time is
         what decides; and the GIL is always free."""
+    def set_effects(self) -> None:
+        """Tells that a run can be seen from outside: such programs run in the order in which they were called."""
     def when_repeated(self, again: Callable[[Executable], object]) -> None:
         """Has a function called with the executable, once, before its second call."""
     @property
@@ -291,6 +293,11 @@ def counters() -> Counters: ...
 # The cost in ns from which executables are queued instead of run inline (50,000 by default); returns the old one.
 def set_inline_limit(cost_ns: float, /) -> float: ...
 def synchronize() -> None: ...
+
+# What machine code that calls Python tells before and after: other threads may need what is queued behind it meanwhile.
+def callback_entered() -> None: ...
+def callback_left() -> None: ...
+
 def close_queue() -> None: ...
 
 # The jit call path.

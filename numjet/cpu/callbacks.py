@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.effects import failures
 from numjet.foundation.config import config, enable_x64
@@ -33,6 +34,7 @@ class Trampoline:
         self.address: int = ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def _call(self, *pointers: int | None) -> int:
+        _native.callback_entered()
         try:
             count = len(self._ins)
             operands = [_view(p, a).copy() for p, a in zip(pointers[:count], self._ins, strict=True)]
@@ -42,6 +44,8 @@ class Trampoline:
                 _view(p, a)[...] = result
         except BaseException as error:  # nothing may pass through machine code
             return failures.record(error)
+        finally:
+            _native.callback_left()
         return 0
 
 

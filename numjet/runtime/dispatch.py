@@ -62,6 +62,8 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.open_ended:
         native.set_open_ended()
+    if closed.effects:
+        native.set_effects()
     if program.again is not None:
         native.when_repeated(program.again)
     return Executable(program, native, closed, name)
