@@ -98,6 +98,13 @@ PyObject* selected(PyObject*, PyObject* args) {
 
 PyObject* shows(PyObject*, PyObject* ndarray) { return PyBool_FromLong(PyArray_Check(ndarray) && shows_array(ndarray)); }
 
+PyObject* shares_remote(PyObject*, PyObject* object) {
+  if (!is_array(object)) return PyErr_Format(PyExc_TypeError, "shares_remote: expected an Array, got %R", Py_TYPE(object));
+  const auto* array = reinterpret_cast<Array*>(object);
+  const bool owned = array->buffer && array->buffer->owner == array->remote;  // until its value is fetched
+  return PyBool_FromLong(array->remote && Py_REFCNT(array->remote) > 1 + owned);
+}
+
 PyMethodDef functions[] = {
     {"copied", method<copied>(), METH_VARARGS,
      PyDoc_STR("copied(ndarray, aval, device): an Array with a copy of the elements, whatever the strides.")},
@@ -106,6 +113,8 @@ PyMethodDef functions[] = {
                "leading axes selects; make_aval(count) is its aval.")},
     {"shows_array", method<shows>(), METH_O,
      PyDoc_STR("shows_array(ndarray): whether an ndarray is a view of an Array's memory, which nobody can write.")},
+    {"shares_remote", method<shares_remote>(), METH_O,
+     PyDoc_STR("shares_remote(array): whether anybody but this handle refers to what holds its value on another device.")},
     {"holds", method<holds>(), METH_VARARGS,
      PyDoc_STR("holds(array, ndarray): whether an Array holds the very bytes of a C-contiguous ndarray.")},
     {nullptr, nullptr, 0, nullptr}};

@@ -132,8 +132,9 @@ def _recall(fun: Any, key: Any) -> Body | None:
     key = (fun.__code__, _owner(fun).__code__, key)
     with _lock:
         entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
-    same = entry is not None and _same(entry.used, _used_by(fun)) and all(map(operator.is_, entry.read, _read(entry.used)))
-    return entry.body if same else None
+    if entry is None or not _same(entry.used, _used_by(fun)):
+        return None
+    return entry.body if all(map(operator.is_, entry.read, _read(entry.used))) else None
 
 
 def _keep(fun: Any, key: Any, body: Body) -> None:

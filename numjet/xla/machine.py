@@ -57,12 +57,13 @@ class Executable:
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; the results may be looked at when they are ready. Donated arrays become deleted."""
-        given = [*self._constants, *[self._buffer(a, v) for a, v in zip(arrays, self.in_avals, strict=True)]]
+        flags = donated or [False] * len(arrays)
+        given = [*self._constants, *[self._buffer(a, v, g) for a, v, g in zip(arrays, self.in_avals, flags, strict=True)]]
         stays = any(a.committed for a in arrays) if committed is None else committed
         with buffers.failures():
             results = self._execute(given)
         self.call_count += 1
-        for array, gives in zip(arrays, donated or (), strict=False):
+        for array, gives in zip(arrays, flags, strict=True):
             if gives:
                 array.delete()
         return [_native.from_remote(buffers.Remote(r, a), a, self.device, stays)
@@ -75,9 +76,11 @@ class Executable:
         _running.append(started.consume_token())
         return started.consume_with_handlers(self._handlers)
 
-    def _buffer(self, array: Any, aval: ShapedArray) -> Any:
+    def _buffer(self, array: Any, aval: ShapedArray, donated: bool) -> Any:
+        """The array's buffer; a copy for the program to take over where another handle shows the same buffer."""
+        shared = donated and _native.shares_remote(array)
         remote = array._remote
-        if remote is not None and array.device == self.device:
+        if remote is not None and array.device == self.device and not shared:
             return remote.buffer
         return buffers.put(array._value, aval, self.device).buffer
 

@@ -18,8 +18,10 @@ import numjet.numpy as jnp
 import numjet.scipy.special
 from numjet import lax
 from numjet.core import hooks
+from numjet.core.op import Samples, all_ops
 from numjet.core.walk import eval_closed, eval_jaxpr
 from numjet.runtime import dispatch
+from numjet.testing import records
 
 SIZES = {"small": (4, 6), "large": (512, 600)}  # the large ones run on the queue, behind the caller's back
 
@@ -565,3 +567,18 @@ def test_masked_arrays_are_refused_everywhere():
                 print(number, call(value))
     with pytest.raises(ValueError, match="masked arrays are not supported"):
         jnp.add(1, np.ma.masked)
+
+
+# ------------------------------------------------------------------------------------------------ every operation there is
+
+@pytest.mark.parametrize("op", [op for op in all_ops().values() if isinstance(op.samples, Samples)], ids=lambda op: op.name)
+def test_no_operation_gives_back_its_operands_memory(op, scale):
+    for case in range(min(len(records.grid(op)), 2 * scale)):
+        params = records.grid(op)[case][1]
+        given, kept = (records.made_operands(op, case, np.random.default_rng(case)) for _ in range(2))
+        given = [np.array(x) for x in given]
+        result = op.bind(*given, **params)
+        for x in given:
+            x[...] = np.zeros((), x.dtype)
+        assert not any(isinstance(r, np.ndarray) for r in nj.tree.leaves(result))
+        assert bits(result) == bits(op.bind(*kept, **params))
