@@ -315,3 +315,20 @@ def check_int_fits(value: int, dtype: Any) -> None:
         return
     wider = " (64-bit integers need jax_enable_x64)" if found in (int32, uint32) and not config.x64 else ""
     raise OverflowError(f"Python integer {value} out of bounds for {found.name}{wider}")
+
+
+def wrap_int(value: int, dtype: Any, held: Any = None) -> int:
+    """A Python integer in `dtype`, modulo its range when only the dtype `held` (the default integer) holds it.
+
+    So operands beside an array of a narrow dtype wrap, as the weakly typed arrays do that they become inside of programs.
+    OverflowError when neither dtype holds the value. Arrays made of numbers refuse instead: see `check_int_fits`.
+
+    >>> wrap_int(300, "uint8"), wrap_int(-1, "uint32"), wrap_int(200, "int8"), wrap_int(2**40, "float32") == 2**40
+    (44, 4294967295, -56, True)
+    """
+    found = as_dtype(dtype)
+    limits = _LIMITS.get(found)
+    if limits is None or limits[0] <= value <= limits[1]:
+        return value
+    check_int_fits(value, held or python_scalar_dtype(int))
+    return (value - limits[0]) % (limits[1] - limits[0] + 1) + limits[0]

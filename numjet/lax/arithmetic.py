@@ -228,7 +228,7 @@ def mulhi(x: Any, y: Any, /) -> Any:
 
 def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     if aval_of(x).dtype.kind != "c":
-        return mul_p.bind(t, sign_p.bind(x))
+        return where(apply("ge", x, 0), t, neg_p.bind(t))
     length = call("convert_element_type", out, new_dtype=aval_of(x).dtype, weak_type=False)
     conjugate = call("conj", x, input_dtype=aval_of(x).dtype)
     direction = div_p.bind(conjugate, where(apply("eq", out, 0.0), 1.0, length))
@@ -245,7 +245,7 @@ abs_p: Op = elementwise(
 def abs(x: Any) -> Any:
     """|x|; of a complex number its length, a float. |INT_MIN| wraps to INT_MIN. TypeError for unsigned and bool.
 
-    The derivative at 0 is 0.
+    The derivative at 0 is 1, for complex numbers 0.
 
     >>> abs(3 + 4j)
     Array(5., dtype=float32, weak_type=True)
@@ -448,7 +448,28 @@ def _pow_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[
 
 def _pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Integer exponents are rounded to the dtype of x."""
+    if x.dtype.kind == "c":
+        return _complex_pow_eager(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
     return np.asarray(np.power(x, y.astype(x.dtype, copy=False)))
+
+
+def _complex_pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """e^(y log x) by the steps of the compiled rule: NumPy's own function answers otherwise at infinity."""
+    log, p, q = np.log(x), y.real, y.imag
+    u, v = log.real, np.arctan2(x.imag, x.real)
+    is_real = (q == 0) & (v == 0)
+    angle = np.where(is_real, 0.0, q * u + p * v)
+    size = np.where(is_real, p * u, p * u - q * v)
+    huge = size > 700.0
+    half = np.exp(np.where(huge, size * 0.5, size))
+    again = np.where(huge, half, 1.0)
+    factors = np.cos(angle), np.sin(angle)
+    re, im = (np.where(half == 0, np.copysign(0.0, f), f * half * again) for f in factors)
+    im = np.where(is_real & (size == size), 0.0, im)
+    one, vanishes = y == 0, (x == 0) & (p > 0)
+    out = np.empty(np.shape(re), np.complex128)
+    out.real, out.imag = np.where(one, 1.0, np.where(vanishes, 0.0, re)), np.where(one | vanishes, 0.0, im)
+    return out
 
 
 def _float_exponent(x: Any, y: Any) -> Any:
@@ -527,7 +548,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 
 cbrt_p: Op = elementwise(
-    "cbrt", accepts=FLOAT, eager=np.cbrt, jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), 1 / 3)),
+    "cbrt", accepts=FLOAT, eager=np.cbrt, jvp=lambda t, out, x: mul_p.bind(t, mul_p(integer_pow_p.bind(out, y=-2), 1 / 3)),
     cpu=lambda b, x: b.math("cbrt", x), hlo="stablehlo.cbrt",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=4, ulps=4))
 

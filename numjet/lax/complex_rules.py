@@ -148,12 +148,15 @@ def expm1(b: Any, z: S) -> S:
 
 
 def pow(b: Any, x: S, y: S) -> S:
-    """e^(y log x); 0**0 is 1, 0 to a power with positive real part 0."""
+    """e^(y log x), real where x is and y, x >= 0; 0**0 is 1, 0 to a power with positive real part 0."""
     p, q = _parts(b, y)
     u, v = _log_abs(b, *_parts(b, x)), b.math("atan2", b.imag(x), b.real(x))
-    angle = b.add(b.mul(q, u), b.mul(p, v))
-    re, im = _exp_times(b, b.sub(b.mul(p, u), b.mul(q, v)), b.math("cos", angle), b.math("sin", angle))
     zero, one = b.const(0, p.dtype), b.const(1, p.dtype)
+    is_real = b.prim("and", _is(b, q, 0.0), _is(b, v, 0.0))
+    angle = b.select(is_real, zero, b.add(b.mul(q, u), b.mul(p, v)))  # where 0 times infinity would be NaN
+    size = b.select(is_real, b.mul(p, u), b.sub(b.mul(p, u), b.mul(q, v)))
+    re, im = _exp_times(b, size, b.math("cos", angle), b.math("sin", angle))
+    im = b.select(b.prim("and", is_real, b.compare("eq", size, size)), zero, im)
     base_zero = b.prim("and", _is(b, b.real(x), 0.0), _is(b, b.imag(x), 0.0))
     exponent_zero = b.prim("and", _is(b, p, 0.0), _is(b, q, 0.0))
     vanishes = b.prim("and", base_zero, _gt(b, p, 0.0))

@@ -118,7 +118,7 @@ def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) 
     if not isinstance(operand, (_native.Array, Tracer)) and isinstance(operand, _VALUES):
         dtype = dtypes.dtype(operand, canonicalize=True) if new_dtype is None else new_dtype
         if type(operand) is int:
-            dtypes.check_int_fits(operand, dtype)
+            operand = dtypes.wrap_int(operand, dtype, None if new_dtype is None else dtypes.int64)
         return constant(operand, dtype, weak_type)
     aval = aval_of(operand)
     dtype = aval.dtype if new_dtype is None else np.dtype(new_dtype)
@@ -136,7 +136,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     >>> convert_element_type(2.7, "int32")
     Array(2, dtype=int32)
     """
-    dtype = aval_of(operand).dtype if new_dtype is None else dtypes.check_user_dtype(new_dtype, "convert_element_type")
+    wanted = None if new_dtype is None else dtypes.check_user_dtype(new_dtype, "convert_element_type")
+    dtype = aval_of(operand).dtype if wanted is None else wanted
     if kind_of(dtypes.dtype(operand)) == "c" and kind_of(dtype) not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
                       stacklevel=source.user_stacklevel())

@@ -39,7 +39,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     if sharding is not None:
         raise NotImplementedError(f"full: expected sharding=None, got {sharding!r}; place the result with device_put.")
     shape = _check_shape(shape, "broadcast_in_dim")
-    if aval_of(fill_value).shape:
+    if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
                         f"{aval_of(fill_value).shape}.")
     weak = dtype is None and dtypes.is_weakly_typed(fill_value)
@@ -61,7 +61,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     shape = aval.shape if shape is None else _check_shape(shape, "broadcast_in_dim")
     if dtype is None and aval.dtype == dtypes.key_dtype:
         return _fill(shape, constant(np.full(2, fill_value, np.uint32).view(dtypes.key_dtype)[0]))
-    if aval_of(fill_value).shape:
+    if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
     return _fill(shape, convert_dtype(fill_value, wanted, weak))

@@ -133,14 +133,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
         raise ValueError("clip: complex numbers have no order. Clip jnp.real(x) and jnp.imag(x) instead.")
     out = promote.operand("clip", arr)
     if min is not None:
-        low, out = operands("clip", _above_zero(min, out.aval.dtype), out)
+        low, out = operands("clip", min, out)
         out = compare.max_p.bind(low, out)
     if max is not None:
         high, out = operands("clip", max, out)
         out = compare.min_p.bind(high, out)
     return out if len(given) > 1 else promote.to_array(out)
-
-
-def _above_zero(low: Any, dtype: np.dtype) -> Any:
-    # A negative Python integer is below every unsigned number; it must not wrap to a large one.
-    return 0 if type(low) is int and low < 0 and dtype in dtypes.UNSIGNED else low

@@ -100,12 +100,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     """
     promote.check_arraylike("full", fill_value)
     target = _shape_of("full", shape)
-    if type(fill_value) is int and dtype is not None:
-        dtypes.check_int_fits(fill_value, dtypes.check_user_dtype(dtype, "full"))
     if dtype is None:
         value = promote.operand("full", fill_value)
     else:
-        value = as_dtype(promote.operand("full", fill_value), dtypes.check_user_dtype(dtype, "full"))
+        value = promote.as_named_dtype("full", fill_value, dtypes.check_user_dtype(dtype, "full"))
     return place("full", _spread("full", value, target), device, out_sharding)
 
 
@@ -127,7 +125,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     target = tuple(a.shape) if shape is None else _shape_of(name, shape)
     if wanted == dtypes.key_dtype:
         return create.full_like(promote.to_array(a), value, shape=target)
-    filled = as_dtype(promote.operand(name, value), wanted, bool(weak))
+    filled = promote.as_named_dtype(name, value, wanted, bool(weak))
     return place(name, beside(_spread(name, filled, target), a), device, out_sharding)
 
 
@@ -202,10 +200,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     first, last, by = given
     if last is None:
         first, last = 0, first
-    return place("arange", _range(first, last, by, wanted), device, out_sharding)
+    return place("arange", _range(first, last, by, wanted, dtype is not None), device, out_sharding)
 
 
-def _range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
+def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
+    """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
     by = 1 if by is None else by
     if isinstance(last, (complex, np.complexfloating)):
         raise ValueError("jnp.arange: complex limits are not supported")
@@ -218,9 +217,13 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
     if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _now():
         return _native.from_numpy(np.arange(first, last, by, dtype=dtype), ShapedArray((size,), dtype, False), CPU)
     steps = create.iota(dtype, size)
-    number = int if dtype in _INTEGRAL else float
-    scaled = steps if by == 1 else arithmetic.mul(steps, literal(number(by), dtype))
-    return scaled if first == 0 else arithmetic.add(scaled, literal(number(first), dtype))
+
+    def number(value: Any) -> Any:
+        held = dtypes.int64 if named else None
+        return literal(dtypes.wrap_int(int(value), dtype, held) if dtype in _INTEGRAL else float(value), dtype)
+
+    scaled = steps if by == 1 else arithmetic.mul(steps, number(by))
+    return scaled if first == 0 else arithmetic.add(scaled, number(first))
 
 
 def _exact(x: Any) -> Any:

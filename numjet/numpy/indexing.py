@@ -51,8 +51,9 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
                              unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     if found is not None:
         return found
-    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     plan = plan_index(aval_of(x).shape, idx)
+    nowhere_else = mode is None or mode == "wrap" and not plan.advanced  # slices are cut to the array in any mode
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if nowhere_else else GatherScatterMode.from_any(mode)
     if plan.expanded:
         x = lax.expand_dims(x, plan.expanded)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
@@ -243,7 +244,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     [0.0, 4.0, 0.0]
     """
     if type(values) is int:
-        dtypes.check_int_fits(values, aval_of(x).dtype)
+        values = _as_integer_of(aval_of(x).dtype, values)
     if mode is None and wrap_negative_indices:
         found = quick_index.update(x, idx, values, op)
         if found is not None:
@@ -267,6 +268,12 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     out = write(base, plan, values, _SCATTERS[op], how, indices_are_sorted or sure, unique_indices or sure,
                 wrap_negative_indices)
     return restore(_squeezed(out, plan.expanded))
+
+
+def _as_integer_of(dtype: np.dtype, value: int) -> Any:
+    """A Python integer as value for an array of `dtype`, see `dtypes.wrap_int`; one of NumPy if the default may be less."""
+    value = dtypes.wrap_int(value, dtype)
+    return value if dtype.itemsize < 4 or dtype not in dtypes.UNSIGNED else dtype.type(value)
 
 
 def _as_value(values: Any) -> Any:

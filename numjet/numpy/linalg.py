@@ -87,7 +87,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     size = absolute(x)
     if not hasattr(ord, "aval"):
         if ord == np.inf:
-            return largest(size, axes, keepdims=keepdims)
+            return largest(size, axes, keepdims=keepdims, initial=0)
         if ord == -np.inf:
             return smallest(size, axes, keepdims=keepdims)
         if ord == 0:
@@ -108,7 +108,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     if ord in (1, -1, np.inf, -np.inf):
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = total(absolute(x), summed, keepdims=True)
-        out = (largest if ord > 0 else smallest)(sums, other, keepdims=True)
+        out = largest(sums, other, keepdims=True, initial=0) if ord > 0 else smallest(sums, other, keepdims=True)
         return out if keepdims else shape.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
         return by_singular_values(x, ord, (axes[0], axes[1]), keepdims)

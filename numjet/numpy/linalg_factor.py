@@ -505,6 +505,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 def by_singular_values(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
     """The matrix norms 2 (the largest singular value), -2 (the smallest) and "nuc" (their sum) over two axes."""
     s = svd(moveaxis(x, axes, (-2, -1)), compute_uv=False)
-    reduce: Any = {2: reductions.max, -2: reductions.min, "nuc": reductions.sum}[ord]
-    out = reduce(s, axis=-1)
+    if ord == 2:
+        out = reductions.max(s, axis=-1, initial=0)
+    else:
+        out = (reductions.sum if ord == "nuc" else reductions.min)(s, axis=-1)
     return shape.expand_dims(out, sorted(a % x.ndim for a in axes)) if keepdims else out

@@ -86,7 +86,7 @@ def array_arg(name: str, x: Any, position: int = 0) -> Any:
 # -------------------------------------------------------------------------------------------- dtypes
 
 def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
-    """A typed constant of rank 0. OverflowError for integers that the dtype does not hold: nothing wraps silently.
+    """A typed constant of rank 0. Integers that the dtype does not hold wrap as those of arrays do, see `dtypes.wrap_int`.
 
     >>> literal(2, np.dtype("float32"))
     2.0:f32[]
@@ -110,10 +110,11 @@ _SMALL = 256
 
 def _new_literal(value: Any, dtype: np.dtype, weak: bool) -> Literal:
     if type(value) is int and dtype not in _INEXACT and dtype != dtypes.bool_:
-        dtypes.check_int_fits(value, dtype)
+        value = dtypes.wrap_int(value, dtype)
     with np.errstate(all="ignore"):
-        return Literal(np.asarray(value).astype(dtype)[()] if isinstance(value, np.generic) else np.asarray(value, dtype)[()],
-                       ShapedArray((), dtype, weak))
+        wide = isinstance(value, (np.generic, float)) and dtype.kind != "c"
+        element = convert.convert_values(np.asarray(value), dtype) if wide else np.asarray(value, dtype)
+        return Literal(element[()], ShapedArray((), dtype, weak))
 
 
 def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
@@ -130,6 +131,14 @@ def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
         small = isinstance(x.val, np.integer) and dtype in _INEXACT and -_SMALL <= x.val <= _SMALL
         return literal(int(x.val) if small else x.val, dtype, weak)
     return _foreign(x, dtype, weak)
+
+
+def as_named_dtype(name: str, x: Any, dtype: np.dtype, weak: bool = False) -> Any:
+    """An argument of the function `name` in the dtype that its caller asks for: any Python integer of 64 bits wraps."""
+    if type(x) is int:
+        return literal(dtypes.wrap_int(x, dtype, dtypes.int64), dtype, weak)
+    x = operand(name, x)
+    return as_dtype(x, dtype, weak) if type(x) is Literal else convert.convert_dtype(x, dtype, weak)
 
 
 def _foreign(x: Any, dtype: np.dtype, weak: bool) -> Any:
@@ -288,13 +297,20 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def operands_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """As `operands`; integers and bool become floats."""
+    """As `operands`; integers and bool become floats, without passing through a narrower dtype."""
+    a, b = operands(name, x, y)
+    if a.aval.dtype not in _INEXACT:
+        a, b = _broadcast(name, _in_one_dtype(name, (x, y), True))
+    return a, b
+
+
+def operands_numeric(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """As `operands`; bool becomes the default integer."""
     x, y = operands(name, x, y)
-    dtype = x.aval.dtype
-    if dtype in _INEXACT:
-        return x, y
-    wanted, weak = dtypes.to_inexact_dtype(dtype), x.aval.weak_type and y.aval.weak_type
-    return as_dtype(x, wanted, weak), as_dtype(y, wanted, weak)
+    if x.aval.dtype == dtypes.bool_:
+        wanted = dtypes.to_numeric_dtype(dtypes.bool_)
+        return as_dtype(x, wanted), as_dtype(y, wanted)
+    return x, y
 
 
 def operand(name: str, x: Any) -> Any:

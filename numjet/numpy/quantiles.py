@@ -171,6 +171,8 @@ def _quantile(name: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
         raise ValueError(f"q must have rank <= 1, got shape {q.shape}")
+    if keepdims and not a.ndim:
+        a = shape.reshape(a, (1,))  # as JAX has it
     axes, full, dtype = axes_of(axis, a.ndim), a.shape, a.dtype
     a, q = (as_dtype(v, dtypes.float32 if dtype.itemsize < 4 else dtype) for v in (a, q))
     rows = _rows(a, axes)

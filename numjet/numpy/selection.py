@@ -131,7 +131,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
         indices = from_end(indices, arr.shape[dim])
     batch = tuple(d for d in range(arr.ndim) if d != dim)
     numbers = GatherDimensionNumbers((), (dim,), (dim,), operand_batching_dims=batch, start_indices_batching_dims=batch)
-    if 0 in indices.shape:
+    if 0 in indices.shape or not arr.shape[dim]:  # there is nothing to fill with but zeros, as in JAX
         return as_dtype(broadcast_to(np.zeros((), arr.dtype), indices.shape), arr.dtype)
     return gather(arr, shape.expand_dims(indices, (indices.ndim,)), numbers, (1,) * arr.ndim, mode=how, fill_value=fill_value)
 

@@ -137,6 +137,9 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     else:
         moved = moveaxis(ar, as_axis(axis, ar.ndim), 0)
         rows = shape.reshape(moved, (moved.shape[0], prod(moved.shape[1:])))
+    if size and not rows.shape[0] and fill_value is None:
+        raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified; "
+                         f"got {size=}")
     values, first, inverse, counts = _unique(rows, size, fill_value, equal_nan)
     if moved is None:
         values, inverse = shape.reshape(values, (values.shape[0],)), shape.reshape(inverse, ar.shape)

@@ -38,6 +38,7 @@ from numjet.numpy.promote import (
     operand_inexact,
     operands,
     operands_inexact,
+    operands_numeric,
 )
 
 _BOOL = np.dtype(np.bool_)
@@ -138,13 +139,11 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     >>> floor_divide(-7, 2)
     Array(-4, dtype=int32, weak_type=True)
     """
-    x, y = operands("floor_divide", x1, x2)
+    x, y = operands_numeric("floor_divide", x1, x2)
     found = quick_divide.floor_divide(x, y)
     if found is not None:
         return found
     dtype = x.aval.dtype
-    if dtype == _BOOL:
-        x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
     if dtype in _UNSIGNED:
         return div_p.bind(x, y)
     if dtype in _COMPLEX:
@@ -191,12 +190,10 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     >>> remainder(-7, 3)
     Array(2, dtype=int32, weak_type=True)
     """
-    x, y = operands("remainder", x1, x2)
+    x, y = operands_numeric("remainder", x1, x2)
     found = quick_divide.remainder(x, y)
     if found is not None:
         return found
-    if x.aval.dtype == _BOOL:
-        x, y = as_dtype(x, np.dtype(np.int8)), as_dtype(y, np.dtype(np.int8))
     dtype = x.aval.dtype
     if dtype in _INTEGER and not _sign_of_constant(y):
         y = _instead_of_zero(y, literal(0, dtype))
@@ -226,7 +223,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     >>> fmod(-7, 3)
     Array(-1, dtype=int32, weak_type=True)
     """
-    x, y = operands("fmod", x1, x2)
+    x, y = operands_numeric("fmod", x1, x2)
     if x.aval.dtype in _INTEGER and not _sign_of_constant(y):
         y = _instead_of_zero(y, literal(0, y.aval.dtype))
     return rem_p.bind(x, y)

@@ -10,7 +10,7 @@ from numjet.lax import arithmetic, bits, bitwise, compare, convert, create
 from numjet.lax.bitwise import and_p, not_p, or_p, xor_p
 from numjet.lax.compare import eq_p, ge_p, gt_p, is_finite_p, le_p, lt_p, ne_p
 from numjet.numpy.choosing import truth
-from numjet.numpy.promote import check_out, literal, operand, operands
+from numjet.numpy.promote import check_out, literal, operand, operands, operands_numeric
 
 _BOOL = np.dtype(np.bool_)
 _UNSIGNED = frozenset(dtypes.UNSIGNED)
@@ -265,7 +265,7 @@ def left_shift(x: Any, y: Any, /) -> Any:
     >>> left_shift(1, 4)
     Array(16, dtype=int32, weak_type=True)
     """
-    x, y = operands("left_shift", x, y)
+    x, y = operands_numeric("left_shift", x, y)
     return bitwise.shift_left_p.bind(x, y)
 
 
@@ -284,7 +284,7 @@ def right_shift(x1: Any, x2: Any, /) -> Any:
     >>> right_shift(-16, 2)
     Array(-4, dtype=int32, weak_type=True)
     """
-    x, y = operands("right_shift", x1, x2)
+    x, y = operands_numeric("right_shift", x1, x2)
     op = bitwise.shift_right_logical_p if x.aval.dtype in _UNSIGNED else bitwise.shift_right_arithmetic_p
     return op.bind(x, y)
 

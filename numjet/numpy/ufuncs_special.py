@@ -69,28 +69,27 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     return _sum_of_powers(True, x, y)
 
 
-def _difference(x: Any, y: Any) -> tuple[Any, Any]:
-    """x - y, 0 where it is no number (of equal infinities and NaN); and where that is."""
+def _difference(x: Any, y: Any) -> Any:
+    """x - y, 0 of equal infinities."""
     difference = sub_p.bind(x, y)
-    undefined = ne_p.bind(difference, difference)
-    return select_n_p.bind(undefined, difference, literal(0.0, difference.aval.dtype)), undefined
+    same = bitwise.and_p.bind(ne_p.bind(difference, difference), eq_p.bind(x, y))
+    return select_n_p.bind(same, difference, literal(0.0, difference.aval.dtype))
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(0,))
 def _sum_of_powers(binary: bool, x: Any, y: Any) -> Any:
     """max + log1p(exp(-|x - y|)), of base 2 or e."""
-    difference, undefined = _difference(x, y)
-    gap = neg_p.bind(abs_p.bind(difference))
+    gap = neg_p.bind(abs_p.bind(_difference(x, y)))
     rest = transcendental.log1p_p.bind((transcendental.exp2_p if binary else transcendental.exp_p).bind(gap))
     if binary:
         rest = mul_p.bind(rest, literal(1 / _LN2, rest.aval.dtype))
-    return add_p.bind(max_p.bind(x, y), select_n_p.bind(undefined, rest, literal(0.0, rest.aval.dtype)))
+    return add_p.bind(max_p.bind(x, y), rest)
 
 
 @_sum_of_powers.defjvp
 def _slope_of_sum(binary: bool, primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
     """The derivatives are logistic(x - y) and logistic(y - x), which has all derivatives where x == y, as max has not."""
-    difference, _ = _difference(*primals)
+    difference = _difference(*primals)
     if binary:
         difference = mul_p.bind(difference, literal(_LN2, difference.aval.dtype))
     shares = [transcendental.logistic_p.bind(d) for d in (difference, neg_p.bind(difference))]
@@ -115,7 +114,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 @whole()
 def hypot(x1: Any, x2: Any, /) -> Any:
-    """sqrt(x1**2 + x2**2) without overflow; inf when one is infinite. Its derivative at (0, 0) is 0.
+    """sqrt(x1**2 + x2**2) without overflow; inf when one is infinite. Its derivatives at (0, 0) are 1/2.
 
     >>> hypot(3, 4)
     Array(5., dtype=float32, weak_type=True)
@@ -345,7 +344,8 @@ def _sizes(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers, got dtype {x.aval.dtype.name}.")
     if x.aval.dtype not in _UNSIGNED:
         x, y = abs_p.bind(x), abs_p.bind(y)
-    x, y = (to_array_checked(name, v) for v in (x, y))
+    weak = x.aval.weak_type and y.aval.weak_type
+    x, y = (convert.convert_dtype(to_array_checked(name, v), x.aval.dtype, weak) for v in (x, y))  # carries of one loop
     if x.shape == y.shape:
         return x, y
     target = common_shape(name, (x.shape, y.shape))

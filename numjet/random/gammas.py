@@ -1,13 +1,19 @@
-"""The gamma distribution, and those made from it."""
+"""The gamma distribution, and those made from it.
+
+For half dtypes the random numbers are drawn in halves, as in JAX, and all that is made of them is computed in float32 and
+rounded once at the end: powers like u ** (1 / a) would multiply the rounding errors of halves by 1 / a.
+"""
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from numjet.control.custom_jvp import custom_jvp
 from numjet.control.while_loop import while_loop
-from numjet.lax import arithmetic, bits, compare, create, shape as shapes, special, transcendental
+from numjet.foundation import dtypes
+from numjet.lax import arithmetic, bits, compare, convert, create, shape as shapes, special, transcendental
 from numjet.lax.reduce import reduce_max, reduce_or, reduce_sum
 from numjet.numpy.promote import broadcast_to
 from numjet.random import draws
@@ -28,21 +34,26 @@ def _keep(mask: Any, new: Any, old: Any) -> Any:
     return tuple(compare.select(mask, n, o) for n, o in zip(new, old, strict=True))
 
 
-def _positive_cube_root(pair: Words, c: Any) -> tuple[Any, Any]:
-    """Normal numbers x, drawn until v = 1 + c x is positive; x and v."""
+def _wide(x: Any) -> Any:
+    """Halves as float32, in which all is computed; other floats as they are."""
+    return convert.convert_dtype(x, dtypes.float32) if x.dtype.itemsize < 4 else x
+
+
+def _positive_cube_root(pair: Words, c: Any, drawn: np.dtype) -> tuple[Any, Any]:
+    """Normal numbers x, drawn in the dtype `drawn` until v = 1 + c x is positive; x and v."""
     dtype, target = c.dtype, c.shape
 
     def draw(state: Any) -> Any:
         first, second, _, v = state
         rest, here = split_words((first, second), 2)
-        fresh = draws.normal(here, target, dtype)
+        fresh = _wide(draws.normal(here, target, drawn))
         return _keep(v <= 0, (*rest, fresh, 1 + fresh * c), state)
 
     start = (*pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
     return while_loop(lambda s: _anywhere(s[3] <= 0), draw, start)[2:]
 
 
-def _squeeze(pair: Words, d: Any) -> Any:
+def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
     """V of Marsaglia and Tsang: d V has the gamma distribution of shape d + 1/3, for d >= 2/3."""
     dtype, target = d.dtype, d.shape
     c = dtype.type(1 / 3) / arithmetic.sqrt(d)
@@ -53,35 +64,36 @@ def _squeeze(pair: Words, d: Any) -> Any:
 
     def draw(state: Any) -> Any:
         rest, for_x, for_u = split_words(state[:2], 3)
-        x, v = _positive_cube_root(for_x, c)
-        fresh = (*rest, x * x, v * v * v, draws.unit(for_u, target, dtype))
+        x, v = _positive_cube_root(for_x, c, drawn)
+        fresh = (*rest, x * x, v * v * v, _wide(draws.unit(for_u, target, drawn)))
         return _keep(refused(state), fresh, state)
 
     start = (*pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
     return while_loop(lambda s: _anywhere(refused(s)), draw, start)[3]
 
 
-def _raw(first: Any, second: Any, a: Any, log: bool) -> Any:
-    """Samples (their logarithms with `log`) of shape parameters a, of the words of one key."""
+def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
+    """Samples (their logarithms with `log`) of shape parameters a, of the words of one key, by numbers of dtype `drawn`."""
     dtype = a.dtype
     each = [shapes.reshape(w, a.shape) for w in threefry((first, second), (a.size,))]
     large = a >= 1
     d = compare.select(large, a, a + 1) - dtype.type(1 / 3)
     for_v, for_boost = split_words((each[0], each[1]), 2)
-    v = _squeeze(for_v, d)
+    v = _squeeze(for_v, d, drawn)
     if not log:
-        boost = arithmetic.pow(1 - draws.unit(for_boost, a.shape, dtype), 1 / a)
+        boost = arithmetic.pow(1 - _wide(draws.unit(for_boost, a.shape, drawn)), 1 / a)
         return d * v * compare.select(large, create.full_like(boost, 1), boost)
-    exponent = -draws.exponential(for_boost, a.shape, dtype)
+    exponent = -_wide(draws.exponential(for_boost, a.shape, drawn))
     boost = compare.select(large | (exponent == 0), create.full_like(exponent, 0), exponent * (1 / a))
     return _log(d) + _log(v) + boost
 
 
-def _with_slope(log: bool) -> Any:
+@cache
+def _sampler(log: bool, drawn: np.dtype) -> Any:
     """The sampler, differentiable in a: a sample moves such that its quantile stays."""
     @custom_jvp
     def sample(first: Any, second: Any, a: Any) -> Any:
-        return _raw(first, second, a, log)
+        return _raw(first, second, a, log, drawn)
 
     @sample.defjvp
     def sample_jvp(primals: Any, tangents: Any) -> Any:
@@ -93,19 +105,21 @@ def _with_slope(log: bool) -> Any:
     return sample
 
 
-_SAMPLERS = {log: _with_slope(log) for log in (False, True)}
+def sample(pair: Words, a: Any, shape: Shape, log: bool, dtype: np.dtype) -> Any:
+    """Gamma samples (or their logarithms) of an array of shape parameters, for results of `dtype`; halves are float32 still."""
+    return _sampler(log, dtype)(*pair, broadcast_to(a, shape))
 
 
-def sample(pair: Words, a: Any, shape: Shape, log: bool) -> Any:
-    """Gamma samples (or their logarithms) of an array of shape parameters, in its dtype."""
-    return _SAMPLERS[log](*pair, broadcast_to(a, shape))
+def _parameter(value: Any, dtype: np.dtype) -> Any:
+    """A parameter, rounded to the dtype of the result."""
+    return _wide(as_float(value, dtype))
 
 
 # -------------------------------------------------------------------------------------------- gamma
 
 @compiled
 def _gamma(key: Any, a: Any, *, shape: Shape, dtype: np.dtype, log: bool) -> Any:
-    return sample(words(key), as_float(a, dtype), shape, log)
+    return as_float(sample(words(key), _parameter(a, dtype), shape, log, dtype), dtype)
 
 
 def _checked(name: str, key: Any, dtype: Any, out_sharding: Any) -> tuple[Any, np.dtype]:
@@ -143,10 +157,11 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shar
 
 @compiled
 def _beta(key: Any, a: Any, b: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    logs = [sample(pair, as_float(x, dtype), shape, True) for pair, x in zip(split_words(words(key), 2), (a, b), strict=True)]
+    pairs = zip(split_words(words(key), 2), (a, b), strict=True)
+    logs = [sample(pair, _parameter(x, dtype), shape, True, dtype) for pair, x in pairs]
     top = compare.max(*logs)
     first, second = (_exp(x - top) for x in logs)
-    return first / (first + second)
+    return as_float(first / (first + second), dtype)
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -163,11 +178,11 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
 
 @compiled
 def _dirichlet(key: Any, alpha: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    alpha = as_float(alpha, dtype)
-    logs = sample(words(key), alpha, (*shape, alpha.shape[-1]), True)
+    alpha = _parameter(alpha, dtype)
+    logs = sample(words(key), alpha, (*shape, alpha.shape[-1]), True, dtype)
     last = logs.ndim - 1
     weights = _exp(logs - bits.stop_gradient(shapes.expand_dims(reduce_max(logs, (last,)), (last,))))
-    return weights / shapes.expand_dims(reduce_sum(weights, (last,)), (last,))
+    return as_float(weights / shapes.expand_dims(reduce_sum(weights, (last,)), (last,)), dtype)
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -193,8 +208,9 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
 @compiled
 def _t(key: Any, df: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(words(key), 2)
-    half = as_float(df, dtype) / 2
-    return draws.normal(first, shape, dtype) * arithmetic.sqrt(half / sample(second, half, shape, False))
+    half = _parameter(df, dtype) / 2
+    spread = arithmetic.sqrt(half / sample(second, half, shape, False, dtype))
+    return as_float(_wide(draws.normal(first, shape, dtype)) * spread, dtype)
 
 
 def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -208,13 +224,13 @@ def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     return _t(key, df, shape=fit("t", shape, df), dtype=found)
 
 
-def _chi2(pair: Words, df: Any, shape: Shape) -> Any:
-    return _exp(sample(pair, df / 2, shape, True)) * 2
+def _chi2(pair: Words, df: Any, shape: Shape, dtype: np.dtype) -> Any:
+    return _exp(sample(pair, df / 2, shape, True, dtype)) * 2
 
 
 @compiled
 def _chisquare(key: Any, df: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return _chi2(words(key), as_float(df, dtype), shape)
+    return as_float(_chi2(words(key), _parameter(df, dtype), shape, dtype), dtype)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -231,8 +247,8 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sh
 @compiled
 def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     below, above = split_words(words(key), 2)
-    num, den = as_float(dfnum, dtype), as_float(dfden, dtype)
-    return (_chi2(above, num, shape) / num) / (_chi2(below, den, shape) / den)
+    num, den = _parameter(dfnum, dtype), _parameter(dfden, dtype)
+    return as_float((_chi2(above, num, shape, dtype) / num) / (_chi2(below, den, shape, dtype) / den), dtype)
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -247,16 +263,16 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
 
 
 def _signed_power(pair: Words, p: Any, shape: Shape, dtype: np.dtype) -> Any:
-    """Numbers of density proportional to exp(-|x|^p)."""
+    """Numbers of density proportional to exp(-|x|^p), with the signs of `rademacher`."""
     first, second = split_words(pair, 2)
     inverse = broadcast_to(1 / p, shape)
-    size = arithmetic.pow(sample(first, inverse, shape, False), inverse)
-    return compare.select(draws.unit(second, shape, dtype) < 0.5, size, -size)
+    size = arithmetic.pow(sample(first, inverse, shape, False, dtype), inverse)
+    return compare.select(draws.unit(second, shape, dtypes.python_scalar_dtype(float)) < 0.5, size, -size)
 
 
 @compiled
 def _generalized_normal(key: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return _signed_power(words(key), as_float(p, dtype), shape, dtype)
+    return as_float(_signed_power(words(key), _parameter(p, dtype), shape, dtype), dtype)
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -273,11 +289,11 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
 @compiled
 def _ball(key: Any, p: Any, *, d: int, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(words(key), 2)
-    p = as_float(p, dtype)
+    p = _parameter(p, dtype)
     point = _signed_power(first, p, (*shape, d), dtype)
     power = reduce_sum(arithmetic.pow(abs(point), broadcast_to(p, point.shape)), (len(shape),))
-    length = arithmetic.pow(power + draws.exponential(second, shape, dtype), broadcast_to(1 / p, shape))
-    return point / shapes.expand_dims(length, (len(shape),))
+    length = arithmetic.pow(power + _wide(draws.exponential(second, shape, dtype)), broadcast_to(1 / p, shape))
+    return as_float(point / shapes.expand_dims(length, (len(shape),)), dtype)
 
 
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:

@@ -1,0 +1,63 @@
+"""Outcomes of JAX 0.10.2, kept as text (`python -m numjet.tools.peer_tables --write tests/peer`): numjet answers alike."""
+import math
+from pathlib import Path
+
+import pytest
+
+from numjet.tools import peer_cases, peer_tables
+
+TABLES = sorted((Path(__file__).parent / "peer").glob("*.txt"))
+FINDINGS = [  # text, JAX's dtype, shape and values
+    ("jnp.full((2,), nan, jnp.int32)", "int32", (2,), [0, 0]),
+    ("u8 != -1", "bool", (4,), [True] * 4), ("u8 < 300", "bool", (4,), [True] * 4),
+    ("u8_s == -1", "bool", (7,), [False, True] + [False] * 5),
+    ("u8 + 300", "uint8", (4,), [47, 45, 46, 49]), ("jnp.clip(u8, -1, 300)", "uint8", (4,), [44] * 4),
+    ("jnp.where(m, u8, -1)", "uint8", (4,), [3, 255, 2, 255]), ("u8.at[0].set(-1)", "uint8", (4,), [255, 1, 2, 5]),
+    ("u32.at[0].set(2**31)", "uint32", (4,), [2**31, 1, 2, 5]), ("jnp.hypot(u8, -1)[1]", "float32", (), math.sqrt(2)),
+    ("jnp.gcd(u8, 300)", "uint8", (4,), [1, 1, 2, 1]), ("jnp.full((2,), 2**31, jnp.uint8)", "uint8", (2,), [0, 0]),
+    ("jnp.arange(-1, 3, dtype=jnp.uint8)", "uint8", (4,), [255, 0, 1, 2]),
+    ("f32.at[:].get(mode='wrap')", "float32", (4,), [0.75, -1.5, 2.0, 0.25]),
+    ("b << b", "int32", (4,), [2, 0, 2, 2]), ("b >> b", "int32", (4,), [0, 0, 0, 0]),
+    ("b // b", "int32", (4,), [1, -1, 1, 1]), ("b % b", "int32", (4,), [0, 0, 0, 0]),
+    ("jnp.fmod(b, b)", "int32", (4,), [0, 0, 0, 0]),
+    ("jnp.linalg.norm(jnp.zeros((0, 0)), 2)", "float32", (), 0.0), ("jnp.linalg.norm(f32_0, jnp.inf)", "float32", (), 0.0),
+    ("jnp.linalg.norm(jnp.zeros((0, 3)), 1)", "float32", (), 0.0),
+    ("jnp.take_along_axis(f32_0, jnp.array([0]), 0, mode='clip')", "float32", (1,), [0.0]),
+    ("jnp.median(1., keepdims=True)", "float32", (1,), [1.0]), ("jnp.quantile(1., .5, keepdims=True)", "float32", (1,), [1.0]),
+    ("grad(abs)(0.)", "float32", (), 1.0), ("grad(lambda x: jnp.sqrt(abs(x)))(0.)", "float32", (), math.inf),
+    ("jnp.complex64(complex('inf')) ** jnp.complex64(complex('inf'))", "complex64", (), complex("inf")),
+]
+
+
+@pytest.mark.parametrize("text, dtype, shape, values", FINDINGS, ids=[f[0] for f in FINDINGS])
+def test_findings(text, dtype, shape, values):
+    want = [[(dtype, False, shape, values)]]
+    for got in peer_tables.evaluate("numjet", [("findings", text, False)], peer_cases.OPERANDS)[0]:
+        assert peer_tables.difference(want[0], got) in (None, "weak type"), (text, got)
+
+
+def test_unique_of_nothing_needs_a_filler():
+    for got in peer_tables.evaluate("numjet", [("", "jnp.unique(f32_0, size=3, return_counts=True)", False)],
+                                    peer_cases.OPERANDS)[0]:
+        assert "ValueError" in got
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
+def test_outcomes_of_jax(path):
+    lines = [eval(line, {"nan": math.nan, "inf": math.inf, "nanj": complex(0, math.nan), "infj": complex(0, math.inf)})
+             for line in path.read_text().splitlines()]
+    found = peer_tables.evaluate("numjet", [(path.stem, text, x64) for text, x64, _ in lines], peer_cases.OPERANDS)
+    wrong = [(text, want, got) for (text, _, want), each in zip(lines, found, strict=True) for got in each
+             if "ConcretizationTypeError" not in got and peer_tables.difference(want, got)]
+    assert len(lines) >= 100
+    assert not wrong, wrong[:3]
+
+
+def test_differences_are_seen():
+    want = [("float32", False, (2,), [0.0, math.nan])]
+    changes = {"sign of zero": [-0.0, math.nan], "NaN": [0.0, 1.0], "value": [1.0, math.nan], None: [0.0, math.nan]}
+    for kind, values in changes.items():
+        assert peer_tables.difference(want, [("float32", False, (2,), values)]) == kind
+    assert peer_tables.difference(want, [("float16", False, (2,), [0.0, math.nan])]) == "dtype or shape"
+    assert peer_tables.difference(want, ("TypeError",)) == "should not raise"
+    assert peer_tables.difference(("ValueError",), want) == "should raise"
