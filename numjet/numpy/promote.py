@@ -97,6 +97,10 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
     key = (kind, value, dtype, weak)
     found = _literals.get(key)
     if found is None:
+        if kind is int and dtype not in _INEXACT and dtype != dtypes.bool_:
+            held = dtypes.wrap_int(value, dtype)
+            if held != value:
+                return literal(held, dtype, weak)  # not kept under the value: whether it wraps depends on jax_enable_x64
         if len(_literals) > _KEPT:
             _literals.clear()
         found = _literals[key] = _new_literal(value, dtype, weak)
@@ -109,8 +113,6 @@ _SMALL = 256
 
 
 def _new_literal(value: Any, dtype: np.dtype, weak: bool) -> Literal:
-    if type(value) is int and dtype not in _INEXACT and dtype != dtypes.bool_:
-        value = dtypes.wrap_int(value, dtype)
     with np.errstate(all="ignore"):
         wide = isinstance(value, (np.generic, float)) and dtype.kind != "c"
         element = convert.convert_values(np.asarray(value), dtype) if wide else np.asarray(value, dtype)
