@@ -71,6 +71,7 @@ LOADS_BY_NAME = {
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/tools/show.py": "imports the module that the user names",
     "numjet/tools/peer.py": "runs in two Pythons, one without numjet, one without JAX",
+    "numjet/tools/peer_tables.py": "runs in two Pythons, one without numjet, one without JAX",
 }
 # Modules that are imported with the first use of an attribute (foundation.on_demand), so that import numjet stays quick: where
 # they take long to import, and most programs do without them.
