@@ -54,6 +54,7 @@ int aval_init(PyObject* module);
 int array_init(PyObject* module);
 int eager_init(PyObject* module);
 int queue_init(PyObject* module);
+int callback_init(PyObject* module);
 int execute_init(PyObject* module);
 int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);

@@ -390,6 +390,16 @@ void queue_adopt() {
 }
 
 bool on_queue_thread() { return current_job; }
+
+void queue_note_callback(int more) {
+  if (!current_job) return;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    current_job->in_python += more;
+  }
+  queue->done.notify_all();  // who waits may want something else to run meanwhile
+}
+
 bool queue_open() { return !closed; }
 uint64_t queue_pushed() { return pushed; }
 
@@ -460,25 +470,6 @@ int execution_wait(Execution* execution) {
 
 namespace {
 
-void note_callback(int more) {
-  if (!current_job) return;
-  {
-    std::lock_guard<std::mutex> guard(queue->mutex);
-    current_job->in_python += more;
-  }
-  queue->done.notify_all();  // who waits may want something else to run meanwhile
-}
-
-PyObject* callback_entered(PyObject*, PyObject*) {
-  note_callback(1);
-  Py_RETURN_NONE;
-}
-
-PyObject* callback_left(PyObject*, PyObject*) {
-  note_callback(-1);
-  Py_RETURN_NONE;
-}
-
 PyObject* synchronize(PyObject*, PyObject*) {
   if (current_job) {
     return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
@@ -530,9 +521,6 @@ void after_any_fork_in_child() {
 
 PyMethodDef functions[] = {
     {"synchronize", method<synchronize>(), METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
-    {"callback_entered", method<callback_entered>(), METH_NOARGS,
-     PyDoc_STR("Tells that machine code of this thread has called Python, which may wait for other threads.")},
-    {"callback_left", method<callback_left>(), METH_NOARGS, PyDoc_STR("Tells that Python returns to machine code.")},
     {"close_queue", method<close_queue>(), METH_NOARGS,
      PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
     {nullptr, nullptr, 0, nullptr}};

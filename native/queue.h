@@ -45,6 +45,8 @@ int queue_admit();
 void queue_push(std::unique_ptr<Job> job);
 // True in a thread that runs a job: it must never wait for one that has to come after that.
 bool on_queue_thread();
+// A callback of this thread's machine code begins (1) or ends (-1): it may wait for other threads meanwhile.
+void queue_note_callback(int more);
 // False once the interpreter is on its way out: everything runs inline then.
 bool queue_open();
 uint64_t queue_pushed();

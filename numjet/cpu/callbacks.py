@@ -30,22 +30,16 @@ class Trampoline:
         self._fun, self._ins, self._outs = fun, list(ins), list(outs)
         self._x64 = config.x64  # the thread that calls may have other settings
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * (len(ins) + len(outs)))
-        self._function = kind(self._call)
+        self._function = kind(_native.callback(self._call, failures.record))
         self.address: int = ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def _call(self, *pointers: int | None) -> int:
-        _native.callback_entered()
-        try:
-            count = len(self._ins)
-            operands = [_view(p, a).copy() for p, a in zip(pointers[:count], self._ins, strict=True)]
-            with nullcontext() if config.x64 == self._x64 else enable_x64(self._x64):
-                results = self._fun(*operands)
-            for p, a, result in zip(pointers[count:], self._outs, results, strict=True):
-                _view(p, a)[...] = result
-        except BaseException as error:  # nothing may pass through machine code
-            return failures.record(error)
-        finally:
-            _native.callback_left()
+        count = len(self._ins)
+        operands = [_view(p, a).copy() for p, a in zip(pointers[:count], self._ins, strict=True)]
+        with nullcontext() if config.x64 == self._x64 else enable_x64(self._x64):
+            results = self._fun(*operands)
+        for p, a, result in zip(pointers[count:], self._outs, results, strict=True):
+            _view(p, a)[...] = result
         return 0
 
 

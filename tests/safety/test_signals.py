@@ -1,6 +1,7 @@
 """Signals whose handler raises: whatever they interrupt, a result is right or looking at it raises."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import signal
@@ -425,3 +426,16 @@ def test_factorizations_of_nothing(shape):
         if shape[-1] == shape[-2]:
             scipy.linalg.lu_factor(x)
             jnp.linalg.cholesky(x)
+
+
+def test_callbacks_that_are_interrupted_before_their_first_statement(timer, inline, scale, monkeypatch):
+    ignored: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", ignored.append)
+    f = nj.jit(lambda x: lax.fori_loop(0, 100, lambda i, c: nj.pure_callback(lambda v: v + 1, c, c), x))
+    x, found, chance = jnp.zeros(4), [], random.Random(0)
+    assert f(x).tolist() == [100.0] * 4
+    for _ in range(150 * scale):
+        with contextlib.suppress(RuntimeError):
+            timer.interrupts(chance.uniform(1e-5, 2e-3), lambda: found.append(f(x).tolist()))
+    assert not ignored and all(values == [100.0] * 4 for values in found)
+    assert f(x).tolist() == [100.0] * 4
