@@ -29,7 +29,7 @@ extern "C" int64_t nj_gtsv(int64_t code, int64_t batch, int64_t n, int64_t k, co
     using T = decltype(t);
     using I = decltype(i);
     auto low = block<T>(n), middle = block<T>(n), up = block<T>(n), columns = block<T>(n * k);
-    I size = static_cast<I>(n), count = static_cast<I>(k), info = 0;
+    I size = length<I>(n), count = length<I>(k), info = 0;
     if (n <= 0 || k <= 0) return;
     for (int64_t c = 0; c < batch; ++c) {
       const auto* from = reinterpret_cast<const T*>(b) + c * n * k;

@@ -16,7 +16,7 @@ static void factor_pivoted(int64_t batch, int64_t m, int64_t n, const T* from, T
   auto columns = block<T>(m * n);
   auto chosen = block<I>(n);
   auto rwork = block<Real<T>>(2 * n);
-  I rows = static_cast<I>(m), cols = static_cast<I>(n), lda = std::max<I>(1, rows), info = 0, lwork = -1;
+  I rows = length<I>(m), cols = length<I>(n), lda = std::max<I>(1, rows), info = 0, lwork = -1;
   T size{};
   auto run = [&](T* work, T* taus) {
     if constexpr (is_complex<T>)
@@ -24,7 +24,7 @@ static void factor_pivoted(int64_t batch, int64_t m, int64_t n, const T* from, T
     else call<T>(geqp3, &rows, &cols, columns.get(), &lda, chosen.get(), taus, work, &lwork, &info);
   };
   run(&size, tau);
-  lwork = static_cast<I>(std::max<int64_t>(answered(size), 4 * n + 4));
+  lwork = length<I>(std::max<int64_t>(answered(size), 4 * n + 4));
   auto work = block<T>(lwork);
   for (int64_t b = 0; b < batch; ++b, from += m * n, to += m * n, tau += k) {
     flip(from, columns.get(), m, n);
@@ -56,7 +56,7 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     const auto* from = reinterpret_cast<const T*>(in);
     auto* to = reinterpret_cast<T*>(v);
     auto* values = reinterpret_cast<Real<T>*>(w);
-    I order = static_cast<I>(n), info = 0, lwork = -1, lrwork = -1, liwork = -1;
+    I order = length<I>(n), info = 0, lwork = -1, lrwork = -1, liwork = -1;
     auto run = [&](T* work, Real<T>* rwork, I* iwork) {
       const char* triangle = lower ? "L" : "U";
       if constexpr (is_complex<T>)
@@ -68,7 +68,10 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     Real<T> rsize{};
     I isize{};
     run(&size, &rsize, &isize);
-    lwork = static_cast<I>(answered(size)) + 1, lrwork = static_cast<I>(answered(rsize)) + 1, liwork = isize + 1;
+    // A query may count in 32-bit integers, which wrap around: what is needed at least is counted here, too.
+    const int64_t least = is_complex<T> ? 2 * n + n * n : 1 + 6 * n + 2 * n * n;
+    lwork = length<I>(std::max(answered(size), least) + 1);
+    lrwork = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * n * n) + 1), liwork = length<I>(int64_t{isize} + 1);
     auto work = block<T>(lwork);
     auto rwork = block<Real<T>>(lrwork);
     auto iwork = block<I>(liwork);
@@ -95,8 +98,8 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to_u = reinterpret_cast<T*>(u), *to_v = reinterpret_cast<T*>(vt);
     auto* values = reinterpret_cast<Real<T>*>(s);
-    I rows = static_cast<I>(m), cols = static_cast<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
-    I ldv = static_cast<I>(std::max<int64_t>(1, right));
+    I rows = length<I>(m), cols = length<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
+    I ldv = length<I>(std::max<int64_t>(1, right));
     auto rwork = block<Real<T>>(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
     auto iwork = block<I>(8 * k);
     auto run = [&](T* work) {
@@ -110,7 +113,8 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
     };
     T size{};
     if (k > 0) run(&size);
-    lwork = static_cast<I>(answered(size)) + 1;
+    const int64_t least = is_complex<T> ? k * k + 2 * k + big : 4 * k * k + 6 * k + big;
+    lwork = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
     auto work = block<T>(lwork);
     for (int64_t b = 0; b < batch && k > 0; ++b, from += m * n, values += k) {
       flip(from, columns.get(), m, n);
@@ -157,7 +161,7 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
     auto more = block<R>(2 * n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to_w = reinterpret_cast<C*>(w), *to_l = reinterpret_cast<C*>(vl), *to_r = reinterpret_cast<C*>(vr);
-    I order = static_cast<I>(n), info = 0, lwork = -1;
+    I order = length<I>(n), info = 0, lwork = -1;
     auto run = [&](T* work) {
       const char *l = left ? "V" : "N", *r = right ? "V" : "N";
       if constexpr (is_complex<T>)
@@ -169,7 +173,7 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
     };
     T size{};
     run(&size);
-    lwork = static_cast<I>(answered(size)) + 1;
+    lwork = length<I>(answered(size) + 1);
     auto work = block<T>(lwork);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to_w += n, to_l += n * n, to_r += n * n) {
       flip(from, columns.get(), n, n);
@@ -203,7 +207,7 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     auto more = block<Real<T>>(n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(form), *to_z = reinterpret_cast<T*>(z);
-    I order = static_cast<I>(n), info = 0, lwork = -1, sorted = 0;
+    I order = length<I>(n), info = 0, lwork = -1, sorted = 0;
     void* no_choice = nullptr;
     I* no_flags = nullptr;
     auto run = [&](T* work) {
@@ -217,7 +221,7 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     };
     T size{};
     run(&size);
-    lwork = static_cast<I>(answered(size)) + 1;
+    lwork = length<I>(answered(size) + 1);
     auto work = block<T>(lwork);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, to_z += n * n) {
       flip(from, columns.get(), n, n);
@@ -241,10 +245,10 @@ extern "C" int64_t nj_gehrd(int64_t code, int64_t batch, int64_t n, const char* 
     auto columns = block<T>(n * n), tau_block = block<T>(n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
-    I order = static_cast<I>(n), first = 1, info = 0, lwork = -1;
+    I order = length<I>(n), first = 1, info = 0, lwork = -1;
     T size{};
     call<T>(gehrd, &order, &first, &order, columns.get(), &order, tau_block.get(), &size, &lwork, &info);
-    lwork = static_cast<I>(answered(size)) + 1;
+    lwork = length<I>(answered(size) + 1);
     auto work = block<T>(lwork);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, tau += n - 1) {
       flip(from, columns.get(), n, n);
@@ -268,11 +272,11 @@ extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
     auto *d = reinterpret_cast<Real<T>*>(diagonals), *e = reinterpret_cast<Real<T>*>(off_diagonals);
-    I order = static_cast<I>(n), info = 0, lwork = -1;
+    I order = length<I>(n), info = 0, lwork = -1;
     const char* triangle = lower ? "L" : "U";
     T size{};
     call<T>(sytrd, triangle, &order, columns.get(), &order, d, e, tau, &size, &lwork, &info);
-    lwork = static_cast<I>(answered(size)) + 1;
+    lwork = length<I>(answered(size) + 1);
     auto work = block<T>(lwork);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
       flip(from, columns.get(), n, n);

@@ -1,6 +1,7 @@
 // Routines of LAPACK by address, and what every call of one needs: the integer width of the library, row-major to
 // column-major copies, workspaces. No Python in here.
 #pragma once
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <limits>
@@ -43,10 +44,19 @@ template <class T> class Block {
 };
 template <class T> Block<T> block(int64_t size) { return Block<T>(size); }
 
-// Size of a workspace as a query (lwork = -1) answers it.
+// A size beyond what the library's integers can hold.
+struct TooLarge {};
+
+// A size as an argument of a routine.
+template <class I> I length(int64_t size) {
+  if (size > std::numeric_limits<I>::max()) throw TooLarge();
+  return static_cast<I>(size);
+}
+
+// Size of a workspace as a query (lwork = -1) answers it: as a float, which may have been rounded down.
 template <class T> int64_t answered(T value) {
-  if constexpr (is_complex<T>) return static_cast<int64_t>(value.real());
-  else return static_cast<int64_t>(value);
+  if constexpr (is_complex<T>) return answered(value.real());
+  else return static_cast<int64_t>(std::ceil(std::nextafter(value, std::numeric_limits<T>::infinity())));
 }
 
 template <class T> T not_a_number() {
@@ -76,7 +86,7 @@ template <class I, class Body> int64_t by_code(int64_t code, Body& body) {
 }
 
 // body(T{}, I{}) for the element type of that code and the library's integers. Status: 1 out of memory, 2 bad code,
-// 4 no library.
+// 3 too large for the library's integers, 4 no library.
 template <class Body> int64_t dispatch(Routine routine, int64_t code, Body body) {
   if (code < 0 || code > 3) return 2;
   if (!routines[routine][code]) return 4;
@@ -84,6 +94,8 @@ template <class Body> int64_t dispatch(Routine routine, int64_t code, Body body)
     return int_bytes == 8 ? by_code<int64_t>(code, body) : by_code<int32_t>(code, body);
   } catch (const std::bad_alloc&) {
     return 1;
+  } catch (const TooLarge&) {
+    return 3;
   }
 }
 

@@ -58,7 +58,6 @@ PACKAGES: dict[str, set[str]] = {
 # Files that touch the environment or load modules by name, and why.
 ENVIRONMENT = {
     "numjet/foundation/config.py": "reads the flags",
-    "numjet/cpu/kernels/blas.py": "sets the variable that OpenBLAS reads while it loads",
     "numjet/xla/plugin.py": "sets the variable that jaxlib reads while it loads",
 }
 LOADS_BY_NAME = {

@@ -141,7 +141,8 @@ def _errors(name: str, errors: list[Any]) -> Callable[[int, list[int]], BaseExce
             if code >= FIRST_FAILURE:
                 return failures.take(code)
             kind = MemoryError if code == 1 else RuntimeError
-            return kind(f"{name}: a kernel failed with status {code} (1: out of memory; see numjet.cpu.kernels)")
+            return kind(f"{name}: a kernel failed with status {code} (1: out of memory, 3: too large for the library; see "
+                        "numjet.cpu.kernels)")
         return errors[status - 1](*info[1:])
     return on_error
 

@@ -195,7 +195,9 @@ def _bessel(b: Any, x: S, small: Sequence[float], large: Sequence[float], odd: b
     far = b.div(far, b.prim("sqrt", outer))
     if not odd:
         return b.select(is_small, near, far)
-    return b.select(is_small, b.mul(near, x), b.select(_less(b, x, 0.0), b.neg(far), far))
+    shifted = b.add(inner, b.const(2, x.dtype))
+    near = b.div(b.mul(near, x), b.mul(shifted, b.prim("sqrt", shifted)))
+    return b.select(is_small, near, b.select(_less(b, x, 0.0), b.neg(far), far))
 
 
 def bessel_i0e(b: Any, x: S) -> S:

@@ -55,9 +55,10 @@ def i1(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- exponential integrals
 
-_SERIES_END = 32.0      # beyond, the asymptotic series of expi is accurate to double precision
+_SERIES_END, _SERIES_END_SINGLE = 40, 20   # beyond, the smallest term of expi's asymptotic series is below half an ulp
 _SERIES_TERMS = 110
-_FRACTION_TERMS = 120
+_FRACTION_START = 0.6   # of exp1: below, the terms of its series hardly cancel
+_FRACTION_TERMS = 200   # exp(-4 sqrt(200 * 0.6)) is below 1e-19
 
 
 def _entire_part(x: Any) -> Any:
@@ -71,7 +72,7 @@ def _entire_part(x: Any) -> Any:
 
 
 def _fraction(n: Any, x: Any) -> Any:
-    """exp(x) E_n(x) for x >= 1 by the continued fraction, evaluated backwards."""
+    """exp(x) E_n(x) for x >= 0.6 by the continued fraction, evaluated backwards."""
     def step(i: Any, tail: Any) -> Any:
         k = jnp.astype(_FRACTION_TERMS - i, x.dtype)
         return k * (n + k - 1) / (x + n + 2 * k - tail)
@@ -95,7 +96,7 @@ def _expn_series(n: Any, x: Any) -> Any:
 
 @custom_jvp
 def _exp1(x: Any) -> Any:
-    near = x < 1.5
+    near = x < _FRACTION_START
     small = jnp.where(near & (x > 0), x, 1.0)
     series = -_EULER - jnp.log(small) - _entire_part(-small)
     large = jnp.where(near, 2.0, x)
@@ -121,19 +122,20 @@ def exp1(x: Any) -> Any:
 
 @custom_jvp
 def _expi(x: Any) -> Any:
+    end = _SERIES_END if x.dtype.itemsize == 8 else _SERIES_END_SINGLE
     below = jnp.where(x < 0, -x, 1.0)
-    near = jnp.where((x > 0) & (x < _SERIES_END), x, 1.0)
+    near = jnp.where((x > 0) & (x < end), x, 1.0)
     series = _EULER + jnp.log(near) + _entire_part(near)
-    far = jnp.where(x >= _SERIES_END, x, _SERIES_END)
-    out = jnp.where(x < _SERIES_END, series, jnp.exp(far) / far * _factorial_series(far))
+    far = jnp.where(x >= end, x, end)
+    out = jnp.where(x < end, series, jnp.exp(far) / far * _factorial_series(far, end))
     out = jnp.where(x < 0, -_exp1(below), jnp.where(x == 0, -jnp.inf, out))
     return jnp.where(jnp.isnan(x), jnp.nan, out)
 
 
-def _factorial_series(x: Any) -> Any:
-    """The sum of k! / x^k up to its smallest term for x >= 32."""
+def _factorial_series(x: Any, terms: int) -> Any:
+    """The sum of k! / x^k up to its smallest term for x >= `terms`."""
     out = jnp.ones_like(x)
-    for k in range(31, 0, -1):
+    for k in range(terms - 1, 0, -1):
         out = 1 + out * k / x
     return out
 
