@@ -29,6 +29,18 @@ FINDINGS = [  # text, JAX's dtype, shape and values
 ]
 
 
+WIDE = [  # with 64 bits
+    ("jnp.linalg.matrix_rank(f32)", "int32", (), 1), ("jnp.linalg.matrix_rank(f32_2)", "int64", (), 2),
+    ("jnp.unique(f32_2, size=3, return_counts=True)[1]", "int64", (3,), [1, 3, 1]),
+]
+
+
+@pytest.mark.parametrize("text, dtype, shape, values", WIDE, ids=[f[0] for f in WIDE])
+def test_findings_with_64_bits(text, dtype, shape, values):
+    for got in peer_tables.evaluate("numjet", [("findings", text, True)], peer_cases.OPERANDS)[0]:
+        assert peer_tables.difference([(dtype, False, shape, values)], got) in (None, "weak type"), (text, got)
+
+
 @pytest.mark.parametrize("text, dtype, shape, values", FINDINGS, ids=[f[0] for f in FINDINGS])
 def test_findings(text, dtype, shape, values):
     want = [[(dtype, False, shape, values)]]

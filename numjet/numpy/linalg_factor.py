@@ -484,7 +484,7 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
 # -------------------------------------------------------------------------------------------- rank, condition, norms
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
-    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), int32 or int64.
+    """The number of singular values above rtol times the largest (default: max(m, n) epsilon); of vectors int32, as in JAX.
 
     >>> import numjet.numpy as jnp
     >>> int(matrix_rank(jnp.ones((3, 3))))
@@ -492,7 +492,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     """
     M = inexact("matrix_rank", M)
     if M.ndim < 2:
-        return as_dtype(reductions.any(M != 0), dtypes.canonicalize_dtype(np.int64))
+        return as_dtype(reductions.any(M != 0), dtypes.int32)
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     s = svd(M, compute_uv=False, hermitian=hermitian)

@@ -85,12 +85,13 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
     n, index = rows.shape[0], _index_dtype()
     values, order = _sorted_rows(rows)
     new = _is_new(bits.stop_gradient(values), equal_nan)
-    firsts = nonzero(new, size=size, fill_value=n)[0] if size is not None else nonzero_known(new)
-    count = firsts.shape[0]
+    starts = nonzero(new, size=size + 1, fill_value=n)[0] if size is not None else nonzero_known(new)
+    count = starts.shape[0] if size is None else size
+    firsts = slicing.slice_in_dim(starts, 0, count)
     groups = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(new, index), 0), np.asarray(1, index)[()])
     inverse = scatter_update(create.full((n,), np.zeros((), index)[()]), order, groups, "set", unique_indices=True)
-    ends = join.concatenate([slicing.slice_in_dim(firsts, 1, count), create.full((1,), np.asarray(n, index)[()])], 0) if count \
-        else firsts
+    last = [create.full((1,), np.asarray(n, index)[()])] if size is None and count else []
+    ends = join.concatenate([slicing.slice_in_dim(starts, min(1, count), starts.shape[0]), *last], 0) if count else firsts
     counts = arithmetic.sub(ends, firsts)
     if size is None:
         return getitem(values, firsts), getitem(order, firsts), inverse, counts

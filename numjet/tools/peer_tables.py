@@ -114,10 +114,10 @@ def values_differ(dtype: str, want: np.ndarray, got: np.ndarray) -> str | None:
     if dtype not in TOLERANCE:
         return None if np.array_equal(want, got) else "value"
     if dtype.startswith("complex"):
-        parts = ((want.real, got.real), (want.imag, got.imag))
-        scale = np.abs(want)
+        parts = [(want.real, got.real), (want.imag, got.imag)]
     else:
-        parts, scale = ((want, got),), np.abs(want)
+        parts = [(want, got)]
+    scale = np.abs(want)
     with np.errstate(all="ignore"):
         for w, g in parts:
             if not np.array_equal(np.isnan(w), np.isnan(g)):
