@@ -68,6 +68,7 @@ LOADS_BY_NAME = {
     "numjet/foundation/locks.py": "the one loader of modules, which forks wait for",
     "numjet/foundation/on_demand.py": "the loader of what follows",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
+    "numjet/runtime/verification.py": "the reference is imported only when programs are verified",
     "numjet/tools/show.py": "imports the module that the user names",
     "numjet/tools/peer.py": "runs in two Pythons, one without numjet, one without JAX",
     "numjet/tools/peer_tables.py": "runs in two Pythons, one without numjet, one without JAX",

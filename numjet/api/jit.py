@@ -189,8 +189,7 @@ class Jitted:
         donated = self.donated(call)
         if device not in traced._executables:
             closed, kept = self.thinned(traced)
-            closed = simplify(closed)
-            compiled = dispatch.compile_closed(closed, self.name, [donated[k] for k in kept], device)
+            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], device, closed)
             traced._executables[device] = compiled, kept
         compiled, kept = traced._executables[device]
         return compiled, kept, donated

@@ -196,8 +196,9 @@ class Lowered(Record):
         """Machine code. Raises ValueError for compiler options: there are none."""
         if compiler_options:
             raise ValueError(f"unknown compiler options {sorted(compiler_options)}: expected none")
-        executable = dispatch.compile_closed(self.jaxpr, self.traced.fun_name,
-                                             [self.traced.donated[k] for k in self.traced.kept], self.traced.device)
+        traced = self.traced
+        executable = dispatch.compile_closed(self.jaxpr, traced.fun_name, [traced.donated[k] for k in traced.kept],
+                                             traced.device, traced.jaxpr)
         return Compiled(self.traced, executable, self.jaxpr)
 
 

@@ -28,6 +28,7 @@ from numjet.cpu import (
     unread,
 )
 from numjet.cpu.kernels import lapack, workspace
+from numjet.cpu.loop_check import Verified
 from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.lower import Lowered, lower
 from numjet.cpu.recorder import Recorder
@@ -71,7 +72,10 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("jaxpr", lambda: str(closed))
     lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
     function = lowered.function
+    verified = Verified(function, config.enable_checks)
+    verified.after("lower")
     unread.remove(function)
+    verified.after("unread")
     dump("loops", lambda: loop_show.show(function))
     nanoseconds = _plan(lowered)
     open_ended = polls.open_ended(function)
@@ -91,14 +95,22 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
 def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
     function = lowered.function
+    verified = Verified(function, config.enable_checks)
     in_place.replace(function)
+    verified.after("in_place")
     joined = fuse.fuse(function, recorder)
+    verified.after("fuse")
     contract.values(function, joined, recorder)
+    verified.after("contract values")
     expand.expand_math(function, jit.host().exponents)
+    verified.after("expand")
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
     schedule.share(function)
+    verified.after("schedule")
     contract.rows(function, joined, recorder)
+    verified.after("contract rows")
     memory.plan(function)
+    verified.after("memory")
     return nanoseconds
 
 

@@ -1,6 +1,7 @@
 """Verifies loop IR between passes: types, scopes, buffers, bounds of constants."""
 from __future__ import annotations
 
+from . import loop_races, loop_unset
 from .emit_types import kind
 from .loop_ir import (
     ARITHMETIC,
@@ -54,6 +55,36 @@ def check(function: Function) -> Function:
     """
     _Check(function).run()
     return function
+
+
+def verify(function: Function) -> Function:
+    """As `check`; raises LoopIRError also if an iteration of a loop without order surely touches what another one writes, and
+    if memory is surely read, or a result returned, that nothing wrote."""
+    check(function)
+    race = loop_races.find(function)
+    if race is not None:
+        raise LoopIRError(f"{race}\nin function '{function.name}', statement:\n{show_statement(race.loop)}")
+    unset = loop_unset.find(function)
+    if unset is not None:
+        where = "" if unset.stmt is None else f", statement:\n{show_statement(unset.stmt)}"
+        raise LoopIRError(f"{unset}\nin function '{function.name}'{where}")
+    return function
+
+
+class Verified:
+    """Verifies a function after each pass over it, if that is wanted."""
+
+    def __init__(self, function: Function, wanted: bool):
+        self.function, self.wanted = function, wanted
+
+    def after(self, name: str) -> None:
+        """Raises LoopIRError that names the pass after which the function breaks a rule."""
+        if not self.wanted:
+            return
+        try:
+            verify(self.function)
+        except LoopIRError as error:
+            raise LoopIRError(f"after the pass '{name}': {error}") from None
 
 
 class _Check:

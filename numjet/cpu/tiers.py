@@ -54,7 +54,7 @@ def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Is a first tier worth it? Not for loops that may go on for long: a call ends with the code it began with; and not
     where code is dumped, which is to be what runs in the end."""
     lines = text.count("\n")
-    if config.tiers == "one" or config.dump or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
+    if config.tiers == "one" or config.dump or config.verify or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
         return False
     return _bounded(function)
 

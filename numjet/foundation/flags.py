@@ -192,6 +192,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Cache trouble raises instead of warning."),
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
+    Flag("numjet_verify", parse_bool, False, "Compare the first call of every compiled program with the reference."),
     Flag("numjet_num_threads", parse_count, None, "Threads of the CPU machine; none: one per core.", optional=True),
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
          "user's cache folder; '0': none.", optional=True),

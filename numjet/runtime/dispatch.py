@@ -18,7 +18,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
-from numjet.runtime import backends
+from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import plain
 
@@ -33,13 +33,22 @@ class Executable:
     another machine.
     """
 
-    __slots__ = ("program", "native", "name", "in_avals", "out_avals", "__weakref__")
+    __slots__ = ("program", "native", "name", "in_avals", "out_avals", "unverified", "__weakref__")
 
     def __init__(self, program: Any, native: Any, closed: ClosedJaxpr, name: str):
         self.program, self.native, self.name = program, native, name
         self.in_avals, self.out_avals = list(closed.in_avals), list(closed.out_avals)
+        self.unverified: verification.FirstCall | None = None
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
+        first = self.unverified
+        if first is None:
+            return self._run(args, donated)
+        outs = first.run(lambda: self._run(args, donated), args)
+        self.unverified = None
+        return outs
+
+    def _run(self, args: Sequence[Any], donated: Sequence[bool] | None) -> list[Any]:
         outs = self.native(list(args), donated)
         if invalid.wanted() and type(self.native) is not _native.Executable:  # whose programs look for themselves
             for out in outs:
@@ -48,8 +57,14 @@ class Executable:
 
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
-                   device: Device = CPU) -> Executable:
-    """Compiles a closed jaxpr for a device; constants are embedded."""
+                   device: Device = CPU, meant: ClosedJaxpr | None = None) -> Executable:
+    """Compiles a closed jaxpr for a device; constants are embedded. meant: what it was before it was simplified."""
+    made = _compiled(closed, name, donated, device)
+    made.unverified = verification.wanted(closed, meant, name)
+    return made
+
+
+def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device) -> Executable:
     if config.enable_checks:
         check_jaxpr(closed)
     events.count("compile")
@@ -127,9 +142,9 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
     key = (op, device, config.token, tuple(avals), tuple((k, _key(v)) for k, v in sorted(params.items())))
     found = _operations.get(key)
     if found is None:
-        program = one_equation(op, avals, params)
-        program = hooks.simplify(program) if op.compiled else program
-        found = _operations[key] = (compile_closed(program, op.name, device=device), params)
+        meant = one_equation(op, avals, params)
+        program = hooks.simplify(meant) if op.compiled else meant
+        found = _operations[key] = (compile_closed(program, op.name, device=device, meant=meant), params)
         if len(_operations) > _CACHE_SIZE:
             _operations.popitem(last=False)
     return found[0]

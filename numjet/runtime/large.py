@@ -44,7 +44,8 @@ class Compiled:
 
     def __init__(self, op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]):
         """Raises NotImplementedError where the machine has no code for these operands."""
-        self.native = dispatch.operation(op, avals, params).native
+        made = dispatch.operation(op, avals, params)
+        self.native = made.native if made.unverified is None else made
         self.multiple = op.multiple
         self.product = op if op.name == "dot_general" else None
         self.params = params

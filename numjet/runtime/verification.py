@@ -1,0 +1,60 @@
+"""The first call of a compiled program is compared with the reference implementation, when the flag numjet_verify is on.
+
+The reference, `numjet.testing.verify`, is only imported then.
+"""
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.walk import all_eqns
+from numjet.foundation.config import config
+
+_state = threading.local()
+
+
+class FirstCall:
+    """What a program means: `compiled` is what was compiled, `meant` what it was before it was simplified."""
+
+    __slots__ = ("compiled", "meant", "name")
+
+    def __init__(self, compiled: ClosedJaxpr, meant: ClosedJaxpr, name: str):
+        self.compiled, self.meant, self.name = compiled, meant, name
+
+    def run(self, call: Any, args: Sequence[Any]) -> list[Any]:
+        """The results of call(), which may overwrite arguments. Raises testing.verify.MiscompiledError if they are wrong."""
+        given = [np.array(a._value) for a in args]
+        outs: list[Any] = call()
+        with _without():
+            importlib.import_module("numjet.testing.verify").compare(self.compiled, self.meant, self.name, given,
+                                                                     [np.asarray(o._value) for o in outs])
+        return outs
+
+
+def wanted(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> FirstCall | None:
+    """What the first call of a newly compiled program has to be compared with, if anything.
+
+    Programs with effects and with callbacks are not: these would be run a second time.
+    """
+    if not config.verify or getattr(_state, "busy", False):
+        return None
+    meant = compiled if meant is None else meant
+    if any(eqn.effects or "callback" in eqn.primitive.name for closed in (compiled, meant) for eqn in all_eqns(closed.jaxpr)):
+        return None
+    return FirstCall(compiled, meant, name)
+
+
+@contextmanager
+def _without() -> Iterator[None]:
+    """What is compiled here, for the comparison, is not compared itself."""
+    _state.busy = True
+    try:
+        yield
+    finally:
+        _state.busy = False
