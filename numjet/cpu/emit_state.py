@@ -1,7 +1,6 @@
 """The state of a code generation: open scopes, known values, names, and the writing of single instructions."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable
 from typing import NamedTuple, Self
 
@@ -38,6 +37,8 @@ class State:
 
     def __init__(self, function: Function, target: Target, mutable: set[Buffer]):
         self.function, self.target = function, target
+        # Where the addresses of inputs and outputs stand in the tables that the program is given.
+        self.positions: dict[Buffer, int] = {}
         self.memory = Memory()
         self.known = self.memory.known
         self.sums = Sums()
@@ -67,15 +68,10 @@ class State:
     def another(self, mutable: set[Buffer]) -> Self:
         """The state for writing another function of the same module, which writes the `mutable` buffers."""
         other = type(self)(self.function, self.target, mutable)
-        other.declared, other.globals, other.helpers = self.declared, self.globals, self.helpers
-        other.symbols, other.parts, other.part_names = self.symbols, self.parts, self.part_names
+        other.positions, other.globals, other.helpers = self.positions, self.globals, self.helpers
+        other.declared, other.symbols, other.parts, other.part_names = self.declared, self.symbols, self.parts, self.part_names
         other.inside_part, other.polls = self.inside_part, self.polls
         return other
-
-    @functools.cached_property
-    def positions(self) -> dict[Buffer, int]:
-        """Where the addresses of inputs and outputs stand in the tables that the program is given."""
-        return {b: k for buffers in (self.function.inputs, self.function.outputs) for k, b in enumerate(buffers)}
 
     @property
     def width(self) -> int:

@@ -29,6 +29,7 @@ def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> s
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
     emitter = StmtEmitter(function, target, written(function.body))
+    emitter.positions.update((b, k) for buffers in (function.inputs, function.outputs) for k, b in enumerate(buffers))
     emitter.note_places(exchanged(function.body))
     emitter.separate(function.body)
     emitter.polls = polling_loops(function, nanoseconds)

@@ -1,7 +1,6 @@
 """From a closed jaxpr to a loop IR function."""
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -83,22 +82,13 @@ class _Readers:
     """How many results read which buffers, counted once for all of them."""
 
     def __init__(self, outs: Sequence[Arr]):
-        self.outs = outs
-
-    @functools.cached_property
-    def times(self) -> Counter[int]:
-        """How many results are the same array, by its identity."""
-        return Counter(map(id, self.outs))
-
-    @functools.cached_property
-    def counts(self) -> Counter[Buffer]:
-        """By buffer, how many different results read it."""
-        different = {id(o): o for o in self.outs}.values()
-        return Counter(buffer for o in different for buffer in _buffers(o.reachable()))
+        self.times = Counter(map(id, outs))   # how many results are the same array, by its identity
+        different = {id(o): o for o in outs}.values() if any(_replaces(o) for o in outs) else ()
+        self.counts = Counter(buffer for o in different for buffer in _buffers(o.reachable()))
 
     def written_over(self, out: Arr) -> Buffer | None:
         """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
-        if not out.pointwise or out.aval.nbytes < HELD or self.times[id(out)] > 1:
+        if not _replaces(out) or self.times[id(out)] > 1:
             return None
         here: list[Arr] = []
         elsewhere: set[Buffer] = set()
@@ -115,6 +105,11 @@ class _Readers:
         found = (_whole(p) for p in here if p.dtype == out.dtype)
         return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in elsewhere
                      and self.counts[buffer] == 1), None)
+
+
+def _replaces(out: Arr) -> bool:
+    """Whether a result is so large that it should be stored over a temporary."""
+    return out.pointwise and out.aval.nbytes >= HELD
 
 
 def _buffers(arrays: Iterable[Arr]) -> set[Buffer]:
