@@ -51,6 +51,8 @@ int trace_init(PyObject* module);
 int pytree_init(PyObject* module);
 int pool_init(PyObject* module);
 int aval_init(PyObject* module);
+int exact_init(PyObject* module);
+int headroom_init(PyObject* module);
 int array_init(PyObject* module);
 int eager_init(PyObject* module);
 int queue_init(PyObject* module);

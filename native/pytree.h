@@ -17,3 +17,6 @@ Py_ssize_t pytree_num_leaves(PyObject* treedef);
 // Hash and equality of treedefs, for native hash maps. -1: a Python error is set.
 Py_hash_t pytree_hash(PyObject* treedef);
 int pytree_equal(PyObject* a, PyObject* b);
+
+// What the nodes hold besides their children (keys, classes, metadata), as a tuple: a new reference.
+PyObject* pytree_data(PyObject* treedef);

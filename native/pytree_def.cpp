@@ -273,6 +273,17 @@ Py_hash_t pytree_hash(PyObject* self) {
   return treedef->hash;
 }
 
+PyObject* pytree_data(PyObject* self) {
+  TreeDef* treedef = reinterpret_cast<TreeDef*>(self);
+  Py_ssize_t count = 0, at = 0;
+  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) count += treedef->nodes()[i].data != nullptr;
+  PyObject* data = PyTuple_New(count);
+  for (Py_ssize_t i = 0; data && i < Py_SIZE(self); ++i) {
+    if (treedef->nodes()[i].data) PyTuple_SET_ITEM(data, at++, Py_NewRef(treedef->nodes()[i].data));
+  }
+  return data;
+}
+
 int pytree_equal(PyObject* a, PyObject* b) {
   if (a == b) return 1;
   TreeDef *left = reinterpret_cast<TreeDef*>(a), *right = reinterpret_cast<TreeDef*>(b);

@@ -2,7 +2,9 @@
 #include "signature.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "exact.h"
 #include "pytree.h"
 #include "trace.h"
 
@@ -101,9 +103,20 @@ int add_argument(Signature& s, PyObject* argument) {
   return is_leaf(argument) ? add_leaf(s, argument) : add_tree(s, argument);
 }
 
-// f(1), f(1.0) and f(True) are different programs, although the values are equal.
+uint64_t bits(double value) {
+  uint64_t word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
+
+// f(1), f(1.0) and f(True) are different programs, although the values are equal; so are f(0.0) and f(-0.0).
 void add_static(Signature& s, PyObject* value) {
   s.words.push_back(tag_static);
+  if (PyFloat_CheckExact(value)) {
+    s.words.push_back(address(&PyFloat_Type));
+    s.words.push_back(bits(PyFloat_AS_DOUBLE(value)));
+    return;
+  }
   s.words.push_back(address(Py_TYPE(value)));
   s.objects.push_back(value);
 }
@@ -223,7 +236,7 @@ bool SignatureCache::same_words(const Item& item, const Signature& s) {
 int SignatureCache::same_objects(const std::shared_ptr<Item>& item, const Signature& s) {
   std::shared_ptr<Item> alive = item;
   for (size_t k = 0; k < s.objects.size(); ++k) {
-    int same = PyObject_RichCompareBool(alive->objects[k], s.objects[k], Py_EQ);
+    int same = exact_equal(alive->objects[k], s.objects[k]);
     if (same != 1) return same;
   }
   return 1;

@@ -21,7 +21,7 @@ constexpr size_t kSerialWord = 1;
 // Built for one call; the words hold addresses of things that the call's arguments keep alive.
 struct Signature {
   SmallVector<uint64_t, 64> words;
-  SmallVector<PyObject*, 8> objects;  // treedefs, static values, keyword names: compared by ==
+  SmallVector<PyObject*, 8> objects;  // treedefs, static values, keyword names: compared exactly
   SmallVector<PyObject*, 32> leaves;  // the dynamic leaves, in the order of tree_flatten((args, kwargs))
   SmallVector<AvalInfo*, 32> infos;   // of the leaves that are Arrays
   SmallVector<PyObject*, 32> pointees;  // devices and the like whose addresses are among the words

@@ -22,6 +22,7 @@ from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_t
 from numjet.foundation import util
 from numjet.foundation.config import config
 from numjet.foundation.flags import BY_NAME
+from numjet.foundation.memo import clear_memos
 from numjet.foundation.source import named_scope
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
@@ -70,6 +71,7 @@ def clear_caches() -> None:
     dispatch.clear_operations()
     bodies.forget()
     util.clear_caches()
+    clear_memos()
     aval.sweep()
 
 

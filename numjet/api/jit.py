@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
+from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
@@ -27,7 +27,8 @@ from numjet.runtime.device import CPU, Device, choose, devices, elsewhere
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
-_TRACES_PER_FUNCTION = 512
+_TRACES_PER_FUNCTION = 4096
+_BYTES_PER_FUNCTION = 1 << 28
 
 
 class Traced(Fields):
@@ -40,6 +41,7 @@ class Traced(Fields):
     def __post_init__(self) -> None:
         self._executables: dict[Device, Any] = {}
         self._closed: ClosedJaxpr | None = None
+        self.key: Any = None  # in the cache that holds this
 
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
@@ -69,7 +71,17 @@ class Jitted:
                                                              "donate")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
         self.device = _pinned(options["device"], options["backend"])
-        self.traces: OrderedDict[Any, Traced] = OrderedDict()
+        self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
+        self.traces: Memo[Traced] = Memo("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
+        self.turns = 0
+
+    def _forget_native(self) -> None:
+        """Programs that were dropped here go from the native cache, too; those in use come again from here, and so count as
+        used."""
+        native = self.native()
+        self.turns = self.traces.turns
+        if native is not None:
+            type(native).clear_cache(native)
 
     # -- arguments
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -116,17 +128,19 @@ class Jitted:
     # -- tracing
     def trace(self, call: Call) -> Traced:
         """The program for these avals, static values and settings: traced, or found."""
-        key = (call.in_tree, call.avals, tuple((k, type(v), v) for k, v in call.static), config.trace_token(),
-               named_axes())
+        key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes()))
         found = self.traces.get(key)
         if found is not None:
             return found
         events.miss("jit", lambda: f"{self.name}: no trace for {', '.join(a.str_short() for a in call.avals)}")
+        epoch = _native.config_epoch()
         traced = self._trace_now(call)
         if not any(isinstance(c, Tracer) for c in traced.consts):
-            self.traces[key] = traced
-            if len(self.traces) > _TRACES_PER_FUNCTION:
-                self.traces.popitem(last=False)
+            if epoch == _native.config_epoch():  # else nobody knows under which flags it was made
+                self.traces.put(key, traced)
+                traced.key = key
+        if self.turns != self.traces.turns:
+            self._forget_native()
         return traced
 
     def _trace_now(self, call: Call) -> Traced:
@@ -191,6 +205,8 @@ class Jitted:
             closed, kept = self.thinned(traced)
             compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], device, closed)
             traced._executables[device] = compiled, kept
+            if traced.key is not None:
+                self.traces.grew(traced.key, compiled.nbytes)
         compiled, kept = traced._executables[device]
         return compiled, kept, donated
 

@@ -316,7 +316,8 @@ def add_stages(jitted: Any, state: Any) -> Any:
         alive = this()
         if alive is not None:
             kind.clear_cache(alive)
-    kind, this = type(jitted), weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
+    kind = type(jitted)
+    this = state.native = weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
     cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
     jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
     return jitted

@@ -48,7 +48,7 @@ class Body(Record):
 
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str) -> Body:
     """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple)."""
-    key = (in_tree, tuple(in_avals), kind, config.token, named_axes())
+    key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_axes()))
     known = _recall(fun, key)
     if known is not None:
         return known
@@ -243,4 +243,4 @@ def _same(a: Sequence[Any], b: Sequence[Any] | None) -> bool:
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    return x is y or (type(x) is type(y) and type(x) in _BY_VALUE and x == y)
+    return x is y or (type(x) in _BY_VALUE and _native.exact_key(x) == _native.exact_key(y))

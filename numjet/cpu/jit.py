@@ -32,6 +32,9 @@ from .loop_ir import MATH
 from .target import Target, from_features
 
 LARGE_LINES = 2000
+# Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
+# were measured.
+_LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
 locks.held_at_fork(binding.ffi.lib._lock._lock)   # llvmlite's own: finalizers call LLVM without ours
 _last_use = 0.0
@@ -133,6 +136,7 @@ def compile_object(text: str, opt: int = 2, target: Target | None = None) -> byt
     """Relocatable object code of LLVM IR text."""
     global _last_use
     events.count("codegen")
+    _native.require_memory(_LEAST_BYTES + _BYTES_PER_CHARACTER * len(text))
     with _LOCK, _scheduling(text.count("\n") < LARGE_LINES):
         code = _emitter(target or host(), opt).emit_object(_module(text))
     _last_use = time.monotonic()
@@ -171,6 +175,7 @@ def _emitter(target: Target, opt: int) -> binding.TargetMachine:
 
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
     """Links object code, fresh or from the disk cache. Raises RuntimeError when it needs a symbol nobody gave."""
+    _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
         library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})
         return Compiled(name, library.address, code, [library, *keepalive])

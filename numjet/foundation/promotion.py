@@ -107,7 +107,6 @@ def _upper_bounds(edges: dict[Node, set[Node]]) -> dict[Node, frozenset[Node]]:
 
 
 _BOUNDS = {"standard": _upper_bounds(_standard_edges()), "strict": _upper_bounds(_strict_edges())}
-_LEAST: dict[tuple[Any, ...], Node] = {}
 
 
 def _least_upper_bound(mode: str, nodes: tuple[Node, ...]) -> Node:

@@ -102,3 +102,6 @@ class Record(_Named):
 
     def __hash__(self) -> int:
         return hash(tuple(self.__dict__.values()))
+
+    def __exact_key__(self) -> tuple[Any, ...]:
+        return tuple(self.__dict__.values())

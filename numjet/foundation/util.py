@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from numjet._native import exact_key
 from numjet.foundation import locks
 from numjet.foundation.config import config
 
@@ -193,39 +194,9 @@ _caches: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def clear_caches() -> None:
-    """Empty every cache made by `cache` and `weakref_lru_cache`."""
+    """Empty every cache made by `weakref_lru_cache`."""
     for one in list(_caches):
         one.cache_clear()
-
-
-def cache(max_size: int | None = 4096, trace_context: bool = True) -> Callable[[F], F]:
-    """Decorator: remember the last `max_size` results by arguments (hashable) and their types.
-
-    With `trace_context`, also by the flags that programs depend on. The decorated function has `cache_info` and
-    `cache_clear`.
-
-    >>> @cache(max_size=2)
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(2), double(2), double.cache_info().hits
-    (4, 4, 1)
-    """
-
-    def decorate(fun: F) -> F:
-        @functools.lru_cache(max_size, typed=True)
-        def remembered(token: Any, *args: Any, **kwargs: Any) -> Any:
-            return fun(*args, **kwargs)
-
-        @functools.wraps(fun)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return remembered(config.token if trace_context else None, *args, **kwargs)
-
-        wrapper.cache_clear = remembered.cache_clear  # type: ignore[attr-defined]
-        wrapper.cache_info = remembered.cache_info  # type: ignore[attr-defined]
-        _caches.add(wrapper)
-        return wrapper  # type: ignore[return-value]
-
-    return decorate
 
 
 _weak_lock = locks.lock()  # of all caches with weakly held arguments
@@ -245,7 +216,7 @@ class _WeakCache:
         functools.update_wrapper(self, fun)
 
     def __call__(self, first: Any, *args: Hashable, **kwargs: Hashable) -> Any:
-        key = (id(first), config.token, args, tuple(sorted(kwargs.items())))
+        key = (id(first), config.token, exact_key(args), exact_key(tuple(sorted(kwargs.items()))))
         with _weak_lock:
             entry = self._entries.pop(key, None)
             if entry is not None and entry[0]() is first:

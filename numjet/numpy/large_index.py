@@ -4,7 +4,6 @@ Operation by operation, every step of normalizing the indices would go through m
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, Array, aval_of, current_trace
 from numjet.foundation import dtypes
+from numjet.foundation.memo import remembered
 from numjet.runtime.large import LARGE
 from numjet.runtime.settings import plain
 
@@ -55,12 +55,12 @@ def _index(known: tuple[Any, ...], arrays: list[Any]) -> Any:
     return entries if known[0] else entries[0]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered("reads by large indices", 1024)
 def _reader(getitem: Callable[..., Any], known: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> Any:
     return jit(lambda x, arrays: getitem(x, _index(known, arrays), **dict(options)))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered("updates by large indices", 1024)
 def _writer(update: Callable[..., Any], known: tuple[Any, ...], op: str, options: tuple[tuple[str, Any], ...]) -> Any:
     return jit(lambda x, arrays, values: update(x, _index(known, arrays), values, op, **dict(options)))
 

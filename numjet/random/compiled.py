@@ -7,6 +7,7 @@ from typing import Any
 
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
+from numjet.foundation.memo import remembered
 
 _CACHE_SIZE = 1024
 
@@ -16,7 +17,7 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     Positional arguments are arrays, keyword arguments are static.
     """
-    @functools.lru_cache(_CACHE_SIZE)
+    @remembered("samplers", _CACHE_SIZE)
     def program(**static: Any) -> Callable[..., Any]:
         part = functools.partial(fun, **static)
         return jit(functools.update_wrapper(part, fun))

@@ -1,12 +1,15 @@
 """The one lazy loader of machines: a compiler is imported when the first program is compiled."""
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 
+from numjet import _native
 from numjet.foundation import locks
 
 _XLA = "numjet.xla.machine"
 _MACHINES = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
+_COMPILER_BYTES = 1 << 28  # of address space: a library that finds less cannot be loaded, and says something else
 _ALIASES = {"cuda": "gpu"}
 
 
@@ -21,4 +24,7 @@ def canonical(platform: str) -> str:
 
 def machine(platform: str) -> ModuleType:
     """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.machine."""
-    return locks.import_module(_MACHINES[canonical(platform)])
+    name = _MACHINES[canonical(platform)]
+    if name not in sys.modules:
+        _native.require_memory(_COMPILER_BYTES)
+    return locks.import_module(name)

@@ -1,8 +1,7 @@
 """Running programs: jaxpr -> executable for a device, cached, and the call."""
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,21 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.garbage import rare_collections
+from numjet.foundation.memo import Memo
 from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import plain
 
-_CACHE_SIZE = 4096
-_operations: OrderedDict[Any, tuple[Executable, Any]] = OrderedDict()
+PROGRAM_BYTES = 1 << 16  # what a program takes at least, with its code, its plan and what it was made of
+forgetters: list[Callable[[], None]] = []  # of those who hold programs of operations for quicker look-up
+
+
+def _forget() -> None:
+    for forget in forgetters:
+        forget()
+
+
+_operations: Memo[tuple[Executable, Any]] = Memo("programs of operations", 4096, 1 << 28, _forget)
 
 
 class Executable:
@@ -39,6 +47,12 @@ class Executable:
         self.program, self.native, self.name = program, native, name
         self.in_avals, self.out_avals = list(closed.in_avals), list(closed.out_avals)
         self.unverified: verification.FirstCall | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes in memory."""
+        code, text = getattr(self.program, "compiled", None), getattr(self.program, "text", "")
+        return PROGRAM_BYTES + len(text) + (0 if code is None else 2 * len(code.object_bytes))
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
         first = self.unverified
@@ -139,14 +153,15 @@ def move(array: Any, device: Device) -> Any:
 
 def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], device: Device = CPU) -> Executable:
     """The program of an operation, compiled once for its avals, parameters and device."""
-    key = (op, device, config.token, tuple(avals), tuple((k, _key(v)) for k, v in sorted(params.items())))
+    key = (op, device, config.token, tuple(avals), _key(params))
     found = _operations.get(key)
     if found is None:
+        epoch = _native.config_epoch()
         meant = one_equation(op, avals, params)
         program = hooks.simplify(meant) if op.compiled else meant
-        found = _operations[key] = (compile_closed(program, op.name, device=device, meant=meant), params)
-        if len(_operations) > _CACHE_SIZE:
-            _operations.popitem(last=False)
+        found = compile_closed(program, op.name, device=device, meant=meant), params
+        if epoch == _native.config_epoch():  # else nobody knows under which flags it was made
+            _operations.put(key, found, found[0].nbytes)
     return found[0]
 
 
@@ -160,19 +175,18 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
 def clear_operations() -> None:
     """Forgets the compiled programs of single operations."""
     _operations.clear()
+    _forget()
 
 
-def _key(value: Any) -> Any:
-    """Programs and functions by identity (the cache keeps them alive), the rest by value where possible."""
-    if isinstance(value, (tuple, list)):
-        return tuple(_key(v) for v in value)
-    if isinstance(value, (Jaxpr, ClosedJaxpr)):
-        return id(value)
+def _key(params: dict[str, Any]) -> tuple[Any, ...]:
+    """The parameters by what they are; those without a hash by identity, as the cache keeps them alive."""
+    names = sorted(params)
+    key = tuple(_native.exact_key(params[name]) for name in names)
     try:
-        hash(value)
+        hash(key)
     except TypeError:
-        return id(value)
-    return value
+        key = tuple(id(params[name]) for name in names)
+    return (*names, *key)
 
 
 def one_equation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ClosedJaxpr:

@@ -28,6 +28,7 @@ from numjet.runtime.settings import plain
 
 Array = _native.Array
 _from_numpy = _native.from_numpy
+_exact_items = _native.exact_items
 _KEPT = 8192
 _known: dict[tuple, Any] = {}  # aval of the result, or a tuple of them; or the program that runs the operation
 _scalars: dict[Literal, np.ndarray] = {}
@@ -39,7 +40,7 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return _evaluate_new(op, args, params)
     try:
         if params:
-            key = (op.abstract, config.token, *[x.aval for x in args], *_parts(params))
+            key = (op.abstract, config.token, *[x.aval for x in args], *_exact_items(params))
         elif len(args) == 1:
             key = (op.abstract, config.token, args[0].aval)
         elif len(args) == 2:
@@ -67,12 +68,6 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if type(out) is tuple:
         return [_array(op, r, aval) for r, aval in zip(result, out, strict=True)]
     return _array(op, result, out)
-
-
-def _parts(params: dict[str, Any]) -> tuple[Any, ...]:
-    """Names, values and types of parameters, as True == 1 == 1.0."""
-    values = params.values()
-    return (*params, *values, *map(type, values))
 
 
 def _array(op: Op, result: Any, aval: ShapedArray) -> Any:
@@ -122,7 +117,7 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
         return
     if any(isinstance(v, (Jaxpr, ClosedJaxpr)) or (callable(v) and not isinstance(v, type)) for v in params.values()):
         return  # what a function or program holds on to is not to be kept
-    key = (op.abstract, config.token, *avals, *_parts(params))
+    key = (op.abstract, config.token, *avals, *_exact_items(params))
     try:
         hash(key)
     except TypeError:
@@ -194,3 +189,4 @@ def _wrap(op: Op, result: Any, aval: ShapedArray) -> Any:
 
 
 hooks.set_evaluate(evaluate)
+dispatch.forgetters.append(_known.clear)

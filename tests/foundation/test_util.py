@@ -101,42 +101,6 @@ def test_axes():
         util.canonicalize_axes(1.5, 2)
 
 
-def test_cache_knows_types_and_the_trace_context():
-    calls = []
-
-    @util.cache(max_size=8)
-    def f(x, *, y=0):
-        calls.append(x)
-        return x
-
-    assert f(1) == f(1) == 1 and len(calls) == 1
-    assert isinstance(f(1.0), float) and len(calls) == 2
-    with enable_x64(True):
-        f(1)
-    assert len(calls) == 3
-    f(1, y=1)
-    assert len(calls) == 4 and f.cache_info().currsize == 4
-    f.cache_clear()
-    f(1)
-    assert len(calls) == 5
-
-
-def test_cache_is_bounded_and_may_ignore_the_context():
-    calls = []
-
-    @util.cache(max_size=1, trace_context=False)
-    def f(x):
-        calls.append(x)
-
-    f(1)
-    with enable_x64(True):
-        f(1)
-    assert calls == [1]
-    f(2)
-    f(1)
-    assert calls == [1, 2, 1]
-
-
 class Key:
     def __eq__(self, other):
         return True
@@ -198,18 +162,14 @@ def test_weak_cache_drops_the_least_recently_used():
 
 
 def test_clear_caches_empties_all():
-    @util.cache()
-    def f(x):
-        return x
-
     @util.weakref_lru_cache
     def g(key):
         return 1
 
     key = Key()
-    f(1), g(key)
+    g(key)
     util.clear_caches()
-    assert f.cache_info().currsize == 0 and g.cache_info()[3] == 0
+    assert g.cache_info()[3] == 0
 
 
 def test_errors_are_not_remembered():
