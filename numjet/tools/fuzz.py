@@ -25,6 +25,7 @@ from numjet.tools import fuzz_jobs
 from numjet.tools.fuzz_jobs import Options, Worker
 
 MAX_EXIT_CODE = 100
+TELL = 500            # programs between two lines that say how many were run
 
 
 class Campaign:
@@ -67,6 +68,8 @@ class Campaign:
         v = found.verdict
         with self._lock:
             self.done += 1
+            if self.done % TELL == 0:
+                print(f"{self.done} programs, {len(self.failed)} failures", flush=True)
             self.undecided += v.undecided
             self.operations.update(v.operations)
             self.types.update(v.types)
@@ -82,9 +85,11 @@ class Campaign:
             self.kinds[v.kind] += 1
             again = self.kinds[v.kind] > 3  # enough of one kind have been reduced
         print(f"seed {seed}: {v.wrong}", flush=True)
+        worker.close()  # what went wrong may have left damage in it
         if not self.shrink or again or v.kind in ("generator:", "hang:", "slow:"):
             return
         text = self.smallest(seed, v, worker)
+        worker.close()
         print(text, flush=True)
         if self.save is not None:
             self.save.mkdir(parents=True, exist_ok=True)
