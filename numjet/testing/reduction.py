@@ -24,11 +24,13 @@ def reduce(p: Program, fails: Callable[[Program], bool], seconds: float = 60.0) 
     """The smallest program found in that time for which `fails` holds."""
     end = time.monotonic() + seconds
     seen = {_key(p)}
-    better: Program | None = p
+    live = renumbered(pruned(p))
+    clean = pruned if fails(live) else lambda q: q  # unless what nobody needs is what fails
+    better: Program | None = renumbered(clean(p))
     while better is not None:
         p, better = better, None
         for candidate in candidates(p):
-            candidate = renumbered(pruned(candidate))
+            candidate = renumbered(clean(candidate))
             key = _key(candidate)
             if key in seen:
                 continue

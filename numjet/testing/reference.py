@@ -34,6 +34,9 @@ transpose xor
 )
 
 
+PRODUCTS = ("dot_general", "conv_general_dilated")
+
+
 class Reference:
     """An interpreter of programs. noise: ulps of random changes to what is rounded, 0 for none."""
 
@@ -58,15 +61,36 @@ class Reference:
         inner = params.get("jaxpr", params.get("call_jaxpr")) if op.programs else None
         if isinstance(inner, (ClosedJaxpr, Jaxpr)) and len(inner.in_avals) == len(args):
             return self.closed(inner, args)
-        if self.noise and not op.elementwise and op.name not in EXACT:
-            args = [self.changed(a, self._terms(a, eqn)) for a in args]
-            if op.name in ("reduce_sum", "reduce_prod"):
-                args = [self._reordered(args[0], params["axes"])]
-            elif op.name == "dot_general":
-                args = self._reordered_product(args, params["dimension_numbers"][0])
+        if not self.noise or op.name in EXACT:
+            return self.applied(op, args, params)
+        if op.elementwise:
+            return [self.changed(o, self._ulps(op)) for o in self.applied(op, args, params)]
+        args = [self.changed(a, self._terms(a, eqn)) for a in args]
+        scale = 2.0 ** -self.rng.choice((0, 8)) if op.name in PRODUCTS else 1.0
+        outs = self.applied(op, self._reordered(op.name, args, params, scale), params)
+        return [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
+
+    def applied(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        """The meaning of an operation."""
         result = eager.interpret(op, args, params)
-        outs = [_numpy(r) for r in (result if op.multiple else [result])]
-        return [self.changed(o, self._ulps(op)) for o in outs] if self.noise and op.name not in EXACT else outs
+        return [_numpy(r) for r in (result if op.multiple else [result])]
+
+    def _reordered(self, name: str, args: list[Any], params: dict[str, Any], scale: float) -> list[Any]:
+        """The terms of a sum in another order, and products scaled: whether large ones overflow on the way depends on it, and
+        on whether products are rounded."""
+        if name in ("reduce_sum", "reduce_prod"):
+            pairs = [(args[0], params["axes"])]
+        elif name == "dot_general":
+            pairs = list(zip(args, params["dimension_numbers"][0], strict=True))
+        else:
+            return [_times(args[0], scale), *args[1:]] if scale != 1.0 else args
+        orders = [self.rng.permutation(pairs[0][0].shape[a]) for a in pairs[0][1]]
+        out = []
+        for x, axes in pairs:
+            for a, order in zip(axes, orders, strict=True):
+                x = np.take(x, order, a)
+            out.append(x)
+        return [_times(out[0], scale), *out[1:]]
 
     def _ulps(self, op: Op) -> float:
         return 1.0 if isinstance(op.samples, Missing) else max(1.0, min(float(op.samples.ulps), 16.0))
@@ -75,19 +99,6 @@ class Reference:
         """More for long sums, of which the rounding adds up."""
         out = max([1, *(v.aval.size for v in eqn.outvars)]) if eqn.outvars else 1
         return 1.0 + 0.5 * float(np.sqrt(max(1.0, np.size(x) / max(out, 1), max(np.shape(x), default=1))))
-
-    def _reordered(self, x: Any, axes: Sequence[int]) -> Any:
-        """The terms of a sum in another order: whether large ones overflow on the way depends on it."""
-        for a in axes:
-            x = np.take(x, self.rng.permutation(x.shape[a]), a)
-        return x
-
-    def _reordered_product(self, args: Sequence[Any], contracted: Sequence[Sequence[int]]) -> list[Any]:
-        a, b = args
-        for m, n in zip(*contracted, strict=True):
-            order = self.rng.permutation(a.shape[m])
-            a, b = np.take(a, order, m), np.take(b, order, n)
-        return [a, b]
 
     def changed(self, x: Any, ulps: float) -> Any:
         """x with every element changed at random by up to so many ulps."""
@@ -149,6 +160,14 @@ class Reference:
 
 
 _CONTROL: dict[str, Any] = {"scan": Reference.scan, "while": Reference.loop, "cond": Reference.branch}
+
+
+def _times(x: Any, scale: float) -> Any:
+    """x by a power of two, where it has fractions."""
+    if scale == 1.0 or dtypes.kind(x.dtype) not in "fc":
+        return x
+    with np.errstate(all="ignore"):
+        return np.asarray(x * np.asarray(scale, x.dtype)).astype(x.dtype)
 
 
 def _numpy(x: Any) -> np.ndarray:

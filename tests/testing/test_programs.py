@@ -174,7 +174,7 @@ def test_reduction_keeps_what_fails_and_little_else(seed):
     p = made(seed, length=8, depth=3, large=False)
     name = p.body[0].name
     fails = lambda q: any(i.name == name for i in q.instructions())
-    small = reduction.reduce(p, fails, 20.0)
+    small = reduction.reduce(p, fails, 300.0)
     assert fails(small) and sum(1 for _ in small.instructions()) <= 2
     exec(compile(programs.source(small), "small", "exec"), {})
 
@@ -192,5 +192,5 @@ def test_reduction_of_a_wrong_compiler():
         return any(e.primitive.name in ("sin", "tanh") for e in inner)
 
     p = next(q for q in (made(s, length=8, depth=2, large=False) for s in range(300)) if fails(q))
-    small = reduction.reduce(p, fails, 20.0)
+    small = reduction.reduce(p, fails, 300.0)
     assert fails(small) and len(list(small.instructions())) <= 3, programs.source(small)
