@@ -81,23 +81,34 @@ def _vectorized(trace: BatchTrace, call: JVPCall, args: Sequence[Any]) -> list[A
         if all(d is None for d in dims) and trace.axis_name is None:
             return apply_custom_jvp(call, vals)
 
-        def fun(*xs: Any) -> list[Any]:
-            return _over_batch(call.fun, trace.size, xs, dims, trace.axis_name)
+        within = [trace]
 
-        rule = batched_rule(call.rule, trace.size, dims, trace.axis_name)
+        def fun(*xs: Any) -> list[Any]:
+            return _over_batch(call.fun, trace.size, xs, dims, trace.axis_name, within)
+
+        rule = batched_rule(call.rule, trace.size, dims, trace.axis_name, within)
         outs = apply_custom_jvp(JVPCall(fun, rule, call.name, call.symbolic_zeros), vals)
+        within.clear()  # what was staged outlives the trace
     return [trace.pack(o, 0) for o in outs]
 
 
 def _over_batch(
-    fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any], dims: Sequence[int | None], axis_name: Any
+    fun: Callable[..., Sequence[Any]],
+    size: int,
+    xs: Sequence[Any],
+    dims: Sequence[int | None],
+    axis_name: Any,
+    within: Sequence[BatchTrace],
 ) -> list[Any]:
-    """All results with the batch in axis 0, broadcast if they do not depend on it."""
-    outs, out_dims = batch_flat(fun, size, xs, dims, axis_name)
+    """All results with the batch in axis 0, broadcast if they do not depend on it. within: the trace of the batch, while it
+    runs."""
+    outs, out_dims = batch_flat(fun, size, xs, dims, axis_name, within=within[0] if within else None)
     return [move_to(o, d, 0, size) for o, d in zip(outs, out_dims, strict=True)]
 
 
-def batched_rule(rule: Rule, size: int, dims: Sequence[int | None], axis_name: Any) -> Rule:
+def batched_rule(
+    rule: Rule, size: int, dims: Sequence[int | None], axis_name: Any, within: Sequence[BatchTrace] = ()
+) -> Rule:
     """The rule of the function over a batch, with all results batched in axis 0."""
 
     def over_batch(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -111,7 +122,7 @@ def batched_rule(rule: Rule, size: int, dims: Sequence[int | None], axis_name: A
             out_zeros[:] = outs_t
             return [*outs, *[t for t in outs_t if type(t) is not Zero]]
 
-        found = _over_batch(flat, size, [*primals, *[t for t, _ in given]], [*dims, *[d for _, d in given]], axis_name)
+        found = _over_batch(flat, size, [*primals, *[t for t, _ in given]], [*dims, *[d for _, d in given]], axis_name, within)
         outs, ts = split_list(found, [len(out_zeros)])
         rest = iter(ts)
         return outs, [_wide(t, size) if type(t) is Zero else next(rest) for t in out_zeros]

@@ -95,7 +95,7 @@ def _vectorized(trace: BatchTrace, call: VJPCall, args: Sequence[Any]) -> list[A
     with set_trace(trace.parent):
         if all(d is None for d in dims) and trace.axis_name is None:
             return apply_custom_vjp(call, vals)
-        batch = _Batch(trace.size, trace.axis_name)
+        batch = _Batch(trace.size, trace.axis_name, trace)
 
         def fun(*xs: Any) -> list[Any]:
             return batch.run(call.fun, xs, dims)
@@ -104,19 +104,20 @@ def _vectorized(trace: BatchTrace, call: VJPCall, args: Sequence[Any]) -> list[A
             VJPCall(fun, batch.forward(call.fwd, dims), batch.backward(call.bwd, dims), call.name, call.symbolic_zeros),
             vals,
         )
+        batch.within = None  # what was staged outlives the trace
     return [trace.pack(o, 0) for o in outs]
 
 
 class _Batch:
     """Functions and rules over a batch; all results and residuals have it in axis 0."""
 
-    __slots__ = ("axis_name", "size")
+    __slots__ = ("axis_name", "size", "within")
 
-    def __init__(self, size: int, axis_name: Any):
-        self.size, self.axis_name = size, axis_name
+    def __init__(self, size: int, axis_name: Any, within: BatchTrace | None = None):
+        self.size, self.axis_name, self.within = size, axis_name, within
 
     def run(self, fun: Callable[..., Sequence[Any]], xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        outs, out_dims = batch_flat(fun, self.size, xs, dims, self.axis_name)
+        outs, out_dims = batch_flat(fun, self.size, xs, dims, self.axis_name, within=self.within)
         return [move_to(o, d, 0, self.size) for o, d in zip(outs, out_dims, strict=True)]
 
     def forward(self, fwd: Forward, dims: Sequence[int | None]) -> Forward:

@@ -29,7 +29,7 @@ FACTOR = 8.0  # how far beyond what these vary by
 
 @dataclass
 class Verdict:
-    """What came of a program. wrong: what differs. undecided: results that rounding decides. refused: an error of a peer."""
+    """What came of a program. wrong: what differs. undecided: results that rounding decides. refused: an error that is none."""
 
     wrong: str | None = None
     undecided: int = 0
@@ -72,6 +72,9 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
         with nj.disable_jit():
             want = [_plain(x) for x in fun(*map(_given, drawn))]
         closed = nj.make_jaxpr(fun)(*map(_given, drawn))
+    except NotImplementedError as error:  # of concrete values only: as masks are, which are no masks to a program
+        verdict.refused = f"eager: {described(error)}"
+        return None
     except Exception as error:
         verdict.wrong = f"eager: {described(error)}"
         return None
@@ -92,7 +95,7 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
 def _by_peer(found: Any, got: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict) -> str | None:
     """What differs from another implementation's results; what it refuses is counted."""
     if isinstance(found, str):
-        verdict.refused = found
+        verdict.refused = f"peer: {found}"
         return None
     difference = compare(got, found, closed, drawn, verdict)
     return f"peer-{difference}" if difference else None

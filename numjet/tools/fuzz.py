@@ -75,7 +75,7 @@ class Campaign:
             self.types.update(v.types)
             self.productions.update(found.productions)
             self.refused.update(found.refused)
-            self.refused.update([f"peer: {v.refused}"] if v.refused else [])
+            self.refused.update([v.refused] if v.refused else [])
         if v.wrong is not None:
             self._failure(seed, v, worker)
 

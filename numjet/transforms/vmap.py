@@ -37,16 +37,23 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies the batch rule of every operation that touches a batched value."""
 
-    __slots__ = ("parent", "size", "axis_name")
+    __slots__ = ("parent", "size", "axis_name", "within")
 
-    def __init__(self, parent: Trace, size: int, axis_name: Any = None):
+    def __init__(self, parent: Trace, size: int, axis_name: Any = None, within: BatchTrace | None = None):
         super().__init__()
-        self.parent, self.size, self.axis_name = parent, size, axis_name
+        self.parent, self.size, self.axis_name, self.within = parent, size, axis_name, within
 
     def unpack(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and (x._trace is self or self._is_within(x._trace)):
             return x.val, x.dim
         return x, None
+
+    def _is_within(self, other: Any) -> bool:
+        """Whether this trace goes on with the batch of another, which still runs: its values are batched alike."""
+        outer = self.within
+        while outer is not None and outer is not other:
+            outer = outer.within
+        return outer is not None and outer.valid
 
     def pack(self, val: Any, dim: int | None) -> Any:
         return val if dim is None else BatchTracer(self, val, dim)
@@ -93,9 +100,12 @@ def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | Non
 
 
 def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None],
-               axis_name: Any = None, debug: DebugInfo | None = None) -> tuple[list[Any], list[int | None]]:
-    """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched)."""
-    trace = BatchTrace(current_trace(), size, axis_name)
+               axis_name: Any = None, debug: DebugInfo | None = None,
+               within: BatchTrace | None = None) -> tuple[list[Any], list[int | None]]:
+    """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched).
+
+    within: the trace of the same batch whose values the function may close over."""
+    trace = BatchTrace(current_trace(), size, axis_name, within)
     previous = _native.set_current_trace(trace)
     try:
         with with_named_axes([] if axis_name is None else [(axis_name, size)]):

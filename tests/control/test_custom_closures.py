@@ -1,0 +1,49 @@
+"""Functions with rules of their own that close over values of the vmap around them."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+
+
+def by_jvp(f):
+    g = nj.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: nj.jvp(f, primals, tangents))
+    return g
+
+
+def by_vjp(f):
+    g = nj.custom_vjp(f)
+    g.defvjp(lambda *args: nj.vjp(f, *args), lambda pull, ct: pull(ct))
+    return g
+
+
+@pytest.mark.parametrize("custom", [by_jvp, by_vjp])
+@pytest.mark.parametrize("wrap", [lambda f: f, nj.jit, lambda f: nj.jit(nj.jit(f))])
+def test_closes_over_the_batch(custom, wrap):
+    x = jnp.arange(3.0)
+    y = jnp.arange(6.0).reshape(2, 3)
+    one = wrap(nj.vmap(lambda a: custom(lambda b: b * a)(a + 1)))
+    np.testing.assert_array_equal(one(x), [0, 2, 6])
+    comparison = wrap(nj.vmap(lambda a: custom(lambda b: (b > 0) & (a > 0))(a)))
+    np.testing.assert_array_equal(comparison(x), [False, True, True])
+    two = wrap(nj.vmap(nj.vmap(lambda a: custom(lambda b: b * a)(a + 1)), in_axes=1))
+    np.testing.assert_array_equal(two(y), np.asarray(y * (y + 1)).T)
+    outer = wrap(nj.vmap(lambda r: nj.vmap(lambda a: custom(lambda b: b * r[0])(a))(r)))
+    np.testing.assert_array_equal(outer(y), np.asarray(y * y[:, :1]))
+    gradient = wrap(nj.vmap(lambda a: nj.grad(custom(lambda b: b * a))(2.0)))
+    np.testing.assert_array_equal(gradient(x), [0, 1, 2])
+
+
+@pytest.mark.parametrize("custom", [by_jvp, by_vjp])
+def test_closes_over_the_batch_beside_a_named_axis(custom):
+    f = nj.vmap(lambda a: custom(lambda b: b * a + nj.lax.psum(a, "i"))(a), axis_name="i")
+    np.testing.assert_array_equal(f(jnp.arange(3.0)), [3, 4, 7])
+
+
+@pytest.mark.parametrize("custom", [by_jvp, by_vjp])
+def test_what_is_differentiated_around_must_be_an_argument(custom):
+    """As in JAX: the rule knows nothing of it."""
+    x = jnp.arange(3.0)
+    with pytest.raises(nj.errors.UnexpectedTracerError):
+        nj.grad(lambda y: jnp.sum(custom(lambda b: b * y)(y)))(x)
