@@ -53,8 +53,8 @@ def wanted(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> First
 @contextmanager
 def _without() -> Iterator[None]:
     """What is compiled here, for the comparison, is not compared itself."""
-    _state.busy = True
+    before, _state.busy = getattr(_state, "busy", False), True
     try:
         yield
     finally:
-        _state.busy = False
+        _state.busy = before
