@@ -151,7 +151,7 @@ struct Arguments {
   SmallVector<char, 64> donated;
   bool committed = false;
   ~Arguments() {
-    for (Array* array : arrays) Py_DECREF(reinterpret_cast<PyObject*>(array));
+    for (Array* array : arrays) drop(reinterpret_cast<PyObject*>(array));
   }
 };
 

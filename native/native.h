@@ -2,8 +2,28 @@
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+
+#include <atomic>
 
 namespace nj {
+
+// Python ends daemon threads when the interpreter ends: where they ask for the GIL, their stacks are unwound without it.
+extern std::atomic<bool> interpreter_ends;  // set by the hook at exit
+bool holds_gil();
+// Leaves such a thread where it is: the process is about to end.
+[[noreturn]] void sleep_for_good();
+
+// Py_XDECREF for destructors, which such unwinding may run, or run into.
+inline void drop(PyObject* object) noexcept {
+  if (!object) return;
+  if (__builtin_expect(interpreter_ends.load(std::memory_order_relaxed), 0) && !holds_gil()) sleep_for_good();
+  try {
+    Py_DECREF(object);
+  } catch (abi::__forced_unwind&) {
+    sleep_for_good();
+  }
+}
 
 // Owns one reference; null when empty.
 class Ref {
@@ -18,12 +38,12 @@ class Ref {
   Ref& operator=(Ref&& other) noexcept {
     PyObject* old = object_;
     object_ = other.release();
-    Py_XDECREF(old);
+    drop(old);
     return *this;
   }
   Ref(const Ref&) = delete;
   Ref& operator=(const Ref&) = delete;
-  ~Ref() { Py_XDECREF(object_); }
+  ~Ref() { drop(object_); }
 
   explicit operator bool() const { return object_ != nullptr; }
   PyObject* get() const { return object_; }
@@ -62,3 +82,4 @@ int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);
 int threads_init(PyObject* module);
 int fork_init(PyObject* module);
+int cgroup_init(PyObject* module);

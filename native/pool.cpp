@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "cgroup.h"
 #include "guard.h"
 #include "spinlock.h"
 
@@ -192,7 +193,7 @@ void return_block(Block* block) {
 size_t default_cap() {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   if (pages <= 0 || page <= 0) return size_t(1) << 30;
-  return std::min(size_t(pages) * size_t(page) / 4, kMaxCache);
+  return std::min(std::min(size_t(pages) * size_t(page), cgroup_limits("").memory_bytes) / 4, kMaxCache);
 }
 
 }  // namespace
@@ -237,8 +238,8 @@ void buffer_destroy(Buffer* buffer) {
     return;
   }
   if (block) return_block(block);
-  if (buffer->owner && !PyGILState_Check()) return retire(buffer);
-  Py_XDECREF(buffer->owner);
+  if (buffer->owner && !holds_gil()) return retire(buffer);
+  drop(buffer->owner);
   delete buffer;
 }
 

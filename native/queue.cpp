@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxQueued = 32;
 constexpr size_t kMostHelpers = 64;
 constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr auto kExitPatience = std::chrono::milliseconds(250);  // of the exit with what nobody needs
 constexpr auto kForkPatience = std::chrono::milliseconds(250);  // of a fork with the job that is running
 
 struct Queue : Unfinished {
@@ -32,18 +33,24 @@ struct Queue : Unfinished {
   bool started = false;
   uint64_t generation = 0;     // a thread of an older one ends
   int parked = 0;              // forks under way: meanwhile no job begins, and no thread
+  bool closed = false;         // the process ends: jobs run as far as they have to, or somebody waits
+  size_t to_finish = 0;        // so many from the front
+  int waiters = 0;
   std::vector<Job*> finished;  // to be destroyed under the GIL
   size_t helpers = 0;          // threads that run jobs before their turn
 
   Queue() { ahead.reserve(kMostHelpers); }
   bool idle() const { return none(); }
 
-  bool has_next() const { return !parked && Unfinished::has_next(); }
+  bool has_next() const {
+    return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0);
+  }
 
   // With the lock held, and something to run.
   Job* take() {
     running = jobs.front();
     jobs.pop_front();
+    if (to_finish > 0) --to_finish;
     return running;
   }
 
@@ -59,6 +66,12 @@ struct Queue : Unfinished {
     return !parked && helpers < kMostHelpers && helpers == ahead.size() && held_up() && before_turn(wanted);
   }
 
+  std::vector<Job*> under_way() const {
+    std::vector<Job*> found(ahead.begin(), ahead.end());
+    if (running) found.push_back(running);
+    return found;
+  }
+
   void end(Job* job) {
     if (running == job) running = nullptr;
     ahead.erase(std::remove(ahead.begin(), ahead.end(), job), ahead.end());
@@ -68,7 +81,6 @@ struct Queue : Unfinished {
 // Never destroyed: the thread may outlive main().
 Queue* queue = new Queue;
 __thread Job* current_job = nullptr;  // that this thread runs
-bool closed = false;
 uint64_t pushed = 0;
 
 // The part of a job that may fail; leaves its outcome in job->done.
@@ -103,7 +115,7 @@ State run_job(Job* job) {
     Stopwatch stopwatch(job->took_ns);
     outcome->status = job->code(ins.data(), outs.data(), scratch.data(), outcome->info);
   }
-  if (outcome->status == kInterrupted) outcome->failure = Failure::Interrupted;
+  if (outcome->status == kInterrupted) outcome->failure = job->abandoned ? Failure::Cancelled : Failure::Interrupted;
   return outcome->status == 0 ? State::Done : State::Failed;
 }
 
@@ -136,7 +148,8 @@ void finish(Queue* q, Job* job, State state) {
     q->finished.push_back(job);
   }
   q->done.notify_all();
-  if (first) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
+  // Not when the interpreter may be gone.
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
 }
 
 void run_and_finish(Queue* q, Job* job) {
@@ -281,29 +294,23 @@ int wait_until(Ready ready, Stop stop, Helped helped) {
   return 0;
 }
 
-// Runs all that is queued, then ends the thread; the next job starts a new one.
-int quiesce() {
-  Queue* q = queue;
-  if (current_job) return 0;
-  {
-    // What an earlier close_queue() gave up.
-    std::lock_guard<std::mutex> guard(q->mutex);
-    if (!q->started && q->jobs.empty()) return 0;
+// Somebody wants a result: jobs run although the process ends.
+class Waiting {
+ public:
+  Waiting() {
+    {
+      std::lock_guard<std::mutex> guard(queue->mutex);
+      ++queue->waiters;
+    }
+    queue->work.notify_one();
   }
-  std::thread ending;
-  if (wait_until([q, &ending] {
-        if (!q->idle()) return false;
-        if (q->started) ending = q->dismiss();
-        return true;
-      }, stop_all, kNothing) < 0) {
-    return -1;
+  ~Waiting() {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    --queue->waiters;
   }
-  q->work.notify_all();
-  Py_BEGIN_ALLOW_THREADS;
-  if (ending.joinable()) ending.join();
-  Py_END_ALLOW_THREADS;
-  return 0;
-}
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
 
 void fail_queued(Job* job, Failure failure) {
   job->done->failure = failure;
@@ -400,7 +407,7 @@ void queue_note_callback(int more) {
   queue->done.notify_all();  // who waits may want something else to run meanwhile
 }
 
-bool queue_open() { return !closed; }
+bool queue_open() { return !queue->closed; }
 uint64_t queue_pushed() { return pushed; }
 
 // Runs the computation here if it is the next one and brief: that saves waking one thread and being woken by it.
@@ -441,6 +448,7 @@ class WaitOfCallback {
 
 // 0 when it has ended, -1 with an error set.
 int wait_for_end(Execution* execution, const StopFlag* given_up) {
+  const Waiting waiting;
   const auto ended = [=] { return execution_state(execution) != State::Pending || (given_up && given_up->load()); };
   if (wait_until(ended, [=] { stop_with_inputs(execution); }, {true, execution}) < 0) return -1;
   return execution_state(execution) == State::Pending ? raise_interrupted() : 0;
@@ -475,24 +483,88 @@ PyObject* synchronize(PyObject*, PyObject*) {
     return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
   }
   Queue* q = queue;
+  const Waiting waiting;
   if (wait_until([q] { return q->idle(); }, stop_all, kNothing) < 0) return nullptr;
   Py_RETURN_NONE;
 }
 
-// At exit: what was asked for is computed, unless Ctrl-C says otherwise; later work runs inline.
-PyObject* close_queue(PyObject*, PyObject*) {
-  closed = true;
-  if (quiesce() == 0) Py_RETURN_NONE;
-  {
-    std::lock_guard<std::mutex> guard(queue->mutex);
-    // Their references stay: the interpreter ends anyway.
-    for (Job* job : queue->jobs) fail_queued(job, Failure::Cancelled);
-    queue->jobs.clear();
+// With the lock held. What has effects is to be finished, with what it waits for. Jobs in front of those are given up: run
+// later, they might find their inputs overwritten. Others stay, and run if somebody waits for them after all.
+void abandon_unneeded(Queue* q) {
+  std::vector<const Execution*> needed;
+  const auto is_needed = [&](const Job* job) {
+    return job->has_effects || std::find(needed.begin(), needed.end(), job->done) != needed.end();
+  };
+  std::deque<Job*> left;
+  for (; !q->jobs.empty(); q->jobs.pop_back()) {
+    Job* job = q->jobs.back();
+    if (is_needed(job)) {
+      ++q->to_finish;
+      needed.insert(needed.end(), job->waits_for.begin(), job->waits_for.end());
+    } else if (q->to_finish > 0) {
+      fail_queued(job, Failure::Cancelled);
+      q->finished.push_back(job);
+      continue;
+    }
+    left.push_front(job);
   }
-  // What runs may have no loop that stops, but nobody waits for it any more.
-  if (queue->thread.joinable()) queue->thread.detach();
-  queue->started = false;
-  return nullptr;
+  q->jobs.swap(left);
+  for (Job* job : q->under_way()) {
+    if (is_needed(job)) continue;
+    job->abandoned = true;
+    job->stop.store(true, std::memory_order_relaxed);
+  }
+}
+
+// Ends the thread; what runs may have no loop that stops, and nobody waits for it for long.
+void leave_thread() {
+  Queue* q = queue;
+  std::thread ending;
+  bool idle;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    std::unique_lock<std::mutex> lock(q->mutex);
+    idle = q->done.wait_for(lock, kExitPatience, [q] { return q->under_way().empty(); });
+    if (q->started) ending = q->dismiss();
+  }
+  q->work.notify_all();
+  if (ending.joinable()) idle ? ending.join() : ending.detach();
+  Py_END_ALLOW_THREADS;
+}
+
+// What nobody will run any more.
+void cancel_all() {
+  Queue* q = queue;
+  std::lock_guard<std::mutex> guard(q->mutex);
+  for (; !q->jobs.empty(); q->jobs.pop_front()) {
+    fail_queued(q->jobs.front(), Failure::Cancelled);
+    q->finished.push_back(q->jobs.front());
+  }
+  q->to_finish = 0;
+  for (Job* job : q->under_way()) job->abandoned = true;
+}
+
+// At exit: what has effects is finished, unless Ctrl-C says otherwise; later work runs inline.
+PyObject* close_queue(PyObject*, PyObject*) {
+  Queue* q = queue;
+  if (current_job) Py_RETURN_NONE;
+  interpreter_ends = true;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (!q->closed) abandon_unneeded(q);
+    q->closed = true;
+  }
+  const auto finished = [q] {
+    const std::vector<Job*> jobs = q->under_way();
+    return q->to_finish == 0 && std::all_of(jobs.begin(), jobs.end(), [](Job* job) { return job->abandoned.load(); });
+  };
+  const int ended = wait_until(finished, stop_all, kAnything);
+  if (ended < 0) cancel_all();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  leave_thread();
+  PyErr_Restore(type, value, traceback);
+  return ended < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
 // Of any fork, by os.fork or below Python. The child has the jobs, but no other thread. What another thread was running is
@@ -522,7 +594,7 @@ void after_any_fork_in_child() {
 PyMethodDef functions[] = {
     {"synchronize", method<synchronize>(), METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
     {"close_queue", method<close_queue>(), METH_NOARGS,
-     PyDoc_STR("Waits like synchronize() and closes the queue: from now on everything runs inline.")},
+     PyDoc_STR("Finishes what has effects, and closes the queue: from now on all else runs inline, or when it is waited for.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

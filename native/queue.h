@@ -20,6 +20,7 @@ struct Job {
   size_t scratch_bytes = 0;
   std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
   StopFlag stop{false};
+  std::atomic<bool> abandoned{false};  // stopped because the process ends
   bool brief = false;        // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
   bool has_effects = false;  // which happen in the order in which such programs were called
   std::vector<Execution*> waits_for;  // computations that make the inputs

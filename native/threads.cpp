@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "cgroup.h"
 #include "interrupt.h"
 #include "kernels.h"
 #include "signals_blocked.h"
@@ -212,12 +214,23 @@ void after_fork_in_child() {
 
 }  // namespace
 
-int available_processors() {
+namespace {
+
+int processors_of_affinity() {
 #ifdef __linux__
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
 #endif
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+// More threads than a quota of time allows would be put to sleep, all of them, for a part of every period.
+int available_processors() {
+  const double quota = std::ceil(cgroup_limits("").processors);
+  const int most = processors_of_affinity();
+  return quota < most ? std::max(1, int(quota)) : most;
 }
 
 int thread_count() {

@@ -1,4 +1,7 @@
 // The threads of compiled programs seen from Python: how many, and what becomes of them at exit.
+#include <algorithm>
+#include <limits>
+
 #include "guard.h"
 #include "threads.h"
 
@@ -13,9 +16,8 @@ PyObject* set_num_threads(PyObject*, PyObject* count) {
   if (wanted < 1) {
     return PyErr_Format(PyExc_ValueError, "expected a number of threads of at least 1, got %ld", wanted);
   }
-  const int bounded = static_cast<int>(wanted < available_processors() ? wanted : available_processors());
   Py_BEGIN_ALLOW_THREADS;
-  set_thread_count(bounded);
+  set_thread_count(static_cast<int>(std::min<long>(wanted, std::numeric_limits<int>::max())));
   Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }

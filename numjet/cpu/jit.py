@@ -6,6 +6,7 @@ stores (`object_cache`), and linked by ORC. Addresses of outside functions and c
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import platform
@@ -36,7 +37,8 @@ LARGE_LINES = 2000
 # were measured.
 _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
-locks.held_at_fork(binding.ffi.lib._lock._lock)   # llvmlite's own: finalizers call LLVM without ours
+# llvmlite's own: finalizers call LLVM without ours. At exit it is taken for good: no daemon thread is in LLVM while that ends.
+atexit.register(locks.held_at_fork(binding.ffi.lib._lock._lock).acquire)
 _last_use = 0.0
 # What LLVM's code generator may call by itself, and what emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",

@@ -26,17 +26,21 @@ class Remote:
 
     def block_until_ready(self) -> None:
         """Waits; raises the error of the computation, if any."""
+        plugin.check_fork()
         with failures():
             self.buffer.block_until_ready()
 
     def is_ready(self) -> bool:
+        plugin.check_fork()
         return self.buffer.is_ready()
 
     def unsafe_buffer_pointer(self) -> int:
+        plugin.check_fork()
         return self.buffer.unsafe_buffer_pointer()
 
     def fetch(self) -> np.ndarray:
         """The value in the host's memory."""
+        plugin.check_fork()
         with failures():
             value = np.ascontiguousarray(self.buffer._single_device_array_to_np_array_did_copy()[0])
         return from_stored(value, self.aval)
@@ -106,6 +110,7 @@ def from_stored(value: np.ndarray, aval: ShapedArray) -> np.ndarray:
 
 def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
     """Copies a host array to a device."""
+    plugin.check_fork()
     xla = plugin.library()
     theirs, sharding = place(device.platform, device.id)
     with failures():
@@ -115,3 +120,4 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
 
 
 _native.set_hook("fetch", Remote.fetch)
+plugin.keep_at_fork(lambda: [a._remote.buffer for a in _native.live_arrays() if a._remote is not None])

@@ -1,6 +1,7 @@
 """The XLA machine as runtime sees it: devices, putting arrays on them, and compiling programs for them."""
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from numjet.xla import buffers, libraries, plugin
 from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
 
+_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
 _running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones are done with the newer
 
 
@@ -35,6 +37,7 @@ def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[boo
 
 def wait_for_effects() -> None:
     """Waits until the Python functions that started programs call have returned."""
+    plugin.check_fork()
     while _running:
         with buffers.failures():
             _running.popleft().block_until_ready()
@@ -53,10 +56,12 @@ class Executable:
         self._handlers = [xla.array_result_handler(buffers.stored(a), sharding, _skip_checks=True, committed=True)
                           for a in self.out_avals]
         self.call_count = 0
+        _executables.add(self)
 
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; the results may be looked at when they are ready. Donated arrays become deleted."""
+        plugin.check_fork()
         flags = donated or [False] * len(arrays)
         given = [*self._constants, *[self._buffer(a, v, g) for a, v, g in zip(arrays, self.in_avals, flags, strict=True)]]
         stays = any(a.committed for a in arrays) if committed is None else committed
@@ -133,3 +138,6 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], dev
         else:
             loaded = plugin.client(device.platform).compile_and_load(module.text, there, options)
     return Executable(module, loaded, closed, device, name)
+
+
+plugin.keep_at_fork(lambda: [*_executables, *_running])

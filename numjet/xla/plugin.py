@@ -1,12 +1,14 @@
 """jaxlib's clients: one per platform, started when first asked for. jax itself is never imported."""
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import importlib.metadata
 import importlib.util
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,19 +40,49 @@ def library() -> ModuleType:
     return xla_client
 
 
-@functools.cache
+_kept: list[Any] = []  # in a forked child: what jaxlib must not take down there
+_clients: list[str] = []  # platforms whose clients were started, by this process or the one that it was forked from
+
+
+def check_fork() -> None:
+    """Raises RuntimeError in a process that was forked from one with jaxlib's clients: their threads are not there."""
+    if _kept:
+        raise RuntimeError("XLA's clients (xla_cpu, gpu, tpu) do not survive a fork: this process was forked after its parent "
+                           "had started one. Start processes by multiprocessing.get_context('spawn'), or fork before XLA is first "
+                           "used. The platform 'cpu', numjet's own machine, works here.")
+
+
+def keep_at_fork(things: Callable[[], list[Any]]) -> None:
+    """In a forked child, what `things()` gives is never taken down: that would wait for threads that are not there."""
+    def keep() -> None:
+        if not _clients:
+            return
+        _kept.extend([None, *things()])
+        for thing in _kept:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+    os.register_at_fork(after_in_child=keep)
+
+
 def client(platform: str) -> Any:
     """The PJRT client of a platform: xla_cpu, gpu or tpu. Raises RuntimeError, with the remedy, where there is none."""
+    check_fork()
+    return _client(platform)
+
+
+@functools.cache
+def _client(platform: str) -> Any:
     if platform not in EXTRAS:
         raise RuntimeError(f"Unknown backend {platform!r}: expected 'cpu' (numjet's own machine) or one of {sorted(EXTRAS)}.")
     xla = library()
     if platform == "xla_cpu":
+        _clients.append(platform)
         libraries.register_lapack(xla)
         return xla.make_cpu_client(num_devices=config.num_cpu_devices)
     found = _cuda_library() if platform == "gpu" else _tpu_library()
     if found is None:
         raise RuntimeError(f"Backend {platform!r} is not installed: pip install 'numjet[{EXTRAS[platform]}]'.")
     name = "cuda" if platform == "gpu" else "tpu"
+    _clients.append(platform)
     try:
         if not xla.pjrt_plugin_loaded(name):
             c_api = xla.load_pjrt_plugin_dynamically(name, str(found))

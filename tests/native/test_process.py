@@ -71,13 +71,14 @@ def test_fork_below_python():
     assert child.stdout == "done\n" and child.returncode == 0, child.stderr
 
 
-def test_exit_waits_for_what_is_queued():
+def test_exit_finishes_what_has_effects():
     child = run_child("""
         def report(ins, outs, info):
             time.sleep(0.2)
             print("computed", flush=True)
             return 0
         run = support.python_executable(report, (vector,), (vector,))
+        run.set_effects()
         run(run([x]))
     """)
     assert child.stdout == "computed\ncomputed\n" and child.returncode == 0, child.stderr
@@ -102,7 +103,9 @@ def test_ctrl_c_at_exit_gives_up():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         flag = np.zeros(1, np.float32)
         gate = _native.from_numpy(flag, support.Aval((1,), "float32"), support.DEVICE)
-        (running,) = support.make_executable("wait", 1, cost_ns=1e9)([gate])
+        waiting = support.make_executable("wait", 1, cost_ns=1e9)
+        waiting.set_effects()
+        (running,) = waiting([gate])
         (queued,) = support.make_executable("add_one", 1)([running])
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:

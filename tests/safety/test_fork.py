@@ -8,6 +8,8 @@ import ast
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 from children import ROOT, script
 
@@ -265,4 +267,33 @@ for lock in locks:
         pass
 with locks[-1], locks[0]:
     forked(lambda: everything(1))
+""")
+
+
+def test_xla_does_not_survive_and_says_so():
+    """Arrays, programs and devices of XLA raise in the child at once; numjet's own machine works; the parent goes on."""
+    pytest.importorskip("jaxlib")
+    run("""
+device = nj.devices("xla_cpu")[0]
+there = nj.device_put(np.ones(1000, np.float32), device)
+f = nj.jit(lambda x: jnp.sin(x) * 2)
+result = f(there)
+background(lambda: f(nj.device_put(np.ones(100_000, np.float32), device)))
+def check(k):
+    for use in (result.block_until_ready, lambda: np.asarray(result), lambda: result + 1, lambda: f(there), result.is_ready,
+                lambda: nj.device_put(1.0, device), lambda: nj.devices("xla_cpu")[0] and nj.device_put(ones, device)):
+        try:
+            use()
+        except RuntimeError as error:
+            assert "do not survive a fork" in str(error), error
+        else:
+            assert False, "no error"
+    everything(k)
+forks(5, check)
+assert np.allclose(np.asarray(f(there)), 2 * np.sin(1.0))
+pid = os.fork()
+if pid == 0:
+    del there, result
+    sys.exit(3)
+assert waited(pid, 60) == 3
 """)

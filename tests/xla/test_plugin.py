@@ -22,7 +22,7 @@ def test_other_versions_of_jaxlib_are_refused(monkeypatch, version):
 
 def test_a_platform_without_its_plugin_names_the_extra():
     with pytest.raises(RuntimeError, match=r"Backend 'gpu' is not installed: pip install 'numjet\[cuda\]'"):
-        plugin.client.__wrapped__("gpu")
+        plugin._client.__wrapped__("gpu")
 
 
 def test_a_plugin_that_does_not_start_tells_why(monkeypatch, tmp_path):
@@ -30,7 +30,7 @@ def test_a_plugin_that_does_not_start_tells_why(monkeypatch, tmp_path):
     broken.write_bytes(b"no library")
     monkeypatch.setattr(plugin, "_cuda_library", lambda: broken)
     with pytest.raises(RuntimeError, match="Backend 'gpu' could not be started: "):
-        plugin.client.__wrapped__("gpu")
+        plugin._client.__wrapped__("gpu")
 
 
 def test_the_extras_name_the_versions():

@@ -1,0 +1,132 @@
+"""Leaving the interpreter: at once, whatever daemon threads and queued programs are at; effects come first."""
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from children import ROOT, script, started
+
+PREAMBLE = """
+import atexit
+ones, big = jnp.ones(8), jnp.ones(3_000_000)
+chain = nj.jit(lambda x: jnp.sin(jnp.cos(jnp.sin(x))))
+endless = nj.jit(lambda x: nj.lax.while_loop(lambda s: s > 0, lambda s: s + 1e-9, x))
+
+def background(function):
+    def forever():
+        while True:
+            function()
+    threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.1)
+"""
+
+# What daemon threads do while the main thread leaves.
+STATES = {
+    "waits for a loop without end": "background(lambda: endless(1.0).block_until_ready())",
+    "runs a loop without end": "_native.set_inline_limit(float('inf')); background(lambda: endless(1.0))",
+    "runs parallel loops": "_native.set_inline_limit(float('inf')); background(lambda: chain(big))",
+    "dispatches": "background(lambda: chain(big))",
+    "waits": "background(lambda: chain(big).block_until_ready())",
+    "cached calls": "chain(ones); background(lambda: chain(ones))",
+    "operations": "background(lambda: (ones + 1, ones[2], jnp.sort(ones), ones @ ones))",
+    "compiles": "background(lambda: nj.jit(lambda x, k=time.time(): jnp.cumsum(x) * k)(ones))",
+    "products": "m = jnp.ones((300, 300)); background(lambda: m @ m)",
+    "factorizations": "m = jnp.eye(200); background(lambda: jnp.linalg.svd(m))",
+    "copies": "background(lambda: (np.array(big), jnp.array(np.ones(1_000_000)), big[::2].block_until_ready()))",
+    "callbacks": """
+F32 = nj.ShapeDtypeStruct((), np.float32)
+calls = nj.jit(lambda x: nj.pure_callback(lambda v: (time.sleep(0.001), v)[1], F32, x))
+background(lambda: calls(1.0).block_until_ready())""",
+    "sleeps in a callback": """
+F32 = nj.ShapeDtypeStruct((), np.float32)
+calls = nj.jit(lambda x: nj.pure_callback(lambda v: (time.sleep(0.4), v)[1], F32, x))
+background(lambda: calls(1.0).block_until_ready())""",
+    "user's objects with finalizers": """
+class Noisy:
+    def __del__(self): sum(range(1000))
+f = nj.jit(lambda x: x * 2, static_argnums=())
+nj.tree_util.register_pytree_node(Noisy, lambda n: ((ones,), None), lambda _, c: Noisy())
+background(lambda: nj.jit(lambda n: n)(Noisy()))""",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_daemon_threads(state, scale):
+    """Many exits at once, for they have to meet all kinds of moments: 14 states x 15 are 210 by `--full`."""
+    count = 1 if scale == 1 else 15
+    for _ in range(count):
+        ran = started(PREAMBLE + STATES[state] + "\nprint('end', flush=True)")
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "end\n", "")
+
+
+def test_programs_whose_results_nobody_sees_are_left():
+    begin = time.monotonic()
+    out = script(PREAMBLE + """
+kept = [endless(1.0)] + [chain(big) for _ in range(20)]
+sys.stdout.write("end")
+""")
+    assert out == "end" and time.monotonic() - begin < 45
+
+
+def test_effects_are_finished_in_order_and_with_what_they_need():
+    out = script(PREAMBLE + """
+lost = endless(1.0)
+y = chain(big)
+lost_too = chain(y + 1)
+for k in range(3):
+    nj.jit(lambda x: nj.debug.print("last {} {}", k, x[0]))(y)
+never = chain(big)
+""")
+    assert [line[:10] for line in out.splitlines()] == [f"last {k} 0.6"[:10] for k in range(3)]
+
+
+def test_ctrl_c_ends_the_wait_for_effects():
+    code = PREAMBLE + """
+signal.signal(signal.SIGINT, signal.default_int_handler)
+endless_print = nj.jit(lambda x: nj.debug.print("never {}", nj.lax.while_loop(lambda s: s > 0, lambda s: s + 1e-9, x)))
+endless_print(1.0)
+timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+timer.daemon = True   # the interpreter waits for others before it ends
+timer.start()
+"""
+    ran = started(code)
+    assert "never" not in ran.stdout and ran.returncode in (0, 1, 130, -signal.SIGINT)
+
+
+def test_later_exit_handlers_may_look_at_results():
+    """Handlers registered before numjet was imported run after its own."""
+    code = """
+import atexit, sys
+def last():
+    print(float(jnp.sum(kept[-1])) > 0, float(chain(ones)[0]) > 0, len(kept))
+    try:
+        lost.block_until_ready()
+    except RuntimeError as error:
+        print("abandoned because the process ends" in str(error))
+atexit.register(last)
+import numjet as nj, numjet.numpy as jnp
+ones, big = jnp.ones(8), jnp.ones(3_000_000)
+chain = nj.jit(lambda x: jnp.sin(jnp.cos(jnp.sin(x))))
+lost = nj.jit(lambda x: nj.lax.while_loop(lambda s: s > 0, lambda s: s + 1e-9, x))(1.0)
+kept = [chain(big) for _ in range(5)]
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True True 5\nTrue\n", "")
+
+
+def test_sys_exit_in_a_child_by_multiprocessing_and_os_exit():
+    assert script(PREAMBLE + """
+pid = os.fork()
+if pid == 0:
+    kept = [chain(big) for _ in range(5)] + [endless(1.0)]
+    sys.exit(3)
+assert waited(pid, 50) == 3
+print("done", flush=True)
+os._exit(0)
+""") == "done\n"
