@@ -38,9 +38,8 @@ bool lists(const std::string& names, const std::string& name) {
 
 // The number in a file, or the default: also for "max" and negative ones.
 double number(const std::string& path, double otherwise) {
-  double value = -1;
-  std::ifstream(path) >> value;
-  return value < 0 ? otherwise : value;
+  double value;
+  return std::ifstream(path) >> value && value >= 0 ? value : otherwise;
 }
 
 constexpr double kNone = std::numeric_limits<double>::infinity();

@@ -48,8 +48,8 @@ def check_fork() -> None:
     """Raises RuntimeError in a process that was forked from one with jaxlib's clients: their threads are not there."""
     if _kept:
         raise RuntimeError("XLA's clients (xla_cpu, gpu, tpu) do not survive a fork: this process was forked after its parent "
-                           "had started one. Start processes by multiprocessing.get_context('spawn'), or fork before XLA is first "
-                           "used. The platform 'cpu', numjet's own machine, works here.")
+                           "had started one. Start processes by multiprocessing.get_context('spawn'), or fork before XLA is "
+                           "first used. The platform 'cpu', numjet's own machine, works here.")
 
 
 def keep_at_fork(things: Callable[[], list[Any]]) -> None:
