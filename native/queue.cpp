@@ -170,7 +170,9 @@ void helper_main(Queue* q, const Execution* wanted) {
         --q->helpers;
         break;
       }
-      q->jobs.erase(std::find(q->jobs.begin(), q->jobs.end(), job));
+      const auto place = std::find(q->jobs.begin(), q->jobs.end(), job);
+      if (size_t(place - q->jobs.begin()) < q->to_finish) --q->to_finish;
+      q->jobs.erase(place);
       q->ahead.push_back(job);
     }
     run_and_finish(q, job);

@@ -32,7 +32,7 @@ void retire(Buffer* buffer) {
     first = !buffer->after;  // the buffer may be gone as soon as the lock is
   }
   // The interpreter's list of pending calls may be full; then the next allocation drains.
-  if (first) (void)Py_AddPendingCall(drain_callback, nullptr);
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(drain_callback, nullptr);
 }
 
 void drain_retired() {
