@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "guard.h"
 #include "native.h"
 
 namespace nj {
@@ -107,7 +108,7 @@ PyObject* limits_below(PyObject*, PyObject* root) {
 }
 
 PyMethodDef functions[] = {
-    {"cgroup_limits", limits_below, METH_O,
+    {"cgroup_limits", method<limits_below>(), METH_O,
      PyDoc_STR("(processors, bytes of memory) that control groups allow, read from the files below a folder.")},
     {nullptr, nullptr, 0, nullptr}};
 

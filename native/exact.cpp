@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "guard.h"
 #include "numpy_api.h"
 #include "pytree.h"
 
@@ -171,9 +172,9 @@ PyObject* exact_items(PyObject*, PyObject* dict) {
 }
 
 PyMethodDef functions[] = {
-    {"exact_key", exact_key_of, METH_O,
+    {"exact_key", method<exact_key_of>(), METH_O,
      PyDoc_STR("What stands for a value in the key of a cache: 1, 1.0 and True differ, and 0.0 and -0.0, all the way down.")},
-    {"exact_items", exact_items, METH_O, PyDoc_STR("Names and exact keys of a dict's items, in order, as one tuple.")},
+    {"exact_items", method<exact_items>(), METH_O, PyDoc_STR("Names and exact keys of a dict's items, in order, as one tuple.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

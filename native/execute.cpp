@@ -34,7 +34,8 @@ struct Call {
   SmallVector<Buffer*, 8> outs;
 
   ~Call() {
-    for (Buffer* buffer : outs) buffer_release(buffer);
+    for (Buffer* buffer : outs)
+      if (buffer) buffer_release(buffer);
   }
 };
 
@@ -103,6 +104,7 @@ double expected_ns(const Call& call) {
 int prepare_outputs(Call& call, bool queued) {
   for (size_t k = 0; k < call.plan->outs.size(); ++k) {
     size_t nbytes = call.plan->outs[k]->nbytes;
+    call.outs.push_back(nullptr);  // its place is there before it is
     Buffer* buffer = takes_over(call, k, queued) ? buffer_retain(call.ins[call.plan->alias[k]]->buffer)
                      : queued                    ? buffer_promise(nbytes)
                                                  : buffer_new(nbytes);
@@ -110,26 +112,21 @@ int prepare_outputs(Call& call, bool queued) {
       out_of_memory(nbytes);
       return -1;
     }
-    call.outs.push_back(buffer);
+    call.outs[k] = buffer;
   }
   return 0;
 }
 
 // Hands the buffers to arrays; deletes donated inputs.
 int make_arrays(Call& call, Execution* pending, PyObject** results) {
-  size_t count = call.outs.size();
-  SmallVector<PyObject*, 8> arrays;
-  while (arrays.size() < count) {
-    size_t k = arrays.size();
-    Array* array = array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]), call.committed,
-                             pending);
-    if (!array) {
-      for (PyObject* made : arrays) Py_DECREF(made);
-      return -1;
-    }
-    arrays.push_back(reinterpret_cast<PyObject*>(array));
+  const size_t count = call.outs.size();
+  for (size_t k = 0; k < count; ++k) {
+    results[k] = reinterpret_cast<PyObject*>(array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]),
+                                                       call.committed, pending));
+    if (results[k]) continue;
+    while (k-- > 0) Py_CLEAR(results[k]);
+    return -1;
   }
-  std::copy(arrays.begin(), arrays.end(), results);
   return 0;
 }
 
@@ -147,8 +144,9 @@ struct Addresses {
 
   explicit Addresses(const Call& call) {
     for (size_t k = 0; k < call.plan->ins.size(); ++k) {
-      held.push_back(buffer_retain(call.ins[k]->buffer));
-      ins.push_back(held[k]->data);
+      ins.push_back(call.ins[k]->buffer->data);
+      held.push_back(call.ins[k]->buffer);
+      buffer_retain(held[k]);
     }
     for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
   }
@@ -213,8 +211,10 @@ int run_queued(Call& call, PyObject** results) {
   job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
     Array* array = call.ins[k];
+    const bool ready = array_ready(array);
+    if (!array->buffer) return raise_deleted(array);  // to find out may have run anything
     job->add_input(array->buffer);
-    if (!array_ready(array)) {
+    if (!ready) {
       job->waits_for.push_back(array->pending);
       Py_INCREF(reinterpret_cast<PyObject*>(array->pending));
     }
@@ -226,8 +226,13 @@ int run_queued(Call& call, PyObject** results) {
   }
   job->done = reinterpret_cast<Execution*>(Py_NewRef(execution.get()));
   if (make_arrays(call, job->done, results) < 0) return -1;
+  try {
+    queue_push(std::move(job));
+  } catch (const std::bad_alloc&) {
+    for (size_t k = 0; k < call.outs.size(); ++k) Py_CLEAR(results[k]);
+    throw;
+  }
   delete_donated(call);
-  queue_push(std::move(job));
   return 0;
 }
 

@@ -32,7 +32,7 @@ struct Executable {
 extern PyTypeObject* executable_type;
 
 // Runs or queues the executable. `ins` are arrays of its in_avals, `donated` a flag for each or null.
-// Puts new references into `outs`: 0, or -1 with an error set and `outs` untouched.
+// Puts new references into `outs`: which hold null: 0, or -1 with an error set and nulls in `outs`.
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs);
 
 }  // namespace nj

@@ -12,6 +12,7 @@
 
 #include "fork.h"
 #include "guard.h"
+#include "job_chain.h"
 #include "signals_blocked.h"
 #include "stopwatch.h"
 #include "turns.h"
@@ -36,7 +37,7 @@ struct Queue : Unfinished {
   bool closed = false;         // the process ends: jobs run as far as they have to, or somebody waits
   size_t to_finish = 0;        // so many from the front
   int waiters = 0;
-  std::vector<Job*> finished;  // to be destroyed under the GIL
+  JobChain finished;           // to be destroyed under the GIL
   size_t helpers = 0;          // threads that run jobs before their turn
 
   Queue() { ahead.reserve(kMostHelpers); }
@@ -99,12 +100,12 @@ State run_job(Job* job) {
     }
   }
   outcome->failure = Failure::OutOfMemory;
-  std::vector<char*> ins, outs;
-  for (Buffer* buffer : job->ins) ins.push_back(buffer->data);
-  for (Buffer* buffer : job->outs) {
-    outcome->wanted_bytes = buffer->nbytes;
-    if (!buffer_allocate(buffer)) return State::Failed;
-    outs.push_back(buffer->data);
+  char **ins = job->addresses.data(), **outs = ins + job->ins.size();
+  for (size_t k = 0; k < job->ins.size(); ++k) ins[k] = job->ins[k]->data;
+  for (size_t k = 0; k < job->outs.size(); ++k) {
+    outcome->wanted_bytes = job->outs[k]->nbytes;
+    if (!buffer_allocate(job->outs[k])) return State::Failed;
+    outs[k] = job->outs[k]->data;
   }
   Scratch scratch(job->scratch_bytes);
   outcome->wanted_bytes = job->scratch_bytes;
@@ -113,7 +114,7 @@ State run_job(Job* job) {
   {
     StopScope watched({&job->stop, false});
     Stopwatch stopwatch(job->took_ns);
-    outcome->status = job->code(ins.data(), outs.data(), scratch.data(), outcome->info);
+    outcome->status = job->code(ins, outs, scratch.data(), outcome->info);
   }
   if (outcome->status == kInterrupted) outcome->failure = job->abandoned ? Failure::Cancelled : Failure::Interrupted;
   return outcome->status == 0 ? State::Done : State::Failed;
@@ -186,7 +187,7 @@ void start_helper(Queue* q, const Execution* wanted) {
   try {
     std::thread(helper_main, q, wanted).detach();
     ++q->helpers;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // of the system, or of memory
   }
 }
 
@@ -204,12 +205,12 @@ void thread_main(Queue* q, uint64_t generation) {
 }
 
 void destroy_finished() {
-  std::vector<Job*> jobs;
+  JobChain jobs;
   {
     std::lock_guard<std::mutex> guard(queue->mutex);
-    jobs.swap(queue->finished);
+    jobs = queue->finished.take_all();
   }
-  for (Job* job : jobs) delete job;
+  while (!jobs.empty()) delete jobs.pop_front();
 }
 
 int destroy_finished_callback(void*) {
@@ -227,6 +228,8 @@ std::error_code start_thread_locked(Queue* q) {
     q->started = true;
   } catch (const std::system_error& error) {
     failure = error.code();
+  } catch (const std::bad_alloc&) {
+    failure = std::make_error_code(std::errc::not_enough_memory);
   }
   return failure;
 }
@@ -239,7 +242,8 @@ int start_thread() {
     failure = start_thread_locked(queue);
   }
   if (!failure) return 0;
-  PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", failure.message().c_str());
+  if (failure == std::errc::not_enough_memory) PyErr_NoMemory();
+  else PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", failure.message().c_str());
   return -1;
 }
 
@@ -330,20 +334,23 @@ Job::~Job() {
 }
 
 void Job::add_input(Buffer* buffer) {
-  buffer->queued.fetch_add(1, std::memory_order_relaxed);
-  ins.push_back(buffer_retain(buffer));
+  addresses.push_back(nullptr);
+  ins.push_back(buffer);
+  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Job::add_output(Buffer* buffer) {
-  buffer->queued.fetch_add(1, std::memory_order_relaxed);
-  outs.push_back(buffer_retain(buffer));
+  addresses.push_back(nullptr);
+  outs.push_back(buffer);
+  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
 }
 
 void queue_push(std::unique_ptr<Job> job) {
   destroy_finished();
   {
     std::lock_guard<std::mutex> guard(queue->mutex);
-    queue->jobs.push_back(job.release());
+    queue->jobs.push_back(job.get());  // which may throw; from here on the queue owns it
+    job.release();
   }
   ++pushed;
   // A fork in between may have ended the thread of queue_admit().

@@ -30,6 +30,8 @@ struct Job {
   int in_python = 0;                       // callbacks that it is in
   const Execution* waiting_for = nullptr;  // what its callback waits for
   bool seen = false;
+  Job* after = nullptr;           // in a JobChain
+  std::vector<char*> addresses;   // room for those of ins, then of outs
 
   Job() = default;
   Job(const Job&) = delete;

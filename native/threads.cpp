@@ -145,7 +145,7 @@ void start(Pool* pool) {
   SignalsBlocked blocked;
   try {
     for (int k = 1; k < count; ++k) pool->threads.emplace_back(worker_main, pool);
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // of the system, or of memory
   }
 }
 
