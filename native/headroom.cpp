@@ -22,7 +22,7 @@ PyObject* require_memory(PyObject*, PyObject* value) {
 }
 
 PyMethodDef functions[] = {
-    {"require_memory", method<require_memory>(), METH_O,
+    {"require_memory", nj::method<require_memory>(), METH_O,
      PyDoc_STR("MemoryError where the process may not have so many more bytes of address space.")},
     {nullptr, nullptr, 0, nullptr}};
 
