@@ -60,7 +60,8 @@ def judge_function(fun: Callable[..., Any], arguments: Callable[[], Sequence[Any
     """The same for a function that returns a tuple, and what makes its arguments."""
     verdict = Verdict()
     with programs.configured(x64):
-        _run(lambda: fun, arguments(), donated, "cpu", verdict, False)
+        drawn = [x.item() if getattr(x, "weak_type", False) else np.asarray(x) for x in arguments()]  # arrays may be donated
+        _run(lambda: fun, drawn, donated, "cpu", verdict, False)
     return verdict
 
 
