@@ -153,10 +153,10 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     same = groups is None or len({len(g) for g in groups}) == 1
 
     def total(leaf: Any) -> Any:
-        if same and not isinstance(leaf, Tracer):
-            return leaf * size
         if kind_of(aval_of(leaf).dtype) == "b":
             leaf = call("convert_element_type", leaf, new_dtype=INT32, weak_type=False)
+        if same and not isinstance(leaf, Tracer):
+            return leaf * size
         return _bound(psum_p, leaf, axis_name, groups)
     return tree.tree_map(total, x)
 

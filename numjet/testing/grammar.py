@@ -306,12 +306,13 @@ class Generator:
         inputs: Sequence[tuple[Shape, str, bool]],
         outs: Sequence[tuple[Shape, str, bool]] | None = None,
         length: int | None = None,
+        alone: bool = False,
     ) -> Program:
         """A program of inputs of given types. Its results have the types of `outs`: values that have them already, in any
-        order, or others brought there; None: any results."""
+        order, or others brought there; None: any results. alone: it does not close over values around it."""
         outside, self.level = self.scope, self.level - 1
         parameters = tuple(Value(self.number(), *t) for t in inputs)
-        self.scope = Scope(Program(parameters, x64=self.x64), outside)
+        self.scope = Scope(Program(parameters, x64=self.x64), None if alone else outside)
         self._fill(self.rng.randint(0 if outs else 1, 3) if length is None else length)
         results = self._results(outs)
         p = replace(self.scope.program, results=results)

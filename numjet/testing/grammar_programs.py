@@ -141,7 +141,8 @@ def _call(g: Generator, d: Draft, wrap: str) -> str | None:
     operands = _carries(g, d)
     if not operands:
         return None
-    inner = g.inner([_type(v) for v in operands])
+    alone = "with_" in wrap  # what a rule of its own closes over must not be differentiated
+    inner = g.inner([_type(v) for v in operands], alone=alone)
     d.tuple = True
     return wrap.replace("{f}", d.hold(inner)) + f"({', '.join(d.use(v) for v in operands)})"
 
@@ -224,7 +225,7 @@ def _vmap(g: Generator, d: Draft) -> str | None:
     return f"nj.vmap({call}, in_axes={shown}, out_axes={tuple(out)})({', '.join(operands)})"
 
 
-def _differentiable(g: Generator, d: Draft) -> tuple[str, list[Value], Program] | None:
+def _differentiable(g: Generator, d: Draft, alone: bool = False) -> tuple[str, list[Value], Program] | None:
     """A program of floating-point operands, and its hole."""
     found: list[Value] = []
     for _ in range(g.rng.randint(1, 2)):
@@ -232,7 +233,7 @@ def _differentiable(g: Generator, d: Draft) -> tuple[str, list[Value], Program] 
         found += [v] if v is not None and v not in found else []
     if not found:
         return None
-    inner = g.inner(_types(found))
+    inner = g.inner(_types(found), alone=alone)
     return d.hold(inner), found, inner
 
 
@@ -256,7 +257,8 @@ def _jvp(g: Generator, d: Draft) -> str | None:
 @production(4, deep=True)
 def _grad(g: Generator, d: Draft) -> str | None:
     """Reverse mode, in all its forms, and forward over reverse."""
-    made = _differentiable(g, d)
+    ruled = g.rng.random() < 0.2
+    made = _differentiable(g, d, alone=ruled)
     if made is None:
         return None
     f, xs, _ = made
@@ -268,10 +270,11 @@ def _grad(g: Generator, d: Draft) -> str | None:
         f"leaves(nj.value_and_grad({scalar}, argnums={where})(*{primals}))",
         f"leaves((lambda out, pull: pull(out))(*nj.vjp(lambda *a: floats({f}(*a)), *{primals})))",
         f"leaves(nj.jit(nj.grad(nj.checkpoint({scalar}), argnums={where}))(*{primals}))",
-        f"leaves(nj.grad(lambda *a: total(with_vjp(lambda *b: floats({f}(*b)))(*a)), argnums={where})(*{primals}))",
-        f"leaves(nj.grad(lambda *a: total(with_jvp(lambda *b: floats({f}(*b)))(*a)), argnums={where})(*{primals}))",
     ]
     d.tuple = True
+    if ruled:
+        rule = g.rng.choice(("with_vjp", "with_jvp"))
+        return f"leaves(nj.grad(lambda *a: total({rule}(lambda *b: floats({f}(*b)))(*a)), argnums={where})(*{primals}))"
     choice = g.rng.random()
     if choice < 0.15:
         tangents = _tuple([g.fitted(d, v.shape, v.dtype).text for v in xs])
