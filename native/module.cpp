@@ -24,7 +24,7 @@ static PyObject* check_interpreter_function(PyObject*, PyObject*) {
 }
 
 static PyMethodDef functions[] = {
-    {"check_interpreter", method<check_interpreter_function>(), METH_NOARGS,
+    {"check_interpreter", nj::method<check_interpreter_function>(), METH_NOARGS,
      PyDoc_STR("Raises ImportError in a sub-interpreter, to which Python may give a copy of this module without asking it.")},
     {nullptr, nullptr, 0, nullptr}};
 
