@@ -81,5 +81,6 @@ int execute_init(PyObject* module);
 int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);
 int threads_init(PyObject* module);
+int simd_init(PyObject* module);
 int fork_init(PyObject* module);
 int cgroup_init(PyObject* module);

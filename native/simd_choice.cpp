@@ -1,22 +1,42 @@
 // See simd_choice.h.
 #include "simd_choice.h"
 
+#include <algorithm>
+#include <atomic>
+
 namespace nj {
 
-Simd simd_choice() {
+namespace {
+
+std::atomic<Simd> limit{Simd::avx512};
+std::atomic<bool> chosen{false};
+
+Simd supported() {
 #ifdef NJ_SIMD_X86
-  static const Simd choice = [] {
-    __builtin_cpu_init();
-    const bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (!fma) return Simd::portable;
-    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    return wide ? Simd::avx512 : Simd::avx2;
-  }();
-  return choice;
+  __builtin_cpu_init();
+  const bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (!fma) return Simd::portable;
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  return wide ? Simd::avx512 : Simd::avx2;
 #else
   return Simd::portable;
 #endif
+}
+
+}  // namespace
+
+Simd simd_choice() {
+  static const Simd choice = [] {
+    chosen.store(true);
+    return std::min(supported(), limit.load());
+  }();
+  return choice;
+}
+
+bool limit_simd(Simd widest) {
+  limit.store(widest);
+  return !chosen.load() && widest <= supported();
 }
 
 bool has_vnni() {

@@ -30,7 +30,7 @@ from .emit_parallel import PARALLEL_FOR
 from .emit_polls import POLL
 from .linker import Linker
 from .loop_ir import MATH
-from .target import Target, from_features
+from .target import LIMITED, Target, from_features
 
 LARGE_LINES = 2000
 # Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
@@ -70,9 +70,10 @@ class Compiled(Fields):
 
 @functools.cache
 def host() -> Target:
-    """The CPU of this machine."""
-    features = binding.get_host_cpu_features().flatten()
-    return from_features(binding.get_host_cpu_name(), features, platform.machine(), binding.get_process_triple())
+    """The CPU of this machine, or what of it the flag `numjet_instruction_set` leaves."""
+    cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
+    return from_features(cpu, features, platform.machine(), binding.get_process_triple())
 
 
 @functools.cache

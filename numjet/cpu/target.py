@@ -6,6 +6,11 @@ from __future__ import annotations
 
 from numjet.foundation.record import Record
 
+# The CPU and features that a limited instruction set stands for (levels 4, 3 and 1 of x86-64's psABI).
+_AVX2 = "+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+popcnt,+movbe,+sse4.2"
+LIMITED = {"avx512": ("x86-64-v4", f"{_AVX2},+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512cd"), "avx2": ("x86-64-v3", _AVX2),
+           "baseline": ("x86-64", "+sse2")}
+
 
 class Target(Record):
     """A CPU to generate code for.

@@ -164,6 +164,7 @@ class Config(threading.local):
         """
         flag = _flag(name)
         value = flag.convert(value)
+        _check_changeable(flag, value, self.read(name))
         shared, own = self._shared, self._thread
         with shared.lock:
             shared.values[flag.name] = value
@@ -199,6 +200,7 @@ class Config(threading.local):
 
     def _enter(self, name: str, value: Any) -> _Level:
         """Puts an override on this thread's stack for the flag."""
+        _check_changeable(_flag(name), value, self.read(name))
         level = _Level(self._thread, name, value)
         with self._shared.lock:
             level.thread.levels.setdefault(name, []).append(level)
@@ -217,6 +219,8 @@ class Config(threading.local):
 
     def _set_local(self, name: str, value: Any) -> None:
         """Gives the innermost override of this thread another value; _ABSENT: the value of the process."""
+        if value is not _ABSENT:
+            _check_changeable(_flag(name), value, self.read(name))
         with self._shared.lock:
             levels = self._thread.levels.setdefault(name, [])
             if not levels:
@@ -245,6 +249,12 @@ def _flag(name: str) -> Flag:
     if flag is None:
         raise unknown(name, BY_NAME)
     return flag
+
+
+def _check_changeable(flag: Flag, value: Any, now: Any) -> None:
+    if flag.fixed and value != now:
+        raise ValueError(f"flag {flag.name} is read when numjet is imported, and was {now!r}; set "
+                         f"{flag.environment[0]}={value} in the environment instead")
 
 
 config = Config(_Shared(os.environ))

@@ -94,6 +94,7 @@ class Flag(Record):
     doc: str
     traces: bool = False  # part of the trace token: another value can give another program
     optional: bool = False  # None is a value, too
+    fixed: bool = False  # read when numjet is imported, and the same from then on
 
     @property
     def stem(self) -> str:
@@ -193,6 +194,8 @@ FLAGS: tuple[Flag, ...] = (
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
     Flag("numjet_verify", parse_bool, False, "Compare the first call of every compiled program with the reference."),
+    Flag("numjet_instruction_set", one_of("native", "avx512", "avx2", "baseline"), "native",
+         "The widest instructions to use: those of this CPU, or fewer, for results as on another one.", fixed=True),
     Flag("numjet_num_threads", parse_count, None, "Threads of the CPU machine; none: one per core.", optional=True),
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
          "user's cache folder; '0': none.", optional=True),

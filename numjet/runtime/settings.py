@@ -26,4 +26,12 @@ def plain() -> bool:
     return token.plain
 
 
+def _limit_instruction_set() -> None:
+    """Holds kernels to the instruction set that the flag names, before the first one is used."""
+    wanted = config.numjet_instruction_set
+    if wanted != "native" and not _native.limit_instruction_set(("baseline", "avx2", "avx512").index(wanted)):
+        raise RuntimeError(f"numjet_instruction_set is '{wanted}', which this CPU does not have; leave it 'native'")
+
+
+_limit_instruction_set()
 _native.set_config_reader(_read)

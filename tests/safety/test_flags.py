@@ -26,6 +26,7 @@ SAMPLES = {
     "jax_default_prng_impl": "rbg", "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
     "jax_transfer_guard": "log", "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere", "numjet_dump": "",
     "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
+    "numjet_instruction_set": "baseline",
 }
 
 
@@ -92,6 +93,9 @@ def put_back() -> Iterator[None]:
     assert config.values == before
 
 
+CHANGEABLE = [flag for flag in FLAGS if not flag.fixed]
+
+
 class Counted:
     """A jitted function that knows how often its slow path was taken, and how often it was traced."""
 
@@ -126,7 +130,7 @@ def test_the_samples_are_other_values_of_flags_that_exist():
 
 
 @pytest.mark.parametrize("changes", ["here", "there"])
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+@pytest.mark.parametrize("flag", CHANGEABLE, ids=lambda flag: flag.name)
 def test_a_change_is_seen_by_the_next_call_of_every_thread(flag, changes, old):
     value, f, x = another(flag), Counted(), np.ones(3, np.float32)
     threads: list[Callable[[Callable[[], Any]], Any]] = [lambda task: task(), old, fresh]
@@ -149,7 +153,7 @@ def test_a_change_is_seen_by_the_next_call_of_every_thread(flag, changes, old):
 
 
 @pytest.mark.parametrize("holder", ["here", "there"])
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+@pytest.mark.parametrize("flag", CHANGEABLE, ids=lambda flag: flag.name)
 def test_a_context_is_seen_by_its_own_thread_only(flag, holder, old):
     value, f, x = another(flag), Counted(), np.ones(3, np.float32)
     threads: list[Callable[[Callable[[], Any]], Any]] = [lambda task: task(), old, fresh]
@@ -168,7 +172,7 @@ def test_a_context_is_seen_by_its_own_thread_only(flag, holder, old):
         assert thread(lambda: f.slow_calls(x)) == 0
 
 
-@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+@pytest.mark.parametrize("flag", CHANGEABLE, ids=lambda flag: flag.name)
 def test_a_change_is_not_seen_inside_of_a_context_but_after_it(flag, old):
     value, before = another(flag), config.read(flag.name)
 
@@ -423,3 +427,14 @@ def test_a_serial_is_never_used_again():
         with module.Override("jax_random_seed_offset", offset + 54321):
             assert config.token.serial not in serials
             serials.add(config.token.serial)
+
+
+@pytest.mark.parametrize("flag", [flag for flag in FLAGS if flag.fixed], ids=lambda flag: flag.name)
+def test_a_flag_that_is_read_at_import_cannot_be_changed(flag):
+    value, before = another(flag), config.read(flag.name)
+    with pytest.raises(ValueError, match=rf"{flag.name} is read when numjet is imported.*set {flag.environment[0]}="):
+        config.update(flag.name, value)
+    with pytest.raises(ValueError, match="read when numjet is imported"), module.Override(flag.name, value):
+        raise AssertionError("the block has been entered")
+    config.update(flag.name, before)
+    assert config.read(flag.name) == before
