@@ -354,8 +354,8 @@ def infer(i: Instruction) -> list[Any]:
     exec(compile(body, "<random instruction>", "exec"), space)
     out = nj.eval_shape(space["step"], *[_struct(v) for v in values.values()])
     if i.tuple:
-        if not out:
-            raise TypeError("gives nothing")
+        if not out or not all(hasattr(x, "dtype") for x in out):
+            raise TypeError("gives no arrays")
         return list(out)
     if not hasattr(out, "dtype"):
         raise TypeError(f"gives {type(out).__name__}, not an array")
