@@ -65,7 +65,8 @@ class Samples(Record):
     shapes: one entry per case: a shape used for every operand, or a list of shapes, one per operand.
     params: one dict per case (repeated when there is one). dtypes: names; an entry may be a tuple, one per operand.
     low, high: range of random values (integers: rounded). make: optional function(rng, shapes, dtype, params) -> operands.
-    ulps / rtol: allowed difference between machines and eager. order: derivative order tested (0: none).
+    ulps / rtol: allowed difference between machines and eager; rtol for sums that may cancel, of the matrix' largest.
+    order: derivative order tested (0: none).
     wrt: operands with respect to which derivatives are tested (default: all inexact ones).
     """
     shapes: Sequence[Any] = ((), (3,), (2, 3, 4))

@@ -40,7 +40,9 @@ class _Outside(Places):
 
     def loop(self, stmt: For) -> None:
         first = self.iterations(stmt)
-        if stmt.mode in UNORDERED and first is not None and first[0].size:
+        if first is not None and not first[0].size:
+            return   # no iteration, so that nothing is touched
+        if stmt.mode in UNORDERED and first is not None:
             start, stop = self.value(stmt.start), self.value(stmt.stop)
             assert start is not None and stop is not None
             _Inside(stmt, self.values, int(start.flat[0]), int(stop.flat[0])).test()

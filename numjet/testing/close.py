@@ -33,8 +33,18 @@ def ulps_apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(both_nan, 0.0, np.where(one_nan, np.inf, np.abs(order(a) - order(b))))
 
 
-def assert_close(got: Any, want: Any, *, ulps: float = 4, rtol: float | None = None, atol: float = 0.0, note: str = "") -> None:
-    """Same shape, same dtype, and values that are equal (exact dtypes) or at most `ulps` apart, or within rtol + atol."""
+def _largest_in_matrix(x: np.ndarray) -> np.ndarray:
+    size = np.where(np.isfinite(x), np.abs(x), 0.0)
+    return np.max(size, axis=tuple(range(-min(2, x.ndim), 0)), keepdims=True, initial=0.0)
+
+
+def assert_close(got: Any, want: Any, *, ulps: float = 4, rtol: float | None = None, atol: float = 0.0, sums: bool = False,
+                 note: str = "") -> None:
+    """Same shape, same dtype, and values that are equal (exact dtypes) or at most `ulps` apart, or within rtol + atol.
+
+    sums: values are sums whose terms may cancel, so rtol is of the largest finite magnitude in the same matrix (the last two
+    axes), as error bounds of linear algebra are.
+    """
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{note}: shape {got.shape}, expected {want.shape}"
     assert got.dtype == want.dtype, f"{note}: dtype {got.dtype}, expected {want.dtype}"
@@ -47,7 +57,8 @@ def assert_close(got: Any, want: Any, *, ulps: float = 4, rtol: float | None = N
     if rtol is not None or atol:
         wide = np.complex128 if want.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
-            fine |= np.abs(got.astype(wide) - want.astype(wide)) <= atol + (rtol or 0.0) * np.abs(want.astype(wide))
+            size = _largest_in_matrix(want.astype(wide)) if sums else np.abs(want.astype(wide))
+            fine |= np.abs(got.astype(wide) - want.astype(wide)) <= atol + (rtol or 0.0) * size
     if not fine.all():
         worst = np.unravel_index(np.argmax(np.where(fine, -1, apart)), apart.shape)
         raise AssertionError(f"{note}: {(~fine).sum()} of {fine.size} differ, worst {got[worst]!r} against {want[worst]!r} "

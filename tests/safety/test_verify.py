@@ -368,3 +368,9 @@ def test_right_programs_pass(verified: None) -> None:
 def test_errors_of_programs_are_theirs(verified: None) -> None:
     with pytest.raises(TypeError):
         nj.jit(lambda x: x + "a")(X)
+
+
+def test_loops_without_iterations_touch_nothing(checked):
+    empty = np.zeros((0, 16, 16), np.uint8)
+    out = nj.jit(lambda x, i, y: nj.lax.fori_loop(0, 1, lambda k, c: (c[2], i, y), (x, i, y)))(empty, np.int32(0), empty)
+    assert [o.shape for o in out] == [empty.shape, (), empty.shape]
