@@ -450,7 +450,10 @@ def _pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Integer exponents are rounded to the dtype of x."""
     if x.dtype.kind == "c":
         return _complex_pow_eager(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
-    return np.asarray(np.power(x, y.astype(x.dtype, copy=False)))
+    out = np.asarray(np.power(x, y.astype(x.dtype, copy=False)))
+    if y.size == 1 and y.item() == 0.5:  # NumPy takes the square root, of which -inf and -0 are NaN and -0
+        return np.where(np.isinf(x), np.abs(x), out + np.zeros((), x.dtype))
+    return out
 
 
 def _complex_pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -131,16 +131,18 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """The values of `operand` in `new_dtype`.
 
     Floats to integers: rounded towards zero, saturating, NaN gives 0. To bool: `!= 0`. Integers to narrower integers
-    wrap. Complex to real drops the imaginary part, with a ComplexWarning. Random keys raise TypeError.
+    wrap. Complex to anything else drops the imaginary part, with a ComplexWarning (`x.astype(bool)` does not).
+    Random keys raise TypeError.
 
     >>> convert_element_type(2.7, "int32")
     Array(2, dtype=int32)
     """
     wanted = None if new_dtype is None else dtypes.check_user_dtype(new_dtype, "convert_element_type")
     dtype = aval_of(operand).dtype if wanted is None else wanted
-    if kind_of(dtypes.dtype(operand)) == "c" and kind_of(dtype) not in "cb":
+    if kind_of(dtypes.dtype(operand)) == "c" and kind_of(dtype) != "c":
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
                       stacklevel=source.user_stacklevel())
+        operand = real_p(operand)
     return convert_dtype(operand, dtype)
 
 

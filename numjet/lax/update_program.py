@@ -24,8 +24,14 @@ def update_program(name: str, dtype: np.dtype) -> Jaxpr:
     return trace_to_jaxpr(lambda old, new: [call(name, old, new)], [scalar, scalar], DebugInfo(name, "scatter"))[0]
 
 
+def wrong_type(name: str, dtype: np.dtype, found: Any) -> str:
+    """What to say of an update function whose result has another shape or dtype."""
+    return (f"{name}: the function must return a scalar of the array's dtype {dtype.name}, it returned {found}. "
+            "Convert the array first (x.astype(...)) or the result.")
+
+
 def trace_update(func: Callable[[Any], Any], dtype: np.dtype) -> tuple[Jaxpr, tuple[Any, ...]]:
-    """The program (old, ignored) -> func(old), and its constants; TypeError unless it returns a scalar of the dtype."""
+    """The program (old, ignored) -> func(old), and its constants; ValueError unless it returns a scalar of the dtype."""
     scalar = ShapedArray((), dtype)
     jaxpr, consts = trace_to_jaxpr(lambda old, _: [func(old)], [scalar, scalar],
                                    DebugInfo(getattr(func, "__name__", "func"), "scatter_apply"))
@@ -34,8 +40,7 @@ def trace_update(func: Callable[[Any], Any], dtype: np.dtype) -> tuple[Jaxpr, tu
                                   "apply the function to them and scatter the result, or use x.at[i].set(func(x[i])).")
     out = jaxpr.outvars[0].aval
     if out.shape != () or out.dtype != dtype:
-        raise TypeError(f"scatter_apply: the function must return a scalar of the operand's dtype {dtype.name}, "
-                        f"it returned {out}. Convert the operand first (x.astype(...)) or the result.")
+        raise ValueError(wrong_type("scatter_apply", dtype, out))
     return jaxpr, tuple(consts)
 
 

@@ -47,7 +47,8 @@ def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
         return _concrete(x)
     if type(x) is int and dtype in _INTEGRAL:
         dtypes.check_int_fits(x, dtype)
-    return _concrete(np.asarray(x), ShapedArray((), dtype))
+    value = np.asarray(x)
+    return _concrete(np.float64(x) if value.dtype == object else value, ShapedArray((), dtype))  # more than 64 bits
 
 
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
@@ -197,7 +198,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """
     x = array_arg("astype", x)
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "astype")
-    out = convert.convert_element_type(x, wanted)
+    as_truth = wanted == np.bool_  # != 0, of complex numbers, too
+    out = convert.convert_dtype(x, wanted) if as_truth else convert.convert_element_type(x, wanted)
     return place("astype", _fresh(out) if copy and out is x else out, device)
 
 

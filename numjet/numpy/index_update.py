@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
+from numjet.api.vmap import vmap
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax import GatherScatterMode
+from numjet.lax import GatherScatterMode, update_program
 from numjet.numpy.index_plan import plan_index
 from numjet.numpy.indexing import getitem, masked_update, scatter_update, traced_mask, write
 
@@ -111,19 +112,21 @@ class IndexUpdateRef:
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
               mode: str | GatherScatterMode | None = None, wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] = func(x[idx])` for an elementwise function.
+        """As `x[idx] = func(x[idx])` for a function from a scalar of the array's dtype to one.
 
-        With arrays of integers that are not promised to be unique, func is traced for one scalar and applied to an
-        element as often as it is named; that form cannot be differentiated.
+        With arrays of integers that are not promised to be unique, an element gets func as often as it is named; that form
+        cannot be differentiated. ValueError when func gives another shape or dtype.
         """
         x, idx = self.array, self.index
         masked = traced_mask(idx, aval_of(x).shape)
         if masked is not None:
-            return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: func(old))
+            return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: _of_each(func, old))
         plan = plan_index(aval_of(x).shape, idx)
+        if 0 in plan.result_shape:
+            return x
         if plan.scalar or plan.masked or unique_indices:
             part = getitem(x, idx, mode="clip", wrap_negative_indices=wrap_negative_indices)
-            return scatter_update(x, idx, func(part), "set", mode=mode, indices_are_sorted=indices_are_sorted,
+            return scatter_update(x, idx, _of_each(func, part), "set", mode=mode, indices_are_sorted=indices_are_sorted,
                                   unique_indices=True, wrap_negative_indices=wrap_negative_indices)
 
         def scatter(x: Any, indices: Any, values: Any, numbers: Any, **options: Any) -> Any:
@@ -141,6 +144,22 @@ class IndexUpdateRef:
         """Ones, multiplied by the values at the part."""
         return scatter_update(lax.full_like(self.array, 1), self.index, values, "mul", indices_are_sorted=is_sorted,
                               unique_indices=unique, mode=mode, wrap_negative_indices=wrap)
+
+
+def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
+    """func of each element by itself: what it does to a whole array (its sum, its shape) must not matter."""
+    aval = aval_of(part)
+    if not aval.size:
+        return part
+    one: Callable[[Any], Any] = lambda v: _checked(func(v), aval.dtype)
+    return vmap(one)(lax.reshape(part, (aval.size,))).reshape(aval.shape) if aval.shape else one(part)
+
+
+def _checked(out: Any, dtype: np.dtype) -> Any:
+    found = aval_of(out)
+    if found.shape or found.dtype != dtype:
+        raise ValueError(update_program.wrong_type("x.at[...].apply", dtype, found))
+    return out
 
 
 def _as_dtype(x: Any, dtype: np.dtype) -> Any:

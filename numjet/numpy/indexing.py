@@ -52,7 +52,9 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     if found is not None:
         return found
     plan = plan_index(aval_of(x).shape, idx)
-    nowhere_else = mode is None or mode == "wrap" and not plan.advanced  # slices are cut to the array in any mode
+    cut = not plan.advanced and mode == "wrap"  # slices are cut to the array in any mode
+    nowhere_else = mode is None or cut or 0 in plan.result_shape
+    _check_axes(plan)
     how = GatherScatterMode.PROMISE_IN_BOUNDS if nowhere_else else GatherScatterMode.from_any(mode)
     if plan.expanded:
         x = lax.expand_dims(x, plan.expanded)
@@ -70,10 +72,16 @@ def _in_bounds(plan: Plan, wrap: bool) -> bool:
     return all((-plan.shape[e.axis] if wrap else 0) <= e.index < plan.shape[e.axis] for e in plan.advanced)
 
 
+def _check_axes(plan: Plan) -> None:
+    """IndexError for single integers along axes without elements, in any mode: there is nothing to take."""
+    for e in plan.advanced:
+        if plan.shape[e.axis] == 0 and e.shape == ():
+            which = f"index {e.index}" if type(e.index) is int else "index"
+            raise IndexError(f"{which} is out of bounds for axis {e.axis} with size 0")
+
+
 def _clip(e: Advanced, size: int, wrap: bool) -> int:
     """A known integer, clipped into bounds."""
-    if size == 0:
-        raise IndexError(f"index {e.index} is out of bounds for axis {e.axis} with size 0")
     index = e.index + size if e.index < 0 and wrap else e.index
     return min(max(index, 0), size - 1)
 
@@ -253,16 +261,17 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
                                unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     if found is not None:
         return found
-    how = GatherScatterMode.from_any(mode)
     aval = aval_of(x)
     base, values, restore = _common_dtype(x, _as_value(values))
     traced = traced_mask(idx, aval.shape)
     if traced is not None:
         return restore(masked_update(base, *traced, values, _ELEMENTWISE[op]))
     plan = plan_index(aval.shape, idx)
+    _check_axes(plan)
     if 0 in plan.result_shape:
         broadcast_values(values, plan.result_shape)
         return x
+    how = GatherScatterMode.from_any(mode)
     base = lax.expand_dims(base, plan.expanded) if plan.expanded else base
     sure = plan.scalar
     out = write(base, plan, values, _SCATTERS[op], how, indices_are_sorted or sure, unique_indices or sure,

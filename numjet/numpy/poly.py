@@ -24,7 +24,7 @@ from numjet.numpy.promote import (
     promote_dtypes,
     to_array,
 )
-from numjet.numpy.ufuncs import true_divide
+from numjet.numpy.ufuncs import add, multiply, true_divide
 
 
 def _padded(x: Any, size: int) -> Any:
@@ -119,11 +119,11 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     count = p.shape[0]
     out = create.full(x.shape, np.zeros((), x.dtype)[()])
     if count > unroll:
-        step = lambda y, c: (arithmetic.add(arithmetic.mul(y, x), broadcast_to(c, x.shape)), None)
+        step = lambda y, c: (add(multiply(y, x), broadcast_to(c, x.shape)), None)
         return scan(step, out, p, unroll=unroll)[0]
     for k in range(count):
         c = broadcast_to(getitem(p, k), x.shape)
-        out = c if k == 0 else arithmetic.add(arithmetic.mul(out, x), c)
+        out = c if k == 0 else add(multiply(out, x), c)
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numjet.control.scan import scan
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import compare, create, join, shape
 from numjet.lax.axes import as_axis
@@ -97,13 +98,17 @@ class ufunc:
         at = as_axis(axis, a.ndim)
         if self._accumulate is not None:
             return self._accumulate(a, axis=at, dtype=dtype)
-        wanted = a.dtype if dtype is None else dtypes.check_user_dtype(dtype, "accumulate")
+        wanted = self.result_dtype(a) if dtype is None else dtypes.check_user_dtype(dtype, "accumulate")
         rows = _axes_in_front(as_dtype(a, wanted), (at,))
         if not rows.shape[0]:
             return _axis_back(rows, at)
         first = getitem(rows, 0)
         _, rest = scan(lambda c, row: (as_dtype(self._call(c, row), wanted),) * 2, first, getitem(rows, slice(1, None)))
         return _axis_back(join.concatenate([shape.expand_dims(first, (0,)), rest], 0), at)
+
+    def result_dtype(self, a: Any) -> np.dtype:
+        """Of the function of two elements."""
+        return aval_of(self._call(*[create.full((), 1, a.dtype)] * 2)).dtype
 
     # -- at, outer, reduceat
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
@@ -180,7 +185,7 @@ def _axis_back(x: Any, axis: int) -> Any:
 
 
 def _fold(op: ufunc, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    wanted = a.dtype if dtype is None else dtypes.check_user_dtype(dtype, "reduce")
+    wanted = op.result_dtype(a) if dtype is None else dtypes.check_user_dtype(dtype, "reduce")
     full, axes = a.shape, axes_of(axis, a.ndim)
     rows = _axes_in_front(as_dtype(a, wanted), axes)
     start = op.identity if initial is None else initial
@@ -217,7 +222,8 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
 
 def _of_slices(op: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     """All slices at once, row after row: a row starts a slice, continues it or does not belong to it."""
-    wanted = a.dtype if dtype is None else dtypes.check_user_dtype(dtype, "reduceat")
+    mixed = dtypes.promote_types(a.dtype, op.result_dtype(a))  # elements that stand alone come as they are
+    wanted = mixed if dtype is None else dtypes.check_user_dtype(dtype, "reduceat")
     rows = _axes_in_front(as_dtype(a, wanted), (axis,))
     n, k, rest = rows.shape[0], indices.shape[0], rows.shape[1:]
     start = as_dtype(indices, dtypes.int32)

@@ -1,10 +1,12 @@
 """NumPy's ufuncs with their methods: add, multiply, maximum, logical_and, ..."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from numjet.foundation import dtypes
 from numjet.lax import cumulative, transcendental
 from numjet.lax.arithmetic import add_p, mul_p, sub_p
 from numjet.lax.bits import stop_gradient
@@ -26,9 +28,9 @@ def _update(kind: str) -> Any:
     return at
 
 
-def _accumulating(name: str, fn: Any) -> Any:
+def _accumulating(name: str, fn: Any, result: Callable[[np.dtype], np.dtype] = dtypes.to_numeric_dtype) -> Any:
     def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
-        return running.run_along(name, a, axis, dtype, fn)
+        return running.run_along(name, a, axis, result(a.dtype) if dtype is None else dtype, fn)
     return accumulate
 
 
@@ -99,11 +101,11 @@ multiply = _made(ufuncs.multiply, 2, identity=1, reduce=reductions.prod,
                  accumulate=_accumulating("multiply", cumulative.cumprod), at=_update("mul"))
 negative = _made(ufuncs.negative, 1)
 maximum = _made(ufuncs_logic.maximum, 2, reduce=_extremum(reductions.max), at=_update("max"),
-                accumulate=_accumulating("maximum", cumulative.cummax))
+                accumulate=_accumulating("maximum", cumulative.cummax, np.dtype))
 minimum = _made(ufuncs_logic.minimum, 2, reduce=_extremum(reductions.min), at=_update("min"),
-                accumulate=_accumulating("minimum", cumulative.cummin))
+                accumulate=_accumulating("minimum", cumulative.cummin, np.dtype))
 logaddexp = _made(ufuncs_special.logaddexp, 2, identity=-np.inf, reduce=_log_of_sum(1.0),
-                  accumulate=_accumulating("logaddexp", cumulative.cumlogsumexp))
+                  accumulate=_accumulating("logaddexp", cumulative.cumlogsumexp, dtypes.to_inexact_dtype))
 logaddexp2 = _made(ufuncs_special.logaddexp2, 2, identity=-np.inf, reduce=_log_of_sum(_LN2))
 logical_and = _made(ufuncs_logic.logical_and, 2, identity=True,
                     reduce=_logical(reductions.all, ufuncs_logic.logical_and))

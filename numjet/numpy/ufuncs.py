@@ -39,6 +39,7 @@ from numjet.numpy.promote import (
     operands,
     operands_inexact,
     operands_numeric,
+    strong_array,
 )
 
 _BOOL = np.dtype(np.bool_)
@@ -260,6 +261,8 @@ def power(x1: Any, x2: Any, /) -> Any:
         if x.aval.dtype == _BOOL:
             x, y = (as_dtype(v, dtypes.canonicalize_dtype(np.int64)) for v in (x, y))
         return _whole_power(x, y)
+    if y.aval.dtype in _WHOLE and y.aval.dtype != _BOOL and not y.aval.weak_type:
+        x = strong_array(x)  # a float to the power of an array of integers is an array of floats
     x, y = operands_inexact("power", x, y)
     return arithmetic.pow_p.bind(x, y)
 

@@ -10,7 +10,7 @@ from numjet.lax import arithmetic, bits, bitwise, compare, convert, create
 from numjet.lax.bitwise import and_p, not_p, or_p, xor_p
 from numjet.lax.compare import eq_p, ge_p, gt_p, is_finite_p, le_p, lt_p, ne_p
 from numjet.numpy.choosing import truth
-from numjet.numpy.promote import check_out, literal, operand, operands, operands_numeric
+from numjet.numpy.promote import as_dtype, check_out, literal, operand, operands, operands_numeric
 
 _BOOL = np.dtype(np.bool_)
 _UNSIGNED = frozenset(dtypes.UNSIGNED)
@@ -255,6 +255,7 @@ def bitwise_count(x: Any, /) -> Any:
     Array(3, dtype=uint8)
     """
     x = operand("bitwise_count", x)
+    x = as_dtype(x, np.dtype(np.uint8)) if x.aval.dtype == np.bool_ else x
     magnitude = arithmetic.abs_p.bind(x) if x.aval.dtype not in _UNSIGNED else x
     return convert.convert_dtype(bitwise.population_count_p.bind(magnitude), np.dtype(np.uint8))
 

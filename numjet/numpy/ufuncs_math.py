@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, transcendental
+from numjet.lax import arithmetic, convert, transcendental
 from numjet.numpy.promote import as_dtype, literal, operand_inexact, operands_inexact
 
+_COMPLEX = frozenset(dtypes.COMPLEX)
 
-def _scaled(x: Any, factor: float) -> Any:
-    return arithmetic.mul_p.bind(x, literal(factor, x.aval.dtype))
+
+def times_real(x: Any, factor: float) -> Any:
+    """x * factor; of complex numbers each part, as 0 times an infinite part of the other would be NaN."""
+    if x.aval.dtype not in _COMPLEX:
+        return arithmetic.mul_p.bind(x, literal(factor, x.aval.dtype))
+    return convert.complex_p.bind(times_real(convert.real_p.bind(x), factor), times_real(convert.imag_p.bind(x), factor))
 
 
 # -------------------------------------------------------------------------------------------- exponentials and logarithms
@@ -76,7 +81,14 @@ def log2(x: Any, /) -> Any:
     >>> log2(8)
     Array(3., dtype=float32, weak_type=True)
     """
-    return _logarithm("log2", x, lambda v: arithmetic.div_p.bind(v, literal(math.log(2), v.aval.dtype)))
+    return _logarithm("log2", x, _by_log_of_2)
+
+
+def _by_log_of_2(x: Any) -> Any:
+    """Of floats by division: it makes logarithms of powers of 2 whole numbers."""
+    if x.aval.dtype in _COMPLEX:
+        return times_real(x, 1 / math.log(2))
+    return arithmetic.div_p.bind(x, literal(math.log(2), x.aval.dtype))
 
 
 def log10(x: Any, /) -> Any:
@@ -85,7 +97,7 @@ def log10(x: Any, /) -> Any:
     >>> log10(100)
     Array(2., dtype=float32, weak_type=True)
     """
-    return _logarithm("log10", x, lambda v: _scaled(v, 1 / math.log(10)))
+    return _logarithm("log10", x, lambda v: times_real(v, 1 / math.log(10)))
 
 
 # -------------------------------------------------------------------------------------------- trigonometric functions
@@ -160,7 +172,7 @@ def deg2rad(x: Any, /) -> Any:
     >>> deg2rad(180)
     Array(3.1415927, dtype=float32, weak_type=True)
     """
-    return _scaled(operand_inexact("deg2rad", x), math.pi / 180)
+    return times_real(operand_inexact("deg2rad", x), math.pi / 180)
 
 
 def rad2deg(x: Any, /) -> Any:
@@ -169,7 +181,7 @@ def rad2deg(x: Any, /) -> Any:
     >>> rad2deg(0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return _scaled(operand_inexact("rad2deg", x), 180 / math.pi)
+    return times_real(operand_inexact("rad2deg", x), 180 / math.pi)
 
 
 # -------------------------------------------------------------------------------------------- hyperbolic functions

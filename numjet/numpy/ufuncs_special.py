@@ -30,6 +30,7 @@ from numjet.numpy.promote import (
 from numjet.numpy.reductions import any as any_of
 from numjet.numpy.ufuncs import to_array_checked, trunc
 from numjet.numpy.ufuncs_logic import isinf, signbit
+from numjet.numpy.ufuncs_math import times_real
 
 _BOOL = np.dtype(np.bool_)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -60,13 +61,15 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
-    """log2(2**x1 + 2**x2), without overflow. ValueError for complex numbers.
+    """log2(2**x1 + 2**x2), without overflow.
 
     >>> logaddexp2(1.0, 1.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    x, y = _real_operands("logaddexp2", x1, x2)
-    return _sum_of_powers(True, x, y)
+    x, y = operands_inexact("logaddexp2", x1, x2)
+    if x.aval.dtype not in _COMPLEX:
+        return _sum_of_powers(True, x, y)
+    return times_real(_complex_logaddexp(times_real(x, math.log(2)), times_real(y, math.log(2))), 1 / math.log(2))
 
 
 def _difference(x: Any, y: Any) -> Any:
@@ -249,6 +252,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     x, n = operand_inexact("ldexp", x1), operand("ldexp", x2)
     if x.aval.dtype in _COMPLEX or n.aval.dtype in _COMPLEX:
         raise ValueError("jnp.ldexp does not support complex numbers")
+    n = as_dtype(n, dtypes.int32) if n.aval.dtype == np.bool_ else n
     if n.aval.dtype not in _INTEGER:
         raise ValueError(f"ldexp not supported for input types {x.aval.dtype.name}, {n.aval.dtype.name}: x2 must hold integers")
     if x.aval.shape and n.aval.shape and x.aval.shape != n.aval.shape:

@@ -55,6 +55,7 @@ KNOWN: dict[str, str] = {  # what "table kind: expression" holds -> why numjet a
     r"^kinks value: .*(mean\(v\) / |reduce_window)": "rounding errors of a zero; NaN in windows",
     r"^reductions .*c64_s": "NaN of complex numbers wins, as in NumPy",
     r"^reductions error's class": "both raise",
+    r"^updates .*nonsense": "a mode that does not exist is refused",
 }
 
 
@@ -134,8 +135,9 @@ def _dtypes() -> Iterator[Case]:
         yield "dtypes", f"jnp.{f}({name})", _x64(name)
     for f, name in product(_UNARY, ("b", "i32", "u8")):
         yield "dtypes", f"jnp.{f}({name})", True
-    for f, a, b in product((*_BINARY, "pow", "bitwise_left_shift", "logaddexp2", "logical_xor", "polyval"), _PAIRS, _PAIRS):
-        if a <= b or f in ("floor_divide", "mod", "fmod", "left_shift", "power", "ldexp"):
+    functions = (*_BINARY, "pow", "bitwise_left_shift", "logaddexp2", "logical_xor", "polyval")
+    for (k, f), (i, a), (j, b) in product(enumerate(functions), enumerate(_PAIRS), enumerate(_PAIRS)):
+        if (i + j + k) % 4 == 0 or i == j == 0 or f in ("floor_divide", "mod"):  # each dtype twice on each side
             yield "dtypes", f"jnp.{f}({a}, {b})", False
     for f, (a, b) in product((*_BINARY, "logaddexp2"), (("b", "b"), ("u8", "b"), ("i32", "u64"), ("i32", "f64"), ("i64",
     "f32"))):
@@ -211,7 +213,8 @@ def _specials() -> Iterator[Case]:
         yield "specials", f"jnp.{f}({name})", True
     for f, name in product((*_BINARY, "logaddexp2", "polyval", "minimum"), ("f32_s", "f16_s", "c64_s", "i32_s", "u8_s",
     "i8_s")):
-        yield "specials", f"jnp.{f}({name}[:, None], {name}[None])", False
+        if f not in ("gcd", "lcm") or name not in ("i32_s", "i8_s"):  # JAX does not return at the least integers
+            yield "specials", f"jnp.{f}({name}[:, None], {name}[None])", False
     for f, name in product(_SPECIAL_FUNCTIONS, ("f32_s", "f16_s")):
         yield "specials", f"jsp.special.{f}({name})", False
     for f, name in product(_ACTIVATIONS, ("f32_s", "f16_s", "bf16_s")):
@@ -456,7 +459,7 @@ def _updates() -> Iterator[Case]:
         if "> 1" in at and "promise" in mode or (name in ("f32_2", "f32_30", "u8") and index in ("5", "...", "None", "1:3",
         "::-1")):
             continue
-        if "promise" in mode and ("9" in index or index == "5" or "0" in name[-2:]):
+        if "promise" in mode and ("9" in index or index in ("5", "jnp.array(2)") or "0" in name[-2:]):
             continue
         yield "updates", f"{at}.get({mode[2:]})", False
         yield "updates", f"{at}.set(7{mode})", False
