@@ -1,9 +1,13 @@
 """Outcomes of JAX 0.10.2, kept as text (`python -m numjet.tools.peer_tables --write tests/peer`): numjet answers alike."""
 import math
+from functools import partial
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from numjet import jit, lax
 from numjet.tools import peer_cases, peer_tables
 
 TABLES = sorted((Path(__file__).parent / "peer").glob("*.txt"))
@@ -43,12 +47,19 @@ FINDINGS = [  # text, JAX's dtype, shape and values
     ("jnp.array([1j, 0]).astype(bool)", "bool", (2,), [True, False]), ("b.at[0].set(1j)[0]", "bool", (), False),
     ("jnp.bitwise_count(b)", "uint8", (4,), [1, 0, 1, 1]), ("jnp.ldexp(u8, b)", "float32", (4,), [6.0, 1.0, 4.0, 10.0]),
     ("jnp.polyval(b, b)", "bool", (4,), [True] * 4), ("jnp.array(2**70, jnp.float32)", "float32", (), 2.0**70),
+    ("jnp.cov(f32_0)", "float32", (), math.nan), ("jnp.cov(f32_30)", "float32", (3, 3), [[math.nan] * 3] * 3),
+    ("jnp.pad(f32_0, 1, mode='mean')", "float32", (2,), [math.nan] * 2), ("jnp.poly(f32_0)", "float32", (), 1.0),
     ("jnp.complex64(complex('inf')) ** jnp.complex64(complex('inf'))", "complex64", (), complex("inf")),
 ]
 
 
 WIDE = [  # with 64 bits
     ("jnp.linalg.matrix_rank(f32)", "int32", (), 1), ("jnp.linalg.matrix_rank(f32_2)", "int64", (), 2),
+    *[(text, "int32", (4,), [1, 1, 1, 1]) for text in ("b ** b", "(b // b) ** 2")],
+    *[(text, "int32", (4,), [0, 0, 0, 0]) for text in ("b % b", "jnp.fmod(b, b)", "b >> b")],
+    ("jnp.argpartition(f32, 0)[0]", "int32", (), 1),
+    ("jnp.rint(u8)", "float64", (4,), [3.0, 1.0, 2.0, 5.0]),
+    ("jnp.power(i32, u64)", "float64", (4,), [27.0, 1.0, 4.0, 3125.0]),
     ("jnp.unique(f32_2, size=3, return_counts=True)[1]", "int64", (3,), [1, 3, 1]),
 ]
 
@@ -87,6 +98,32 @@ def test_errors(text, error):
         assert error in got, (text, got)
 
 
+def _differs_by_mode(eager, jit):
+    """Whether programs answer otherwise, but for signs of zeros and complex numbers with infinite parts or NaN."""
+    if peer_tables.needs_values(jit):
+        return False
+    if isinstance(eager, tuple) or isinstance(jit, tuple):
+        return peer_tables.difference(eager, jit) is not None
+    if [leaf[:3] for leaf in eager] != [leaf[:3] for leaf in jit]:
+        return True
+    for (dtype, _, _, a), (_, _, _, b) in zip(eager, jit, strict=True):
+        a, b = np.array(a), np.array(b)
+        known = np.isfinite(a) & np.isfinite(b) if dtype.startswith("complex") else np.ones(a.shape, bool)
+        if peer_tables.values_differ(dtype, a[known], b[known]) not in (None, "sign of zero"):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("table, step", [("specials", 1), ("dtypes", 3), ("updates", 3), ("reductions", 3)])
+def test_programs_answer_as_eager_evaluation(table, step):
+    cases = sorted((case for case in peer_cases.all_cases() if case[0] == table), key=lambda case: case[2])[::step]
+    branches = "jnp.arctan2(c64_s"  # whose sign follows those of zeros
+    found = peer_tables.evaluate("numjet", cases, peer_cases.OPERANDS)
+    wrong = [(text, *each) for (_, text, _), each in zip(cases, found, strict=True)
+             if not text.startswith(branches) and _differs_by_mode(*each)]
+    assert len(cases) > 400 and not wrong, wrong[:3]
+
+
 def test_every_program_of_updates_ends():
     """Empty arrays, places out of bounds and unknown modes once ended the process, in one of the programs."""
     cases = [case for case in peer_cases.all_cases() if case[0] == "updates"]
@@ -119,3 +156,19 @@ def test_differences_are_seen():
     assert peer_tables.difference(want, [("float16", False, (2,), [0.0, math.nan])]) == "dtype or shape"
     assert peer_tables.difference(want, ("TypeError",)) == "should not raise"
     assert peer_tables.difference(("ValueError",), want) == "should raise"
+
+
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+def test_nan_of_complex_numbers_wins_from_its_place_on(name):
+    """As in NumPy, wherever it stands, in either part; programs answer alike."""
+    parts = (complex(math.nan, 1), complex(1, math.nan), complex(math.nan, math.nan))
+    for part, at, size in product(parts, (0, 1, 8), (9, 70)):
+        x = np.arange(size * 8, dtype=np.float32).reshape(size, 8)[:, ::-1].astype(np.complex64) * 1j
+        x[at] = part
+        for reverse in (False, True):
+            run = partial(getattr(lax, name), axis=0, reverse=reverse)
+            eager, jitted = np.asarray(run(x)), np.asarray(jit(run)(x))
+            np.testing.assert_array_equal(np.isnan(eager), np.isnan(jitted))
+            inside = np.arange(size) <= at if reverse else np.arange(size) >= at
+            assert (np.isnan(eager).all(1) == inside).all()
+            np.testing.assert_array_equal(eager[~inside], jitted[~inside])

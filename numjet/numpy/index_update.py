@@ -120,6 +120,8 @@ class IndexUpdateRef:
         x, idx = self.array, self.index
         masked = traced_mask(idx, aval_of(x).shape)
         if masked is not None:
+            if aval_of(x).size:
+                GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
             return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: _of_each(func, old))
         plan = plan_index(aval_of(x).shape, idx)
         if 0 in plan.result_shape:

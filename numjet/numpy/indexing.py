@@ -265,6 +265,8 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     base, values, restore = _common_dtype(x, _as_value(values))
     traced = traced_mask(idx, aval.shape)
     if traced is not None:
+        if aval.size:
+            GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
         return restore(masked_update(base, *traced, values, _ELEMENTWISE[op]))
     plan = plan_index(aval.shape, idx)
     _check_axes(plan)

@@ -165,7 +165,7 @@ def _statistic(array: Any, widths: Widths, mode: str, stat_length: Any) -> Any:
         sides = []
         for count, size, last in ((width[0], length[0], False), (width[1], length[1], True)):
             some = n if size is None else min(operator.index(size), n)
-            if some < 1:
+            if some < 1 and not (n == 0 and mode == "mean"):  # the mean of nothing is NaN
                 raise ValueError(f"jnp.pad: stat_length of 0 yields no value for padding, in mode {mode!r}")
             value = _STATISTICS[mode](_edge(array, axis, last, some), axis=axis, keepdims=True)
             if dtypes.kind(array.dtype) in "iu" and dtypes.kind(value.dtype) == "f":

@@ -173,7 +173,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 
 def poly(seq_of_zeros: Any) -> Any:
-    """The coefficients of the polynomial with the given zeros (a vector), the first one 1.
+    """The coefficients of the polynomial with the given zeros, a vector, the first one 1.
 
     >>> import numjet.numpy as jnp
     >>> poly(jnp.array([1.0, 2.0])).tolist()
@@ -183,6 +183,8 @@ def poly(seq_of_zeros: Any) -> Any:
     if zeros.ndim != 1:
         raise NotImplementedError(f"jnp.poly: expected a vector of zeros, got shape {zeros.shape}; for a matrix pass its "
                                   "eigenvalues, jnp.linalg.eigvals(x)")
+    if not zeros.shape[0]:
+        return create.full((), np.ones((), zeros.dtype)[()])
     one = create.full((1,), np.ones((), zeros.dtype)[()])
     out = one
     for k in range(zeros.shape[0]):

@@ -307,11 +307,10 @@ def operands_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def operands_numeric(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """As `operands`; bool becomes the default integer."""
+    """As `operands`; bool becomes int32, with 64 bits, too."""
     x, y = operands(name, x, y)
     if x.aval.dtype == dtypes.bool_:
-        wanted = dtypes.to_numeric_dtype(dtypes.bool_)
-        return as_dtype(x, wanted), as_dtype(y, wanted)
+        return as_dtype(x, dtypes.int32), as_dtype(y, dtypes.int32)
     return x, y
 
 

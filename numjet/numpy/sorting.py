@@ -13,7 +13,7 @@ from numjet.lax.axes import as_axis
 from numjet.lax.sort import sort as lax_sort
 from numjet.numpy import quick_small
 from numjet.numpy.manipulation import ravel
-from numjet.numpy.promote import array_arg, check_arraylike, to_array
+from numjet.numpy.promote import array_arg, as_dtype, check_arraylike, to_array
 
 
 def _check_options(name: str, kind: Any, order: Any) -> None:
@@ -110,7 +110,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     >>> argpartition(jnp.array([3, 1, 2]), 1)[1].tolist()
     2
     """
-    return argsort(_partitioned("argpartition", a, kth, axis), axis)
+    return as_dtype(argsort(_partitioned("argpartition", a, kth, axis), axis), dtypes.int32)
 
 
 def _partitioned(name: str, a: Any, kth: int, axis: int) -> Any:

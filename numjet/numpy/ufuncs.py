@@ -257,11 +257,10 @@ def power(x1: Any, x2: Any, /) -> Any:
         return _integer_power(operand("power", x1), x2)
     x, y = operand("power", x1), operand("power", x2)
     if x.aval.dtype in _WHOLE and y.aval.dtype in _WHOLE:
-        x, y = operands("power", x, y)
-        if x.aval.dtype == _BOOL:
-            x, y = (as_dtype(v, dtypes.canonicalize_dtype(np.int64)) for v in (x, y))
-        return _whole_power(x, y)
-    if y.aval.dtype in _WHOLE and y.aval.dtype != _BOOL and not y.aval.weak_type:
+        x, y = operands_numeric("power", x, y)
+        if x.aval.dtype in _WHOLE:  # int32 and uint64 have floats in common
+            return _whole_power(x, y)
+    elif y.aval.dtype in _INTEGER and not y.aval.weak_type:
         x = strong_array(x)  # a float to the power of an array of integers is an array of floats
     x, y = operands_inexact("power", x, y)
     return arithmetic.pow_p.bind(x, y)
@@ -434,12 +433,13 @@ def fix(x: Any, out: None = None) -> Any:
 
 
 def rint(x: Any, /) -> Any:
-    """The nearest whole number, halves to even; integers become floats.
+    """The nearest whole number, halves to even; integers become floats of the default dtype.
 
     >>> rint(2.5)
     Array(2., dtype=float32, weak_type=True)
     """
-    x = operand_inexact("rint", x)
+    x = operand("rint", x)
+    x = as_dtype(x, dtypes.canonicalize_dtype(np.float64)) if x.aval.dtype in _WHOLE else x
     return _by_parts(_half_even, x)
 
 

@@ -56,6 +56,15 @@ KNOWN: dict[str, str] = {  # what "table kind: expression" holds -> why numjet a
     r"^reductions .*c64_s": "NaN of complex numbers wins, as in NumPy",
     r"^reductions error's class": "both raise",
     r"^updates .*nonsense": "a mode that does not exist is refused",
+    r"^specials NaN: .*(c64|\(-?(\d\.\d|nan|inf)\) (\*\*|/) )": "complex numbers with an infinite or NaN part",
+    r"^(specials|dtypes) .*modf": "the fraction of infinity is 0, as in NumPy",
+    r"^(specials|dtypes) .*spacing": "spacing has the sign of its operand, as in NumPy",
+    r"^(specials|dtypes) (NaN|value): .*(expi|spence|gamma|betaln|zeta|xlog|entr|log_ndtr)": "the limit, as in SciPy",
+    r"^dtypes NaN: jnp.pow": "0 to a complex power",
+    r"^specials value: jnp.arctan2\(c64": "branches of complex numbers whose zeros have other signs",
+    r"^(specials|dtypes) error's class": "both raise",
+    r"^(specials|dtypes) .*sici": "not there",
+    r"^specials should not raise: lax.clamp\(c64": "complex numbers have no order",
 }
 
 
