@@ -473,8 +473,9 @@ int wait_in_callback(Execution* execution) {
 }
 
 int execution_wait(Execution* execution) {
+  // Another thread that waits for the same array drops the array's reference as soon as it has the value.
+  const Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
   if (execution_state(execution) == State::Pending) {
-    Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
     if (current_job) {
       if (wait_in_callback(execution) < 0) return -1;
     } else {
