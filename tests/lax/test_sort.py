@@ -121,7 +121,7 @@ def test_top_k_of_ordered_rows(order):
 
 def test_top_k_shares_its_rows_among_threads():
     x = np.random.default_rng(0).normal(size=(64, 4000)).astype(np.float32)
-    f, x = nj.jit(lambda x: lax.top_k(x, 9)), jnp.asarray(x)   # threads share the copy of an ndarray, too
+    f, x = nj.jit(lambda x: lax.top_k(x, 9)), nj.numpy.asarray(x)   # threads share the copy of an ndarray, too
     before = _native.num_threads()
     results, shared = [], []
     try:
