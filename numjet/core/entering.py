@@ -86,8 +86,8 @@ def fixed(x: np.ndarray) -> np.ndarray:
 
 
 def _forgetter(key: int) -> Callable[[weakref.ref[Any]], None]:
-    def forget(gone: weakref.ref[Any]) -> None:
-        known = _copies.get(key)
+    def forget(gone: weakref.ref[Any], copies: dict[int, Any] = _copies) -> None:   # at exit, globals go before objects do
+        known = copies.get(key)
         if known is not None and (known[0] is gone or known[1] is gone):
-            _copies.pop(key, None)
+            copies.pop(key, None)
     return forget

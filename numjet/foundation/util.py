@@ -250,9 +250,9 @@ class _WeakCache:
             if not keys:
                 del self._keys_of[key[0]]  # type: ignore[arg-type]
 
-    def _forget(self, owner: int, ref: weakref.ref[Any]) -> None:
-        # The id may already belong to a newer object: only entries of the dead one go.
-        with _weak_lock:
+    def _forget(self, owner: int, ref: weakref.ref[Any], lock: Any = _weak_lock) -> None:
+        # The id may already belong to a newer object: only entries of the dead one go. At exit, globals go before objects do.
+        with lock:
             for key in [key for key in self._keys_of.get(owner, ()) if self._entries.get(key, (None,))[0] is ref]:
                 self._drop(key)
 

@@ -7,7 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from numjet.core import entering
+from numjet.foundation import util
 
 sys.path.insert(0, str(Path(__file__).parent))
 from children import ROOT, script, started
@@ -130,3 +134,20 @@ assert waited(pid, 50) == 3
 print("done", flush=True)
 os._exit(0)
 """) == "done\n"
+
+
+def test_what_outlives_modules_goes_silently(monkeypatch):
+    """Objects that caches hold weakly may die after the globals of numjet's modules, which Python sets to None at exit."""
+    class Key:
+        pass
+
+    failures: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", failures.append)
+    remembered, key, array = util.weakref_lru_cache(lambda key: 1), Key(), np.ones(3)
+    remembered(key)
+    copy = entering.snapshot(array)
+    with monkeypatch.context() as gone:
+        gone.setattr(util, "_weak_lock", None)
+        gone.setattr(entering, "_copies", None)
+        del key, array
+    assert failures == [] and np.asarray(copy).tolist() == [1, 1, 1]
