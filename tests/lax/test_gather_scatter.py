@@ -210,7 +210,7 @@ def test_apply():
             lambda y: [lax.scatter_apply(x, i, lambda v: lax.mul(v, y), FLAT_S, update_shape=(3,))],
             [aval_of(np.float32(1))],
         )
-    with pytest.raises(TypeError, match="scalar of the operand's dtype float32"):
+    with pytest.raises(ValueError, match="scalar of the array's dtype float32"):
         lax.scatter_apply(x, i, lambda v: lax.convert_element_type(v, "int32"), FLAT_S, update_shape=(3,))
 
 
