@@ -202,6 +202,17 @@ class Places:
             self.depth -= 1
             self._memo.clear()
 
+    def walk(self, stmt: For, found: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Walks over a loop for the iterations that `iterations` found; without any nothing is touched."""
+        if found is not None and not found[0].size:
+            return
+        with self.inside(stmt, *(found if found is not None else (None, np.asarray(True)))):
+            if found is None:
+                with self.perhaps():
+                    self.body(stmt)
+            else:
+                self.body(stmt)
+
     def body(self, stmt: For) -> None:
         """Walks over the body of a loop, and what it hands on."""
         self.block(stmt.body)

@@ -93,13 +93,7 @@ class _Inside(Places):
         return np.array(sorted({*few, *(k for k in (trips - 2, trips - 1) if k >= 0)}), np.int64)
 
     def loop(self, stmt: For) -> None:
-        found = self.iterations(stmt)
-        with self.inside(stmt, *(found if found is not None else (None, np.asarray(True)))):
-            if found is None:
-                with self.perhaps():
-                    self.body(stmt)
-            else:
-                self.body(stmt)
+        self.walk(stmt, self.iterations(stmt))
 
     def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
         if buffer not in self.written or index is None or not self.certain:

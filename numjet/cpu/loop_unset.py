@@ -122,20 +122,10 @@ class _Walk(Places):
             found = self.iterations(stmt)
         finally:
             self.once = before
-        self._walk(stmt, found)
+        self.walk(stmt, found)
 
     def _all(self, stmt: For) -> None:
-        self._walk(stmt, self.iterations(stmt))
-
-    def _walk(self, stmt: For, found: tuple[np.ndarray, np.ndarray] | None) -> None:
-        if found is not None and not found[0].size:
-            return
-        with self.inside(stmt, *(found if found is not None else (None, np.asarray(True)))):
-            if found is None:
-                with self.perhaps():
-                    self.body(stmt)
-            else:
-                self.body(stmt)
+        self.walk(stmt, self.iterations(stmt))
 
     def _mark(self, stmt: For | While) -> None:
         """Notes all that a loop may write."""
