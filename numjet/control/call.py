@@ -7,7 +7,6 @@ from typing import Any
 
 from numjet.control.programs import (
     batch_program,
-    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -121,7 +120,7 @@ def calling_op(
         multiple=True,
         programs=True,
         abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
-        eager=lambda *args, jaxpr, **_: evaluated(jaxpr, *args),
+        eager=lambda *args, jaxpr, **_: eval_closed(jaxpr, *args),
         jvp=jvp,
         transpose=transpose,
         batch=batch,

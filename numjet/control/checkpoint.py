@@ -13,11 +13,14 @@ from typing import Any
 
 from numjet.control.bodies import made_for, trace_body
 from numjet.control.call import calling_op, jit_p
-from numjet.control.programs import Flags, evaluated, remember, split_program, substituted
+from numjet.control.programs import Flags, remember, split_program, substituted
+from numjet.core.check import check_jaxpr
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
+from numjet.core.walk import eval_closed
 from numjet.foundation import tree
+from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
@@ -52,6 +55,9 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     body = rest.replace(eqns=[*again, *rest.eqns])
     first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
     thin = dce_jaxpr(first)[0].replace(invars=known.invars)
+    if config.enable_checks:
+        check_jaxpr(thin)
+        check_jaxpr(body)
     return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(again))
 
 
@@ -104,13 +110,13 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     known, unknown = partition_list(unknown_in, args)
     inputs = [*plan.consts, *known]
     with set_trace(trace.parent):
-        outs = evaluated(plan.known, *inputs)
+        outs = eval_closed(plan.known, *inputs)
     operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
     if plan.recomputes:
         found = trace.stage(checkpoint_p, operands, {**params, "jaxpr": plan.unknown, "differentiated": True})
     else:
         with set_trace(trace.unknown):
-            found = evaluated(plan.unknown, *operands)
+            found = eval_closed(plan.unknown, *operands)
     return merge_lists(plan.flags, outs[: plan.known_count], found)
 
 

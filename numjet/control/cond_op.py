@@ -11,7 +11,6 @@ from numjet.control.programs import (
     Derived,
     Flags,
     batch_program,
-    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -57,7 +56,7 @@ def clamped(index: Any, count: int) -> int:
 
 
 def _eager(index: np.ndarray, *args: Any, branches: Branches) -> list[Any]:
-    return evaluated(branches[clamped(index, len(branches))], *args)
+    return eval_closed(branches[clamped(index, len(branches))], *args)
 
 
 def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tuple[Branches, list[Any]]:

@@ -8,11 +8,12 @@ from types import FunctionType
 from typing import Any
 
 from numjet.control.call import call_transpose
-from numjet.control.programs import batch_program, evaluated, holds_effects
+from numjet.control.programs import batch_program, holds_effects
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors, tree
 from numjet.foundation.util import function_name
 from numjet.lax.convert import constant
@@ -201,7 +202,7 @@ def custom_call_op(
         multiple=True,
         programs=True,
         abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
-        eager=lambda *args, call_jaxpr, **_: evaluated(call_jaxpr, *args),
+        eager=lambda *args, call_jaxpr, **_: eval_closed(call_jaxpr, *args),
         jvp=jvp,
         transpose=transpose,
         batch=batch,

@@ -10,14 +10,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, Literal, Var
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, Var
 from numjet.core.op import Undefined, Zero
 from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import Tracer
-from numjet.core.walk import eval_closed
 from numjet.foundation.record import Record
 from numjet.foundation.util import partition_list, weakref_lru_cache
 from numjet.lax.tangent import instantiate
@@ -196,12 +193,6 @@ def substituted(jaxpr: Jaxpr, env: dict[Var, Atom], invars: Sequence[Var]) -> Ja
 
     eqns = [e.replace(invars=[swap(a) for a in e.invars]) for e in jaxpr.eqns]
     return jaxpr.replace(invars=list(invars), eqns=eqns, outvars=[swap(v) for v in jaxpr.outvars])
-
-
-def evaluated(closed: ClosedJaxpr, *args: Any) -> list[Any]:
-    """The results of a program, operation by operation; those written in place in it as NumPy values."""
-    outs = eval_closed(closed, *args)
-    return [np.asarray(x.val, x.aval.dtype) if isinstance(x, Literal) else x for x in outs]
 
 
 def holds_effects(**params: Any) -> frozenset:

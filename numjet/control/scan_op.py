@@ -16,7 +16,6 @@ from numjet.control.carries import backwards, fixpoint, forwards
 from numjet.control.programs import (
     Flags,
     batch_program,
-    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -31,6 +30,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
+from numjet.core.walk import eval_closed
 from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
@@ -56,7 +56,7 @@ def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_const
     avals = jaxpr.out_avals[num_carry:]
     stacks = [np.empty((length, *a.shape), a.dtype) for a in avals]
     for i in reversed(range(length)) if reverse else range(length):
-        outs = evaluated(jaxpr, *consts, *carry, *[x[i] for x in xs])
+        outs = eval_closed(jaxpr, *consts, *carry, *[x[i] for x in xs])
         carry = outs[:num_carry]
         for stack, y, a in zip(stacks, outs[num_carry:], avals, strict=True):
             stack[i] = np.asarray(y, a.dtype)

@@ -9,7 +9,6 @@ from numjet.control.bodies import Body, trace_body
 from numjet.control.custom_jvp import JVPCall, apply_custom_jvp
 from numjet.control.programs import (
     batch_program,
-    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -54,7 +53,7 @@ def _abstract(*avals: ShapedArray, jaxprs: Programs, **_: Any) -> list[ShapedArr
 
 def _eager(*args: Any, jaxprs: Programs, const_lengths: Programs) -> list[Any]:
     consts, right = _parts(args, const_lengths)
-    return evaluated(jaxprs.solve, *consts.solve, *right)
+    return eval_closed(jaxprs.solve, *consts.solve, *right)
 
 
 def _solve(b: Any, *args: Any, jaxprs: Programs, const_lengths: Programs) -> list[Any]:

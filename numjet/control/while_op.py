@@ -15,7 +15,6 @@ from numjet.control.programs import (
     Derived,
     Flags,
     batch_program,
-    evaluated,
     holds_effects,
     jvp_program,
     nonzero_flags,
@@ -59,8 +58,8 @@ def _abstract(
 
 def _eager(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int) -> list[Any]:
     cond_consts, body_consts, carry = split_list(args, [cond_nconsts, body_nconsts])
-    while np.asarray(evaluated(cond_jaxpr, *cond_consts, *carry)[0]):
-        carry = evaluated(body_jaxpr, *body_consts, *carry)
+    while np.asarray(eval_closed(cond_jaxpr, *cond_consts, *carry)[0]):
+        carry = eval_closed(body_jaxpr, *body_consts, *carry)
     return list(carry)
 
 
@@ -286,7 +285,7 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     params = eqn.params
     cond_n, body_n = params["cond_nconsts"], params["body_nconsts"]
     body, cond = params["body_jaxpr"].jaxpr, params["cond_jaxpr"].jaxpr
-    cond_reads = dce_jaxpr(cond)[1]
+    live_cond, cond_reads = dce_jaxpr(cond)
 
     def step(carry: Flags) -> tuple[Any, Sequence[bool]]:
         thin, read = dce_jaxpr(body, carry)
@@ -297,7 +296,7 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     kept_body = [*read[:body_n], *carry]
     kept_cond = [*cond_reads[:cond_n], *carry]
     thin = thin.replace(invars=[v for v, k in zip(body.invars, kept_body, strict=True) if k])
-    thin_cond = cond.replace(invars=[v for v, k in zip(cond.invars, kept_cond, strict=True) if k])
+    thin_cond = live_cond.replace(invars=[v for v, k in zip(cond.invars, kept_cond, strict=True) if k])
     kept = [*cond_reads[:cond_n], *kept_body]
     return eqn.replace(
         params={

@@ -1,5 +1,5 @@
-"""The late-bound slots between layers: `evaluate` and `host_array` (set by runtime), `simplify` (set by api), `methods` (set
-by numpy)."""
+"""The late-bound slots between layers: `evaluate`, `host_array` and `literal_array` (set by runtime), `simplify` (set by
+api), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -30,6 +30,15 @@ host_array: Callable[[Any, Any], Any] = _no_arrays
 def set_host_array(fn: Callable[[Any, Any], Any]) -> None:
     global host_array
     host_array = fn
+
+
+literal_array: Callable[[Any], Any] = lambda literal: _no_arrays(literal, literal.aval)
+"""literal_array(literal): an Array with the value and type of a literal of a program, weak types included."""
+
+
+def set_literal_array(fn: Callable[[Any], Any]) -> None:
+    global literal_array
+    literal_array = fn
 
 
 simplify: Callable[[Any], Any] = lambda closed: closed

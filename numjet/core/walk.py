@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from numjet.core import hooks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from numjet.foundation import source
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    """Applies every equation to values (arrays or tracers) under the current trace."""
+    """Applies every equation to values (arrays or tracers) under the current trace. Results that are literals are Arrays."""
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -24,7 +25,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
                 env.update(zip(eqn.outvars, out, strict=True))
             else:
                 env[eqn.outvars[0]] = out
-    return [read(a) for a in jaxpr.outvars]
+    return [hooks.literal_array(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
 def eval_closed(closed: ClosedJaxpr, *args: Any) -> list[Any]:

@@ -130,6 +130,7 @@ def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
 
 
 hooks.set_host_array(host_array)
+hooks.set_literal_array(as_array)
 
 
 def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:

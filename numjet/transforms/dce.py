@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numjet.core.ir import Jaxpr, JaxprEqn, Var
+from numjet.core.check import check_jaxpr
+from numjet.core.ir import Jaxpr, JaxprEqn, Var, subjaxprs
+from numjet.foundation.config import config
 
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
@@ -31,5 +33,9 @@ def _thin(eqn: JaxprEqn, live: set[Var]) -> JaxprEqn | None:
     if not any(used) and not eqn.effects:
         return None
     if eqn.primitive.dce is not None and not all(used):
-        return eqn.primitive.dce(eqn, used)
+        thin = eqn.primitive.dce(eqn, used)
+        if config.enable_checks:
+            for inner in subjaxprs(thin.params):
+                check_jaxpr(inner)
+        return thin
     return eqn

@@ -1,4 +1,6 @@
 """grad, jvp, vjp, linearize, Jacobians, vmap: values, compositions, errors."""
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,18 @@ def test_gradients_are_weakly_typed_where_the_parameter_is(how):
     f = {"eager": grad, "jit": nj.jit(grad), "vmap": mapped}[how]
     g = f({"a": jnp.asarray(2.0), "b": jnp.float32(3.0)})
     assert (g["a"].weak_type, g["b"].weak_type) == (True, False)
+
+
+@pytest.mark.parametrize("how", [nj.disable_jit, contextlib.nullcontext])
+def test_derivatives_that_are_constants_are_arrays(how):
+    """Of a jvp rule that gives a tangent of zero which it computed: a literal is the result of the linear program."""
+    @nj.custom_jvp
+    def two(x):
+        return jnp.float32(2)
+
+    two.defjvp(lambda primals, tangents: (two(*primals), jnp.float32(0)))
+    with how():
+        _, push = nj.linearize(lambda x: (two(x), x), 1.5)
+        for found in (push(1.0)[0], nj.jit(push)(1.0)[0], nj.jvp(two, (1.5,), (1.0,))[1]):
+            assert isinstance(found, nj.Array) and found.dtype == np.float32 and found == 0
+        assert nj.grad(two)(1.5) == 0

@@ -8,6 +8,7 @@ import pytest
 from numjet import lax
 from numjet.control import fori_loop, while_loop
 from numjet.core.aval import ShapedArray
+from numjet.core.check import check_jaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.foundation.config import disable_jit
 from numjet.transforms.dce import dce_jaxpr
@@ -180,6 +181,19 @@ def test_dead_carries_are_dropped():
     thin, _ = dce_jaxpr(program(fun, F32(0)).jaxpr)
     (eqn,) = thin.eqns
     assert len(eqn.outvars) == 2 and "sin" not in names(thin)
+
+
+def test_dead_equations_of_the_condition_are_dropped_with_what_they_read():
+    def fun(x, y):
+        def running(c):
+            lax.sin(y)  # nothing reads it
+            return lax.lt(c[0], I32(3))
+
+        return while_loop(running, lambda c: (lax.add(c[0], I32(1)), lax.mul(c[1], x), c[2]), (I32(0), F32(1), y))[1]
+
+    thin, read = dce_jaxpr(program(fun, F32(2), F32(3)).jaxpr)
+    check_jaxpr(thin)
+    assert read == [True, False] and "sin" not in names(thin)
 
 
 def test_carry_types():

@@ -10,7 +10,6 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.control import checkpoint_name
-from numjet.control.programs import evaluated
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import all_ops
@@ -82,7 +81,7 @@ def test_programs(name):
     fun, *args = PROGRAMS[name]
     closed = nj.make_jaxpr(fun)(*args)
     parsed = round_trip(closed)
-    same_values(evaluated(closed, *args), evaluated(parsed, *args))
+    same_values(eval_closed(closed, *args), eval_closed(parsed, *args))
 
 
 def test_a_shared_program_is_one_object():

@@ -7,10 +7,9 @@ import pytest
 import numjet as nj
 from numjet import lax
 from numjet.control import checkpoint_name
-from numjet.control.programs import evaluated
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Literal
-from numjet.core.walk import all_eqns
+from numjet.core.walk import all_eqns, eval_closed
 from numjet.testing import generator, programs, verdict
 from numjet.transforms import simplify as module
 from numjet.transforms.keys import value_key
@@ -30,7 +29,7 @@ def simplified(fun, *args) -> ClosedJaxpr:
     assert made.in_avals == closed.in_avals
     assert made.out_avals == closed.out_avals
     with nj.disable_jit():
-        pairs = list(zip(evaluated(made, *args), evaluated(closed, *args), strict=True))
+        pairs = list(zip(eval_closed(made, *args), eval_closed(closed, *args), strict=True))
     for x, y in pairs:
         np.testing.assert_array_equal(np.asarray(x).reshape(-1).view(np.uint8), np.asarray(y).reshape(-1).view(np.uint8))
     return made
@@ -254,7 +253,7 @@ def test_rules_hold_at_random():
             made = simplify(closed)
             check_jaxpr(made)
             with nj.disable_jit():
-                got, want = ([np.asarray(x) for x in evaluated(c, *map(nj.numpy.asarray, args))] for c in (made, closed))
+                got, want = ([np.asarray(x) for x in eval_closed(c, *map(nj.numpy.asarray, args))] for c in (made, closed))
             assert verdict.compare(got, want, closed, args, verdict.Verdict()) is None, programs.source(p)
 
 
