@@ -59,6 +59,7 @@ PACKAGES: dict[str, set[str]] = {
 ENVIRONMENT = {
     "numjet/foundation/config.py": "reads the flags",
     "numjet/xla/plugin.py": "sets the variable that jaxlib reads while it loads",
+    "numjet/tools/replay.py": "sets the environment of the processes that it starts",
 }
 LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",

@@ -20,8 +20,8 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     arr = array_arg("apply_along_axis", arr, 2)
     dim = as_axis(axis, arr.ndim)
     fn: Callable[[Any], Any] = lambda v: func1d(v, *args, **kwargs)
-    for _ in range(arr.ndim - dim - 1):
-        fn = vmap(fn, in_axes=1, out_axes=-1)
+    for later in range(1, arr.ndim - dim):  # the last axis by the outermost map, which puts it last
+        fn = vmap(fn, in_axes=later, out_axes=-1)
     for _ in range(dim):
         fn = vmap(fn, in_axes=0, out_axes=0)
     return fn(arr)

@@ -135,7 +135,8 @@ class Reference:
             else:
                 wide = np.where(np.isfinite(wide), wide * (1 + change * (eps * ulps * self.noise)), wide)
             out = np.asarray(wide).astype(x.dtype)
-            return np.where(np.isfinite(out), out, x)  # no change makes the largest numbers infinite
+            out = np.where(np.isfinite(out), out, x)  # no change makes the largest numbers infinite
+            return np.where(np.isnan(out) & (change.real > 0), -out, out).astype(x.dtype)  # no arithmetic promises NaN's sign
 
     # -- control flow
     def scan(
