@@ -25,7 +25,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
                 env.update(zip(eqn.outvars, out, strict=True))
             else:
                 env[eqn.outvars[0]] = out
-    return [hooks.literal_array(a) if type(a) is Literal else env[a] for a in jaxpr.outvars]
+    return [hooks.literal_array(a) if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
 
 
 def eval_closed(closed: ClosedJaxpr, *args: Any) -> list[Any]:

@@ -4,8 +4,9 @@
     python -m numjet.tools.replay record after/ examples/*.py
     python -m numjet.tools.replay compare before/ after/ --rename old_name=new_name
 
-The corpus is every operation's samples, random programs with their tangents, and what the given scripts compile. Each stage that
-NUMJET_DUMP writes (jaxpr, loop IR, planned loop IR, LLVM IR) is kept, so that a move or a renaming shows that it changed no code. The LLVM IR depends on the CPU: record both on one machine.
+The corpus is every operation's samples, random programs with their tangents, and what the given scripts compile. Each stage
+that NUMJET_DUMP writes (jaxpr, loop IR, planned loop IR, LLVM IR) is kept, so that a move or a renaming shows that it changed
+no code. The LLVM IR depends on the CPU: record both on one machine.
 """
 from __future__ import annotations
 
