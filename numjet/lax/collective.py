@@ -167,9 +167,7 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
     def mean(leaf: Any) -> Any:
-        dtype = aval_of(leaf).dtype
-        if kind_of(dtype) not in "fc":
-            dtype = dtypes.canonicalize_dtype(np.dtype(np.float64))
+        dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
         as_dtype = lambda v: call("convert_element_type", v, new_dtype=dtype, weak_type=False)
         divisor = as_dtype(count) if isinstance(count, Tracer) else np.asarray(count, dtype)[()]
         return call("div", leaf if aval_of(leaf).dtype == dtype else as_dtype(leaf), divisor)

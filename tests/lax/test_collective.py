@@ -47,3 +47,12 @@ def test_unbound_names():
         lax.psum(1.0, "i")
     with pytest.raises(NameError, match="unbound axis name: j"):
         nj.vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "bool", "int64", "uint64", "float16"])
+def test_means_of_integers_have_the_dtype_of_functions(dtype):
+    with nj.enable_x64():
+        found = nj.vmap(lambda x: (lax.pmean(x, "i"), lax.pmean(jnp.ones((), dtype), "i")), axis_name="i")(jnp.ones(3, dtype))
+        want = {"int64": "float64", "uint64": "float64", "float16": "float16"}.get(dtype, "float32")
+        assert [x.dtype.name for x in found] == [want, want]
+        assert all((x == 1).all() for x in found)
