@@ -58,7 +58,7 @@ DRESSES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "plain": lambda x: x,
     "wide": lambda x: x.astype({"f": np.float64, "i": np.int64}.get(x.dtype.kind, x.dtype)),
     "strided": lambda x: np.repeat(x, 2, axis=0)[::2] if x.ndim else x,
-    "turned": lambda x: np.asfortranarray(x),
+    "turned": lambda x: np.asarray(x, order="F"),
     "swapped": lambda x: x.astype(x.dtype.newbyteorder(">")),
     "subclass": lambda x: x.view(Plain),
     "read_only": lambda x: x,  # what the call gets is a view that may not be written, of memory that may
