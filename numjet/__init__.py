@@ -22,7 +22,7 @@ from numjet.api.diagnostics import (
     clear_caches as clear_caches, ensure_compile_time_eval as ensure_compile_time_eval, named_call as named_call,
     print_environment_info as print_environment_info, typeof as typeof,
 )
-from numjet.control.callback import io_callback as io_callback, pure_callback as pure_callback
+from numjet.control.host.callback import io_callback as io_callback, pure_callback as pure_callback
 # end of side effects and debugging
 from numjet.api.grad import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,

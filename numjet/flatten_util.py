@@ -10,9 +10,10 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
-from numjet.lax import convert, slicing
-from numjet.lax.join import concatenate
-from numjet.lax.shape import reshape
+from numjet.lax.elementwise import convert
+from numjet.lax.indexing import slicing
+from numjet.lax.shape.join import concatenate
+from numjet.lax.shape.rearrange import reshape
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.lax import create
-from numjet.lax.dimension_numbers import GatherScatterMode
-from numjet.lax.reduce import highest, lowest
-from numjet.lax.shape import check_unsharded
-from numjet.numpy.promote import array_arg
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode
+from numjet.lax.reduction.reduce import highest, lowest
+from numjet.lax.shape import create
+from numjet.lax.shape.rearrange import check_unsharded
+from numjet.numpy.core.promotion import array_arg
 
 _NEUTRAL = {"add": 0, "mul": 1}
 

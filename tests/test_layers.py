@@ -67,30 +67,30 @@ LOADS_BY_NAME = {
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
     "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",
     "numjet/foundation/locks.py": "the one loader of modules, which forks wait for",
-    "numjet/foundation/on_demand.py": "the loader of what follows",
+    "numjet/foundation/lazy_import.py": "the loader of what follows",
     "numjet/runtime/backends.py": "a machine is imported when it first compiles",
     "numjet/runtime/verification.py": "the reference is imported only when programs are verified",
     "numjet/tools/show.py": "imports the module that the user names",
-    "numjet/tools/peer.py": "runs in two Pythons, one without numjet, one without JAX",
-    "numjet/tools/peer_tables.py": "runs in two Pythons, one without numjet, one without JAX",
+    "numjet/tools/jax_diff.py": "runs in two Pythons, one without numjet, one without JAX",
+    "numjet/tools/jax_tables.py": "runs in two Pythons, one without numjet, one without JAX",
 }
-# Modules that are imported with the first use of an attribute (foundation.on_demand), so that import numjet stays quick: where
-# they take long to import, and most programs do without them.
+# Modules that are imported with the first use of an attribute (foundation.lazy_import), so that import numjet stays quick:
+# those that take long to import, while most programs do without them.
 ON_DEMAND = {
     "numjet/api/transfer.py": ["traceback"],  # errors that nobody has seen when the program ends
-    "numjet/control/breakpoint.py": ["pdb"],
-    "numjet/control/debug_print.py": ["numjet.control.format_check"],
-    "numjet/control/simplify_rules.py": ["numjet.control.simplify_loops"],
-    "numjet/cpu/loop_show.py": ["json"],
-    "numjet/cpu/object_cache.py": ["hashlib"],  # for the cache on disk
+    "numjet/control/host/breakpoint.py": ["pdb"],
+    "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
+    "numjet/control/simplify/rules.py": ["numjet.control.simplify.loops"],
+    "numjet/cpu/ir/printer.py": ["json"],
+    "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree_register.py": ["dataclasses"],  # for dataclasses that become pytrees
-    "numjet/lax/__init__.py": ["numjet.lax.more"],
-    "numjet/lax/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
-    "numjet/lax/scipy_functions.py": ["scipy.special"],
-    "numjet/numpy/__init__.py": ["numjet.numpy.more"],
-    "numjet/numpy/einsum.py": ["opt_einsum"],
+    "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
+    "numjet/lax/linalg/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
+    "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],
+    "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
+    "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
 }
 
 # Functions over the limit, and why they are not cut.
@@ -233,7 +233,7 @@ def loaded_on_demand() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file, tree in sources().items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("on_demand.Module", "_on_demand.names"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("lazy_import.Module", "_lazy_import.names"):
                 found.setdefault(file, []).append(ast.literal_eval(node.args[-1]))
     return found
 
@@ -253,13 +253,15 @@ def test_what_is_loaded_on_demand_is_in_the_layer_of_the_file_and_exists():
 def test_names_on_demand_are_not_those_of_files(face):
     """Importing a file gives its package an attribute of the file's name, which would hide a function of that name."""
     folder = ROOT / face.replace(".", "/")
-    public = {name for name, value in vars(importlib.import_module(f"{face}.more")).items() if not inspect.ismodule(value)}
+    exports = vars(importlib.import_module(f"{face}.lazy_exports"))
+    public = {name for name, value in exports.items() if not inspect.ismodule(value)}
     assert public & {p.stem for p in folder.glob("*.py")} == set()
 
 
 @pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
 def test_faces_show_their_names_on_demand(face):
-    code = (f"import sys, {face} as m; more = '{face}.more'; assert more not in sys.modules and not hasattr(m, '__nothing__');"
+    code = (f"import sys, {face} as m; more = '{face}.lazy_exports'; "
+            f"assert more not in sys.modules and not hasattr(m, '__nothing__');"
             f"assert more not in sys.modules; shown = set(dir(m)); names = [n for n in vars(sys.modules[more]) if n[0] != '_'];"
             f"assert shown >= set(names) and all(getattr(m, n) is getattr(sys.modules[more], n) for n in names); m.nothing")
     error = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stderr
@@ -270,7 +272,7 @@ def test_importing_numjet_imports_nothing_that_it_does_not_need():
     code = "import numpy, ml_dtypes, sys; before = set(sys.modules); import numjet; print(*sorted(set(sys.modules) - before))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     others = {name for name in shown if not ours(name)}
-    assert others <= {"__future__", "atexit", "gc", "threading"}, "import these on demand: see foundation/on_demand.py"
+    assert others <= {"__future__", "atexit", "gc", "threading"}, "import these on demand: see foundation/lazy_import.py"
     on_demand = {name for names in ON_DEMAND.values() for name in names}
     assert not set(shown) & on_demand
     rooms = {layer(name) for name in shown if ours(name)}

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numjet.api import stages
-from numjet.control import bodies
+from numjet.control.call import body_tracing
 from numjet.core import aval
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
@@ -69,7 +69,7 @@ def clear_caches() -> None:
     for clear in list(stages.cache_clearers.values()):
         clear()
     dispatch.clear_operations()
-    bodies.forget()
+    body_tracing.forget()
     util.clear_caches()
     clear_memos()
     aval.sweep()

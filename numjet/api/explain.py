@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.api.arguments import check_callable
 from numjet.api.jit import jit
-from numjet.core.explanation import Explanation
+from numjet.core.compile_report import Explanation
 from numjet.runtime import backends
 
 

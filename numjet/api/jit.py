@@ -8,7 +8,7 @@ from typing import Any
 from numjet import _native
 from numjet.api import stages
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
-from numjet.control.call import named_call
+from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
@@ -17,7 +17,7 @@ from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.garbage import rare_collections
+from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten

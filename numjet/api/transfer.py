@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.api.arguments import check_arrays
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer
-from numjet.foundation import on_demand
+from numjet.foundation import lazy_import
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
 from numjet.runtime import dispatch
@@ -23,7 +23,7 @@ from numjet.runtime.device import (
     other_platforms,
 )
 
-traceback = on_demand.Module("traceback")
+traceback = lazy_import.Module("traceback")
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:

@@ -15,7 +15,7 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
 from numjet.foundation.config import config
-from numjet.foundation.garbage import rare_collections
+from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.record import Record
 
 

@@ -7,31 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from numjet import _native
+from numjet.core.compile_report import Explanation
 from numjet.core.effects import FIRST_FAILURE, failures
-from numjet.core.explanation import Explanation
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu import (
-    contract,
-    cost,
-    expand,
-    explain,
-    fuse,
-    in_place,
-    jit,
-    llvm,
-    loop_show,
-    memory,
-    polls,
-    schedule,
-    threads,
-    tiers,
-    unread,
-)
+from numjet.cpu import compile_report, threads
+from numjet.cpu.analysis import cost
+from numjet.cpu.codegen import llvm
+from numjet.cpu.ir import printer
+from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function, walk
 from numjet.cpu.kernels import lapack, workspace
-from numjet.cpu.loop_check import Verified
-from numjet.cpu.loop_ir import CALLBACK, KERNEL_STATUS, Call, Function, walk
-from numjet.cpu.lower import Lowered, lower
-from numjet.cpu.recorder import Recorder
+from numjet.cpu.lowering.lower import Lowered, lower
+from numjet.cpu.native_code import jit, tiers
+from numjet.cpu.passes import (
+    array_contraction,
+    cancellation,
+    dead_calls,
+    fusion,
+    in_place,
+    legalize_math,
+    memory_plan,
+    parallelize,
+)
+from numjet.cpu.remarks import Recorder
+from numjet.cpu.verification.verifier import Verified
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, fresh
 
@@ -74,12 +72,12 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     function = lowered.function
     verified = Verified(function, config.enable_checks)
     verified.after("lower")
-    unread.remove(function)
+    dead_calls.remove(function)
     verified.after("unread")
-    dump("loops", lambda: loop_show.show(function))
+    dump("loops", lambda: printer.show(function))
     nanoseconds = _plan(lowered)
-    open_ended = polls.open_ended(function)
-    dump("planned", lambda: loop_show.show(function))
+    open_ended = cancellation.open_ended(function)
+    dump("planned", lambda: printer.show(function))
     text = llvm.emit(function, jit.host(), nanoseconds)
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
@@ -98,18 +96,18 @@ def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
     verified = Verified(function, config.enable_checks)
     in_place.replace(function)
     verified.after("in_place")
-    joined = fuse.fuse(function, recorder)
+    joined = fusion.fuse(function, recorder)
     verified.after("fuse")
-    contract.values(function, joined, recorder)
+    array_contraction.values(function, joined, recorder)
     verified.after("contract values")
-    expand.expand_math(function, jit.host().exponents)
+    legalize_math.expand_math(function, jit.host().exponents)
     verified.after("expand")
     nanoseconds = cost.estimate_ns(function, lowered.aliases)
-    schedule.share(function)
+    parallelize.share(function)
     verified.after("schedule")
-    contract.rows(function, joined, recorder)
+    array_contraction.rows(function, joined, recorder)
     verified.after("contract rows")
-    memory.plan(function)
+    memory_plan.plan(function)
     verified.after("memory")
     return nanoseconds
 
@@ -117,7 +115,7 @@ def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
 def planned(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Function:
     """The loop IR from which compile_program makes machine code: with threads and memory planned."""
     lowered = lower(closed, _symbol(name), donated)
-    unread.remove(lowered.function)
+    dead_calls.remove(lowered.function)
     _plan(lowered)
     return lowered.function
 
@@ -126,13 +124,13 @@ def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> E
     """What compile_program decides for a program, and why."""
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)
-    unread.remove(lowered.function)
-    return explain.explain(lowered.function, recorder, name, _plan(lowered, recorder))
+    dead_calls.remove(lowered.function)
+    return compile_report.explain(lowered.function, recorder, name, _plan(lowered, recorder))
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:
     """The loop IR of a program."""
-    return loop_show.show(lower(closed, _symbol(name)).function)
+    return printer.show(lower(closed, _symbol(name)).function)
 
 
 def call_symbols(function: Function) -> dict[str, int]:

@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from numjet.foundation import locks, on_demand
+from numjet.foundation import lazy_import, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 
-logging = on_demand.Module("logging")
+logging = lazy_import.Module("logging")
 
 
 class Event(Record):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numjet.foundation import on_demand
+from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
 
-difflib = on_demand.Module("difflib")
+difflib = lazy_import.Module("difflib")
 
 _TRUE = frozenset(("1", "y", "yes", "t", "true", "on"))
 _FALSE = frozenset(("0", "n", "no", "f", "false", "off", ""))

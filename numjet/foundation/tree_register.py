@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from numjet import _native
-from numjet.foundation import on_demand
+from numjet.foundation import lazy_import
 from numjet.foundation.tree_keys import DictKey
 
-dataclasses = on_demand.Module("dataclasses")
+dataclasses = lazy_import.Module("dataclasses")
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound=type)

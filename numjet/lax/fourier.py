@@ -16,7 +16,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.promotion import to_inexact_dtype
 from numjet.lax.axes import Ints, as_shape
 from numjet.lax.operands import complex_dtype, real_dtype
-from numjet.lax.shape import broadcast_in_dim
+from numjet.lax.shape.rearrange import broadcast_in_dim
 from numjet.lax.templates import call, moveaxis
 
 

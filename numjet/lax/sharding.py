@@ -5,7 +5,7 @@ from typing import Any
 
 from numjet.foundation import tree
 from numjet.foundation.tree_prefix import flatten_axes
-from numjet.lax.stacking import stage
+from numjet.lax.shape.stacking import stage
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

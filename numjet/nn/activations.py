@@ -5,11 +5,13 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.api.whole import whole
-from numjet.control.custom_jvp import custom_jvp
-from numjet.lax import axes, compare, convert, slicing, special, transcendental
-from numjet.lax.shape import reshape
-from numjet.numpy.promote import array_arg, promote_args_inexact
+from numjet.api.jit_when_eager import whole
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.lax import axes
+from numjet.lax.elementwise import compare, convert, special, transcendental
+from numjet.lax.indexing import slicing
+from numjet.lax.shape.rearrange import reshape
+from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer et al., 2017
 

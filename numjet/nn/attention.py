@@ -8,10 +8,11 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.lax import convert, create, shape as shapes
-from numjet.lax.dot import dot_general
+from numjet.lax.contraction.dot import dot_general
+from numjet.lax.elementwise import convert
+from numjet.lax.shape import create, rearrange as shapes
 from numjet.nn.normalization import logsumexp, softmax
-from numjet.numpy.promote import array_arg, broadcast_to
+from numjet.numpy.core.promotion import array_arg, broadcast_to
 
 _MASKED = -0.7 * float(np.finfo(np.float32).max)    # far below all scores, yet a row of them has a softmax
 _IMPLEMENTATIONS = (None, "xla", "cudnn")

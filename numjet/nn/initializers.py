@@ -14,7 +14,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet import random
 from numjet.foundation import dtypes
-from numjet.lax import shape as shapes
+from numjet.lax.shape import rearrange as shapes
 from numjet.random.arguments import shape_of, unsharded
 
 Axes = int | Sequence[int]

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.api.whole import whole
-from numjet.control.custom_jvp import custom_jvp
+from numjet.api.jit_when_eager import whole
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
-from numjet.lax import arithmetic, bits, transcendental
-from numjet.numpy.promote import promote_args_inexact
+from numjet.lax.elementwise import arithmetic, bits, transcendental
+from numjet.numpy.core.promotion import promote_args_inexact
 
 Axis = int | tuple[int, ...] | None
 

@@ -17,11 +17,11 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import as_axes
 from numjet.lax.fourier import FftType, fft as _transform
 from numjet.lax.operands import scalar
-from numjet.lax.shape import transpose
+from numjet.lax.shape.rearrange import transpose
 from numjet.lax.templates import call
-from numjet.numpy.arrays import array
-from numjet.numpy.promote import array_arg
-from numjet.numpy.repeating import roll
+from numjet.numpy.core.arrays import array
+from numjet.numpy.core.promotion import array_arg
+from numjet.numpy.shaping.repeating import roll
 
 _INVERSE = (FftType.IFFT, FftType.IRFFT)
 

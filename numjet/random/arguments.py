@@ -7,7 +7,9 @@ import numpy as np
 
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.lax import axes, convert, shape as shapes
+from numjet.lax import axes
+from numjet.lax.elementwise import convert
+from numjet.lax.shape import rearrange as shapes
 
 Shape = tuple[int, ...]
 

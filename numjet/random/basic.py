@@ -8,9 +8,10 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, create
-from numjet.numpy.promote import array_arg, broadcast_to
-from numjet.random import draws
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.shape import create
+from numjet.numpy.core.promotion import array_arg, broadcast_to
+from numjet.random import samplers
 from numjet.random.arguments import (
     as_float,
     fit,
@@ -21,7 +22,7 @@ from numjet.random.arguments import (
     unsigned_dtype,
 )
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, Words, random_bits, single, split_words, words
+from numjet.random.key_bits import Shape, Words, random_bits, single, split_words, words
 
 _FLOATS = frozenset(dtypes.FLOATING)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -52,13 +53,13 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
 @compiled
 def _unit(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return draws.unit(words(key), shape, dtype)
+    return samplers.unit(words(key), shape, dtype)
 
 
 @compiled
 def _uniform(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     low, high = as_float(low, dtype), as_float(high, dtype)
-    return draws.between(words(key), shape, dtype, low, high)
+    return samplers.between(words(key), shape, dtype, low, high)
 
 
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
@@ -82,13 +83,13 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
 
 def _complex_normal(pair: Words, shape: Shape, dtype: np.dtype) -> Any:
     part = np.dtype(f"f{dtype.itemsize // 2}")
-    real, imag = (draws.normal(p, shape, part) for p in split_words(pair, 2))
+    real, imag = (samplers.normal(p, shape, part) for p in split_words(pair, 2))
     return convert.complex(real, imag) / dtype.type(math.sqrt(2))
 
 
 @compiled
 def _normal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return (_complex_normal if dtype in _COMPLEX else draws.normal)(words(key), shape, dtype)
+    return (_complex_normal if dtype in _COMPLEX else samplers.normal)(words(key), shape, dtype)
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -180,7 +181,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
 
 @compiled
 def _bernoulli(key: Any, p: Any, *, shape: Shape, high: bool) -> Any:
-    return draws.bernoulli(words(key), shape, broadcast_to(p, shape), high)
+    return samplers.bernoulli(words(key), shape, broadcast_to(p, shape), high)
 
 
 def precise(mode: str | None, default: str = "low") -> bool:
@@ -210,7 +211,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
 @compiled
 def _rademacher(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    coin = draws.bernoulli(words(key), shape, convert.constant(0.5, dtypes.python_scalar_dtype(float)))
+    coin = samplers.bernoulli(words(key), shape, convert.constant(0.5, dtypes.python_scalar_dtype(float)))
     return convert.convert_dtype(coin, dtype) * 2 - 1
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, bits, compare, special, transcendental
-from numjet.lax.reduce import reduce_sum
-from numjet.numpy.promote import broadcast_to
-from numjet.random import draws
+from numjet.lax.elementwise import arithmetic, bits, compare, special, transcendental
+from numjet.lax.reduction.reduce import reduce_sum
+from numjet.numpy.core.promotion import broadcast_to
+from numjet.random import samplers
 from numjet.random.arguments import as_float, fit, float_dtype, shape_of, unsharded
 from numjet.random.basic import normal, precise
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, single, split_words, words
+from numjet.random.key_bits import Shape, single, split_words, words
 
 _LOG = transcendental.log
 _ONE = np.float32(1.0)
@@ -31,7 +31,7 @@ def _prepare(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any = No
 
 @compiled
 def _exponential(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return draws.exponential(words(key), shape, dtype)
+    return samplers.exponential(words(key), shape, dtype)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -47,7 +47,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
 
 @compiled
 def _gumbel(key: Any, *, shape: Shape, dtype: np.dtype, high: bool) -> Any:
-    return draws.gumbel(words(key), shape, dtype, high)
+    return samplers.gumbel(words(key), shape, dtype, high)
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
@@ -65,7 +65,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
 @compiled
 def _laplace(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    u = draws.between(words(key), shape, dtype, dtype.type(-1 + dtypes.finfo(dtype).epsneg), dtype.type(1))
+    u = samplers.between(words(key), shape, dtype, dtype.type(-1 + dtypes.finfo(dtype).epsneg), dtype.type(1))
     return arithmetic.sign(u) * transcendental.log1p(-abs(u))
 
 
@@ -82,7 +82,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @compiled
 def _logistic(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    u = draws.between(words(key), shape, dtype, dtype.type(dtypes.finfo(dtype).tiny), dtype.type(1))
+    u = samplers.between(words(key), shape, dtype, dtype.type(dtypes.finfo(dtype).tiny), dtype.type(1))
     return _LOG(u) - transcendental.log1p(-u)
 
 
@@ -99,7 +99,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
 
 @compiled
 def _cauchy(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    u = draws.between(words(key), shape, dtype, dtype.type(dtypes.finfo(dtype).eps), dtype.type(1))
+    u = samplers.between(words(key), shape, dtype, dtype.type(dtypes.finfo(dtype).eps), dtype.type(1))
     return transcendental.tan((u - dtype.type(0.5)) * dtype.type(math.pi))
 
 
@@ -120,7 +120,7 @@ def _maxwell(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
 
 
 def _length_in_space(pair: Any, shape: Shape, dtype: np.dtype) -> Any:
-    point = draws.normal(pair, (*shape, 3), dtype)
+    point = samplers.normal(pair, (*shape, 3), dtype)
     return arithmetic.sqrt(reduce_sum(point * point, (len(shape),)))
 
 
@@ -139,7 +139,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(words(key), 2)
     size = _length_in_space(first, shape, dtype)
-    coin = draws.unit(second, shape, dtypes.python_scalar_dtype(float)) < 0.5
+    coin = samplers.unit(second, shape, dtypes.python_scalar_dtype(float)) < 0.5
     side = compare.select(coin, size, -size)
     return side * as_float(scale, dtype) + as_float(loc, dtype)
 
@@ -162,7 +162,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Shape, dtype: 
     lower, upper = as_float(lower, dtype), as_float(upper, dtype)
     root = dtype.type(math.sqrt(2))
     low, high = special.erf(lower / root), special.erf(upper / root)
-    found = special.erf_inv(draws.between(words(key), shape, dtype, low, high)) * root
+    found = special.erf_inv(samplers.between(words(key), shape, dtype, low, high)) * root
     inside = [compare.nextafter(bits.stop_gradient(x), dtype.type(end)) for x, end in ((lower, math.inf), (upper, -math.inf))]
     return compare.min(broadcast_to(inside[1], shape), compare.max(broadcast_to(inside[0], shape), found))
 
@@ -195,7 +195,7 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
 
 @compiled
 def _pareto(key: Any, b: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return transcendental.exp(draws.exponential(words(key), shape, dtype) / as_float(b, dtype))
+    return transcendental.exp(samplers.exponential(words(key), shape, dtype) / as_float(b, dtype))
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -211,7 +211,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
 
 @compiled
 def _rayleigh(key: Any, scale: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return arithmetic.sqrt(_LOG(draws.unit(words(key), shape, dtype)) * dtype.type(-2)) * as_float(scale, dtype)
+    return arithmetic.sqrt(_LOG(samplers.unit(words(key), shape, dtype)) * dtype.type(-2)) * as_float(scale, dtype)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -228,7 +228,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
 @compiled
 def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     power = broadcast_to(1 / as_float(concentration, dtype), shape)
-    return arithmetic.pow(draws.exponential(words(key), shape, dtype), power) * as_float(scale, dtype)
+    return arithmetic.pow(samplers.exponential(words(key), shape, dtype), power) * as_float(scale, dtype)
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
@@ -245,7 +245,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 @compiled
 def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     left, mode, right = (broadcast_to(as_float(x, dtype), shape) for x in (left, mode, right))
-    u, width = draws.unit(words(key), shape, dtype), right - left
+    u, width = samplers.unit(words(key), shape, dtype), right - left
     rising = left + arithmetic.sqrt(u * width * (mode - left))
     falling = right - arithmetic.sqrt((1 - u) * width * (right - mode))
     return compare.select(u < (mode - left) / width, rising, falling)
@@ -269,10 +269,10 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
 def _wald(key: Any, mean: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(words(key), 2)
     mean = broadcast_to(as_float(mean, dtype), shape)
-    y = arithmetic.square(draws.normal(first, shape, dtype))
+    y = arithmetic.square(samplers.normal(first, shape, dtype))
     square = arithmetic.square(mean)
     x = mean + square * y / 2 - mean / 2 * arithmetic.sqrt(4 * mean * y + square * arithmetic.square(y))
-    return compare.select(draws.unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
+    return compare.select(samplers.unit(second, shape, dtype) <= mean / (mean + x), x, square / x)
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:

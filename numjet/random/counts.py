@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.scan import scan
-from numjet.control.while_loop import while_loop
+from numjet.control.loops.scan import scan
+from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, create, shape as shapes, special, transcendental
-from numjet.lax.cumulative import cumsum
-from numjet.lax.gather import index_take
-from numjet.lax.reduce import reduce_or
-from numjet.numpy.promote import broadcast_to
-from numjet.random import draws
+from numjet.lax.elementwise import arithmetic, compare, convert, special, transcendental
+from numjet.lax.indexing.gather import index_take
+from numjet.lax.reduction.cumulative import cumsum
+from numjet.lax.reduction.reduce import reduce_or
+from numjet.lax.shape import create, rearrange as shapes
+from numjet.numpy.core.promotion import broadcast_to
+from numjet.random import samplers
 from numjet.random.arguments import as_float, fit, float_dtype, int_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, Words, single, split_words, threefry, words
+from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
 
 _log = transcendental.log
 _SMALL = 10      # means below are counted one by one
@@ -44,7 +45,7 @@ def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[An
     def draw(state: Any) -> Any:
         first, second, out, done = state
         rest, for_u, for_v = split_words((first, second), 3)
-        value, accepted = propose(draws.unit(for_u, shape, dtype) - 0.5, draws.unit(for_v, shape, dtype))
+        value, accepted = propose(samplers.unit(for_u, shape, dtype) - 0.5, samplers.unit(for_v, shape, dtype))
         return *rest, compare.select(accepted, value, out), done | accepted
 
     start = (*pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
@@ -59,7 +60,7 @@ def _poisson_counting(pair: Words, lam: Any) -> Any:
         first, second, count, product = state
         rest, here = split_words((first, second), 2)
         count = _choose(product > -lam, count + 1, count)
-        return *rest, count, product + _log(draws.unit(here, lam.shape, lam.dtype))
+        return *rest, count, product + _log(samplers.unit(here, lam.shape, lam.dtype))
 
     zero = create.full_like(lam, 0)
     return while_loop(lambda s: _anywhere(s[3] > -lam), draw, (*pair, zero, zero))[2] - 1
@@ -136,7 +137,7 @@ def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
         first, second, count, waited = state
         here, rest = split_words((first, second), 2)
         count = _choose(waited <= n, count + 1, count)
-        return *rest, count, waited + arithmetic.ceil(_log(draws.unit(here, n.shape, n.dtype)) / log_q)
+        return *rest, count, waited + arithmetic.ceil(_log(samplers.unit(here, n.shape, n.dtype)) / log_q)
 
     zero = create.full_like(n, 0)
     return while_loop(lambda s: _anywhere(s[3] <= n), draw, (*pair, zero, zero))[2] - 1
@@ -240,7 +241,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 @compiled
 def _geometric(key: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     wide = dtypes.python_scalar_dtype(float)
-    u = draws.unit(words(key), shape, wide)
+    u = samplers.unit(words(key), shape, wide)
     u = _choose(u == 0, 1.0, u)
     trials = arithmetic.floor(_log(u) / broadcast_to(transcendental.log1p(-as_float(p, wide)), shape)) + 1
     return convert.convert_dtype(trials, dtype)

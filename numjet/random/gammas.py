@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.custom_jvp import custom_jvp
-from numjet.control.while_loop import while_loop
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, bits, compare, convert, create, shape as shapes, special, transcendental
-from numjet.lax.reduce import reduce_max, reduce_or, reduce_sum
-from numjet.numpy.promote import broadcast_to
-from numjet.random import draws
+from numjet.lax.elementwise import arithmetic, bits, compare, convert, special, transcendental
+from numjet.lax.reduction.reduce import reduce_max, reduce_or, reduce_sum
+from numjet.lax.shape import create, rearrange as shapes
+from numjet.numpy.core.promotion import broadcast_to
+from numjet.random import samplers
 from numjet.random.arguments import as_float, fit, float_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, Words, single, split_words, threefry, words
+from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
 
 _log, _exp = transcendental.log, transcendental.exp
 
@@ -46,7 +47,7 @@ def _positive_cube_root(pair: Words, c: Any, drawn: np.dtype) -> tuple[Any, Any]
     def draw(state: Any) -> Any:
         first, second, _, v = state
         rest, here = split_words((first, second), 2)
-        fresh = _wide(draws.normal(here, target, drawn))
+        fresh = _wide(samplers.normal(here, target, drawn))
         return _keep(v <= 0, (*rest, fresh, 1 + fresh * c), state)
 
     start = (*pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
@@ -65,7 +66,7 @@ def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
     def draw(state: Any) -> Any:
         rest, for_x, for_u = split_words(state[:2], 3)
         x, v = _positive_cube_root(for_x, c, drawn)
-        fresh = (*rest, x * x, v * v * v, _wide(draws.unit(for_u, target, drawn)))
+        fresh = (*rest, x * x, v * v * v, _wide(samplers.unit(for_u, target, drawn)))
         return _keep(refused(state), fresh, state)
 
     start = (*pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
@@ -81,9 +82,9 @@ def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
     for_v, for_boost = split_words((each[0], each[1]), 2)
     v = _squeeze(for_v, d, drawn)
     if not log:
-        boost = arithmetic.pow(1 - _wide(draws.unit(for_boost, a.shape, drawn)), 1 / a)
+        boost = arithmetic.pow(1 - _wide(samplers.unit(for_boost, a.shape, drawn)), 1 / a)
         return d * v * compare.select(large, create.full_like(boost, 1), boost)
-    exponent = -_wide(draws.exponential(for_boost, a.shape, drawn))
+    exponent = -_wide(samplers.exponential(for_boost, a.shape, drawn))
     boost = compare.select(large | (exponent == 0), create.full_like(exponent, 0), exponent * (1 / a))
     return _log(d) + _log(v) + boost
 
@@ -210,7 +211,7 @@ def _t(key: Any, df: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(words(key), 2)
     half = _parameter(df, dtype) / 2
     spread = arithmetic.sqrt(half / sample(second, half, shape, False, dtype))
-    return as_float(_wide(draws.normal(first, shape, dtype)) * spread, dtype)
+    return as_float(_wide(samplers.normal(first, shape, dtype)) * spread, dtype)
 
 
 def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -267,7 +268,7 @@ def _signed_power(pair: Words, p: Any, shape: Shape, dtype: np.dtype) -> Any:
     first, second = split_words(pair, 2)
     inverse = broadcast_to(1 / p, shape)
     size = arithmetic.pow(sample(first, inverse, shape, False, dtype), inverse)
-    return compare.select(draws.unit(second, shape, dtypes.python_scalar_dtype(float)) < 0.5, size, -size)
+    return compare.select(samplers.unit(second, shape, dtypes.python_scalar_dtype(float)) < 0.5, size, -size)
 
 
 @compiled
@@ -292,7 +293,7 @@ def _ball(key: Any, p: Any, *, d: int, shape: Shape, dtype: np.dtype) -> Any:
     p = _parameter(p, dtype)
     point = _signed_power(first, p, (*shape, d), dtype)
     power = reduce_sum(arithmetic.pow(abs(point), broadcast_to(p, point.shape)), (len(shape),))
-    length = arithmetic.pow(power + _wide(draws.exponential(second, shape, dtype)), broadcast_to(1 / p, shape))
+    length = arithmetic.pow(power + _wide(samplers.exponential(second, shape, dtype)), broadcast_to(1 / p, shape))
     return as_float(point / shapes.expand_dims(length, (len(shape),)), dtype)
 
 

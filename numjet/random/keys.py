@@ -13,10 +13,11 @@ import numpy as np
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
-from numjet.lax import bits, bitwise, convert, rng
+from numjet.lax.elementwise import bits, bitwise, convert
+from numjet.lax.rng import threefry as rng
 from numjet.random.arguments import shape_of
 from numjet.random.compiled import compiled
-from numjet.random.words import as_key, check_data, check_single, key_of, threefry, words
+from numjet.random.key_bits import as_key, check_data, check_single, key_of, threefry, words
 
 _IMPL = "threefry2x32"
 _OTHER_IMPLS = ("rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")

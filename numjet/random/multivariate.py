@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.while_loop import fori_loop
+from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
-from numjet.lax import arithmetic, compare, convert, create, shape as shapes
-from numjet.lax.dot import dot_general
-from numjet.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
-from numjet.lax.reduce import reduce_sum
-from numjet.numpy.promote import broadcast_to
+from numjet.lax.contraction.dot import dot_general
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from numjet.lax.reduction.reduce import reduce_sum
+from numjet.lax.shape import create, rearrange as shapes
+from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import basic
 from numjet.random.arguments import as_float, float_dtype, inexact_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, single
+from numjet.random.key_bits import Shape, single
 
 _METHODS = ("cholesky", "eigh", "svd")
 

@@ -5,17 +5,20 @@ import math
 from typing import Any
 
 from numjet.foundation import dtypes
-from numjet.lax import axes, compare, convert, create, shape as shapes, slicing, transcendental
-from numjet.lax.argreduce import argmax
-from numjet.lax.cumulative import cumsum
-from numjet.lax.gather import index_take
-from numjet.lax.sort import sort_key_val, top_k
-from numjet.numpy.promote import array_arg
-from numjet.random import draws
+from numjet.lax import axes
+from numjet.lax.elementwise import compare, convert, transcendental
+from numjet.lax.indexing import slicing
+from numjet.lax.indexing.gather import index_take
+from numjet.lax.reduction.argreduce import argmax
+from numjet.lax.reduction.cumulative import cumsum
+from numjet.lax.reduction.sort import sort_key_val, top_k
+from numjet.lax.shape import create, rearrange as shapes
+from numjet.numpy.core.promotion import array_arg
+from numjet.random import samplers
 from numjet.random.arguments import shape_of, unsharded
 from numjet.random.basic import precise, randint
 from numjet.random.compiled import compiled
-from numjet.random.words import Shape, random_bits, single, split_words, words
+from numjet.random.key_bits import Shape, random_bits, single, split_words, words
 
 _INTS = frozenset(dtypes.INTEGRAL)
 _WORD_MAX = 2 ** 32 - 1
@@ -90,7 +93,7 @@ def _first_not_below(table: Any, values: Any) -> Any:
 @compiled
 def _weighted(key: Any, p: Any, *, shape: Shape) -> Any:
     total = cumsum(p)
-    u = 1 - draws.unit(words(key), shape, p.dtype)
+    u = 1 - samplers.unit(words(key), shape, p.dtype)
     found = _first_not_below(total, u * slicing.index_in_dim(total, -1, keepdims=False))
     return convert.convert_dtype(found, dtypes.python_scalar_dtype(int))
 
@@ -98,7 +101,7 @@ def _weighted(key: Any, p: Any, *, shape: Shape) -> Any:
 @compiled
 def _weighted_subset(key: Any, p: Any, *, count: int, high: bool) -> Any:
     """The places of the largest perturbed log weights (Gumbel top-k; Kool, van Hoof, Welling, ICML 2019)."""
-    score = draws.gumbel(words(key), p.shape, p.dtype, high) + transcendental.log(p)
+    score = samplers.gumbel(words(key), p.shape, p.dtype, high) + transcendental.log(p)
     return convert.convert_dtype(top_k(score, count)[1], dtypes.python_scalar_dtype(int))
 
 
@@ -152,7 +155,7 @@ def _categorical(key: Any, logits: Any, *, axis: int, shape: Shape, high: bool) 
     """axis: negative. The largest of logits perturbed by Gumbel noise."""
     size, place = logits.shape[axis], len(shape) + axis + 1
     full = (*shape[:place], size, *shape[place:])
-    noise = draws.gumbel(words(key), full, logits.dtype, high)
+    noise = samplers.gumbel(words(key), full, logits.dtype, high)
     return argmax(noise + _leading(logits, len(full)), place, dtypes.python_scalar_dtype(int))
 
 
@@ -164,7 +167,7 @@ def _leading(x: Any, ndim: int) -> Any:
 def _categorical_subset(key: Any, logits: Any, *, axis: int, shape: Shape, high: bool) -> Any:
     batch = logits.shape[:axis] + logits.shape[axis + 1:]
     lead = shape[:len(shape) - len(batch)]
-    score = logits + draws.gumbel(words(key), logits.shape, logits.dtype, high)
+    score = logits + samplers.gumbel(words(key), logits.shape, logits.dtype, high)
     found = top_k(score, math.prod(lead), axis=axis)[1]
     found = shapes.transpose(found, _to_front(logits.ndim, axis))
     return convert.convert_dtype(shapes.reshape(found, shape), dtypes.python_scalar_dtype(int))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core import hooks, invalid
+from numjet.core import hooks, nan_checks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
 from numjet.core.entering import snapshot
@@ -16,7 +16,7 @@ from numjet.core.op import Op
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.garbage import rare_collections
+from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
@@ -64,9 +64,9 @@ class Executable:
 
     def _run(self, args: Sequence[Any], donated: Sequence[bool] | None) -> list[Any]:
         outs = self.native(list(args), donated)
-        if invalid.wanted() and type(self.native) is not _native.Executable:  # whose programs look for themselves
+        if nan_checks.wanted() and type(self.native) is not _native.Executable:  # whose programs look for themselves
             for out in outs:
-                invalid.check_value(out._value, out.aval, self.name)
+                nan_checks.check_value(out._value, out.aval, self.name)
         return outs
 
 

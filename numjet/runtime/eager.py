@@ -15,15 +15,15 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.invalid import check_value
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal
+from numjet.core.nan_checks import check_value
 from numjet.core.op import Missing, Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, choose, elsewhere, other_platforms
-from numjet.runtime.large import Compiled, is_large
-from numjet.runtime.quiet import IGNORED, STATE
+from numjet.runtime.eager_compile import Compiled, is_large
+from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import plain
 
 Array = _native.Array

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.solve import custom_linear_solve
+from numjet.control.custom.solve import custom_linear_solve
 from numjet.foundation import dtypes
-from numjet.lax import linalg as lax_linalg, matrix as mx
-from numjet.lax.bits import stop_gradient
-from numjet.numpy import linalg_factor as factor
-from numjet.numpy.indexing import getitem
-from numjet.numpy.linear import matmul
-from numjet.numpy.promote import promote_args_inexact
+from numjet.lax import linalg as lax_linalg
+from numjet.lax.elementwise.bits import stop_gradient
+from numjet.lax.linalg import matrix as mx
+from numjet.numpy.contraction.dot import matmul
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.linalg import factorizations as factor
 from numjet.scipy.linalg_functions import expm as expm, expm_frechet as expm_frechet, polar as polar, sqrtm as sqrtm
 from numjet.scipy.linalg_special import (
     block_diag as block_diag,

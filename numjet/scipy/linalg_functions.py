@@ -5,19 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.scan import scan
-from numjet.control.while_loop import fori_loop
+from numjet.control.loops.scan import scan
+from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
-from numjet.lax import linalg as lax_linalg, linalg_lu, matrix as mx, shape
-from numjet.numpy import reductions
-from numjet.numpy.choosing import where
-from numjet.numpy.creation import arange
-from numjet.numpy.indexing import getitem
-from numjet.numpy.linear import matmul
-from numjet.numpy.promote import promote_args_inexact
-from numjet.numpy.ufuncs import absolute, ceil, sqrt
-from numjet.numpy.ufuncs_logic import maximum
-from numjet.numpy.ufuncs_math import log2
+from numjet.lax import linalg as lax_linalg
+from numjet.lax.linalg import lu_factors, matrix as mx
+from numjet.lax.shape import rearrange
+from numjet.numpy.contraction.dot import matmul
+from numjet.numpy.core.creation import arange
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.indexing.where import where
+from numjet.numpy.reduction import reductions
+from numjet.numpy.ufuncs.arithmetic import absolute, ceil, sqrt
+from numjet.numpy.ufuncs.logic import maximum
+from numjet.numpy.ufuncs.transcendental import log2
 from numjet.transforms.jvp import jvp_flat
 
 # Higham 2005, "The scaling and squaring method for the matrix exponential revisited": coefficients of the Pade numerators of
@@ -47,7 +49,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     limit, coefficients = _DOUBLE if mx.real_of(A.dtype) == dtypes.float64 else _SINGLE
     norm = reductions.max(reductions.sum(absolute(mx.call("stop_gradient", A)), axis=-2), axis=-1)
     count = maximum(0, ceil(log2(norm / limit)))
-    tall = lambda v: shape.expand_dims(v, (v.ndim, v.ndim + 1))
+    tall = lambda v: rearrange.expand_dims(v, (v.ndim, v.ndim + 1))
     out = _pade(mx.call("mul", A, _broadcast(mx.as_complex(2.0 ** -tall(count), A.dtype), A.shape)), coefficients,
                 upper_triangular)
 
@@ -72,7 +74,7 @@ def _pade(a: Any, b: tuple[float, ...], upper_triangular: bool) -> Any:
     odd = matmul(a, odd)
     if upper_triangular:
         return lax_linalg.triangular_solve(even - odd, even + odd, left_side=True)
-    return linalg_lu.solve(even - odd, even + odd)
+    return lu_factors.solve(even - odd, even + odd)
 
 
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax import join, matrix as mx, shape
-from numjet.numpy.creation import arange
-from numjet.numpy.indexing import getitem
-from numjet.numpy.promote import check_arraylike, promote_args, promote_args_inexact
-from numjet.numpy.ufuncs_math import exp
+from numjet.lax.linalg import matrix as mx
+from numjet.lax.shape import join, rearrange
+from numjet.numpy.core.creation import arange
+from numjet.numpy.core.promotion import check_arraylike, promote_args, promote_args_inexact
+from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.ufuncs.transcendental import exp
 
 
 def block_diag(*arrs: Any) -> Any:
@@ -26,7 +27,7 @@ def block_diag(*arrs: Any) -> Any:
     if bad:
         raise ValueError(f"Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got {arrs[bad[0]]} at "
                          f"argument {bad[0]}.")
-    blocks = [shape.reshape(x, (1, x.size)) if x.ndim < 2 else x for x in blocks]
+    blocks = [rearrange.reshape(x, (1, x.size)) if x.ndim < 2 else x for x in blocks]
     width, left, rows = sum(x.shape[1] for x in blocks), 0, []
     for x in blocks:
         rows.append(join.pad(x, mx.scalar(0, x.dtype), ((0, 0, 0), (left, width - left - x.shape[1], 0))))
@@ -50,12 +51,12 @@ def toeplitz(c: Any, r: Any = None) -> Any:
         check_arraylike("scipy.linalg.toeplitz", c)
         (c,) = promote_args("scipy.linalg.toeplitz", c)
         r = mx.conj(c)
-    c, r = (x if x.ndim else shape.reshape(x, (1,)) for x in promote_args("scipy.linalg.toeplitz", c, r))
+    c, r = (x if x.ndim else rearrange.reshape(x, (1,)) for x in promote_args("scipy.linalg.toeplitz", c, r))
     m, n = c.shape[-1], r.shape[-1]
     batch = np.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = (mx.broadcast_in_dim_p.bind(x, shape=(*batch, x.shape[-1]), broadcast_dimensions=tuple(
         range(len(batch) + 1 - x.ndim, len(batch) + 1))) for x in (c, r))
-    both = join.concatenate([shape.rev(c, (len(batch),)), getitem(r, (..., slice(1, None)))], len(batch))
+    both = join.concatenate([rearrange.rev(c, (len(batch),)), getitem(r, (..., slice(1, None)))], len(batch))
     return _by_index(both, np.arange(m - 1, -1, -1)[:, None] + np.arange(n)[None, :])
 
 
@@ -98,7 +99,7 @@ def companion(a: Any) -> Any:
     if a.ndim != 1 or a.shape[0] < 2:
         raise ValueError(f"companion expects a vector of at least two coefficients, got shape {a.shape}")
     n = a.shape[0] - 1
-    top = shape.reshape(-getitem(a, (slice(1, None),)) / getitem(a, (0,)), (1, n))
+    top = rearrange.reshape(-getitem(a, (slice(1, None),)) / getitem(a, (0,)), (1, n))
     return join.concatenate([top, mx.eye((n - 1, n), a.dtype)], 0)
 
 
@@ -109,7 +110,7 @@ def hilbert(n: int) -> Any:
     [[1.0, 0.5], [0.5, 0.3330000042915344]]
     """
     k = arange(operator.index(n), dtype=dtypes.canonicalize_dtype(np.float64))
-    return 1 / (shape.expand_dims(k, (1,)) + shape.expand_dims(k, (0,)) + 1)
+    return 1 / (rearrange.expand_dims(k, (1,)) + rearrange.expand_dims(k, (0,)) + 1)
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.lax import special
-from numjet.numpy.promote import promote_args_inexact, promote_shapes
+from numjet.lax.elementwise import special
+from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 
 
 def floats(name: str, *args: Any) -> list[Any]:

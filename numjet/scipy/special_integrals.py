@@ -5,9 +5,9 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.control.custom_jvp import custom_jvp
-from numjet.control.while_loop import fori_loop
-from numjet.lax import special
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.control.loops.while_loop import fori_loop
+from numjet.lax.elementwise import special
 from numjet.scipy.special_gamma import _bernoulli_numbers, floats
 
 _EULER = 0.57721566490153286061

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.control.custom_jvp import custom_jvp
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax import special, transcendental
+from numjet.lax.elementwise import special, transcendental
 from numjet.nn import normalization
-from numjet.numpy.promote import promote_args_inexact, promote_shapes
+from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 from numjet.scipy.special_gamma import floats
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)

@@ -75,6 +75,7 @@ def _programs(folder: Path) -> set[str]:
 
 def _text(path: Path, renames: Sequence[tuple[str, str]] = ()) -> str:
     text = path.read_text(encoding="utf8") if path.exists() else ""
+    text = re.sub(r"(?<=[ \"])/\S*/(\w+\.py)\b", r"\1", text)  # the user's file, wherever the checkout is
     for old, new in renames:
         text = re.sub(rf"\b{re.escape(old)}\b", new, text)
     return text

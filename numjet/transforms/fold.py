@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.invalid import wanted
 from numjet.core.ir import Atom, JaxprEqn, Literal
+from numjet.core.nan_checks import wanted
 from numjet.core.op import Missing
 from numjet.core.trace import EVAL, set_trace
 

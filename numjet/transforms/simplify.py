@@ -19,12 +19,12 @@ from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.foundation.record import Record
+from numjet.transforms.algebraic_simplification import identity
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
-from numjet.transforms.identities import identity
-from numjet.transforms.keys import equation_key
-from numjet.transforms.turned_products import turn_products
-from numjet.transforms.updates import write_updates
+from numjet.transforms.scatter_rewrites import write_updates
+from numjet.transforms.transpose_folding import turn_products
+from numjet.transforms.value_numbering import equation_key
 
 
 class Simplify(Protocol):

@@ -9,9 +9,9 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.cpu.loop_show import show
-from numjet.cpu.lower import lower
-from numjet.cpu.recorder import Recorder
+from numjet.cpu.ir.printer import show
+from numjet.cpu.lowering.lower import lower
+from numjet.cpu.remarks import Recorder
 
 
 def line_of(fun, offset=0):

@@ -9,10 +9,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from numjet.cpu import jit, llvm
-from numjet.cpu.loop_interp import Result, interpret
-from numjet.cpu.loop_ir import INT64, Buffer, Expr, Exprs, For, Function, Stmt, Store
+from numjet.cpu.codegen import llvm
+from numjet.cpu.ir.nodes import INT64, Buffer, Expr, Exprs, For, Function, Stmt, Store
+from numjet.cpu.native_code import jit
 from numjet.cpu.target import Target, from_features
+from numjet.cpu.verification.interpreter import Result, interpret
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F16, F32, F64 = (np.dtype(f"float{b}") for b in (16, 32, 64))

@@ -17,9 +17,12 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.cpu import compiler, jit, llvm, memory
-from numjet.cpu.emit_state import LONGEST_BLOCK
-from numjet.cpu.loop_ir import Buffer
+from numjet.cpu import compiler
+from numjet.cpu.codegen import llvm
+from numjet.cpu.codegen.state import LONGEST_BLOCK
+from numjet.cpu.ir.nodes import Buffer
+from numjet.cpu.native_code import jit
+from numjet.cpu.passes import memory_plan
 
 GROWTH = 2.35   # most steps of the double program, by those of the single one
 f32 = np.float32
@@ -102,7 +105,7 @@ def test_a_program_of_many_blocks_is_right_in_both_tiers():
         np.testing.assert_allclose(compiled(x), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("place", [memory._first_fit, memory._in_time])
+@pytest.mark.parametrize("place", [memory_plan._first_fit, memory_plan._in_time])
 def test_temporaries_that_live_at_the_same_time_are_apart(place):
     rng = random.Random(1)
     for _ in range(100):
@@ -114,7 +117,7 @@ def test_temporaries_that_live_at_the_same_time_are_apart(place):
         top = place(spans)
         buffers = list(spans)
         for k, a in enumerate(buffers):
-            assert a.offset % memory.ALIGNMENT == 0 and a.offset + a.nbytes <= top
+            assert a.offset % memory_plan.ALIGNMENT == 0 and a.offset + a.nbytes <= top
             for b in buffers[:k]:
                 apart = spans[a][1] < spans[b][0] or spans[b][1] < spans[a][0]
                 assert apart or a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numjet.api.stages import trace_call
-from numjet.cpu import memory, unread
-from numjet.cpu.cost import static_trips
-from numjet.cpu.loop_ir import Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While, children
-from numjet.cpu.lower import lower
+from numjet.cpu.analysis.cost import static_trips
+from numjet.cpu.ir.nodes import Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While, children
+from numjet.cpu.lowering.lower import lower
+from numjet.cpu.passes import dead_calls, memory_plan
 from numjet.transforms.simplify import simplify
 
 
@@ -30,8 +30,8 @@ class Written(NamedTuple):
 def lowered(fun, *args, donated=()) -> Function:
     """The loop IR of a program, before loops are shared among threads."""
     function = lower(simplify(trace_call(fun, args, {})[0]), "f", donated).function
-    unread.remove(function)
-    memory.plan(function)  # which drops temporaries that nothing touches
+    dead_calls.remove(function)
+    memory_plan.plan(function)  # which drops temporaries that nothing touches
     return function
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from numjet.foundation.on_demand import Module
+from numjet.foundation.lazy_import import Module
 from numjet.foundation.record import Fields, Record
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from numjet.cpu import object_cache
+from numjet.cpu.native_code import object_cache
 from numjet.foundation import events
 from numjet.foundation.config import config
 

@@ -21,7 +21,7 @@ import numjet.numpy as jnp
 from numjet.api import jit as jit_module
 from numjet.core import aval as avals
 from numjet.core.aval import ShapedArray
-from numjet.cpu import jit, linker
+from numjet.cpu.native_code import jit, linker
 from numjet.runtime import dispatch, eager
 from numjet.tools import soak
 

@@ -11,12 +11,14 @@ import numjet.numpy as jnp
 from numjet.api import jit as jit_module
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.cpu import compiler, loop_check, prefixes, scalars
-from numjet.cpu.builder import Builder
-from numjet.cpu.control import Control
-from numjet.cpu.loop_check import LoopIRError, verify
-from numjet.cpu.loop_ir import INT64, Buffer, Call, Copy, Exchange, Exprs, Fill, For, Function, If, Let, Store
-from numjet.cpu.values import Arr
+from numjet.cpu import compiler
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exchange, Exprs, Fill, For, Function, If, Let, Store
+from numjet.cpu.lowering import cumulative, scalars
+from numjet.cpu.lowering.builder import Builder
+from numjet.cpu.lowering.control import Control
+from numjet.cpu.lowering.values import Arr
+from numjet.cpu.verification import verifier
+from numjet.cpu.verification.verifier import LoopIRError, verify
 from numjet.foundation.config import config, enable_checks
 from numjet.testing.verify import MiscompiledError
 from numjet.transforms import simplify
@@ -39,7 +41,7 @@ def verified() -> Iterator[None]:
 def unordered_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cumulative operations as they once were: a recurrence in a nest of loops without order."""
     nest = Builder.nest
-    monkeypatch.setattr(prefixes, "SHORT_ROW", 0)
+    monkeypatch.setattr(cumulative, "SHORT_ROW", 0)
     monkeypatch.setattr(Builder, "nest", lambda b, shape, body, *, mode="vector", in_order=None: nest(
         b, shape, body, mode=mode))
 
@@ -264,7 +266,7 @@ def test_the_pass_that_breaks_a_program_is_named(checked: None, monkeypatch: pyt
 
 
 def test_nothing_is_verified_without_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_check, "verify", lambda f: pytest.fail("verified"))
+    monkeypatch.setattr(verifier, "verify", lambda f: pytest.fail("verified"))
     nj.jit(lambda x: x * 3 + 1)(X)
 
 

@@ -12,8 +12,8 @@ from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.walk import all_eqns, eval_closed
 from numjet.testing import generator, programs, verdict
 from numjet.transforms import simplify as module
-from numjet.transforms.keys import value_key
 from numjet.transforms.simplify import simplify
+from numjet.transforms.value_numbering import value_key
 
 F32 = np.float32
 X = np.array([0.5, -1.0, 2.0], F32)

@@ -30,7 +30,7 @@ from math import prod
 
 import numpy as np
 
-from numjet.cpu.loop_ir import Call, Stmt
+from numjet.cpu.ir.nodes import Call, Stmt
 from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"

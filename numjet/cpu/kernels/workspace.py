@@ -11,9 +11,9 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from numjet import _native
+from numjet.cpu.ir.nodes import Call, Expr, For, Function, Stmt, Tiles, children
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
-from numjet.cpu.loop_ir import Call, Expr, For, Function, Stmt, Tiles, children
 
 # Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
 _TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",

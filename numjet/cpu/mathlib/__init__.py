@@ -10,9 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..loop_ir import Expr, Exprs
-from . import bits, error, exponential, gamma, hyperbolic, inverse_trig, logarithm, power, remainder, trigonometric
-from .helpers import FLOAT32, FLOAT64, Calc
+from numjet.cpu.ir.nodes import Expr, Exprs
+from numjet.cpu.mathlib import (
+    bits,
+    error,
+    exponential,
+    gamma,
+    hyperbolic,
+    inverse_trig,
+    logarithm,
+    power,
+    remainder,
+    trigonometric,
+)
+from numjet.cpu.mathlib.helpers import FLOAT32, FLOAT64, Calc
 
 FUNCTIONS: dict[str, Callable[..., Expr]] = {
     "exp": exponential.exp, "exp2": exponential.exp2, "expm1": exponential.expm1,

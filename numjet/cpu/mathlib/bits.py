@@ -1,8 +1,8 @@
 """nextafter, which is about representations rather than values."""
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .helpers import Calc
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc
 
 
 def nextafter(c: Calc, x: Expr, y: Expr) -> Expr:

@@ -1,10 +1,10 @@
 """erf, erfc and the inverse of erf."""
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .exponential import exp_parts
-from .helpers import FLOAT64, Calc, Poly, Power
-from .logarithm import log_positive
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.exponential import exp_parts
+from numjet.cpu.mathlib.helpers import FLOAT64, Calc, Poly, Power
+from numjet.cpu.mathlib.logarithm import log_positive
 
 _SMALL_OF, _SMALL_WEIGHT = "erf(sqrt(u)) / sqrt(u) - 1", "sqrt(u) / erf(sqrt(u))"
 ERF_32 = Poly((0.12837917, -0.3761263, 0.112836584, -0.0268595, 0.005207506, -0.0008324363, 0.00010319185,

@@ -6,8 +6,8 @@ chooses a factor 2**(k/16) from a table (P. Tang, "Table-driven implementation o
 """
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .helpers import Calc, Operand, Poly, Power
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc, Operand, Poly, Power
 
 LOG2_E = 1.4426950408889634
 LN2_32 = (0.6931471824645996, -1.9046542121259336e-09)  # high and low part

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..loop_ir import Expr
-from .helpers import Calc, Poly, widened
-from .logarithm import log_positive
-from .trigonometric import SIN_64, sin_poly
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc, Poly, widened
+from numjet.cpu.mathlib.logarithm import log_positive
+from numjet.cpu.mathlib.trigonometric import SIN_64, sin_poly
 
 PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
 HALF_LOG_2PI_1 = 0.4189385332046727  # (log(2 pi) - 1) / 2

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numjet.cpu.ir.nodes import BOOL, Expr, Exprs
 from numjet.foundation.record import Record
-
-from ..loop_ir import BOOL, Expr, Exprs
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)

@@ -1,10 +1,10 @@
 """tanh, logistic, sinh, cosh and their inverses, from the cores of exp and log."""
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .exponential import exp_parts, expm1_parts
-from .helpers import Calc, Poly, widened
-from .logarithm import log1p_moderate
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.exponential import exp_parts, expm1_parts
+from numjet.cpu.mathlib.helpers import Calc, Poly, widened
+from numjet.cpu.mathlib.logarithm import log1p_moderate
 
 LN2 = 0.6931471805599453
 

@@ -5,8 +5,8 @@ quotient of the smaller by the larger operand, then the octant. (W. J. Cody and 
 """
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .helpers import Calc, Poly
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc, Poly
 
 HALF_PI_32 = (1.5707963705062866, -4.371138828673793e-08)  # high and low part
 HALF_PI_64 = (1.5707963267948966, 6.123233995736766e-17)

@@ -6,9 +6,9 @@ x = m 2**e with m in [sqrt(1/2), sqrt(2)), f = m - 1. float32: a polynomial for 
 """
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .exponential import LN2_32 as NEAREST_LN2_32, LN2_64
-from .helpers import Calc, Poly
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.exponential import LN2_32 as NEAREST_LN2_32, LN2_64
+from numjet.cpu.mathlib.helpers import Calc, Poly
 
 LN2_32 = (0.6931471228599548, 5.769999050249453e-08)  # high and low part, both positive: so infinite exponents pass
 LOG2_E_32 = (1.4426950216293335, 1.925963033500011e-08)  # high and low part

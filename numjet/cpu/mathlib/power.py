@@ -1,10 +1,10 @@
 """pow, hypot, cbrt and rsqrt."""
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .exponential import exp2_double
-from .helpers import FLOAT64, Calc, Poly
-from .logarithm import split_float
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.exponential import exp2_double
+from numjet.cpu.mathlib.helpers import FLOAT64, Calc, Poly
+from numjet.cpu.mathlib.logarithm import split_float
 
 _LOG2_OF = "2 / ln2 * atanh(sqrt(u)) / sqrt(u)"
 LOG2_SHORT = Poly((2.885390081790064, 0.9617966733495709, 0.5770835836523364, 0.41167279892052555, 0.34072859955217166),

@@ -1,8 +1,8 @@
 """The remainder of a division rounded towards zero, exactly."""
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .helpers import Calc
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc
 
 
 def fmod(c: Calc, x: Expr, y: Expr) -> Expr:

@@ -6,8 +6,8 @@ are rare and left to the C library, which takes as many digits of 1/pi as it nee
 """
 from __future__ import annotations
 
-from ..loop_ir import Expr
-from .helpers import Calc, Poly, widened
+from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.mathlib.helpers import Calc, Poly, widened
 
 PI_32 = (3.141592502593994, 1.5099578831723193e-07, 1.078060505991553e-14)  # 24 bits each, truncated
 PI_64 = (3.141592653589793, 1.224646799147353e-16, 2.1657133478438278e-32)  # 53 bits each, truncated

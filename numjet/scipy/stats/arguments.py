@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 
 LOG_2 = math.log(2.0)
 LOG_2PI = math.log(2.0 * math.pi)

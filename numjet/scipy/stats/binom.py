@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import betaln
 from numjet.scipy.special_probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside

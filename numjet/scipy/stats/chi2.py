@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats import gamma
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import gammaln
 from numjet.scipy.special_probability import xlogy
 

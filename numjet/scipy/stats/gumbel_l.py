@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import quantile, standard
 from numjet.scipy.stats.gumbel_r import log_density, log_upper
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.numpy.promote import array_arg, promote_args_inexact
+from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 from numjet.scipy.special_gamma import gammaln
 from numjet.scipy.special_probability import xlogy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.lax.linalg_triangular import cholesky, triangular_solve
-from numjet.numpy.promote import promote_args_inexact
+from numjet.lax.linalg.triangular import cholesky, triangular_solve
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import LOG_2PI
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.lax.cumulative import cummax, cummin
-from numjet.numpy.promote import array_arg
+from numjet.lax.reduction.cumulative import cummax, cummin
+from numjet.numpy.core.promotion import array_arg
 
 _POLICIES = ("propagate", "omit", "raise")
 _METHODS = ("average", "min", "max", "dense", "ordinal")

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import log1mexp, quantile, standard, where_inside
 
 

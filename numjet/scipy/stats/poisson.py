@@ -5,9 +5,9 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.control.while_loop import fori_loop
+from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
-from numjet.numpy.promote import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import gammaincc, gammaln
 from numjet.scipy.special_probability import xlogy
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside

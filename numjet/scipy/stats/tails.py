@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.control.while_loop import fori_loop
+from numjet.control.loops.while_loop import fori_loop
 from numjet.scipy.special_gamma import betainc, betaln, floats, gammainc, gammaincc, gammaln
 
 _SERIES_STEPS = 60          # each at least halves the term: 2**-60

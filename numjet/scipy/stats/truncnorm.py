@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.lax import special
+from numjet.lax.elementwise import special
 from numjet.scipy.special_probability import log_ndtr
 from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
 

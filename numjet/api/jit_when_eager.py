@@ -1,0 +1,76 @@
+"""Library functions that run as one compiled program when they are called outside of jit, as if the user had jitted them.
+
+Made of many operations, they would cost one pass over memory and a few microseconds of Python for each. Inside of any
+transformation they are what they always are: the operations they apply.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.jit import jit
+from numjet.core.trace import EVAL, current_trace
+from numjet.foundation.util import function_parameters
+from numjet.runtime.eager_compile import LARGE
+from numjet.runtime.settings import plain
+
+Fun = TypeVar("Fun", bound=Callable[..., Any])
+_ARRAYS = (_native.Array, np.ndarray)
+
+
+def whole(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun], Fun]:
+    """A decorator: the function runs as one program when it is called with no transformation around.
+
+    static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
+    NumPy calls; large=False: only without them, for products that see through transposes. Which way is taken depends on the
+    sizes only. ValueError for a name that is no parameter.
+
+    >>> import numjet.numpy as jnp
+    >>> @whole("axis")
+    ... def spread(x, axis=None):
+    ...     return jnp.max(x, axis) - jnp.min(x, axis)
+    >>> spread(jnp.array([1, 5, 3]))
+    Array(4, dtype=int32)
+    """
+    def decorate(fun: Fun) -> Fun:
+        names = function_parameters(fun)
+        if not set(static) <= set(names):
+            raise ValueError(f"whole: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
+        places = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
+        program: Callable[..., Any] | None = None
+
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal program
+            if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not plain():
+                return fun(*args, **kwargs)
+            fixed = [args[n] for n in places if n < len(args)]
+            if not _separable(args, fixed, kwargs, static):
+                return fun(*args, **kwargs)
+            if program is None:
+                program = jit(fun, static_argnames=static)
+            return program(*args, **kwargs)
+        return call  # type: ignore[return-value]
+    return decorate
+
+
+def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any], static: Sequence[str]) -> bool:
+    """Whether arrays and other arguments are where they are expected: no list for an array, no array where none belongs."""
+    for a in args:
+        if type(a) is list:
+            return False
+    for a in fixed:
+        if type(a) in _ARRAYS:
+            return False
+    return not kwargs or not any(type(a) is list or (k in static and type(a) in _ARRAYS) for k, a in kwargs.items())
+
+
+def _any_large(args: Iterable[Any]) -> bool:
+    for a in args:
+        if type(a) in _ARRAYS and a.size >= LARGE:
+            return True
+    return False

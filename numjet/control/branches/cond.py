@@ -1,0 +1,172 @@
+"""`cond` and `switch`: one of several functions, chosen by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.branches.cond_op import clamped, cond_p, with_common_consts
+from numjet.control.call.body_tracing import Body, trace_body, where
+from numjet.control.type_errors import check_branches
+from numjet.core.entering import entered
+from numjet.core.ir import Literal
+from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.core.walk import eval_closed
+from numjet.foundation import tree
+from numjet.foundation.config import config
+from numjet.lax.elementwise.compare import clamp, ne
+from numjet.lax.templates import call
+
+_missing: Any = object()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _missing,
+    linear: Any = None,
+) -> Any:
+    """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
+
+    (Under vmap with a predicate per element both run, and each element takes its own result.) With a predicate that is
+    known, only the chosen function becomes part of the program.
+
+    Args:
+      pred: boolean scalar; numbers count as true when they are not zero.
+      true_fun, false_fun: functions of the operands, whose results have equal structures and types.
+      operands: pytrees of arrays. `operand=x` is an older way to give a single one.
+      linear: accepted for compatibility; has no effect.
+
+    Raises:
+      TypeError: the predicate is not a scalar; the functions disagree on the structure or types of the result.
+
+    >>> from numjet import lax
+    >>> float(lax.cond(True, lambda x: x + 1, lambda x: x - 1, 10.0))
+    11.0
+    """
+    if not callable(true_fun) or not callable(false_fun):
+        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+    if operand is not _missing:
+        if operands:
+            raise TypeError(
+                "if 'operand' keyword is passed then no positional operands can be passed to cond, "
+                f"got operand={operand!r} and positional operands {operands}"
+            )
+        operands = (operand,)
+    _check_predicate(pred)
+    if config.disable_jit and not isinstance(pred, Tracer):
+        return (true_fun if np.asarray(pred) != 0 else false_fun)(*operands)
+    if aval_of(pred).dtype != np.bool_:
+        pred = ne(pred, np.zeros((), aval_of(pred).dtype))
+    index = np.int32(bool(pred)) if not isinstance(pred, Tracer) else _to_int32(pred)
+    return branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _missing) -> Any:
+    """branches[index](*operands); only that branch runs. An index out of bounds takes the nearest branch.
+
+    Args:
+      index: integer scalar.
+      branches: functions of the operands, whose results have equal structures and types.
+      operands: pytrees of arrays.
+
+    Raises:
+      TypeError: the index is not an integer scalar; branches disagree on the structure or types of the result.
+      ValueError: there are no branches.
+
+    >>> from numjet import lax
+    >>> float(lax.switch(5, [lambda x: x, lambda x: x * 2], 10.0))
+    20.0
+    """
+    if not all(callable(b) for b in branches):
+        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    if operand is not _missing:
+        if operands:
+            raise TypeError(
+                "if 'operand' keyword is passed then no positional operands can be passed to switch, "
+                f"got operand={operand!r} and positional operands {operands}"
+            )
+        operands = (operand,)
+    _check_index(index)
+    branches = list(branches)
+    if not branches:
+        raise ValueError("Empty branch sequence")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    if not isinstance(index, Tracer):
+        known = clamped(np.asarray(index), len(branches))
+        if config.disable_jit:
+            return branches[known](*operands)
+        index = np.int32(known)
+    else:
+        index = clamp(np.int32(0), _to_int32(index), np.int32(len(branches) - 1))
+    return branch("switch", index, branches, [f"branch {i}" for i in range(len(branches))], operands)
+
+
+def _to_int32(x: Any) -> Any:
+    return call("convert_element_type", x, new_dtype=np.dtype(np.int32), weak_type=False)
+
+
+def _check_predicate(pred: Any) -> None:
+    if not is_array_like(pred):
+        raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}")
+    aval = aval_of(pred)
+    if aval.shape:
+        raise TypeError(
+            f"Pred must be a scalar, got {pred} of shape {aval.shape}. To choose element by element, use jnp.where(pred, a, b)."
+        )
+    if aval.dtype.kind not in "biuf":
+        raise TypeError(f"Pred type must be either boolean or number, got {aval}.")
+
+
+def _check_index(index: Any) -> None:
+    if not is_array_like(index):
+        raise TypeError(f"Branch index must be scalar, got {index} of type {type(index)}")
+    aval = aval_of(index)
+    if aval.shape:
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
+    if aval.dtype.kind not in "iu":
+        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
+
+
+def branch(
+    kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
+) -> Any:
+    """The function that `index` (in bounds) chooses, applied to the operands. kind, names: for messages."""
+    leaves, in_tree = tree.tree_flatten(tuple(operands))
+    leaves = [entered(x) for x in leaves]
+    avals = [aval_of(x) for x in leaves]
+    bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
+    # The order in which messages speak of the functions: true_fun first.
+    order = [1, 0] if kind == "cond" else list(range(len(bodies)))
+    check_branches(
+        kind,
+        [names[i] for i in order],
+        [where(functions[i]) for i in order],
+        [bodies[i].out_tree for i in order],
+        [bodies[i].jaxpr.out_avals for i in order],
+    )
+    if not isinstance(index, Tracer):
+        outs = _evaluate(bodies[int(index)], bodies, leaves)
+    else:
+        branches, consts = with_common_consts([(b.jaxpr, b.consts) for b in bodies])
+        outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+    return tree.tree_unflatten(bodies[0].out_tree, outs)
+
+
+def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> list[Any]:
+    """The chosen branch, operation by operation; its results are as weakly typed as those of all branches."""
+    outs = eval_closed(chosen.jaxpr, *chosen.consts, *leaves)
+    weak = [all(a.weak_type for a in column) for column in zip(*[b.jaxpr.out_avals for b in bodies], strict=True)]
+    return [_typed(x, w) for x, w in zip(outs, weak, strict=True)]
+
+
+def _typed(x: Any, weak: bool) -> Any:
+    aval = aval_of(x)
+    if aval.weak_type == weak and type(x) is not Literal:
+        return x
+    return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=weak)

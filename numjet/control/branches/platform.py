@@ -1,0 +1,83 @@
+"""`platform_dependent`: a function for each platform, chosen when a program is compiled for a machine.
+
+The program holds all of them: a `cond` whose index is the operation `platform_index`, which each machine lowers to a
+constant of its own. The others are not compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet.control.branches.cond import branch
+from numjet.core.aval import ShapedArray
+from numjet.core.op import ZERO, Missing, Op, extend
+
+Platforms = tuple[tuple[str, ...] | None, ...]
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+def index_for(platforms: Platforms, *names: str) -> int:
+    """The position of the branch for a machine that goes by `names`, the most specific one first; None stands for all.
+
+    NotImplementedError when there is none.
+    """
+    for name in names:
+        for k, group in enumerate(platforms):
+            if group is not None and name in group:
+                return k
+    if None in platforms:
+        return platforms.index(None)
+    known = ", ".join(n for group in platforms for n in group or ())
+    raise NotImplementedError(
+        f"platform_dependent: there is no function for the platform {names[0]!r}, only for {known or 'none'}. Pass "
+        f"{names[0]}=..., or default=... for all platforms that are not named."
+    )
+
+
+# What XLA's platforms are called besides, the most specific name first.
+_NAMES = {"cpu": ("xla_cpu", "cpu"), "cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
+
+platform_index_p = Op(
+    name="platform_index",
+    params=("platforms",),
+    abstract=lambda *, platforms: _INDEX,
+    eager=lambda *, platforms: np.asarray(index_for(platforms, "cpu"), np.int32),
+    jvp=ZERO,
+    transpose=Missing("it has no operands"),
+    batch=Missing("it has no operands"),
+    cpu=lambda b, *, platforms: b.constant(np.asarray(index_for(platforms, "cpu"), np.int32)),
+    hlo=lambda b, *, platforms: b.constant(index_for(platforms, *_NAMES.get(b.platform, (b.platform,))), np.int32),
+    samples=Missing("it has no operands; tests/control/branches/test_platform.py"),
+)
+extend(platform_index_p, "keep_apart", True)
+
+
+def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:
+    """per_platform[p](*args), where p is the platform on which the program runs.
+
+    All functions are traced and must give results of equal structure and types; a machine compiles its own only.
+
+    Args:
+      args: pytrees of arrays.
+      default: the function for platforms that are not named.
+      per_platform: a function by the platform's name: cpu=f, gpu=g, tpu=h. numjet's own machine is "cpu".
+
+    Raises:
+      TypeError: something is not callable; the functions disagree on the structure or types of their results.
+      NotImplementedError: when compiled for a platform that has no function.
+
+    >>> float(platform_dependent(2.0, cpu=lambda x: x + 1, default=lambda x: x))
+    3.0
+    """
+    functions = {**per_platform, **({"default": default} if default is not None else {})}
+    for name, fun in functions.items():
+        if not callable(fun):
+            raise TypeError(f"platform_dependent: the argument {name} must be a function, got {fun!r}")
+    platforms: Platforms = tuple((name,) for name in per_platform) + ((None,) if default is not None else ())
+    if not platforms:
+        raise TypeError("platform_dependent: expected at least one function, as default=... or by a platform's name")
+    index = platform_index_p.bind(platforms=platforms)
+    return branch("platform_dependent", index, list(functions.values()), [f"the function for {n}" for n in functions], args)

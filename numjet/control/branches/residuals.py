@@ -1,0 +1,70 @@
+"""Residuals of branches: what the known parts of several programs leave for their unknown parts, in common places.
+
+Only one branch runs, so residuals of different branches with the same type share a place; a branch fills the places
+that it has no use for with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numjet.control.call.jaxpr_transforms import Split, substituted
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, ClosedJaxpr, Var
+from numjet.core.stage import trace_to_closed
+from numjet.lax.tangent import zeros_like_aval
+
+
+def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[ClosedJaxpr], list[ClosedJaxpr]]:
+    """Known and unknown programs with equal signatures.
+
+    known: (*own consts, *known operands) -> (*known results, *places). unknown: (*own consts, *places, *known operands,
+    *unknown operands) -> unknown results; residuals that are operands are read from there.
+    """
+    places: list[ShapedArray] = []
+    taken = [_assign(s, places) for s in splits]
+    known = [_fill(s, t, places) for s, t in zip(splits, taken, strict=True)]
+    unknown = [_read(s, t, places, known_args) for s, t in zip(splits, taken, strict=True)]
+    return known, unknown
+
+
+def _computed(split: Split) -> list[int]:
+    """Results of the known program that are residuals."""
+    return list(dict.fromkeys(r.at for r in split.residuals if not r.from_input))
+
+
+def _assign(split: Split, places: list[ShapedArray]) -> dict[int, int]:
+    """A place for every residual that the known program computes; appends to `places` what is missing."""
+    taken: dict[int, int] = {}
+    for index in _computed(split):
+        aval = split.known.out_avals[index].strip_weak_type()
+        free = [p for p, a in enumerate(places) if a == aval and p not in taken.values()]
+        if not free:
+            free = [len(places)]
+            places.append(aval)
+        taken[index] = free[0]
+    return taken
+
+
+def _fill(split: Split, taken: dict[int, int], places: Sequence[ShapedArray]) -> ClosedJaxpr:
+    jaxpr = split.known.jaxpr
+    sources: dict[int, Atom] = {p: jaxpr.outvars[i] for i, p in taken.items()}
+    missing = [p for p in range(len(places)) if p not in sources]
+    zeros = trace_to_closed(lambda: [zeros_like_aval(places[p]) for p in missing], []).jaxpr
+    sources.update(zip(missing, zeros.outvars, strict=True))
+    outvars = [*jaxpr.outvars[: split.known_count], *[sources[p] for p in range(len(places))]]
+    return ClosedJaxpr(jaxpr.replace(eqns=[*jaxpr.eqns, *zeros.eqns], outvars=outvars))
+
+
+def _read(split: Split, taken: dict[int, int], places: Sequence[ShapedArray], known_args: int) -> ClosedJaxpr:
+    jaxpr = split.unknown.jaxpr
+    consts = len(split.consts)
+    own: list[Var] = jaxpr.invars[: len(split.residuals)]
+    inputs = [Var(v.aval) for v in split.known.jaxpr.invars]
+    slots = [Var(a) for a in places]
+    wanted: dict[Var, Atom] = {
+        v: inputs[r.at] if r.from_input else slots[taken[r.at]] for v, r in zip(own, split.residuals, strict=True)
+    }
+    return ClosedJaxpr(
+        substituted(jaxpr, wanted, [*inputs[:consts], *slots, *inputs[consts : consts + known_args], *jaxpr.invars[len(own) :]])
+    )

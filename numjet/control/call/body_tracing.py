@@ -1,0 +1,246 @@
+"""Tracing the functions that users give to loops, branches and calls.
+
+A traced function is remembered with its function, for as long as that lives and its closure and the globals that it
+names are the same objects, none of which has changed within: a second call then traces nothing and compiles nothing.
+A lambda that is made anew for every call shares what is remembered with its predecessors, if it holds no arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from numjet import _native
+from numjet.control.call.jaxpr_transforms import without_consts
+from numjet.core.aval import ShapedArray
+from numjet.core.entering import snapshot
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.named_axes import named_axes
+from numjet.core.op import Op
+from numjet.core.stage import DebugInfo, trace_to_closed
+from numjet.core.trace import Tracer
+from numjet.foundation import dtypes, locks, source, tree
+from numjet.foundation.config import config
+from numjet.foundation.record import Record
+from numjet.foundation.util import function_name
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Body(Record):
+    """A traced function: its program, whose first inputs are `consts`, and the structure of its result."""
+
+    jaxpr: ClosedJaxpr
+    consts: list[Any]
+    out_tree: Any
+
+    def skip(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+        """The avals without those of the constants in front."""
+        return list(avals[len(self.consts) :])
+
+
+def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str) -> Body:
+    """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple)."""
+    key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_axes()))
+    known = _recall(fun, key)
+    if known is not None:
+        return known
+    out_tree = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        out, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, leaves)))
+        return out
+
+    closed = trace_to_closed(flat, in_avals, debug_info(fun, in_tree, kind))
+    body = Body(without_consts(closed), closed.consts, out_tree)
+    _keep(fun, key, body)
+    return body
+
+
+def debug_info(fun: Callable[..., Any], in_tree: Any, kind: str) -> DebugInfo:
+    """Name and place of a function, and the names of its flat arguments."""
+    code = getattr(inspect.unwrap(fun) if callable(fun) else fun, "__code__", None)
+    file, line = (code.co_filename, code.co_firstlineno) if code is not None else (None, 0)
+    return DebugInfo(function_name(fun), kind, file, line, argument_names(fun, in_tree))
+
+
+def argument_names(fun: Callable[..., Any], in_tree: Any) -> tuple[str, ...]:
+    """`c['a']`: the parameter and the path of every leaf of the positional arguments."""
+    index_tree = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
+    paths = [path for path, _ in tree.tree_leaves_with_path(index_tree)]
+    try:
+        names = _positional_names(inspect.signature(fun), len(index_tree))
+    except (ValueError, TypeError):
+        names = [f"args[{i}]" for i in range(len(index_tree))]
+    return tuple(names[path[0].idx] + tree.keystr(path[1:]) for path in paths)
+
+
+def _positional_names(signature: inspect.Signature, count: int) -> list[str]:
+    names: list[str] = []
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}[{i}]" for i in range(count - len(names))]
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+    return (names + [f"args[{i}]" for i in range(len(names), count)])[:count]
+
+
+def where(fun: Callable[..., Any]) -> str:
+    """`step at file.py:12`: for messages."""
+    code = getattr(fun, "__code__", None)
+    return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
+
+
+class _Entry(Record):
+    used: tuple[Any, ...]
+    read: list[Any]  # copies of the NumPy arrays among `used`, as they were when the function was traced
+    body: Body
+
+
+_entries: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Entry]] = weakref.WeakKeyDictionary()
+_shared: OrderedDict[Any, _Entry] = OrderedDict()  # of functions made anew for every call, by their code
+_lock = locks.lock()
+_MOST = 32  # bodies remembered per function
+_MOST_SHARED = 512
+_MOST_USED = 256  # objects looked at per function
+
+
+def forget() -> None:
+    """Forgets all traced functions."""
+    with _lock:
+        _entries.clear()
+        _shared.clear()
+
+
+def made_for(owner: Callable[..., Any], wrapper: F) -> F:
+    """Marks a wrapper of a user's function, so that what is remembered of it is remembered with that function."""
+    wrapper.owner = owner  # type: ignore[attr-defined]
+    return wrapper
+
+
+def _recall(fun: Any, key: Any) -> Body | None:
+    if type(fun) is not types.FunctionType:
+        return None
+    key = (fun.__code__, _owner(fun).__code__, key)
+    with _lock:
+        entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
+    if entry is None or not _same(entry.used, _used_by(fun)):
+        return None
+    return entry.body if all(map(operator.is_, entry.read, _read(entry.used))) else None
+
+
+def _keep(fun: Any, key: Any, body: Body) -> None:
+    if type(fun) is not types.FunctionType or any(isinstance(c, Tracer) for c in body.consts):
+        return
+    used = _used_by(fun)
+    if used is None:
+        return
+    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, list(_read(used)), body)
+    with _lock:
+        own = _entries.setdefault(_owner(fun), {})
+        if len(own) >= _MOST:
+            own.clear()
+        own[key] = entry
+        if not body.consts and all(map(_is_lasting, used)):
+            _shared[key] = entry
+            if len(_shared) > _MOST_SHARED:
+                _shared.popitem(last=False)
+
+
+def _owner(fun: Any) -> Any:
+    owner = getattr(fun, "owner", fun)
+    return owner if type(owner) is types.FunctionType else fun
+
+
+def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
+    """What a function reads besides its arguments, and what the functions among that read: while these are the same
+    objects, the program is the same. None when one of them may change within (a list, a dict, an instance)."""
+    found: list[Any] = []
+    owner = _owner(fun)  # holds what is remembered, so is not held by it
+    pending, seen = [fun], {fun}
+    while pending:
+        one = pending.pop()
+        own = [_content(c) for c in one.__closure__ or ()]
+        if not source.is_internal(one.__code__):
+            own += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
+            own += [one.__globals__.get(n) for n in _names(one.__code__)]
+        found += [x for x in own if x is not fun and x is not owner]
+        if len(found) > _MOST_USED or not all(map(_is_fixed, own)):
+            return None
+        inner = [x for x in own if type(x) is types.FunctionType and x not in seen]
+        seen.update(inner)
+        pending += inner
+    return tuple(found)
+
+
+def _names(code: types.CodeType) -> list[str]:
+    """The global names (and attributes) that a function and the functions within it mention."""
+    inner = [n for c in code.co_consts if isinstance(c, types.CodeType) for n in _names(c)]
+    return [*code.co_names, *inner]
+
+
+_LASTING = (
+    *(bool, int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc),
+    *(types.BuiltinFunctionType, types.ModuleType, Op),
+)
+
+
+_BY_VALUE = frozenset({bool, int, str, bytes, frozenset})
+
+
+def _is_lasting(x: Any) -> bool:
+    """Whether an object lives as long as the program, or is small: what may be held."""
+    return isinstance(x, _LASTING) or (type(x) is types.FunctionType and "<locals>" not in x.__qualname__)
+
+
+def _read(used: Iterable[Any]) -> Iterator[Any]:
+    """Copies of the NumPy arrays among objects: the same ones as before, as long as nobody writes the arrays."""
+    for x in used:
+        if isinstance(x, np.ndarray):
+            yield snapshot(x)
+        elif isinstance(x, (tuple, frozenset)):
+            yield from _read(x)
+
+
+_FIXED = (
+    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.dtype, np.ufunc),
+    *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array),
+)
+_FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
+
+
+def _is_fixed(x: Any) -> bool:
+    """Whether an object stays what it is; the elements of a NumPy array are compared."""
+    if isinstance(x, (tuple, frozenset)):
+        return all(map(_is_fixed, x))
+    if isinstance(x, np.ndarray):
+        return type(x) is np.ndarray and dtypes.is_array_dtype(x.dtype)
+    if isinstance(x, (np.void, tree.Partial)):
+        return False
+    if isinstance(x, (types.ModuleType, type)):  # attributes of the user's own modules and classes may change
+        name = x.__name__ if isinstance(x, types.ModuleType) else x.__module__
+        return name.split(".")[0] in _FIXED_PACKAGES
+    return isinstance(x, _FIXED) or type(x).__module__.split(".")[0] == "numjet"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _same(a: Sequence[Any], b: Sequence[Any] | None) -> bool:
+    return b is not None and len(a) == len(b) and all(map(_is_same, a, b))
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    return x is y or (type(x) in _BY_VALUE and _native.exact_key(x) == _native.exact_key(y))

@@ -1,0 +1,179 @@
+"""The operation `jit`: a call of a program under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.control.call.jaxpr_transforms import (
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    split_program,
+    transpose_program,
+    with_zeros,
+)
+from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
+from numjet.core.op import Missing, Op, Undefined
+from numjet.core.walk import eval_closed
+from numjet.foundation.util import merge_lists, partition_list
+from numjet.lax.templates import moveaxis
+from numjet.transforms.dce import dce_jaxpr
+
+
+def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = None, **params: Any) -> list[Any]:
+    """Calls a program (without constvars) by the operation `op` (default: jit); what computes nothing is only read."""
+    if _only_passes(jaxpr):
+        return eval_closed(jaxpr, *args)
+    op = op or jit_p
+    if "donated" in op.params:
+        params = {**params, "donated": (False,) * len(args)}
+    return op.bind(*args, jaxpr=jaxpr, **params)
+
+
+def _only_passes(jaxpr: ClosedJaxpr) -> bool:
+    """Whether all results are inputs: nothing to call."""
+    return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
+
+
+def _call_jvp(
+    op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
+) -> tuple[list[Any], list[Any]]:
+    made = jvp_program(jaxpr, nonzero_flags(tangents), False)
+    outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
+    count = len(jaxpr.out_avals)
+    return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
+
+
+def call_transpose(
+    op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
+) -> list[Any]:
+    """The transpose rule of an operation that calls a program once."""
+    linear = tuple(isinstance(a, Undefined) for a in args)
+    made = transpose_program(jaxpr, linear, nonzero_flags(cts), False)
+    known, unknown = partition_list(linear, args)
+    outs = call_program(made.jaxpr, [*made.consts, *known, *only_nonzero(cts)], op=op, **params)
+    found = with_zeros(made.flags, outs, [u.aval for u in unknown])
+    return merge_lists(linear, [None] * len(known), found)
+
+
+def _call_batch(
+    op: Op,
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    jaxpr: ClosedJaxpr,
+    axis_name: Any,
+    params: dict[str, Any],
+) -> tuple[list[Any], list[int | None]]:
+    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
+    outs = call_program(made.jaxpr, [*made.consts, *args], op=op, **params)
+    return outs, [0 if f else None for f in made.flags]
+
+
+def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    """Drops the results that nobody reads, and the operands that only they need."""
+    jaxpr, used_in = dce_jaxpr(eqn.params["jaxpr"].jaxpr, used)
+    params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
+    if "donated" in params:
+        params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
+    return eqn.replace(
+        params=params,
+        invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
+        effects=jaxpr.effects,
+    )
+
+
+def calling_op(
+    name: str,
+    params: tuple[str, ...],
+    rest: Callable[[dict[str, Any]], dict[str, Any]],
+    through: Op | None = None,
+    **slots: Any,
+) -> Op:
+    """The record of an operation that calls a program once: its parameter `jaxpr`.
+
+    Its derivatives and batches call the programs derived from that one, by the operation `through` (None: by itself), whose
+    other parameters are `rest(parameters but jaxpr)`. slots: those that other such operations fill otherwise.
+    """
+
+    def caller() -> Op:
+        return record if through is None else through
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+        return _call_jvp(caller(), primals, tangents, jaxpr, rest(params))
+
+    def transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+        return call_transpose(caller(), cts, args, jaxpr, rest(params))
+
+    def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
+        return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
+
+    usual = {"dce": call_dce, "effects": holds_effects}
+    record = Op(
+        name=name,
+        params=params,
+        multiple=True,
+        programs=True,
+        abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+        eager=lambda *args, jaxpr, **_: eval_closed(jaxpr, *args),
+        jvp=jvp,
+        transpose=transpose,
+        batch=batch,
+        cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+        hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+        samples=Missing("holds a program"),
+        **{**usual, **slots},
+    )
+    return record
+
+
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The known part is called in the parent trace, the unknown part is staged."""
+    rest = {k: v for k, v in params.items() if k not in ("jaxpr", "donated")}
+    unknown_in = tuple(trace.is_unknown(a) for a in args)
+    known, unknown = partition_list(unknown_in, args)
+    split = split_program(params["jaxpr"], unknown_in, False)
+    inputs = [*split.consts, *known]
+    outs = run_known_program(trace, split.known, inputs, **rest)
+    staged = [*split.pick(inputs, outs), *unknown]
+    found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated": (False,) * len(staged)})
+    return merge_lists(split.flags, outs[: split.known_count], found)
+
+
+def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
+    """Calls a program in the parent of a PartialTrace."""
+    if _only_passes(jaxpr):
+        return eval_closed(jaxpr, *args)
+    return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated": (False,) * len(args)})
+
+
+jit_p = calling_op(
+    "jit",
+    ("name", "jaxpr", "inline", "donated", "keep_unused"),
+    lambda params: {k: v for k, v in params.items() if k != "donated"},
+    compiled=True,
+    partial_eval=_partial_eval,
+)
+
+
+def named_call(
+    jaxpr: ClosedJaxpr,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    name: str,
+    *,
+    inline: bool = False,
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+) -> list[Any]:
+    """Applies `jit` to a program whose first inputs are `consts`.
+
+    donated: one flag per operand of `args`: whose memory may be reused.
+    """
+    flags = (False,) * len(consts) + tuple(donated if donated is not None else (False,) * len(args))
+    return jit_p.bind(*consts, *args, name=name, jaxpr=jaxpr, inline=inline, donated=flags, keep_unused=keep_unused)

@@ -1,0 +1,85 @@
+"""`composite`: an operation under a name of its own that is defined by a program of other operations.
+
+A machine that knows the name may have an implementation for it; every other computes the program. Derivatives and
+batches are those of the program, which then bears no name: the name promises nothing of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numjet.control.call.body_tracing import made_for, trace_body
+from numjet.control.call.call import call_dce, calling_op, jit_p
+from numjet.core.trace import aval_of
+from numjet.foundation import tree
+from numjet.foundation.util import function_name
+
+
+def _dce(eqn: Any, used: list[bool]) -> Any:
+    """Whoever knows the name gives all results, so they stay as long as one is read."""
+    return eqn if any(used) else call_dce(eqn, used)
+
+
+composite_p = calling_op(
+    "composite",
+    ("name", "version", "attributes", "jaxpr"),
+    lambda params: {"name": params["name"], "inline": False, "keep_unused": False},
+    through=jit_p,
+    compiled=True,
+    dce=_dce,
+)
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A function that is one operation `name` in programs, and computes what `decomposition` does.
+
+    Positional arguments of the function are operands, keyword arguments are attributes of the operation: they are passed
+    on, and kept in the program unless they are None.
+
+    Args:
+      decomposition: the function.
+      name: of the operation, "my.softmax" say.
+      version: changes when the meaning of the name changes.
+
+    Raises:
+      TypeError: the decomposition is not callable, or returns something other than arrays.
+
+    >>> from numjet import lax
+    >>> float(composite(lambda x, *, times: x * times, "my.scale")(2.0, times=3.0))
+    6.0
+    """
+    if not callable(decomposition):
+        raise TypeError(f"composite: decomposition must be a function, got {decomposition!r}")
+
+    @functools.wraps(decomposition)
+    def call(*args: Any, **attributes: Any) -> Any:
+        leaves, in_tree = tree.tree_flatten(args)
+        fun = _with_attributes(decomposition, attributes) if attributes else decomposition
+        body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "composite")
+        outs = composite_p.bind(
+            *body.consts,
+            *leaves,
+            name=name,
+            version=version,
+            attributes=_kept(attributes),
+            jaxpr=body.jaxpr,
+        )
+        return tree.tree_unflatten(body.out_tree, outs)
+
+    return made_for(decomposition, call)
+
+
+def _with_attributes(fun: Callable[..., Any], attributes: dict[str, Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return fun(*args, **attributes)
+
+    call.__name__ = function_name(fun)
+    return call
+
+
+def _kept(attributes: dict[str, Any]) -> tuple[tuple[str, tuple[Any, ...], Any], ...]:
+    """(name, leaves, structure) of every attribute that is not None."""
+    flat = ((k, *tree.tree_flatten(v)) for k, v in sorted(attributes.items()) if v is not None)
+    return tuple((k, tuple(leaves), structure) for k, leaves, structure in flat)

@@ -1,0 +1,199 @@
+"""`checkpoint` (also called `remat`): a function whose intermediate values are computed again in the backward pass.
+
+Splitting the operation by what is known (which reverse mode does) keeps its inputs and what the policy allows; the
+values in between become part of the staged program, which starts from those. The trade of time for memory of
+A. Griewank and A. Walther, "Algorithm 799: revolve" (2000), with the places chosen by the user.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.control.call.body_tracing import made_for, trace_body
+from numjet.control.call.call import calling_op, jit_p
+from numjet.control.call.jaxpr_transforms import Flags, remember, split_program, substituted
+from numjet.core.check import check_jaxpr
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.op import Op
+from numjet.core.trace import aval_of, set_trace
+from numjet.core.walk import eval_closed
+from numjet.foundation import tree
+from numjet.foundation.config import config
+from numjet.foundation.record import Record
+from numjet.foundation.util import function_name, merge_lists, partition_list
+from numjet.transforms.dce import dce_jaxpr
+
+
+class _Plan(Record):
+    """known(*consts, *known inputs) -> (*known results, *kept values); unknown(*kept values, *inputs named by `read`,
+    *unknown inputs) -> unknown results."""
+
+    known: ClosedJaxpr
+    consts: list[Any]
+    unknown: ClosedJaxpr
+    flags: Flags
+    known_count: int
+    read: list[int]
+    recomputes: bool
+
+
+@remember
+def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
+    split = split_program(closed, unknown_in, False)
+    known = _inlined(split.known.jaxpr)
+    wanted = [known.invars[r.at] if r.from_input else known.outvars[r.at] for r in split.residuals]
+    again, kept = _slice(known, wanted, policy)
+    inputs = {v: i for i, v in enumerate(known.invars)}
+    needed = {a for e in again for a in e.invars} | set(wanted)
+    read = [i for v, i in inputs.items() if v in needed]
+    unknown = split.unknown.jaxpr
+    count = len(wanted)
+    env = dict(zip(unknown.invars[:count], wanted, strict=True))
+    rest = substituted(unknown, env, [*kept, *[known.invars[i] for i in read], *unknown.invars[count:]])
+    body = rest.replace(eqns=[*again, *rest.eqns])
+    first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
+    thin = dce_jaxpr(first)[0].replace(invars=known.invars)
+    if config.enable_checks:
+        check_jaxpr(thin)
+        check_jaxpr(body)
+    return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(again))
+
+
+def _inlined(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its calls written out, so that the policy sees every operation."""
+    env: dict[Var, Atom] = {}
+    eqns: list[JaxprEqn] = []
+    _write_out(jaxpr, env, eqns)
+    return jaxpr.replace(eqns=eqns, outvars=[_find(env, v) for v in jaxpr.outvars])
+
+
+def _write_out(jaxpr: Jaxpr, env: dict[Var, Atom], eqns: list[JaxprEqn]) -> None:
+    for eqn in jaxpr.eqns:
+        args = [_find(env, a) for a in eqn.invars]
+        if eqn.primitive is not jit_p:
+            outvars = [Var(v.aval) for v in eqn.outvars]
+            env.update(zip(eqn.outvars, outvars, strict=True))
+            eqns.append(eqn.replace(invars=args, outvars=outvars))
+            continue
+        inner = eqn.params["jaxpr"].jaxpr
+        scope = dict(zip(inner.invars, args, strict=True))
+        _write_out(inner, scope, eqns)
+        env.update(zip(eqn.outvars, [_find(scope, v) for v in inner.outvars], strict=True))
+
+
+def _find(env: dict[Var, Atom], atom: Atom) -> Atom:
+    return atom if isinstance(atom, Literal) else env.get(atom, atom)
+
+
+def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[JaxprEqn], list[Var]]:
+    """The equations that compute `wanted` again, and the values to keep that they start from."""
+    needed = {v for v in wanted if isinstance(v, Var)}
+    again: list[JaxprEqn] = []
+    kept: list[Var] = []
+    for eqn in reversed(jaxpr.eqns):
+        own = [v for v in eqn.outvars if v in needed]
+        if not own:
+            continue
+        if policy is not None and policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
+            kept += own
+        else:
+            again.append(eqn)
+            needed.update(a for a in eqn.invars if isinstance(a, Var))
+    return again[::-1], kept[::-1]
+
+
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    unknown_in = tuple(trace.is_unknown(a) for a in args)
+    plan = _plan(params["jaxpr"], unknown_in, params["policy"])
+    known, unknown = partition_list(unknown_in, args)
+    inputs = [*plan.consts, *known]
+    with set_trace(trace.parent):
+        outs = eval_closed(plan.known, *inputs)
+    operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
+    if plan.recomputes:
+        found = trace.stage(checkpoint_p, operands, {**params, "jaxpr": plan.unknown, "differentiated": True})
+    else:
+        with set_trace(trace.unknown):
+            found = eval_closed(plan.unknown, *operands)
+    return merge_lists(plan.flags, outs[: plan.known_count], found)
+
+
+checkpoint_p: Op = calling_op(
+    "checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params, partial_eval=_partial_eval
+)
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., bool] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: Any = None,
+) -> Callable[..., Any]:
+    """Makes a function whose intermediate values are computed again in the backward pass instead of being kept.
+
+    Args:
+      fun: the function.
+      prevent_cse: keeps the compiler from merging the second computation with the first.
+      policy: which values may be kept nevertheless, see `checkpoint_policies`; None: only the inputs.
+      static_argnums, static_argnames: arguments that are no arrays, such as flags; they are passed as they are.
+
+    Returns:
+      A function with the same results and derivatives.
+
+    >>> from numjet import lax
+    >>> from numjet.control import checkpoint
+    >>> f = checkpoint(lambda x: lax.sin(lax.sin(x)))
+    >>> float(f(0.0))
+    0.0
+    """
+    if concrete is not None:
+        raise NotImplementedError(
+            "The 'concrete' option of checkpoint is gone; mark arguments that Python control flow "
+            "depends on as static, with static_argnums or static_argnames."
+        )
+    numbers = frozenset((static_argnums,) if isinstance(static_argnums, int) else static_argnums)
+    names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
+
+    @functools.wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        static = frozenset(n + len(args) if n < 0 else n for n in numbers)
+        body_fun = _packed(fun) if not static and not names else _with_static(fun, args, kwargs, static, names)
+        free = tuple(a for i, a in enumerate(args) if i not in static)
+        leaves, in_tree = tree.tree_flatten((free, {k: v for k, v in kwargs.items() if k not in names}))
+        body = trace_body(body_fun, in_tree, [aval_of(x) for x in leaves], "checkpoint")
+        outs = checkpoint_p.bind(
+            *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy
+        )
+        return tree.tree_unflatten(body.out_tree, outs)
+
+    return made_for(fun, checkpointed)
+
+
+def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return fun(*args, **kwargs)
+
+    call.__name__ = function_name(fun)
+    return made_for(fun, call)
+
+
+def _with_static(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], numbers: frozenset[int], names: frozenset[str]
+) -> Callable[..., Any]:
+    """The function of the arguments that are not static."""
+    fixed = {k: v for k, v in kwargs.items() if k in names}
+
+    def call(free: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        rest = iter(free)
+        return fun(*[a if i in numbers else next(rest) for i, a in enumerate(args)], **fixed, **more)
+
+    call.__name__ = function_name(fun)
+    return call
+
+
+remat = checkpoint

@@ -1,0 +1,293 @@
+"""`custom_vjp`: functions with a reverse-mode rule of their own, and what is made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.control.call.body_tracing import debug_info
+from numjet.control.custom.custom_calls import (
+    UsersRule,
+    for_rule,
+    for_user,
+    from_rule,
+    is_symbolic_zero,
+    nondiff_positions,
+    positional,
+    split_nondiff,
+    with_fixed,
+)
+from numjet.control.custom.custom_jvp import FlatFunction
+from numjet.control.custom.custom_vjp_call import VJPCall, apply_custom_vjp
+from numjet.core.aval import ShapedArray
+from numjet.core.entering import entered, entered_leaves
+from numjet.core.op import Zero
+from numjet.core.stage import trace_to_jaxpr
+from numjet.core.trace import Tracer, aval_of
+from numjet.core.walk import eval_jaxpr
+from numjet.foundation import dtypes, tree
+from numjet.foundation.record import Record
+from numjet.foundation.util import function_name
+from numjet.lax.templates import call
+
+
+class CustomVJPPrimal(Record):
+    """An argument as a forward rule with symbolic_zeros=True gets it. `perturbed`: derivatives with respect to it are
+    wanted."""
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp:
+    """Gives a function its own rule for reverse-mode derivatives.
+
+    Args:
+      fun: the function; called with Python control flow on concrete values when nothing traces it.
+      nondiff_argnums, nondiff_argnames: arguments that are not differentiated and not arrays, such as functions. The
+        forward rule gets them in their places, the backward rule first.
+
+    >>> from numjet import lax
+    >>> from numjet.control import custom_vjp
+    >>> @custom_vjp
+    ... def f(x, y):
+    ...     return lax.sin(x) * y
+    >>> f.defvjp(lambda x, y: (f(x, y), (lax.cos(x), lax.sin(x), y)),
+    ...          lambda res, ct: (res[0] * ct * res[2], res[1] * ct))
+    >>> float(f(0.0, 2.0))
+    0.0
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def defvjp(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Sets the rules.
+
+        Args:
+          fwd: the function's arguments -> (result, residuals); residuals are a pytree of arrays.
+          bwd: (*nondiff arguments, residuals, cotangent of the result) -> tuple of cotangents, one per differentiated
+            argument, of its structure; None stands for zero.
+          symbolic_zeros: fwd gets CustomVJPPrimal values, bwd gets SymbolicZero for cotangents that are zero.
+          optimize_remat: accepted; forward rules are thinned in any case.
+        """
+        del optimize_remat
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = function_name(self.fun)
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        args = positional(self.fun, args, kwargs)
+        fixed, free, positions = split_nondiff("custom_vjp", args, self.nondiff_argnums)
+        flat = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
+        leaves = entered_leaves(tuple(free))
+        fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
+        bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
+        outs = apply_custom_vjp(VJPCall(flat, fwd, bwd, name, self.symbolic_zeros), leaves)
+        return tree.tree_unflatten(flat.out_tree, outs)
+
+
+class _FlatForward(UsersRule):
+    """The user's forward rule on flat arguments; remembers the structure of the residuals."""
+
+    __slots__ = ("call", "flat", "out_tree", "owner", "res_tree", "symbolic")
+
+    def __init__(self, owner: custom_vjp, call: Callable[..., Any], flat: FlatFunction):
+        self.owner, self.call, self.flat, self.symbolic = owner, call, flat, owner.symbolic_zeros
+        self.rule = owner.fwd
+        self.res_tree: Any = None
+        self.out_tree: Any = None
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        values = list(map(for_user, primals))
+        given = list(map(CustomVJPPrimal, values, perturbed)) if self.symbolic else values
+        pair = self.call(*tree.tree_unflatten(self.flat.in_tree, given))
+        name = function_name(self.owner.fun)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(
+                f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
+                f"where the first element represents the primal output (equal to that of the function {name}) "
+                f"and the second element represents residuals (i.e. values stored from the forward pass for use on "
+                f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}."
+            )
+        outs, out_tree = tree.tree_flatten(pair[0])
+        residuals, self.res_tree = tree.tree_flatten(pair[1])
+        if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
+            raise TypeError(
+                f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
+                f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
+            )
+        self.flat.out_tree = self.out_tree = out_tree
+        return list(map(entered, outs)), list(map(entered, residuals))
+
+
+class _FlatBackward(UsersRule):
+    """The user's backward rule on flat residuals and cotangents, with its results checked."""
+
+    __slots__ = ("fixed", "fwd", "in_avals", "owner", "symbolic")
+
+    def __init__(self, owner: custom_vjp, fixed: Sequence[Any], fwd: _FlatForward, in_avals: Sequence[ShapedArray]):
+        self.owner, self.fixed, self.fwd, self.in_avals = owner, fixed, fwd, in_avals
+        self.symbolic = owner.symbolic_zeros
+        self.rule: Any = owner.bwd
+
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        given = [for_rule(c, self.symbolic) for c in cts]
+        out = self.rule(
+            *self.fixed,
+            tree.tree_unflatten(self.fwd.res_tree, map(for_user, residuals)),
+            tree.tree_unflatten(self.fwd.out_tree, given),
+        )
+        in_tree = self.fwd.flat.in_tree
+        leaves, out_tree = tree.tree_flatten(_without_none(out, in_tree), is_leaf=is_symbolic_zero)
+        if not isinstance(out, (tuple, list)) or out_tree != in_tree:
+            raise TypeError(
+                "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
+                "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
+                f"of arguments to the primal function, but got bwd output structure {tree.tree_structure(out)} for "
+                f"primal input structure {in_tree}."
+            )
+        paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
+        return [_checked(p, c, a) for p, c, a in zip(paths, leaves, self.in_avals, strict=True)]
+
+
+class _Nothing:
+    """Stands for each leaf of an argument whose cotangent was given as None."""
+
+
+def _without_none(out: Any, in_tree: Any) -> Any:
+    """The backward rule's result, where None stands for all leaves of a part; as it is when that does not fit."""
+    skeleton = tree.tree_unflatten(in_tree, [_Nothing] * in_tree.num_leaves)
+    out = tuple(out) if isinstance(out, list) else out
+    try:
+        return tree.tree_map(lambda c, part: part if c is None else c, out, skeleton, is_leaf=lambda x: x is None)
+    except ValueError:
+        return out
+
+
+def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
+    expected = aval.to_tangent_aval()
+    if ct is _Nothing:
+        return Zero(expected)
+    ct = from_rule(ct)
+    if type(ct) is Zero or expected.dtype == dtypes.float0:
+        return Zero(expected)
+    got = aval_of(ct)
+    if got.shape != expected.shape or (got.dtype.kind == "c" and expected.dtype.kind != "c"):
+        what = "shapes" if got.shape != expected.shape else "dtypes"
+        raise ValueError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+            f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
+            f"input of type {aval}, so the {what} do not match"
+        )
+    if got.dtype != expected.dtype:
+        return call("convert_element_type", ct, new_dtype=expected.dtype, weak_type=False)
+    return entered(ct)
+
+
+def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+    """Makes a function with a rule from one that returns its result and its rule.
+
+    Args:
+      fun: arguments -> (result, function from the result's cotangent to the cotangents of the arguments: a tuple, or
+        a single one for a single argument).
+
+    Returns:
+      A function of the same arguments that returns the result.
+
+    >>> from numjet.control import custom_gradient
+    >>> f = custom_gradient(lambda x: (x * x, lambda ct: 10.0 * ct))
+    >>> float(f(3.0))
+    9.0
+    """
+
+    @functools.wraps(fun)
+    def value(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)[0]
+
+    wrapped = custom_vjp(lambda *args, **kwargs: value(*args, **kwargs))
+    functools.update_wrapper(wrapped, fun)
+
+    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        result, rule = fun(*args, **kwargs)
+        return result, _rule_as_data(rule, result, len(args))
+
+    wrapped.defvjp(fwd, lambda rule, ct: rule(ct))
+    return wrapped
+
+
+def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Partial:
+    """A pytree function with the values that the rule closes over as its leaves."""
+    leaves, ct_tree = tree.tree_flatten(result)
+    avals = [aval_of(x).to_tangent_aval() for x in leaves]
+    out_tree: Any = None
+
+    def flat(*cts: Any) -> list[Any]:
+        nonlocal out_tree
+        out = rule(tree.tree_unflatten(ct_tree, cts))
+        outs, out_tree = tree.tree_flatten(out if isinstance(out, tuple) or count != 1 else (out,))
+        return outs
+
+    jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info(rule, tree.treedef_tuple([ct_tree]), "custom_gradient"))
+
+    def apply(*args: Any) -> Any:
+        *values, ct = args
+        return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, values, *tree.tree_leaves(ct)))
+
+    return tree.Partial(apply, *consts)
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Turns the traced values that a function closes over into arguments.
+
+    For functions that are passed to custom_vjp functions through nondiff_argnums and that may close over values with
+    respect to which one differentiates.
+
+    Args:
+      fun: function of arrays.
+      example_args: arguments, for their shapes and dtypes.
+
+    Returns:
+      (converted, values): converted(*args, *values) is fun(*args) and closes over nothing that is differentiated.
+    """
+    leaves, in_tree = tree.tree_flatten(example_args)
+    out_tree: Any = None
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree
+        outs, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, xs)))
+        return outs
+
+    jaxpr, consts = trace_to_jaxpr(flat, [aval_of(x) for x in leaves], debug_info(fun, in_tree, "closure_convert"))
+    moved = [isinstance(c, Tracer) and aval_of(c).to_tangent_aval().dtype != dtypes.float0 for c in consts]
+    values = [c for c, m in zip(consts, moved, strict=True) if m]
+    count = len(example_args)
+
+    def converted(*args_and_values: Any) -> Any:
+        args, given = args_and_values[:count], iter(args_and_values[count:])
+        xs, tree_now = tree.tree_flatten(tuple(args))
+        if tree_now != in_tree:
+            raise TypeError(
+                f"The function converted by closure_convert takes arguments of the structure of the example "
+                f"arguments, {in_tree}, got {tree_now}"
+            )
+        merged = [next(given) if m else c for c, m in zip(consts, moved, strict=True)]
+        return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, merged, *xs))
+
+    return converted, values

@@ -1,0 +1,106 @@
+"""Python functions called for debugging: what they see does not change what is computed.
+
+Under differentiation they see the primal values; under vmap they are called once per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.host.python_calls import (
+    HostFunction,
+    arguments_of,
+    call_each,
+    called,
+    check_callable,
+    lowered,
+    run,
+    weak_flags,
+)
+from numjet.core import effects
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Missing, Op
+
+
+def _abstract(*avals: ShapedArray, **_: Any) -> list[ShapedArray]:
+    return []
+
+
+def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, Any]], bool]) -> Op:
+    """The record of an operation without results that calls the function in its parameter `callback`."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **kept: Any) -> tuple[list[Any], list[Any]]:
+        op.bind(*primals, **kept)
+        return [], []
+
+    def batch(
+        size: int, args: Sequence[Any], dims: Sequence[int | None], **kept: Any
+    ) -> tuple[list[Any], list[int | None]]:
+        call_each(lambda *xs: op.bind(*xs, **kept), size, args, dims)
+        return [], []
+
+    op = Op(
+        name=name,
+        params=params,
+        multiple=True,
+        abstract=_abstract,
+        eager=run,
+        jvp=jvp,
+        transpose=lambda cts, *args, **_: [None] * len(args),
+        batch=batch,
+        cpu=lowered,
+        hlo=called(ordered=ordered),
+        samples=Missing("calls Python"),
+        effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}),
+    )
+    return op
+
+
+debug_callback_p = debug_op("debug_callback", ("callback", "effect"), lambda p: p["effect"].ordered)
+
+
+class Observer(HostFunction):
+    """A function called for its effects; what it returns is ignored."""
+
+    def accept(self, result: Any) -> list[np.ndarray]:
+        """Nothing."""
+        return []
+
+
+def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Observer, list[Any]]:
+    """What calls `fun` with these arguments later on, and the arrays among them. Other leaves are kept as they are."""
+    arrays, statics, in_tree = arguments_of(args, kwargs)
+    return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays)), arrays
+
+
+def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Calls a Python function with the values that its arguments have when the program runs.
+
+    It stays when nobody reads a result, and its own result is ignored. Under grad it sees the primal values, under vmap
+    it is called once per element.
+
+    Args:
+      callback: function of Arrays (in the structure of args and kwargs); its result is ignored.
+      args, kwargs: pytrees; leaves that are no arrays or numbers reach the function as they are.
+      ordered: keep the order of the program. Here calls always do.
+
+    Raises:
+      TypeError: when callback is not callable.
+      JaxRuntimeError: when results of the program are waited for or at effects_barrier(), if the function raised (its
+        exception is the cause).
+
+    >>> import numjet as nj
+    >>> seen = []
+    >>> @nj.jit
+    ... def f(x):
+    ...     nj.debug.callback(lambda v: seen.append(float(v)), x + 1)
+    ...     return x * 2
+    >>> f(1.0).item(), seen
+    (2.0, [2.0])
+    """
+    check_callable("debug.callback", callback)
+    called, arrays = observer("debug.callback", callback, args, kwargs)
+    debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG)

@@ -1,0 +1,128 @@
+"""What loops share: carries whose Python scalars adapt to the loop, and fixpoints over flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.control.call.body_tracing import Body
+from numjet.control.call.jaxpr_transforms import Flags, union
+from numjet.control.type_errors import same_type
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, Var
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes, tree
+from numjet.foundation.dtype_table import float0
+from numjet.lax.templates import call
+
+EXACT_ROUNDS = 4   # of a fixpoint, before flags that may follow are raised, too
+
+
+def trace_with_carry(
+    trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any], outputs: Callable[[Body], list[ShapedArray]]
+) -> tuple[Body, list[Any], list[ShapedArray]]:
+    """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them.
+
+    trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns.
+    Returns the body, the initial values and their avals. Stops when nothing weak is left to adapt; whether the types
+    then agree is for the caller to check.
+    """
+    init = list(init)
+    while True:
+        avals = [aval_of(x) for x in init]
+        body = trace(avals)
+        out = outputs(body)
+        if len(out) != len(avals):
+            return body, init, avals
+        wanted = [_adapted(a, b) for a, b in zip(avals, out, strict=True)]
+        if all(w is None for w in wanted):
+            return body, init, avals
+        init = [
+            x if w is None else call("convert_element_type", x, new_dtype=w, weak_type=False)
+            for x, w in zip(init, wanted, strict=True)
+        ]
+
+
+def _adapted(before: ShapedArray, after: ShapedArray) -> Any:
+    """The dtype that a weakly typed value of the carry should have from the start; None to leave it."""
+    if not before.weak_type or before.shape != after.shape or same_type(before, after):
+        return None
+    dtype = dtypes.result_type(before, after)
+    return None if dtype == before.dtype else dtype
+
+
+def fixpoint(
+    step: Callable[[Flags], tuple[Any, Sequence[bool]]],
+    start: Sequence[bool],
+    leads: Callable[[], Sequence[int]] | None = None,
+) -> tuple[Any, Flags]:
+    """Raises flags until step(flags) -> (result, flags) raises none anymore; that result and the flags.
+
+    Ends, as flags are only ever raised. leads: for every flag, as bits of a number, which ones may follow from it. Where
+    one flag after the other is raised in a long chain, all that may follow are raised at once after a few rounds: these
+    may be more than must be, but every round costs as much as the whole derivation.
+    """
+    flags, rounds = tuple(start), 0
+    while True:
+        result, out = step(flags)
+        raised = union(flags, out)
+        if raised == flags:
+            return result, flags
+        rounds += 1
+        flags = raised if rounds < EXACT_ROUNDS or leads is None else _followers(raised, leads())
+
+
+def _followers(flags: Flags, leads: Sequence[int]) -> Flags:
+    """The flags, and all that may follow from them."""
+    found = 0
+    stack = [k for k, flag in enumerate(flags) if flag]
+    while stack:
+        k = stack.pop()
+        if not found >> k & 1:
+            found |= 1 << k
+            fresh = leads[k] & ~found
+            stack += [j for j in range(len(flags)) if fresh >> j & 1]
+    return tuple(bool(found >> k & 1) for k in range(len(flags)))
+
+
+def forwards(body: ClosedJaxpr, num_consts: int, num_carry: int, differentiated: bool = False) -> Callable[[], list[int]]:
+    """For every carry of a loop, which carries of the next iteration depend on it; see `fixpoint`.
+
+    differentiated: without those that have no derivative, as integers.
+    """
+    def leads() -> list[int]:
+        reads = _carries_read(body, num_consts, num_carry)
+        if differentiated:
+            outs = body.jaxpr.outvars[:num_carry]
+            reads = [r if v.aval.to_tangent_aval().dtype != float0 else 0 for r, v in zip(reads, outs, strict=True)]
+        return [sum(1 << j for j, read in enumerate(reads) if read >> k & 1) for k in range(num_carry)]
+    return leads
+
+
+def backwards(body: ClosedJaxpr, num_consts: int, num_carry: int) -> Callable[[], list[int]]:
+    """For every carry of the next iteration, which carries it depends on; see `fixpoint`."""
+    return lambda: _carries_read(body, num_consts, num_carry)
+
+
+def _carries_read(body: ClosedJaxpr, num_consts: int, num_carry: int) -> list[int]:
+    """For every carry that an iteration returns, the bits of those that it depends on."""
+    jaxpr = body.jaxpr
+    reads = {v: 1 << k for k, v in enumerate(jaxpr.invars[num_consts : num_consts + num_carry])}
+    for eqn in jaxpr.eqns:
+        bits = 0
+        for atom in eqn.invars:
+            if isinstance(atom, Var):
+                bits |= reads.get(atom, 0)
+        if bits:
+            reads.update((v, bits) for v in eqn.outvars)
+    return [reads.get(v, 0) if isinstance(v, Var) else 0 for v in jaxpr.outvars[:num_carry]]
+
+
+def as_arrays(values: Any) -> Any:
+    """A pytree with its Python scalars as (weakly typed) arrays: what a loop's body sees, traced or not."""
+    def convert(x: Any) -> Any:
+        if type(x) not in (bool, int, float, complex):
+            return x
+        aval = aval_of(x)
+        return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+    return tree.tree_map(convert, values)

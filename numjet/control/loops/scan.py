@@ -1,0 +1,181 @@
+"""`scan`: a loop over the leading axis of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.call.body_tracing import Body, argument_names, trace_body
+from numjet.control.loops.carries import as_arrays, trace_with_carry
+from numjet.control.loops.scan_op import scan_p
+from numjet.control.type_errors import check_carry, leaf_paths
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import errors, tree
+from numjet.foundation.config import config
+from numjet.foundation.util import split_list
+from numjet.lax.indexing.slicing import index_in_dim
+from numjet.lax.shape.join import concatenate
+from numjet.lax.shape.rearrange import expand_dims
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Carries a value through `f` along the leading axis of `xs` and stacks what `f` returns.
+
+    As the Python loop
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, stack(ys)
+
+    compiled as one loop. Differentiable in both modes; memory of reverse mode grows with the length.
+
+    Args:
+      f: (carry, x) -> (carry, y), of pytrees. The carry keeps its structure, shapes and dtypes.
+      init: the first carry. Python scalars in it take the dtype that `f` returns for them.
+      xs: pytree of arrays of shape (length, ...); None when there is nothing to read.
+      length: number of steps; needed when `xs` has no arrays.
+      reverse: from the last slice to the first; `ys` are in the order of `xs` in any case.
+      unroll: steps per turn of the compiled loop, a hint; True or 0: all.
+
+    Returns:
+      The last carry, and the pytree of results, each of shape (length, ...).
+
+    Raises:
+      TypeError: the carry changes its structure or types; `f` does not return a pair.
+      ValueError: lengths differ, or there is no length.
+
+    >>> import numpy as np
+    >>> from numjet import lax
+    >>> total, sums = lax.scan(lambda c, x: (c + x, c + x), 0.0, np.arange(4.0))
+    >>> float(total), sums.tolist()
+    (6.0, [0.0, 1.0, 3.0, 6.0])
+    """
+    if not callable(f):
+        raise TypeError("lax.scan: f argument should be a callable.")
+    _check_unroll(unroll)
+    xs_flat, xs_tree = tree.tree_flatten(xs)
+    count = scan_length(xs_flat, xs_tree, length)
+    if config.disable_jit and count > 0:
+        return _python_scan(f, init, xs, count, bool(reverse))
+    init_flat, init_tree = tree.tree_flatten(init)
+    x_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, xs_flat)]
+    in_tree = tree.tree_structure((init, xs))
+
+    def trace(carry: Sequence[ShapedArray]) -> Body:
+        return trace_body(f, in_tree, [*carry, *x_avals], "scan")
+
+    body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
+    carry_tree, carry_avals, y_tree = _carry_out(body)
+    names = argument_names(f, in_tree)[: len(init_flat)]
+    check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree))
+    outs = scan_p.bind(
+        *body.consts,
+        *init_flat,
+        *xs_flat,
+        reverse=bool(reverse),
+        length=count,
+        jaxpr=body.jaxpr,
+        num_consts=len(body.consts),
+        num_carry=len(init_flat),
+        unroll=_unroll(unroll, count),
+    )
+    carry, ys = split_list(outs, [len(init_flat)])
+    return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
+
+
+def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
+    """Structure and avals of the carry that a body returns, and the structure of its result."""
+    children = body.out_tree.children()
+    node = body.out_tree.node_data()
+    if node is None or node[0] is not tuple or len(children) != 2:
+        raise TypeError(
+            f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
+            "Return (carry, None) when there is nothing to stack."
+        )
+    return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]
+
+
+def _root(f: Callable[..., Any], in_tree: Any) -> str:
+    """What the user calls the carry."""
+    skeleton = tree.treedef_tuple([tree.tree_structure(0), tree.tree_structure(0)])
+    return argument_names(f, skeleton)[0]
+
+
+def _check_unroll(unroll: Any) -> None:
+    if not isinstance(unroll, bool) and (not isinstance(unroll, (int, np.integer)) or unroll < 0):
+        raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
+
+
+def _unroll(unroll: int | bool, length: int) -> int:
+    whole = unroll is True or (unroll == 0 and unroll is not False)
+    return max(length, 1) if whole else max(int(unroll), 1)
+
+
+def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
+    sizes = [_leading(x) for x in xs_flat]
+    if length is not None:
+        length = _known_length(length)
+        if any(n != length for n in sizes):
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}."
+            )
+        return max(length, 0)
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "scan got values with different leading axis sizes: "
+            f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}."
+        )
+    if not sizes:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    return sizes[0]
+
+
+def _known_length(length: Any) -> int:
+    if not isinstance(length, Tracer):
+        return int(length)
+    value = length.concrete()
+    if value is None or isinstance(value, Tracer):
+        raise errors.ConcretizationTypeError(
+            length,
+            "The `length` argument to `scan` expects a concrete `int` value. For scan-like iteration with a dynamic "
+            "length, use `while_loop` or `fori_loop`.",
+        )
+    return int(value)
+
+
+def _leading(x: Any) -> int:
+    aval = aval_of(x)
+    if not aval.shape:
+        raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
+    return aval.shape[0]
+
+
+def _shapes(xs_flat: Sequence[Any], xs_tree: Any) -> str:
+    return ", ".join(f"xs{path} {aval_of(x)}" for path, x in zip(leaf_paths(xs_tree), xs_flat, strict=True))
+
+
+def _python_scan(f: Callable[..., Any], init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+    """The loop in Python, as `disable_jit` wants it: `f` sees numbers, prints and debuggers work in it."""
+    carry, ys = as_arrays(init), []
+    for i in reversed(range(length)) if reverse else range(length):
+        carry, y = f(carry, tree.tree_map(lambda a, i=i: index_in_dim(a, i, keepdims=False), xs))
+        ys.append(y)
+    return carry, tree.tree_map(lambda *leaves: _stack(leaves), *(ys[::-1] if reverse else ys))
+
+
+def _stack(values: Sequence[Any]) -> Any:
+    return concatenate([expand_dims(v, (0,)) for v in values], 0)

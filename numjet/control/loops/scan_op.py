@@ -1,0 +1,229 @@
+"""The operation `scan`: a loop of known length that carries values, reads slices and stacks results.
+
+The program `jaxpr` maps (*consts, *carry, *slices) to (*carry, *results). The rules keep that order, so a rule derives
+a program for one step and puts its inputs and outputs in order again. Which carries are nonzero, unknown or batched
+is a fixpoint, as the carry of one step is the next one's input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.call.jaxpr_transforms import (
+    Flags,
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    reordered,
+    with_zeros,
+)
+from numjet.control.loops.carries import backwards, fixpoint, forwards
+from numjet.control.loops.scan_partial import run_known_scan, scan_partial_eval
+from numjet.control.loops.scan_transpose import transposed
+from numjet.core import effects
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.op import Missing, Op, Undefined
+from numjet.core.trace import aval_of
+from numjet.core.walk import eval_closed
+from numjet.foundation.util import split_list
+from numjet.lax.tangent import instantiate
+from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.vmap import move_to
+
+
+def _abstract(
+    *avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int, **_: Any
+) -> list[ShapedArray]:
+    if len(avals) != len(jaxpr.in_avals):
+        raise TypeError(f"scan: the body takes {len(jaxpr.in_avals)} values, got {len(avals)} operands")
+    steps = num_consts + num_carry
+    for i, (got, want) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
+        shape = want.shape if i < steps else (length, *want.shape)
+        if got.shape != shape or got.dtype != want.dtype:
+            raise TypeError(f"scan: operand {i} is {got}, the body needs {want.update(shape=shape)}")
+    outs = jaxpr.out_avals
+    return [*outs[:num_carry], *[a.update(shape=(length, *a.shape)) for a in outs[num_carry:]]]
+
+
+def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any) -> list[Any]:
+    consts, carry, xs = split_list(args, [num_consts, num_carry])
+    avals = jaxpr.out_avals[num_carry:]
+    stacks = [np.empty((length, *a.shape), a.dtype) for a in avals]
+    for i in reversed(range(length)) if reverse else range(length):
+        outs = eval_closed(jaxpr, *consts, *carry, *[x[i] for x in xs])
+        carry = outs[:num_carry]
+        for stack, y, a in zip(stacks, outs[num_carry:], avals, strict=True):
+            stack[i] = np.asarray(y, a.dtype)
+    return [*carry, *stacks]
+
+
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
+) -> tuple[list[Any], list[Any]]:
+    consts_nz, init_nz, xs_nz = split_list(nonzero_flags(tangents), [num_consts, num_carry])
+    ys = len(jaxpr.out_avals) - num_carry
+
+    def step(carry_nz: Flags) -> tuple[Any, Sequence[bool]]:
+        made = jvp_program(jaxpr, (*consts_nz, *carry_nz, *xs_nz), (*carry_nz, *(False,) * ys))
+        return made, made.flags[:num_carry]
+
+    made, carry_nz = fixpoint(step, init_nz, forwards(jaxpr, num_consts, num_carry, differentiated=True))
+    ts = split_list(tangents, [num_consts, num_carry])
+    ts_carry = [instantiate(t) for t, nz in zip(ts[1], carry_nz, strict=True) if nz]
+    groups = [len(made.consts), num_consts, num_carry, len(xs_nz), sum(consts_nz), sum(carry_nz), sum(xs_nz)]
+    h, c, i, x, ct, it, xt = _ranges(groups)
+    o, oy, ot, oyt = _ranges([num_carry, ys, sum(carry_nz), sum(made.flags[num_carry:])])
+    body = reordered(made.jaxpr, (*h, *c, *ct, *i, *it, *x, *xt), (*o, *ot, *oy, *oyt))
+    ps = split_list(primals, [num_consts, num_carry])
+    operands = [*made.consts, *ps[0], *only_nonzero(ts[0]), *ps[1], *ts_carry, *ps[2], *only_nonzero(ts[2])]
+    outs = scan_p.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
+    out_c, out_ct, out_y, out_yt = split_list(outs, [len(i), len(it), ys])
+    primal_outs = [*out_c, *out_y]
+    return primal_outs, with_zeros(made.flags, [*out_ct, *out_yt], [aval_of(p) for p in primal_outs])
+
+
+def _ranges(sizes: Sequence[int]) -> list[range]:
+    """Consecutive ranges of the given sizes."""
+    out, start = [], 0
+    for n in sizes:
+        out.append(range(start, start + n))
+        start += n
+    return out
+
+
+def _batch(
+    size: int,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    axis_name: Any = None,
+    **params: Any,
+) -> tuple[list[Any], list[int | None]]:
+    consts_b, init_b, xs_b = split_list([d is not None for d in dims], [num_consts, num_carry])
+    ys = len(jaxpr.out_avals) - num_carry
+
+    def step(carry_b: Flags) -> tuple[Any, Sequence[bool]]:
+        made = batch_program(jaxpr, size, (*consts_b, *carry_b, *xs_b), (*carry_b, *(False,) * ys), axis_name)
+        return made, made.flags[:num_carry]
+
+    made, carry_b = fixpoint(step, init_b, forwards(jaxpr, num_consts, num_carry))
+    flags = [*consts_b, *carry_b, *xs_b]
+    operands = [
+        move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
+        for k, (a, d, f) in enumerate(zip(args, dims, flags, strict=True))
+    ]
+    outs = scan_p.bind(
+        *made.consts,
+        *operands,
+        **params,
+        jaxpr=made.jaxpr,
+        num_consts=len(made.consts) + num_consts,
+        num_carry=num_carry,
+    )
+    return outs, [(0 if k < num_carry else 1) if f else None for k, f in enumerate(made.flags)]
+
+
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    """A carry that is not linear (a counter) is computed first, by splitting the scan."""
+    linear = tuple(isinstance(a, Undefined) for a in args)
+    num_consts, num_carry = params["num_consts"], params["num_carry"]
+    if all(linear[num_consts : num_consts + num_carry]):
+        return transposed(scan_p, cts, args, params)
+    _, _, rest = run_known_scan(scan_p, linear, args, params)
+    return rest.spread(transposed(scan_p, [cts[i] for i in rest.results], rest.operands, rest.params), len(args))
+
+
+def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    params = eqn.params
+    jaxpr, num_consts, num_carry = params["jaxpr"].jaxpr, params["num_consts"], params["num_carry"]
+    used_ys = used[num_carry:]
+
+    def step(carry: Flags) -> tuple[Any, Sequence[bool]]:
+        thin, used_in = dce_jaxpr(jaxpr, [*carry, *used_ys])
+        return (thin, used_in), used_in[num_consts : num_consts + num_carry]
+
+    (thin, used_in), carry = fixpoint(step, used[:num_carry], backwards(params["jaxpr"], num_consts, num_carry))
+    # A carry that is only an output of the step still comes in: the loop needs its initial value.
+    used_in = [*used_in[:num_consts], *carry, *used_in[num_consts + num_carry :]]
+    thin = thin.replace(invars=[v for v, u in zip(jaxpr.invars, used_in, strict=True) if u])
+    kept = [*carry, *used_ys]
+    return eqn.replace(
+        params={**params, "jaxpr": ClosedJaxpr(thin), "num_consts": sum(used_in[:num_consts]), "num_carry": sum(carry)},
+        invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
+        outvars=[v for v, u in zip(eqn.outvars, kept, strict=True) if u],
+        effects=thin.effects,
+    )
+
+
+def _cpu(
+    b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> list[Any]:
+    consts, init, xs = split_list(args, [num_consts, num_carry])
+    return b.scan(jaxpr, consts, init, xs, length, reverse)
+
+
+def _hlo(
+    b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> list[Any]:
+    """A while loop over (counter, carry, stacked results); everything else is used from around it."""
+    consts, init, xs = split_list(args, [num_consts, num_carry])
+    stacks = [b.full((length, *a.shape), np.zeros((), a.dtype), a.dtype) for a in jaxpr.out_avals[num_carry:]]
+    if length == 0:
+        return [*init, *stacks]
+    one, last = b.constant(1, np.int32), b.constant(length - 1, np.int32)
+
+    def row(x: Any, i: Any) -> Any:
+        start = [i, *[b.constant(0, np.int32)] * (x.ndim - 1)]
+        part = b.op("stablehlo.dynamic_slice", [x, *start], x.aval.update(shape=(1, *x.shape[1:])),
+                    attrs={"slice_sizes": (1, *x.shape[1:])})
+        return b.reshape(part, x.shape[1:])
+
+    def put(stack: Any, y: Any, i: Any) -> Any:
+        start = [i, *[b.constant(0, np.int32)] * y.ndim]
+        return b.op("stablehlo.dynamic_update_slice", [stack, b.reshape(y, (1, *y.shape)), *start], stack.aval)
+
+    def body(count: Any, *state: Any) -> list[Any]:
+        carry, filled = split_list(state, [num_carry])
+        i = b.binary("subtract", last, count) if reverse else count
+        outs = b.inline(jaxpr, [*consts, *carry, *[row(x, i) for x in xs]])
+        after = [put(stack, y, i) for stack, y in zip(filled, outs[num_carry:], strict=True)]
+        return [b.binary("add", count, one), *outs[:num_carry], *after]
+
+    start = [b.constant(0, np.int32), *init, *stacks]
+    more = lambda count, *_: b.compare("le", count, last)
+    return b.while_loop(more, body, start, ordered=effects.ordered(jaxpr.effects))[1:]
+
+
+scan_p: Op = Op(
+    name="scan",
+    params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
+    multiple=True,
+    compiled=True,
+    programs=True,
+    abstract=_abstract,
+    eager=_eager,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params),
+    dce=_dce,
+    effects=holds_effects,
+    cpu=_cpu,
+    hlo=_hlo,
+    samples=Missing("holds a program"),
+)

@@ -1,0 +1,93 @@
+"""Transposing a scan: a scan backwards, whose carry are the cotangents of the carry and of the constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.control.call.jaxpr_transforms import (
+    Derived,
+    Flags,
+    nonzero_flags,
+    only_nonzero,
+    remember,
+    transpose_program,
+    with_zeros,
+)
+from numjet.control.loops.carries import backwards, fixpoint
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from numjet.core.op import Op, Undefined
+from numjet.core.trace import aval_of
+from numjet.foundation.util import partition_list, split_list
+from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
+
+
+@remember
+def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: Flags, num_consts: int) -> Derived:
+    """One step of the transposed scan, with its fixpoint of nonzero carries solved.
+
+    (*consts, *known consts, *sums, *nonzero carry cotangents, *nonzero cotangents of results, *known slices) -> (*sums,
+    *carry cotangents, *cotangents of slices). flags: which linear operands have a cotangent.
+    """
+    num_carry = len(carry_nz)
+    lin_consts, lin_xs = sum(linear[:num_consts]), sum(linear[num_consts + num_carry :])
+
+    def step(nonzero: Flags) -> tuple[Derived, Sequence[bool]]:
+        made = transpose_program(closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
+        return made, made.flags[lin_consts : lin_consts + num_carry]
+
+    made, carry = fixpoint(step, carry_nz, backwards(closed, num_consts, num_carry))
+    known_consts = len(made.consts) + num_consts - lin_consts
+    jaxpr = made.jaxpr.jaxpr
+    known_xs = len(jaxpr.invars) - known_consts - sum(carry) - sum(ys_nz)
+    consts, xs, cts = split_list(jaxpr.invars, [known_consts, known_xs])
+    sums, eqns, totals = _accumulators(jaxpr, sum(made.flags[:lin_consts]))
+    body = jaxpr.replace(
+        invars=[*consts, *sums, *cts, *xs], eqns=[*jaxpr.eqns, *eqns], outvars=[*totals, *jaxpr.outvars[len(sums) :]]
+    )
+    return Derived(ClosedJaxpr(body), made.consts, made.flags)
+
+
+def _accumulators(jaxpr: Jaxpr, count: int) -> tuple[list[Var], list[JaxprEqn], list[Var]]:
+    """Inputs for the sums so far, the equations that add the first results to them, and the sums."""
+    sums = [Var(v.aval) for v in jaxpr.outvars[:count]]
+    totals = [Var(v.aval) for v in jaxpr.outvars[:count]]
+    eqns = [JaxprEqn(add_any_p, (s, v), (t,), {}) for s, v, t in zip(sums, jaxpr.outvars[:count], totals, strict=True)]
+    return sums, eqns, totals
+
+
+def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Cotangents of the linear operands of a scan all of whose carries are linear; None for the others.
+
+    The initial value of a carry may be known nevertheless (a zero): its cotangent is of no use.
+    """
+    num_consts, num_carry = params["num_consts"], params["num_carry"]
+    linear = tuple(isinstance(a, Undefined) or num_consts <= i < num_consts + num_carry for i, a in enumerate(args))
+    ct_carry, ct_ys = split_list(cts, [num_carry])
+    made = transposed_step(params["jaxpr"], linear, nonzero_flags(ct_carry), nonzero_flags(ct_ys), num_consts)
+    lin_consts = sum(linear[:num_consts])
+    const_nz, carry_nz, _ = split_list(made.flags, [lin_consts, num_carry])
+    consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry :]
+    known_consts, unknown_consts = partition_list(linear[:num_consts], consts)
+    known_xs, _ = partition_list(linear[num_consts + num_carry :], xs)
+    sums = [zeros_like_aval(a.aval.to_tangent_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
+    carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
+    outs = op.bind(
+        *made.consts,
+        *known_consts,
+        *sums,
+        *carry,
+        *only_nonzero(ct_ys),
+        *known_xs,
+        **{
+            **params,
+            "jaxpr": made.jaxpr,
+            "num_consts": len(made.consts) + len(known_consts),
+            "num_carry": len(sums) + len(carry),
+            "reverse": not params["reverse"],
+        },
+    )
+    avals = [aval_of(a) if not isinstance(a, Undefined) else a.aval for a, lin in zip(args, linear, strict=True) if lin]
+    found = iter(with_zeros(made.flags, outs, avals))
+    spread = [next(found) if lin else None for lin in linear]
+    return [ct if isinstance(a, Undefined) else None for ct, a in zip(spread, args, strict=True)]

@@ -1,0 +1,204 @@
+"""`while_loop` and `fori_loop`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet.control.call.body_tracing import Body, argument_names, made_for, trace_body, where
+from numjet.control.loops.carries import as_arrays, trace_with_carry
+from numjet.control.loops.scan import scan
+from numjet.control.loops.while_op import while_p
+from numjet.control.type_errors import check_carry
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import errors, tree
+from numjet.foundation.config import config
+from numjet.lax.elementwise.arithmetic import add
+from numjet.lax.elementwise.compare import lt
+from numjet.lax.templates import call
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Applies `body_fun` as long as `cond_fun` holds.
+
+    As the Python loop
+
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+
+    compiled as one loop. Differentiable in forward mode only, as the number of steps, and so the memory that reverse
+    mode would need, is not known; use `scan` or a `fori_loop` with static bounds for that. Under vmap with a condition
+    per element the loop runs until the last element is done; elements that are done keep their values.
+
+    Args:
+      cond_fun: value -> boolean scalar.
+      body_fun: value -> next value, of the same structure, shapes and dtypes.
+      init_val: pytree of arrays. Python scalars in it take the dtype that `body_fun` returns for them.
+
+    Raises:
+      TypeError: the body changes the structure or types of the value; the condition is no boolean scalar.
+
+    >>> from numjet import lax
+    >>> int(lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3))
+    192
+    """
+    if not callable(cond_fun) or not callable(body_fun):
+        raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if config.disable_jit and not any(isinstance(x, Tracer) for x in tree.tree_leaves(init_val)):
+        try:
+            return _python_loop(cond_fun, body_fun, init_val)
+        except errors.ConcretizationTypeError:
+            pass  # the condition depends on a tracer that it closes over: the loop is staged
+    init, init_tree = tree.tree_flatten(init_val)
+    in_tree = tree.treedef_tuple([init_tree])
+    body, init, avals = trace_with_carry(
+        lambda carry: trace_body(body_fun, in_tree, carry, "while_loop"), init, lambda b: b.jaxpr.out_avals
+    )
+    check_carry(
+        "while_loop",
+        "body function",
+        init_tree,
+        body.out_tree,
+        avals,
+        body.jaxpr.out_avals,
+        argument_names(body_fun, in_tree),
+        _root(body_fun),
+    )
+    cond = trace_body(cond_fun, in_tree, avals, "while_loop")
+    _check_condition(cond_fun, cond)
+    outs = while_p.bind(
+        *cond.consts,
+        *body.consts,
+        *init,
+        cond_jaxpr=cond.jaxpr,
+        cond_nconsts=len(cond.consts),
+        body_jaxpr=body.jaxpr,
+        body_nconsts=len(body.consts),
+    )
+    return tree.tree_unflatten(body.out_tree, outs)
+
+
+def _root(body_fun: Callable[..., Any]) -> str:
+    return argument_names(body_fun, tree.tree_structure((0,)))[0]
+
+
+def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
+    if not tree.treedef_is_leaf(cond.out_tree):
+        raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.")
+    (aval,) = cond.jaxpr.out_avals
+    if aval.shape != () or aval.dtype != np.bool_:
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]. It is {where(cond_fun)}."
+            f"{' Use jnp.all(...) or jnp.any(...).' if aval.shape else ''}"
+        )
+
+
+def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], value: Any) -> Any:
+    """The loop in Python, as `disable_jit` wants it."""
+    value = as_arrays(value)
+    while cond_fun(value):
+        value = body_fun(value)
+    return value
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """Applies `body_fun(i, value)` for i from `lower` to `upper` - 1.
+
+    With bounds that are known it is a `scan`, which can be differentiated in reverse mode; with bounds that are traced
+    a `while_loop`, which cannot.
+
+    Args:
+      lower, upper: integer scalars; no steps when upper <= lower.
+      body_fun: (i, value) -> next value, of the same structure, shapes and dtypes. With known bounds i is weakly typed,
+        as a Python int is; otherwise it has the dtype of the bounds.
+      init_val: pytree of arrays.
+      unroll: steps per turn of the compiled loop, for known bounds only.
+
+    Raises:
+      TypeError: bounds that are no integers or of different types; the body changes the value's structure or types.
+      ValueError: `unroll` with traced bounds.
+
+    >>> from numjet import lax
+    >>> int(lax.fori_loop(0, 5, lambda i, x: x + i, 0))
+    10
+    """
+    if not callable(body_fun):
+        raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    aval = _bound_aval(lower, upper)
+    low, high = _known_int(lower), _known_int(upper)
+    if low is None or high is None:
+        if unroll is not None:
+            raise ValueError(
+                "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
+                "`lower` or `upper` is traced."
+            )
+        return _dynamic_loop(lower, upper, body_fun, init_val, aval)
+    if config.disable_jit and high > low:
+        init_val = as_arrays(init_val)
+        for i in range(low, high):
+            init_val = body_fun(as_arrays(i), init_val)
+        return init_val
+    (_, value), _ = scan(
+        _counted(body_fun),
+        (low, init_val),
+        None,
+        length=max(high - low, 0),
+        unroll=1 if unroll is None else unroll,
+    )
+    return value
+
+
+def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
+    """The common type of the bounds; Python ints adapt."""
+    avals = [aval_of(lower), aval_of(upper)]
+    strong = {a.dtype for a in avals if not a.weak_type}
+    if len(strong) > 1 or any(a.dtype.kind not in "iu" for a in avals):
+        raise TypeError(
+            "lower and upper arguments to fori_loop must have equal types, and be integers, got "
+            f"{avals[0].dtype.name} and {avals[1].dtype.name}"
+        )
+    if any(a.shape for a in avals):
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and {avals[1].shape}"
+        )
+    return ShapedArray((), strong.pop()) if strong else avals[0]
+
+
+def _known_int(x: Any) -> int | None:
+    if isinstance(x, Tracer):
+        value = x.concrete()
+        return None if value is None or isinstance(value, Tracer) else operator.index(np.asarray(value)[()])
+    return operator.index(np.asarray(x)[()])
+
+
+def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def body(loop_carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
+        i, value = loop_carry
+        return (add(i, 1), body_fun(i, value)), None
+
+    return made_for(body_fun, body)
+
+
+def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
+    def body(loop_carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        i, end, value = loop_carry
+        return add(i, 1), end, body_fun(i, value)
+
+    def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
+        return lt(loop_carry[0], loop_carry[1])
+
+    return while_loop(not_done, made_for(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
+
+
+def _bound(x: Any, aval: ShapedArray) -> Any:
+    if not isinstance(x, Tracer):
+        return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
+    return x if x.aval is aval else call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)

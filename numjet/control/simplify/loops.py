@@ -1,0 +1,285 @@
+"""How loops are simplified: they lose what does not change in them; imported with the first loop, see simplify_rules.
+
+What a loop's body computes from constants alone
+moves in front of the loop when it is pure, holds no program (which might not end) and needs little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from numjet.control.call.jaxpr_transforms import substituted
+from numjet.control.simplify.horizontal_fusion import pack
+from numjet.control.simplify.loop_products import ScanParts, move_products
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.walk import use_counts
+from numjet.foundation.util import split_list
+from numjet.transforms.fold import calls_python
+from numjet.transforms.simplify import Rewritten, Simplify
+
+ALWAYS_BYTES = 4096  # results this small are always worth keeping
+CHEAP_BYTES = 64 * 1024  # above, reading the result costs more than cheap arithmetic on its operands
+
+# Where elements stand, not what they are: free inside a fused loop, so moved only for what needs them.
+_MOVES = frozenset(
+    {
+        "broadcast_in_dim",
+        "reshape",
+        "transpose",
+        "squeeze",
+        "rev",
+        "slice",
+        "iota",
+        "concatenate",
+        "pad",
+        "tile",
+        "split",
+        "convert_element_type",
+        "real",
+        "imag",
+    }
+)
+_CHEAP = frozenset(
+    {
+        "add",
+        "add_any",
+        "sub",
+        "mul",
+        "neg",
+        "abs",
+        "max",
+        "min",
+        "and",
+        "or",
+        "xor",
+        "not",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "select_n",
+        "sign",
+        "square",
+        "clamp",
+        "floor",
+        "ceil",
+        "conj",
+        "complex",
+    }
+)
+
+
+class Hoisted(NamedTuple):
+    """Equations moved out of a body (their variables are the same ones), and the body without them."""
+
+    eqns: list[JaxprEqn]
+    body: Jaxpr
+    values: list[Var]  # what the body needs of them: its further constants
+
+
+def hoist(body: Jaxpr, invariant: Sequence[Var]) -> Hoisted:
+    """Takes the equations out of a loop's body that depend on `invariant` inputs only and are worth it."""
+    fixed: set[Var] = set(invariant)
+    makers: dict[Var, JaxprEqn] = {}
+    chosen: dict[JaxprEqn, None] = {}
+    for eqn in body.eqns:
+        if eqn.effects or eqn.primitive.programs or calls_python(eqn) or not _within(eqn.invars, fixed):
+            continue
+        fixed.update(eqn.outvars)
+        makers.update((v, eqn) for v in eqn.outvars)
+        if _worth(eqn):
+            _choose(eqn, makers, chosen)
+    moved = [e for e in body.eqns if e in chosen]
+    if not moved:
+        return Hoisted([], body, [])
+    made = {v for e in moved for v in e.outvars}
+    rest = [e for e in body.eqns if e not in chosen]
+    read = dict.fromkeys(
+        a for a in (*(a for e in rest for a in e.invars), *body.outvars) if isinstance(a, Var) and a in made
+    )
+    return Hoisted(moved, body.replace(eqns=rest), list(read))
+
+
+def _within(atoms: Sequence[Atom], fixed: set[Var]) -> bool:
+    return all(isinstance(a, Literal) or a in fixed for a in atoms)
+
+
+def _worth(eqn: JaxprEqn) -> bool:
+    name = eqn.primitive.name
+    if name in _MOVES or all(isinstance(a, Literal) for a in eqn.invars):
+        return False
+    size = sum(v.aval.nbytes for v in eqn.outvars)
+    if size <= ALWAYS_BYTES:
+        return True
+    if name in _CHEAP and size > CHEAP_BYTES and not _is_index(eqn):
+        return False
+    return size <= sum(a.aval.nbytes for a in eqn.invars)
+
+
+def _is_index(eqn: JaxprEqn) -> bool:
+    """Whether this chooses between integers, as indices from the end do: the result takes the place of what it is made of."""
+    return eqn.primitive.name == "select_n" and eqn.outvars[0].aval.dtype.kind in "iu"
+
+
+def _choose(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], chosen: dict[JaxprEqn, None]) -> None:
+    """Marks an equation and those that make its operands."""
+    todo = [eqn]
+    while todo:
+        now = todo.pop()
+        if now not in chosen:
+            chosen[now] = None
+            todo += [makers[a] for a in now.invars if isinstance(a, Var) and a in makers]
+
+
+# ------------------------------------------------------------------------------------------------ bodies
+
+
+class _Body:
+    """The program of a loop, whose first inputs are constants, while operands become part of it or leave it."""
+
+    def __init__(self, closed: ClosedJaxpr, consts: Sequence[Atom], simplify: Simplify):
+        self.consts = list(consts)
+        self.jaxpr = simplify(self._with_literals(closed)).jaxpr
+        self.before: list[JaxprEqn] = []
+
+    def _with_literals(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """The program with constants that are numbers written into it, and constants that are the same made one."""
+        env: dict[Var, Atom] = {}
+        first: dict[Atom, Var] = {}
+        for v, a in zip(closed.jaxpr.invars, self.consts, strict=False):
+            if isinstance(a, Literal):
+                env.update({v: a} if a.aval is v.aval else {})
+            elif first.setdefault(a, v) is not v and first[a].aval is v.aval:
+                env[v] = first[a]
+        if not env:
+            return closed
+        inputs = closed.jaxpr.invars
+        self.consts = [a for v, a in zip(inputs, self.consts, strict=False) if v not in env]
+        return ClosedJaxpr(substituted(closed.jaxpr, env, [v for v in inputs if v not in env]))
+
+    @property
+    def carries(self) -> list[Var]:
+        """The inputs that are no constants: carries, then slices."""
+        return self.jaxpr.invars[len(self.consts) :]
+
+    def fix(self, same: Sequence[bool], values: Sequence[Atom]) -> None:
+        """Makes constants of carries that do not change, and drops them from the results."""
+        count, more = len(same), self.carries[len(same) :]
+        consts = self.jaxpr.invars[: len(self.consts)]
+        carries = self.carries[:count]
+        self.jaxpr = self.jaxpr.replace(invars=[*consts, *_only(carries, same), *_except(carries, same), *more])
+        self.consts += _only(values, same)
+
+    def drop_results(self, same: Sequence[bool]) -> None:
+        outs = self.jaxpr.outvars
+        self.jaxpr = self.jaxpr.replace(outvars=[*_except(outs[: len(same)], same), *outs[len(same) :]])
+
+    def move_out(self) -> None:
+        """What depends on constants only is computed before the loop, under fresh names."""
+        names = self.jaxpr.invars[: len(self.consts)]
+        found = hoist(self.jaxpr, names)
+        if not found.eqns:
+            return
+        env: dict[Var, Atom] = dict(zip(names, self.consts, strict=True))
+        for eqn in found.eqns:
+            fresh = [Var(v.aval) for v in eqn.outvars]
+            self.before.append(
+                eqn.replace(invars=[a if isinstance(a, Literal) else env[a] for a in eqn.invars], outvars=fresh)
+            )
+            env.update(zip(eqn.outvars, fresh, strict=True))
+        rest = self.carries
+        self.consts += [env[v] for v in found.values]
+        self.jaxpr = found.body.replace(invars=[*names, *found.values, *rest])
+
+    def drop_unread(self, parts: ScanParts) -> None:
+        """Drops stacked inputs of a scan that no step reads."""
+        counts, first = use_counts(self.jaxpr), len(self.jaxpr.invars) - len(parts.xs)
+        slices = self.jaxpr.invars[first:]
+        read = [v in counts for v in slices]
+        parts.xs[:] = _only(parts.xs, read)
+        self.jaxpr = self.jaxpr.replace(invars=[*self.jaxpr.invars[:first], *_only(slices, read)])
+
+    def closed(self) -> ClosedJaxpr:
+        """The program, without the constants that it does not read."""
+        jaxpr, count = self.jaxpr, len(self.consts)
+        read = use_counts(jaxpr)
+        used = [v in read for v in jaxpr.invars[:count]]
+        self.consts = _only(self.consts, used)
+        return ClosedJaxpr(jaxpr.replace(invars=[*_only(jaxpr.invars[:count], used), *jaxpr.invars[count:]]))
+
+
+def _only(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [x for x, f in zip(values, flags, strict=True) if f]
+
+
+def _except(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [x for x, f in zip(values, flags, strict=True) if not f]
+
+
+def _unchanged(body: _Body, init: Sequence[Atom]) -> list[bool]:
+    """Which carries the body returns as they came."""
+    return [v is w and v.aval is a.aval for v, w, a in zip(body.carries, body.jaxpr.outvars, init, strict=False)]
+
+
+# ------------------------------------------------------------------------------------------------ rules
+
+
+def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+    """Carries that do not change become constants; numbers and what depends on constants only leave the loop."""
+    params, (consts, init, xs) = eqn.params, split_list(eqn.invars, [eqn.params["num_consts"], eqn.params["num_carry"]])
+    body = _Body(params["jaxpr"], consts, simplify)
+    same = _unchanged(body, init)[: len(init)]
+    body.fix(same, init)
+    body.drop_results(same)
+    body.move_out()
+    carries, ys = eqn.outvars[: len(init)], eqn.outvars[len(init) :]
+    parts = ScanParts(
+        params["length"], body.consts, _except(init, same), list(xs), _except(carries, same), list(ys), body.jaxpr
+    )
+    move_products(parts)
+    pack(parts, simplify.producer)
+    body.jaxpr, body.consts = parts.body, parts.consts
+    body.drop_unread(parts)
+    made = eqn.replace(
+        params={
+            **params,
+            "jaxpr": body.closed(),
+            "num_consts": len(body.consts),
+            "num_carry": len(parts.carries),
+        },
+        invars=[*body.consts, *parts.init, *parts.xs],
+        outvars=[*parts.carries, *parts.ys],
+    )
+    results = [a if s else parts.results.get(v, v) for a, v, s in zip(init, carries, same, strict=True)]
+    return Rewritten(made, [*results, *ys], [*body.before, *parts.before], parts.after)
+
+
+def simplify_while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+    """As for scan, in both of its programs. A loop in which nothing changes stays: it may be meant not to end."""
+    params, (cond_consts, body_consts, init) = (
+        eqn.params,
+        split_list(eqn.invars, [eqn.params["cond_nconsts"], eqn.params["body_nconsts"]]),
+    )
+    cond, body = _Body(params["cond_jaxpr"], cond_consts, simplify), _Body(params["body_jaxpr"], body_consts, simplify)
+    same = [s and v.aval is a.aval for s, v, a in zip(_unchanged(body, init), cond.carries, init, strict=True)]
+    if all(same):
+        same = [False] * len(init)
+    body.drop_results(same)
+    for half in (cond, body):
+        half.fix(same, init)
+        half.move_out()
+    made = eqn.replace(
+        params={
+            "cond_jaxpr": cond.closed(),
+            "cond_nconsts": len(cond.consts),
+            "body_jaxpr": body.closed(),
+            "body_nconsts": len(body.consts),
+        },
+        invars=[*cond.consts, *body.consts, *_except(init, same)],
+        outvars=_except(eqn.outvars, same),
+    )
+    results = [a if s else v for a, v, s in zip(init, eqn.outvars, same, strict=True)]
+    return Rewritten(made, results, [*cond.before, *body.before])

@@ -1,0 +1,104 @@
+"""Index expressions as sums: constant + sum of coefficient * term."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numjet.cpu.ir.nodes import INT64, Expr
+
+FEW = 4   # elements that neighbouring lanes may be apart to be read in order
+
+
+class Sum(NamedTuple):
+    """An int64 expression as a constant and the terms that are not sums themselves, with their coefficients."""
+
+    constant: int
+    terms: tuple[tuple[Expr, int], ...]
+
+
+class Sums:
+    """Splits index expressions into sums, each once. `define` makes it look through a `Let` of sums of variables."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Sum] = {}
+
+    def define(self, var: Expr, value: Expr) -> None:
+        """`var` stands for `value`, where that is a sum of variables only (their value never changes)."""
+        if var.dtype == INT64:
+            total = self.split(value)
+            if all(term.op == "var" for term, _ in total.terms):
+                self._known[var.id] = total
+
+    def split(self, expr: Expr) -> Sum:
+        """The sum that `expr` is, modulo 2^64."""
+        found = self._known.get(expr.id)
+        if found is not None:
+            return found
+        stack = [expr]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in _parts(top) if a.id not in self._known]
+            stack.extend(missing)
+            if not missing:
+                stack.pop()
+                self._known[top.id] = self._split(top)
+        return self._known[expr.id]
+
+    def _split(self, expr: Expr) -> Sum:
+        if expr.op == "const":
+            return Sum(int(expr.attr), ())
+        if not _parts(expr):
+            return Sum(0, ((expr, 1),))
+        first = self._known[expr.args[0].id]
+        if expr.op == "neg":
+            return _scale(first, -1)
+        second = self._known[expr.args[1].id]
+        if expr.op == "mul":
+            if second.terms and first.terms:
+                return Sum(0, ((expr, 1),))
+            return _scale(first, second.constant) if not second.terms else _scale(second, first.constant)
+        return _add(first, second if expr.op == "add" else _scale(second, -1))
+
+
+def in_order(index: Expr, var: Expr) -> bool:
+    """Does an index stay, or rise by a few elements, as `var` grows by one?"""
+    step = 0
+    for term, coefficient in Sums().split(index).terms:
+        if term is var:
+            step = coefficient
+        elif _reads(term, var):
+            return False
+    return 0 <= step <= FEW
+
+
+def _reads(expr: Expr, var: Expr) -> bool:
+    stack, seen = [expr], set()
+    while stack:
+        top = stack.pop()
+        if top is var:
+            return True
+        if top.id not in seen:
+            seen.add(top.id)
+            stack.extend(top.args)
+    return False
+
+
+def _parts(expr: Expr) -> tuple[Expr, ...]:
+    return expr.args if expr.op in ("add", "sub", "mul", "neg") and expr.dtype == INT64 else ()
+
+
+def _scale(one: Sum, factor: int) -> Sum:
+    if factor == 0:
+        return Sum(0, ())
+    return Sum(wrap(one.constant * factor), tuple((term, wrap(c * factor)) for term, c in one.terms))
+
+
+def _add(one: Sum, other: Sum) -> Sum:
+    terms: dict[Expr, int] = dict(one.terms)
+    for term, coefficient in other.terms:
+        terms[term] = wrap(terms.get(term, 0) + coefficient)
+    return Sum(wrap(one.constant + other.constant), tuple((t, c) for t, c in terms.items() if c))
+
+
+def wrap(value: int) -> int:
+    """`value` as an int64."""
+    return (value + 2**63) % 2**64 - 2**63

@@ -1,0 +1,207 @@
+"""A rough estimate of run times: what runs in line and what on the execution queue, which loops are worth threads.
+
+Operations are counted once per iteration of the loop that they cannot leave, vector code by its lanes.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from numjet.cpu.ir.nodes import (
+    BOOL,
+    CALLBACK,
+    INT64,
+    MATH,
+    Call,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    walk,
+)
+from numjet.cpu.kernels.products import GEMM, multiply_adds
+from numjet.cpu.passes.memory_plan import stmt_exprs
+
+UNKNOWN_TRIPS = 1000
+_FLOPS_PER_NS = 100.0
+_LANES = 16.0                   # of 4 bytes each
+_NS_PER_OPERATION = 0.25        # outside of vector code
+_NS_PER_ITERATION = 0.3
+_NS_PER_COPIED = 0.1
+_WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mulhi": 4.0, "const": 0.0, "var": 0.0,
+            "bitcast": 0.0}
+_LIBRARY = 60.0                 # a function of the C library
+_MATHLIB = 25.0                 # a function of mathlib
+_VECTOR = ("vector", "parallel")
+CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
+
+
+def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> float:
+    """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000.
+
+    aliases: results that take over a donated input's memory, as (output, input) pairs; the copy between the two is not
+    counted. At least CALLBACK_NS for what calls into Python.
+    """
+    calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
+    same = [(function.outputs[out], function.inputs[given]) for out, given in aliases]
+    body = [s for s in function.body if not (isinstance(s, Copy) and (s.target, s.source) in same)]
+    return max(block_ns(body), CALLBACK_NS if calls else 0.0)
+
+
+def block_ns(block: list[Stmt]) -> float:
+    """Nanoseconds for statements that are executed once."""
+    return _Estimate().inside(block, [], 1.0)
+
+
+def static_trips(loop: For) -> int | None:
+    """The number of iterations, if it is known."""
+    if loop.start.op == "const" and loop.stop.op == "const":
+        return max(0, int(loop.stop.attr) - int(loop.start.attr))
+    return None
+
+
+def _most_trips(loop: For) -> int:
+    """As many iterations as a bound such as min(n, 32) allows."""
+    limits = [int(a.attr) for a in loop.stop.args if a.op == "const"] if loop.stop.op == "min" else []
+    return min([*limits, UNKNOWN_TRIPS])
+
+
+class _Frame:
+    """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
+
+    __slots__ = ("known", "scale", "total")
+
+    def __init__(self, scale: float):
+        self.scale, self.total = scale, 0.0
+        self.known: list[int] = []
+
+
+class _Estimate:
+    """`depth` tells for every expression known now in which of the frames it is computed."""
+
+    def __init__(self) -> None:
+        self.frames: list[_Frame] = []
+        self.depth: dict[int, int] = {}
+
+    def inside(self, block: list[Stmt], variables: list[Expr], scale: float, results: Iterable[Expr] = ()) -> float:
+        """Nanoseconds for executing a block once and evaluating `results`, without what can be computed before it."""
+        self.frames.append(_Frame(scale))
+        for var in variables:
+            self._bind(var, len(self.frames) - 1)
+        for stmt in block:
+            self._stmt(stmt)
+        for result in results:
+            self._expr(result)
+        frame = self.frames.pop()
+        for known in frame.known:
+            self.depth.pop(known, None)
+        return frame.total
+
+    def _bind(self, var: Expr, depth: int) -> None:
+        self.depth[var.id] = depth
+        self.frames[depth].known.append(var.id)
+
+    def _add(self, nanoseconds: float) -> None:
+        self.frames[-1].total += nanoseconds
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case For() | While():
+                self._loop(stmt)
+                return
+            case Let(var=var, value=value):
+                self._bind(var, self._expr(value))
+                return
+            case If(then=then, orelse=orelse, results=results):
+                self._expr(stmt.cond)
+                self._branches([then, orelse], [r[1:] for r in results], [r[0] for r in results])
+                return
+            case Switch(branches=branches, results=results):
+                self._expr(stmt.index)
+                self._branches(branches, [r[1] for r in results], [r[0] for r in results])
+                return
+            case Copy(count=count) | Fill(count=count):
+                self._add(_NS_PER_COPIED * (float(count.attr) if count.op == "const" else UNKNOWN_TRIPS))
+            case Call():
+                self._add(_call(stmt))
+            case Store(value=value):
+                self._add(self._weight("store", value, len(self.frames) - 1))
+        for expr in stmt_exprs(stmt):
+            self._expr(expr)
+
+    def _branches(self, blocks: list[list[Stmt]], values: list[tuple[Expr, ...]], outs: list[Expr]) -> None:
+        scale = self.frames[-1].scale
+        self._add(max(self.inside(b, [], scale, [v[k] for v in values]) for k, b in enumerate(blocks)))
+        for out in outs:
+            self._bind(out, len(self.frames) - 1)
+
+    def _loop(self, stmt: For | While) -> None:
+        variables = [c.var for c in stmt.carries]
+        trips: float = UNKNOWN_TRIPS
+        block, scale, results = stmt.body, self.frames[-1].scale, [c.next for c in stmt.carries]
+        for c in stmt.carries:
+            self._expr(c.init)
+        if isinstance(stmt, For):
+            variables.append(stmt.var)
+            found = static_trips(stmt)
+            trips = _most_trips(stmt) if found is None else found
+            if scale == 1.0 and _vectorized(stmt):
+                scale = 1 / _LANES
+        else:
+            block = [*stmt.cond_body, *stmt.body]
+            results.append(stmt.cond)
+        inside = self.inside(block, variables, scale, results)
+        self._add(trips * (inside + _NS_PER_ITERATION * scale))
+        for c in stmt.carries:
+            self._bind(c.out, len(self.frames) - 1)
+
+    def _expr(self, expr: Expr) -> int:
+        """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
+        depth, stack = self.depth, [expr]
+        while stack:
+            top = stack[-1]
+            if top.id in depth:
+                stack.pop()
+                continue
+            args = (top.args[0], top.args[2]) if top.op == "select_rare" else top.args
+            missing = [a for a in args if a.id not in depth]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            home = max((depth[a.id] for a in args), default=0)
+            self.frames[home].total += self._weight(top.op, top, home)
+            self._bind(top, home)
+        return depth[expr.id]
+
+    def _weight(self, op: str, expr: Expr, home: int) -> float:
+        """Nanoseconds of one operation; index arithmetic is mostly part of addresses."""
+        scale = self.frames[home].scale
+        if op == "libm":
+            return _LIBRARY * _NS_PER_OPERATION
+        if expr.dtype == INT64 and op in ("add", "sub", "mul"):
+            return 0.2 * _NS_PER_OPERATION * scale
+        size = 1.0 if scale == 1.0 or expr.dtype == BOOL else expr.dtype.itemsize / 4
+        weight = _MATHLIB if op in MATH else _WEIGHTS.get(op, 1.0)
+        return weight * _NS_PER_OPERATION * scale * size
+
+
+def _vectorized(loop: For) -> bool:
+    """Whether the lanes are iterations of this loop: it is vector code, and has no other such loop inside."""
+    return loop.mode in _VECTOR and not any(isinstance(s, For) and s.mode in _VECTOR for s in walk(loop.body))
+
+
+def _call(stmt: Call) -> float:
+    """Matrix products by their size; other kernels by what they touch."""
+    if stmt.symbol == GEMM:
+        return 2.0 * multiply_adds(stmt) / _FLOPS_PER_NS
+    if stmt.symbol.startswith(CALLBACK):
+        return CALLBACK_NS
+    each = _NS_PER_COPIED if stmt.symbol.startswith("nj_prefix") else 5.0
+    return 100.0 + each * sum(b.size for b in (*stmt.reads, *stmt.writes))

@@ -1,0 +1,125 @@
+"""Which statements are the same but for the memory they work on and the values they are given: those get one code.
+
+The form of a statement lists what it does with its own variables, the buffers and the variables of the code around
+numbered in the order in which they occur. Statements of equal form do the same with other buffers and values.
+"""
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from numjet.cpu.analysis.dependence import bound_variables
+from numjet.cpu.ir.nodes import (
+    Buffer,
+    Call,
+    Check,
+    Comment,
+    Copy,
+    Exchange,
+    Expr,
+    Fill,
+    For,
+    Stmt,
+    Store,
+    children,
+    exchanged,
+    walk,
+    written,
+)
+from numjet.cpu.ir.printer import own_expressions
+
+
+class Form:
+    """The form of one statement: `key`, equal for statements of one form, and what differs between these.
+
+    buffers: what it touches; captured: variables of the code around that it reads; each in the order of the form.
+    """
+
+    __slots__ = ("_bound", "_items", "_numbers", "_writes", "buffers", "captured", "key")
+
+    def __init__(self, stmt: Stmt):
+        self.buffers: dict[Buffer, int] = {}
+        self.captured: list[Expr] = []
+        self._bound = {var.id for s in walk([stmt]) for var in bound_variables(s)}
+        self._items: list[Hashable] = []
+        self._numbers: dict[int, int] = {}
+        self._writes = written([stmt])
+        self._stmt(stmt)
+        self.key: Hashable = tuple(self._items)
+
+    def _buffer(self, buffer: Buffer) -> int:
+        """The number of a buffer; noted with what code generation asks of it."""
+        number = self.buffers.get(buffer)
+        if number is None:
+            number = self.buffers[buffer] = len(self.buffers)
+            self._items.append((buffer.dtype, buffer.size, buffer in self._writes))
+        return number
+
+    def _expr(self, expr: Expr) -> int:
+        """The number of an expression, its operands being noted before it."""
+        numbers, items = self._numbers, self._items
+        found = numbers.get(expr.id)
+        if found is not None:
+            return found
+        stack = [expr]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in top.args if a.id not in numbers]
+            if missing:
+                stack.extend(missing[::-1])
+                continue
+            stack.pop()
+            if top.id in numbers:
+                continue
+            attr: Any = top.attr
+            if attr is not None:
+                attr = self._attribute(top, attr)
+            items.append((top.op, top.dtype, attr, *[numbers[a.id] for a in top.args]))
+            numbers[top.id] = len(numbers)
+        return numbers[expr.id]
+
+    def _attribute(self, expr: Expr, attr: Any) -> Any:
+        if isinstance(attr, np.generic):
+            return attr.tobytes()
+        if isinstance(attr, Buffer):
+            return self._buffer(attr)
+        if expr.op != "var":
+            return attr
+        if expr.id in self._bound:
+            return None
+        self.captured.append(expr)
+        return len(self.captured)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        if isinstance(stmt, Comment):
+            return
+        head: list[Hashable] = [type(stmt).__name__, *(self._expr(e) for e in own_expressions(stmt))]
+        head += [self._expr(var) for var in bound_variables(stmt)]
+        match stmt:
+            case For():
+                head += [stmt.mode, *(c.combine for c in stmt.carries)]
+            case Store(buffer=buffer) | Fill(target=buffer):
+                head.append(self._buffer(buffer))
+            case Copy():
+                head += [self._buffer(stmt.target), self._buffer(stmt.source), stmt.target.kind, stmt.source.kind]
+            case Exchange():
+                head += [*map(self._buffer, stmt.targets), None, *map(self._buffer, stmt.sources)]
+            case Call():
+                head += [stmt.symbol, stmt.checked, *(self._buffer(a[0]) if isinstance(a, tuple) else -1 for a in stmt.args)]
+                head += [*map(self._buffer, stmt.reads), None, *map(self._buffer, stmt.writes)]
+        blocks = children(stmt)
+        self._items.append((*head, len(blocks)))
+        for block in blocks:
+            for inner in block:
+                self._stmt(inner)
+            self._items.append(None)
+
+
+def separable(stmt: Stmt) -> bool:
+    """Can this be a function of its own? A loop that hands nothing on, leaves buffers where they are, and cannot leave the
+    function around."""
+    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and exchanged([stmt]):
+        return False
+    return not any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))

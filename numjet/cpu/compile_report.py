@@ -1,0 +1,130 @@
+"""An Explanation of a lowered and planned function, from what the recorder saw."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core.compile_report import LARGE, Allocation, Call, Copy, Explanation, Loop, Operation, Place
+from numjet.core.ir import JaxprEqn, Literal
+from numjet.cpu.analysis.cost import block_ns, static_trips
+from numjet.cpu.ir import nodes
+from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, Stmt, Tiles, While, children, walk
+from numjet.cpu.kernels import workspace
+from numjet.cpu.lowering.context import location, operations
+from numjet.cpu.remarks import Made, Recorder
+
+
+def explain(function: Function, recorder: Recorder, name: str, nanoseconds: float) -> Explanation:
+    """What was decided for a function; nanoseconds: the estimate of its run time."""
+    return Explanation(
+        name, tuple(_operation(m, recorder) for m in recorder.made), tuple(_loops(function.body, recorder)),
+        tuple(_calls(function, recorder)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
+        function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
+
+
+def _place(eqn: JaxprEqn | None) -> Place:
+    return Place(None, 0) if eqn is None or eqn.source is None else Place(*location(eqn.source))
+
+
+def _operation(made: Made, recorder: Recorder) -> Operation:
+    fate, why = _fate(made, recorder)
+    return Operation(made.eqn.primitive.name, made.var.aval.str_short(), _place(made.eqn), fate, why)
+
+
+def _fate(made: Made, recorder: Recorder) -> tuple[str, str]:
+    """What became of an array in the end, and why."""
+    x, reason = made.array, recorder.reasons.get(id(made.array))
+    if x.lazy:
+        return "fused", _readers(made, recorder)
+    if x.storage is not None and x.storage.buffer in recorder.kept:
+        return "fused", recorder.kept[x.storage.buffer]
+    if reason is not None:
+        return ("stored" if x.storage is not None else "registers"), reason
+    if x.storage is None:
+        return "registers", "a few elements"
+    if made.own or made.lazy:
+        return "stored", f"{made.eqn.primitive.name} writes it"
+    return "shared", "the memory of an operand"
+
+
+def _readers(made: Made, recorder: Recorder) -> str:
+    """Who computes the elements of a definition that was never stored."""
+    readers = recorder.consumers.get(made.var, [])
+    if not readers:
+        return "stored as a part of something else"
+    names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({_place(e)})" for e in readers))
+    count = sum(a is made.var for e in readers for a in e.invars if not isinstance(a, Literal))
+    reads = "read once" if count == 1 else f"read {count} times"
+    return f"into {names}: {reads}, and it " + (
+        f"costs {operations(made.cost)} per element" if made.cost else "only moves data")
+
+
+def _key(stmt: For | While) -> Any:
+    return stmt.var if isinstance(stmt, For) else stmt.cond
+
+
+def _loops(block: list[Stmt], recorder: Recorder, pieces: int = 1) -> list[Loop]:
+    """The loops of a block that the program asks for; pieces: those of the loop around that shares them among threads."""
+    found: list[Loop] = []
+    for stmt in block:
+        if isinstance(stmt, (For, While)) and _key(stmt) in recorder.loops:
+            found.append(_loop(stmt, recorder, pieces))
+        elif not isinstance(stmt, Tiles):  # whose loop is told with the call
+            inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
+            found += [loop for inner in children(stmt) for loop in _loops(inner, recorder, inside)]
+    return found
+
+
+def _loop(stmt: For | While, recorder: Recorder, pieces: int) -> Loop:
+    """A loop, with those inside as further levels as long as there is nothing else in it."""
+    nest: list[For | While] = [stmt]
+    while isinstance(stmt, For):
+        inner = [s for s in stmt.body if isinstance(s, (For, While)) or children(s)]
+        if len(inner) != 1 or not isinstance(inner[0], For) or inner[0].var not in recorder.loops:
+            break
+        stmt = inner[0]
+        nest.append(stmt)
+    trips = tuple(recorder.loops[_key(s)][0] for s in nest)
+    modes = [s.mode for s in nest if isinstance(s, For)]
+    if "parallel" in modes:
+        pieces = trips[modes.index("parallel")] or 1
+    written = recorder.loops[_key(stmt)][1]
+    fused = [e for e in recorder.computed.get(id(stmt.body), ([], []))[1] if not any(e is w for w in written)]
+    writes, fuses = ((tuple(e.primitive.name for e in _distinct(eqns))) for eqns in (written, fused))
+    places = tuple(dict.fromkeys(_place(e) for e in (*written, *fused)))
+    return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, places, block_ns([nest[0]]),
+                tuple(_loops(stmt.body, recorder)))
+
+
+def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
+    return list({id(e): e for e in eqns}.values())
+
+
+def _calls(function: Function, recorder: Recorder) -> list[Call]:
+    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)),
+                 workspace.of(s), tuple(_loops(s.body, recorder)) if isinstance(s, Tiles) else ())
+            for s in walk(function.body) if isinstance(s, nodes.Call)]
+
+
+def _writer(buffers: Sequence[Buffer], recorder: Recorder) -> JaxprEqn | None:
+    return next((recorder.buffers[b][0] for b in buffers if b in recorder.buffers), None)
+
+
+def _copies(function: Function, recorder: Recorder) -> list[Copy]:
+    found = []
+    for stmt in walk(function.body):
+        if isinstance(stmt, nodes.Copy) and id(stmt) in recorder.copies:
+            _, eqn, why = recorder.copies[id(stmt)]
+            count = int(stmt.count.attr) * stmt.target.dtype.itemsize if stmt.count.op == "const" else None
+            found.append(Copy(count, _place(eqn), why))
+    return found
+
+
+def _allocations(function: Function, recorder: Recorder) -> list[Allocation]:
+    found = []
+    for kind, buffers in (("temporary", function.temps), ("result", function.outputs), ("constant", function.consts)):
+        for b in buffers:
+            if b.nbytes >= LARGE:
+                eqn, why = recorder.buffers.get(b, (None, "partial results of a loop that threads share"))
+                found.append(Allocation(kind, b.nbytes, _place(eqn), why, b.offset))
+    return found

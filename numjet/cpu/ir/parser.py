@@ -1,0 +1,402 @@
+"""Reads the text that `loop_show` writes."""
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from numjet.cpu.ir.nodes import (
+    BOOL,
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Comment,
+    Copy,
+    Exchange,
+    Expr,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    Tiles,
+    While,
+)
+from numjet.cpu.ir.printer import usual_dtype
+from numjet.cpu.ir.tables import TABLES
+
+_TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
+                    r"""(?![\w.])|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
+_DTYPES = {name: np.dtype(name) for name in ("bool", "float16", "float32", "float64")}
+_DTYPES |= {name: np.dtype(name) for bits in (8, 16, 32, 64) for name in (f"int{bits}", f"uint{bits}")}
+_DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
+
+
+class LoopSyntaxError(ValueError):
+    """Text that is not loop IR; says what was expected and what stands there."""
+
+
+def parse(text: str) -> Function:
+    """The function that `loop_show.show` wrote as `text`. Raises LoopSyntaxError.
+
+    Example:
+        >>> parse("function f() -> (y: int64[1]) scratch 0 { store y[0] = add(1, 2) }").outputs
+        [%y]
+    """
+    return _Parser(text).function()
+
+
+def dtype_named(name: str) -> np.dtype:
+    """The dtype of a name such as "bfloat16". Raises LoopSyntaxError."""
+    if name not in _DTYPES:
+        raise LoopSyntaxError(f"expected a dtype ({', '.join(_DTYPES)}), got '{name}'")
+    return _DTYPES[name]
+
+
+class _Parser:
+    """Recursive descent over the tokens."""
+
+    def __init__(self, text: str):
+        self.tokens = [m.group(1) for m in _TOKEN.finditer(text)]
+        self.at = 0
+        self.exprs = Exprs()
+        self.names: dict[str, Expr] = {}
+        self.buffers: dict[str, Buffer] = {}
+
+    # --- tokens ---
+
+    @property
+    def token(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else "the end"
+
+    def take(self) -> str:
+        token = self.token
+        self.at += 1
+        return token
+
+    def accept(self, *tokens: str) -> bool:
+        """Steps over `tokens` if they come next."""
+        found = self.tokens[self.at:self.at + len(tokens)] == list(tokens)
+        self.at += len(tokens) if found else 0
+        return found
+
+    def expect(self, *tokens: str) -> None:
+        for token in tokens:
+            if self.token != token:
+                near = " ".join(self.tokens[max(0, self.at - 8):self.at])
+                raise LoopSyntaxError(f"expected '{token}', got '{self.token}', after: {near}")
+            self.at += 1
+
+    def number(self) -> int:
+        token = self.take()
+        if not token.lstrip("-").isdigit():
+            raise LoopSyntaxError(f"expected a whole number, got '{token}'")
+        return int(token)
+
+    def many(self, item: Callable[[], Any], end: str = ")") -> list[Any]:
+        """Items with commas between them, up to the closing token."""
+        found = []
+        while not self.accept(end):
+            found.append(item())
+            if self.token != end:
+                self.expect(",")
+        return found
+
+    # --- function ---
+
+    def function(self) -> Function:
+        self.expect("function")
+        name = self.take()
+        self.expect("(")
+        inputs = self.many(lambda: self._buffer("input"))
+        self.expect("->", "(")
+        outputs = self.many(lambda: self._buffer("output"))
+        self.expect("scratch")
+        scratch = self.number()
+        self.expect("{")
+        function = Function(name, inputs, outputs, self.exprs, scratch_bytes=scratch)
+        while self.token in ("temp", "const"):
+            self._inner_buffer(function)
+        function.body = self.block()
+        suffixes = [int(m.group(1)) for n in self.names if (m := re.search(r"(\d+)$", n)) and not n.startswith("$")]
+        self.exprs.counter = max(suffixes, default=0)
+        return function
+
+    def _buffer(self, kind: str) -> Buffer:
+        name = self.take()
+        self.expect(":")
+        dtype = dtype_named(self.take())
+        self.expect("[")
+        buffer = self.buffers[name] = Buffer(name, dtype, self.number(), kind)
+        self.expect("]")
+        return buffer
+
+    def _inner_buffer(self, function: Function) -> None:
+        if self.accept("temp"):
+            buffer = self._buffer("temp")
+            buffer.offset = self.number() if self.accept("at") else None
+            function.temps.append(buffer)
+            return
+        self.expect("const")
+        buffer = self._buffer("const")
+        self.expect("=")
+        buffer.data = np.frombuffer(bytes.fromhex(self.take()[2:]), buffer.dtype)
+        function.consts.append(buffer)
+
+    # --- expressions ---
+
+    def var(self, dtype: np.dtype | None = None) -> Expr:
+        """Binds a name; the dtype is read unless it is known."""
+        name = self.take()
+        if dtype is None:
+            self.expect(":")
+            dtype = dtype_named(self.take())
+        found = self.names[name] = self.exprs.make("var", dtype, (), name)
+        return found
+
+    def expr(self) -> Expr:
+        """One expression."""
+        token = self.take()
+        if token in ("true", "false"):
+            return self.exprs.const(token == "true", BOOL)
+        if token[0] in "-0123456789" or token == "inf":
+            return self._number(token)
+        if token in self.buffers and self.accept("["):
+            args: tuple[Expr, ...] = (self.expr(),)
+            args += (self.expr(),) if self.accept("if") else ()
+            self.expect("]")
+            return self.exprs.make("load", self.buffers[token].dtype, args, self.buffers[token])
+        if token in self.names:
+            return self.names[token]
+        self.expect("(")
+        return self._operation(token, tuple(self.many(self.expr)))
+
+    def _number(self, token: str) -> Expr:
+        if not self.accept(":"):
+            return self.exprs.index(int(token))
+        dtype = dtype_named(self.take())
+        if token.startswith("0x"):
+            bits = np.array(int(token, 16), f"u{dtype.itemsize}")
+            return self.exprs.make("const", dtype, (), bits.view(dtype)[()])
+        return self.exprs.const(int(token) if dtype.kind in "iu" else float(token), dtype)
+
+    def _operation(self, name: str, args: tuple[Expr, ...]) -> Expr:
+        op, _, note = name.partition(".")
+        if name in _DTYPES:
+            return self.exprs.make("convert", dtype_named(name), args)
+        if op == "libm":
+            return self.exprs.make("libm", args[0].dtype, args, note)
+        if op == "lookup":
+            return self._lookup(note, args[0])
+        return self.exprs.make(op, dtype_named(note) if note else usual_dtype(op, args), args)
+
+    def _lookup(self, table: str, index: Expr) -> Expr:
+        if table not in TABLES:
+            raise LoopSyntaxError(f"expected a table, one of {', '.join(TABLES)}; got '{table}'")
+        return self.exprs.lookup(table, index)
+
+    def _place(self) -> tuple[Buffer, Expr]:
+        name = self.take()
+        if name not in self.buffers:
+            raise LoopSyntaxError(f"expected a buffer, got '{name}'")
+        self.expect("[")
+        index = self.expr()
+        self.expect("]")
+        return self.buffers[name], index
+
+    # --- statements ---
+
+    def block(self, *ends: str) -> list[Stmt]:
+        """Statements up to `}`, or up to one of `ends`, which is left standing."""
+        found: list[Stmt] = []
+        while self.token not in ends:
+            if not ends and self.accept("}"):
+                break
+            if self.token.startswith("$"):
+                name = self.take()
+                self.expect("=")
+                self.names[name] = self.expr()
+                continue
+            found.append(self._stmt())
+        return found
+
+    def _stmt(self) -> Stmt:
+        word = self.take()
+        read = getattr(self, f"_{word}", None) if word in _STATEMENTS else None
+        if read is None:
+            raise LoopSyntaxError(f"expected a statement ({', '.join(_STATEMENTS)}), got '{word}'")
+        return read()
+
+    def _let(self) -> Stmt:
+        var = self.var()
+        self.expect("=")
+        return Let(var, self.expr())
+
+    def _store(self) -> Stmt:
+        buffer, index = self._place()
+        self.expect("=")
+        return Store(buffer, index, self.expr())
+
+    def _copy(self) -> Stmt:
+        target, target_start = self._place()
+        self.expect("=")
+        source, source_start = self._place()
+        self.expect("count")
+        return Copy(target, target_start, source, source_start, self.expr())
+
+    def _fill(self) -> Stmt:
+        target, start = self._place()
+        self.expect("=")
+        value = self.expr()
+        self.expect("count")
+        return Fill(target, start, value, self.expr())
+
+    def _exchange(self) -> Stmt:
+        self.expect("(")
+        targets = self.many(lambda: self.buffers[self.take()])
+        self.expect("=", "(")
+        return Exchange(tuple(targets), tuple(self.many(lambda: self.buffers[self.take()])))
+
+    def _call(self) -> Stmt:
+        symbol = self.take()
+        self.expect("(")
+        args = self.many(lambda: self._place() if self.accept("&") else self.expr())
+        self.expect("reads", "(")
+        reads = tuple(self.many(lambda: self.buffers[self.take()]))
+        self.expect("writes", "(")
+        writes = tuple(self.many(lambda: self.buffers[self.take()]))
+        return Call(symbol, args, reads, writes, self.accept("checked"))
+
+    def _tiles(self) -> Stmt:
+        if self.accept("of"):
+            self._buffer("tile")
+        call = self._call()
+        assert isinstance(call, Call)
+        whole = self.accept("whole")
+        bounds = (*self._pair("rows"), *self._pair("columns"))
+        self.expect("{")
+        return Tiles(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
+
+    def _pair(self, word: str) -> list[Expr]:
+        """Two names of new variables, in brackets after a word."""
+        self.expect(word, "(")
+        names = self.many(self.take)
+        for name in names:
+            self.names[name] = self.exprs.make("var", INT64, (), name)
+        return [self.names[name] for name in names]
+
+    def _check(self) -> Stmt:
+        ok = self.expr()
+        self.expect("code")
+        code = self.number()
+        self.expect("values", "(")
+        return Check(ok, code, tuple(self.many(self.expr)))
+
+    def _note(self) -> Stmt:
+        text, file = json.loads(self.take()), json.loads(self.take())
+        return Comment(text, file or None, self.number())
+
+    def _carries(self) -> list[Carry]:
+        """The carries in a loop's head: each is its own next and out until they are read."""
+        self.expect("(")
+        pairs = self.many(self._carry)
+        self.expect("{")
+        carries = []
+        for name, dtype, init in pairs:
+            var = self.names[name] = self.exprs.make("var", dtype, (), name)
+            carries.append(Carry(var, init, var, var))
+        return carries
+
+    def _carry(self) -> tuple[str, np.dtype, Expr]:
+        name = self.take()
+        self.expect(":")
+        dtype = dtype_named(self.take())
+        self.expect("=")
+        return name, dtype, self.expr()
+
+    def _ends(self, carries: list[Carry]) -> None:
+        """What a loop ends with: the next values and the names of the results."""
+        for carry in carries:
+            self._named_before("next")
+            self.expect("next", carry.var.attr, "=")
+            carry.next = self.expr()
+            if self.accept("combine"):
+                carry.combine = self.take()
+                carry.term = self.expr()
+        self.expect("}", "->", "(")
+        for k, carry in enumerate(carries):
+            if k:
+                self.expect(",")
+            carry.out = self.var(carry.var.dtype)
+        self.expect(")")
+
+    def _named_before(self, word: str) -> None:
+        if self.block(word):
+            raise LoopSyntaxError(f"expected '{word}' at the end of the block")
+
+    def _for(self) -> Stmt:
+        name = self.take()
+        self.expect("in")
+        start = self.expr()
+        self.expect("..")
+        stop, mode = self.expr(), self.take()
+        carries = self._carries()
+        var = self.names[name] = self.exprs.make("var", INT64, (), name)
+        body = self.block("next", "}")
+        self._ends(carries)
+        return For(var, start, stop, body, carries, mode)
+
+    def _while(self) -> Stmt:
+        settles = self.accept("settles")
+        carries = self._carries()
+        cond_body = self.block("test")
+        self.expect("test")
+        cond = self.expr()
+        body = self.block("next", "}")
+        self._ends(carries)
+        return While(carries, cond_body, cond, body, settles)
+
+    def _branch(self) -> tuple[list[Stmt], list[Expr]]:
+        body = self.block("yield")
+        self.expect("yield", "(")
+        values = self.many(self.expr)
+        self.expect("}")
+        return body, values
+
+    def _if(self) -> Stmt:
+        cond = self.expr()
+        self.expect("{")
+        then, yes = self._branch()
+        self.expect("else", "{")
+        orelse, no = self._branch()
+        self.expect("->", "(")
+        outs = self.many(self.var)
+        return If(cond, then, orelse, list(zip(outs, yes, no, strict=True)))
+
+    def _switch(self) -> Stmt:
+        index = self.expr()
+        self.expect("{")
+        branches, values = [], []
+        while not self.accept("}"):
+            self._named_before("case")
+            self.expect("case", "{")
+            branch, results = self._branch()
+            branches.append(branch)
+            values.append(results)
+        self.expect("->", "(")
+        outs = self.many(self.var)
+        return Switch(index, branches, list(zip(outs, zip(*values, strict=True), strict=True)) if outs else [])
+
+
+_STATEMENTS = ("let", "store", "copy", "fill", "exchange", "call", "tiles", "check", "note", "for", "while", "if",
+               "switch")

@@ -1,0 +1,181 @@
+"""Index arithmetic: sums of integer multiples of terms, with known bounds.
+
+An `Index` is const + sum(coefficient * term), where a term is an int64 expression (a loop variable, a loaded value, a
+quotient) whose bounds are known. Division and remainder by a constant split such sums exactly where the bounds allow,
+so reshapes, slices and transposes of transposes cost nothing.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from numjet.cpu.ir.nodes import INT64, Expr, Exprs
+
+Bounds = tuple[int, int]
+_WIDE: Bounds = (-(1 << 62), 1 << 62)
+
+
+class Index:
+    """An integer known as a sum; supports + - * // % with Indices and ints, and comparisons through the builder."""
+
+    __slots__ = ("exprs", "terms", "const", "_expr")
+    dtype = INT64
+
+    def __init__(self, exprs: IndexTerms, terms: dict[Expr, int], const: int):
+        self.exprs, self.terms, self.const = exprs, terms, const
+        self._expr: Expr | None = None
+
+    # -- arithmetic
+    def __add__(self, other: Any) -> Index:
+        if isinstance(other, int):
+            return Index(self.exprs, self.terms, self.const + other) if other else self
+        other = self.exprs.index(other)
+        terms = dict(self.terms)
+        for t, c in other.terms.items():
+            total = terms.get(t, 0) + c
+            if total:
+                terms[t] = total
+            else:
+                terms.pop(t, None)
+        return Index(self.exprs, terms, self.const + other.const)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Index:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Index:
+        return self + (-other if isinstance(other, int) else self.exprs.index(other) * -1)
+
+    def __rsub__(self, other: Any) -> Index:
+        return self * -1 + other
+
+    def __mul__(self, other: Any) -> Index:
+        if not isinstance(other, int):
+            other = self.exprs.index(other)
+            if not other.terms:
+                other = other.const
+            elif not self.terms:
+                return other * self.const
+            else:
+                return self.exprs.opaque(self.exprs.table.prim("mul", self.expr, other.expr), _product(self.bounds,
+                        other.bounds))
+        if other == 1:
+            return self
+        if other == 0:
+            return Index(self.exprs, {}, 0)
+        return Index(self.exprs, {t: c * other for t, c in self.terms.items()}, self.const * other)
+
+    __rmul__ = __mul__
+
+    def divmod(self, n: int) -> tuple[Index, Index]:
+        """Quotient (towards minus infinity) and remainder by a positive constant."""
+        if n == 1:
+            return self, Index(self.exprs, {}, 0)
+        whole = Index(self.exprs, {t: c // n for t, c in self.terms.items() if c % n == 0}, self.const // n)
+        rest = Index(self.exprs, {t: c for t, c in self.terms.items() if c % n}, self.const % n)
+        lo, hi = rest.bounds
+        if 0 <= lo and hi < n:
+            return whole, rest
+        if lo >= 0:
+            quotient = self.exprs.opaque(self.exprs.table.prim("div", rest.expr, self.exprs.table.index(n)), (lo // n, hi // n))
+            return whole + quotient, self.exprs.remainder(rest, n)
+        return whole + self.exprs.floor_div(rest, n), self.exprs.floor_mod(rest, n)
+
+    def __floordiv__(self, n: int) -> Index:
+        return self.divmod(n)[0]
+
+    def __mod__(self, n: int) -> Index:
+        return self.divmod(n)[1]
+
+    # -- comparisons give bool scalars, made by the builder that owns the terms
+    def __lt__(self, other: Any) -> Any:
+        return self.exprs.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.exprs.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.exprs.compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.exprs.compare("ge", self, other)
+
+    @property
+    def bounds(self) -> Bounds:
+        lo = hi = self.const
+        for t, c in self.terms.items():
+            a, b = self.exprs.bounds.get(t, _WIDE)
+            lo, hi = (lo + c * a, hi + c * b) if c > 0 else (lo + c * b, hi + c * a)
+        return lo, hi
+
+    @property
+    def expr(self) -> Expr:
+        """The sum written out, in a canonical order, so that equal indices are the same expression."""
+        if self._expr is None:
+            self._expr = self.exprs.write(self)
+        return self._expr
+
+    def __repr__(self) -> str:
+        return " + ".join([f"{c}*{t}" for t, c in self.terms.items()] + [str(self.const)])
+
+
+def _product(a: Bounds, b: Bounds) -> Bounds:
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+class IndexTerms:
+    """Makes indices and remembers the bounds of their terms."""
+
+    def __init__(self, table: Exprs):
+        self.table = table
+        self.bounds: dict[Expr, Bounds] = {}
+        self.compare: Any = None  # set by the builder: (op, x, y) -> bool scalar
+
+    def index(self, x: Any) -> Index:
+        """An Index of an int, an int64 expression or an int64 scalar handle."""
+        if type(x) is Index:
+            return x
+        if isinstance(x, int):
+            return Index(self, {}, x)
+        expr = x if isinstance(x, Expr) else x.expr
+        if expr.op == "const":
+            return Index(self, {}, int(expr.attr))
+        return Index(self, {expr: 1}, 0)
+
+    def opaque(self, expr: Expr, bounds: Bounds) -> Index:
+        if expr.op == "const":
+            return Index(self, {}, int(expr.attr))
+        self.bounds[expr] = bounds
+        return Index(self, {expr: 1}, 0)
+
+    def variable(self, var: Expr, bounds: Bounds) -> Index:
+        self.bounds[var] = bounds
+        return Index(self, {var: 1}, 0)
+
+    def remainder(self, x: Index, n: int) -> Index:
+        """x % n for x >= 0."""
+        return self.opaque(self.table.prim("rem", x.expr, self.table.index(n)), (0, n - 1))
+
+    def floor_mod(self, x: Index, n: int) -> Index:
+        """x mod n, for x of any sign."""
+        rem = self.table.prim("rem", x.expr, self.table.index(n))
+        negative = self.table.prim("lt", rem, self.table.index(0))
+        fixed = self.table.prim("select", negative, self.table.prim("add", rem, self.table.index(n)), rem)
+        return self.opaque(fixed, (0, n - 1))
+
+    def floor_div(self, x: Index, n: int) -> Index:
+        """floor(x / n), for x of any sign."""
+        exact = self.table.prim("sub", x.expr, self.floor_mod(x, n).expr)
+        lo, hi = x.bounds
+        return self.opaque(self.table.prim("div", exact, self.table.index(n)), (lo // n, hi // n))
+
+    def write(self, x: Index) -> Expr:
+        total: Expr | None = None
+        make = self.table.prim
+        for t, c in sorted(x.terms.items(), key=lambda item: item[0].id):
+            term = t if c == 1 else make("mul", t, self.table.index(c))
+            total = term if total is None else make("add", total, term)
+        if total is None:
+            return self.table.index(x.const)
+        return make("add", total, self.table.index(x.const)) if x.const else total

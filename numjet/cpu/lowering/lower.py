@@ -1,0 +1,150 @@
+"""From a closed jaxpr to a loop IR function."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from numjet.core.ir import ClosedJaxpr
+from numjet.cpu.ir.nodes import Buffer, Copy, Function, exchanged, written
+from numjet.cpu.kernels.callbacks import Trampoline
+from numjet.cpu.lowering.context import HELD
+from numjet.cpu.lowering.control import Control
+from numjet.cpu.lowering.values import Arr, Storage, parts_dtype
+from numjet.cpu.remarks import Recorder
+from numjet.foundation.record import Fields, fresh
+
+
+class Lowered(Fields):
+    """A function and which result takes over the memory of which donated input: (output, input) pairs.
+
+    trampolines: the Python functions that it calls, by symbol; they must live as long as its machine code.
+    """
+    function: Function
+    aliases: list[tuple[int, int]]
+    trampolines: dict[str, Trampoline] = fresh(dict)
+
+
+def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True,
+          recorder: Recorder | None = None) -> Lowered:
+    """Lowers a whole program. notes: with the operations and the user's lines as comments; the recorder, if there is one,
+    is told why arrays are stored.
+
+    Raises NotImplementedError naming an operation that has no native lowering.
+    """
+    b = Control(name, notes, recorder)
+    flags = list(donated) or [False] * len(closed.in_avals)
+    inputs = [b.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
+    args = [Arr(a, storage=Storage(buf, b.terms.index(0), d)) if a.dtype.itemsize else b.empty_elements(a)
+            for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
+    outs = b.run(closed, args)
+    aliases = _bind_outputs(b, outs, inputs)
+    _copy_written_inputs(b, aliases)
+    lowered = Lowered(b.function, aliases, b.trampolines)
+    vars(b).clear()  # it and its arrays refer to each other: so they go at once, not when garbage is collected
+    return lowered
+
+
+def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
+    """Gives every result its output buffer: by renaming the temporary that holds it or that it is computed from, element
+    by element, by taking over a donated input, or by writing it."""
+    aliases: list[tuple[int, int]] = []
+    outputs: list[Buffer] = []
+    items: list[tuple[Arr, Storage]] = []
+    taken = set(exchanged(b.function.body))  # what is not where it was at the beginning
+    positions = {buffer: k for k, buffer in enumerate(inputs)}
+    readers = _Readers(outs)
+    for k, out in enumerate(outs):
+        buffer = (_whole(out) or readers.written_over(out)) if out.dtype.itemsize else None
+        if buffer is not None and buffer not in taken and buffer.kind == "temp":
+            taken.add(buffer)
+            buffer.kind = "output"
+            outputs.append(buffer)
+            if out.lazy:
+                items.append((out, Storage(buffer, b.terms.index(0), False)))
+            continue
+        made = b.buffer(out.dtype, out.size if out.dtype.itemsize else 0, "output", "out")
+        b.function.outputs.clear()
+        outputs.append(made)
+        if not out.dtype.itemsize:
+            continue
+        if buffer is not None and buffer not in taken and buffer in positions and out.storage.owned:
+            taken.add(buffer)
+            aliases.append((k, positions[buffer]))
+        else:
+            items.append((out, Storage(made, b.terms.index(0), False)))
+    b.function.temps[:] = [t for t in b.function.temps if t.kind != "output"]
+    b.put_all(items, "result")
+    b.function.outputs[:] = outputs
+    return aliases
+
+
+class _Readers:
+    """How many results read which buffers, counted once for all of them."""
+
+    def __init__(self, outs: Sequence[Arr]):
+        self.times = Counter(map(id, outs))   # how many results are the same array, by its identity
+        different = {id(o): o for o in outs}.values() if any(_replaces(o) for o in outs) else ()
+        self.counts = Counter(buffer for o in different for buffer in _buffers(o.reachable()))
+
+    def written_over(self, out: Arr) -> Buffer | None:
+        """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
+        if not _replaces(out) or self.times[id(out)] > 1:
+            return None
+        here: list[Arr] = []
+        elsewhere: set[Buffer] = set()
+        seen, stack = {id(out)}, [out]
+        while stack:
+            for p in stack.pop().parents:
+                if id(p) in seen:
+                    continue
+                seen.add(id(p))
+                if p.shape != out.shape or p.lazy and not p.pointwise:
+                    elsewhere |= _buffers(p.reachable())
+                else:
+                    (stack if p.lazy else here).append(p)
+        found = (_whole(p) for p in here if p.dtype == out.dtype)
+        return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in elsewhere
+                     and self.counts[buffer] == 1), None)
+
+
+def _replaces(out: Arr) -> bool:
+    """Whether a result is so large that it should be stored over a temporary."""
+    return out.pointwise and out.aval.nbytes >= HELD
+
+
+def _buffers(arrays: Iterable[Arr]) -> set[Buffer]:
+    return {a.storage.buffer for a in arrays if a.storage is not None}
+
+
+def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
+    """A program never writes its inputs: what it overwrites is the output that takes over the input's memory (the copy
+    between the two is none when they are the same), or a temporary."""
+    function = b.function
+    dirty = written(function.body)
+    outputs = {i: o for o, i in aliases}
+    for i, buffer in enumerate(function.inputs):
+        if buffer not in dirty and i not in outputs:
+            continue
+        fresh = Buffer(f"{buffer.name}_given", buffer.dtype, buffer.size, "input")
+        function.inputs[i] = fresh
+        if i in outputs:
+            buffer.kind = "output"
+            function.outputs[outputs[i]] = buffer
+        else:
+            buffer.kind = "temp"
+            function.temps.append(buffer)
+        zero = b.table.index(0)
+        copy = Copy(buffer, zero, fresh, zero, b.table.index(buffer.size))
+        if b.recorder is not None and i not in outputs:
+            b.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
+        function.body.insert(0, copy)
+
+
+def _whole(x: Arr) -> Buffer | None:
+    """The buffer of which an array is all."""
+    if x.storage is None or x.storage.base.terms or x.storage.base.const or x.size <= 0:
+        return None
+    width = 2 if parts_dtype(x.dtype) is not None else 1
+    return x.storage.buffer if x.storage.buffer.size == x.size * width else None
+
+

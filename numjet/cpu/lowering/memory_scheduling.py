@@ -1,0 +1,183 @@
+"""In which order equations are computed, so that few large arrays are there at a time.
+
+Programs are often written in layers: first one thing for all pieces, then the next; and gradients run through all pieces
+forwards before they go back. Depth first, from each result to what it needs, a piece is finished before the next begins.
+That order is taken where it needs much less memory than the program's own.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.cpu.lowering.builder import SMALL
+from numjet.cpu.lowering.shifts import SHIFTS, makers_of, shift_of
+
+WORTH_BYTES = 1 << 20   # least bytes saved
+WORTH_SHARE = 0.8       # and the most that may be left of the peak
+# Operations that may overwrite an operand: what reads it earlier must stay earlier, or they would have to copy.
+IN_PLACE = ("scatter", "dynamic_update_slice")
+_UPDATES = (*IN_PLACE, "scan", "while", "cond")
+
+
+def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its equations in the order that needs less memory; the same program where it makes no difference.
+
+    Programs with effects keep their order.
+    """
+    jaxpr = _readers_first(jaxpr)
+    eqns = jaxpr.eqns
+    if len(eqns) < 3 or sum(_nbytes(eqn) for eqn in eqns) < 2 * WORTH_BYTES or any(eqn.effects for eqn in eqns):
+        return jaxpr
+    candidate = _depth_first(jaxpr)
+    before, after = peak(eqns, jaxpr.outvars), peak(candidate, jaxpr.outvars)
+    if after > WORTH_SHARE * before or before - after < WORTH_BYTES:
+        return jaxpr
+    return jaxpr.replace(eqns=candidate)
+
+
+def _readers_first(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with what reads an array in front of what may overwrite it, where it needs nothing of that and keeps no
+    more memory than a copy would: so `b.at[i].set(y), b[j]` copies nothing."""
+    late = _late_readers(jaxpr)
+    eqns = jaxpr.eqns
+    if not late or any(eqn.effects for eqn in eqns):
+        return jaxpr
+    needs = _needs(jaxpr)
+    order: dict[int, None] = {}
+    for k in range(len(eqns)):
+        for reader, nbytes in late.get(k, ()):
+            first = _waiting(reader, needs, order)
+            if k not in first and sum(_nbytes(eqns[n]) for n in first) <= nbytes:
+                order.update(dict.fromkeys(sorted(first)))
+        order.update(dict.fromkeys(sorted(_waiting(k, needs, order))))
+    return jaxpr.replace(eqns=[eqns[k] for k in order])
+
+
+def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
+    """By equation that may overwrite a large array: those behind it that read the array, and how many bytes that has."""
+    results = {a for a in jaxpr.outvars if isinstance(a, Var)}
+    makers = makers_of(jaxpr)
+    writers: dict[Var, int] = {}
+    found: dict[int, list[tuple[int, int]]] = {}
+    for k, eqn in enumerate(jaxpr.eqns):
+        for v in dict.fromkeys(a for a in eqn.invars if isinstance(a, Var) and a in writers):
+            found.setdefault(writers[v], []).append((k, v.aval.nbytes))
+        for a in _overwritten(eqn, makers):
+            if isinstance(a, Var) and a.aval.size > SMALL and a not in results:
+                writers.setdefault(a, k)
+    return found
+
+
+def _waiting(k: int, needs: Sequence[Sequence[int]], done: Collection[int]) -> set[int]:
+    """An equation and what it needs, directly or not, without what is done."""
+    found: set[int] = set()
+    stack = [k]
+    while stack:
+        top = stack.pop()
+        if top not in found and top not in done:
+            found.add(top)
+            stack += needs[top]
+    return found
+
+
+def _overwritten(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Sequence[Var | Literal]:
+    """The arrays whose memory an equation may use for its results."""
+    name = eqn.primitive.name
+    if name == "scan":
+        first = eqn.params["num_consts"]
+        return eqn.invars[first:first + eqn.params["num_carry"]]
+    if name == "while":
+        return eqn.invars[eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]:]
+    if name == "cond":
+        return eqn.invars[1:]
+    if name.startswith(IN_PLACE):
+        return eqn.invars[:1]
+    shift = shift_of(eqn, makers) if name in SHIFTS else None
+    return () if shift is None else (shift.var,)
+
+
+def peak(eqns: Sequence[JaxprEqn], outvars: Sequence[Var | Literal]) -> int:
+    """The most bytes of results of equations that are wanted at a time, were all of them stored."""
+    last = {a: k for k, eqn in enumerate(eqns) for a in eqn.invars if isinstance(a, Var)}
+    last.update((a, len(eqns)) for a in outvars if isinstance(a, Var))
+    made: set[Var] = set()
+    live = most = 0
+    for k, eqn in enumerate(eqns):
+        live += _nbytes(eqn)
+        made.update(eqn.outvars)
+        most = max(most, live)
+        over = {a for a in eqn.invars if isinstance(a, Var) and last[a] == k and a in made}
+        live -= sum(a.aval.nbytes for a in over) + sum(v.aval.nbytes for v in eqn.outvars if v not in last)
+    return most
+
+
+def _nbytes(eqn: JaxprEqn) -> int:
+    return sum(v.aval.nbytes for v in eqn.outvars)
+
+
+def _depth_first(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """Each result's equations before those of the next, of operands the ones with the longest history first; what only
+    sums up comes as soon as it can."""
+    needs = _needs(jaxpr)
+    depth: list[int] = []
+    for earlier in needs:
+        depth.append(1 + max((depth[k] for k in earlier), default=0))
+    makers = {v: k for k, eqn in enumerate(jaxpr.eqns) for v in eqn.outvars}
+    placed = _Placed(jaxpr.eqns, needs)
+    for out in jaxpr.outvars:
+        stack = [makers[out]] if isinstance(out, Var) and out in makers else []
+        while stack:
+            missing = placed.missing(stack[-1])
+            if missing:
+                stack.append(max(missing, key=lambda k: depth[k]))
+            else:
+                placed.place(stack.pop())
+    return [jaxpr.eqns[k] for k in placed.order]
+
+
+class _Placed:
+    """Equations put in order so far."""
+
+    def __init__(self, eqns: Sequence[JaxprEqn], needs: Sequence[Sequence[int]]):
+        self.eqns, self.needs = eqns, needs
+        self.order: list[int] = []
+        self.done: set[int] = set()
+        self.waiting: defaultdict[int, list[int]] = defaultdict(list)
+        for k, earlier in enumerate(needs):
+            for one in earlier:
+                self.waiting[one].append(k)
+
+    def missing(self, k: int) -> list[int]:
+        """What has to come before an equation, and is not there yet."""
+        return [n for n in self.needs[k] if n not in self.done]
+
+    def place(self, k: int) -> None:
+        """Puts an equation next, and what it makes ready that takes much less memory than it reads."""
+        ready = [k]
+        while ready:
+            k = ready.pop()
+            if k not in self.done:
+                self.done.add(k)
+                self.order.append(k)
+                ready += [n for n in self.waiting[k] if self._shrinks(n) and not self.missing(n)]
+
+    def _shrinks(self, k: int) -> bool:
+        return 4 * _nbytes(self.eqns[k]) <= max((a.aval.nbytes for a in self.eqns[k].invars if isinstance(a, Var)), default=0)
+
+
+def _needs(jaxpr: Jaxpr) -> list[list[int]]:
+    """Per equation, those that have to come before it."""
+    makers: dict[Var, int] = {}
+    readers: defaultdict[Var, list[int]] = defaultdict(list)
+    needs: list[list[int]] = []
+    for k, eqn in enumerate(jaxpr.eqns):
+        variables = dict.fromkeys(a for a in eqn.invars if isinstance(a, Var))
+        earlier = {makers[a]: None for a in variables if a in makers}
+        if eqn.primitive.name.startswith(_UPDATES):
+            earlier.update((r, None) for a in variables for r in readers[a])
+        needs.append(list(earlier))
+        for a in variables:
+            readers[a].append(k)
+        makers.update((v, k) for v in eqn.outvars)
+    return needs

@@ -1,0 +1,24 @@
+"""How large the arrays are that a loop keeps in registers, as scalars.
+
+Scalars suit short vectors whose elements go different ways, and small matrices. A vector that fills a register of the
+machine, or half of one, is better left as a vector in memory if the loop takes exponentials of all its elements, or
+multiplies it by a matrix: the arithmetic costs more than going by way of memory.
+"""
+from __future__ import annotations
+
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.walk import all_eqns
+from numjet.cpu.lowering.builder import SMALL, SMALL_ONCE
+from numjet.cpu.lowering.context import COSTS, HEAVY
+
+
+def most_elements(*bodies: ClosedJaxpr) -> int:
+    """The size of the largest arrays that a loop with these programs keeps in registers."""
+    return SMALL_ONCE if any(_wants_vectors(e) for body in bodies for e in all_eqns(body.jaxpr)) else SMALL
+
+
+def _wants_vectors(eqn: JaxprEqn) -> bool:
+    name = eqn.primitive.name
+    heavy = name == "dot_general" or COSTS.get(name, 1.0) >= HEAVY
+    shapes = [v.aval.shape for v in eqn.outvars if SMALL_ONCE < v.aval.size <= SMALL]
+    return any(s[-1] == SMALL or s[-1] > SMALL_ONCE and heavy for s in shapes)

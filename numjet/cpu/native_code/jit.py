@@ -1,0 +1,200 @@
+"""LLVM IR text to machine code in memory. The only module, with `linker`, that touches llvmlite; import it when first
+compiling.
+
+Code is emitted without LLVM IR passes (see `llvm.emit`), as relocatable object code, which is what the disk cache
+stores (`object_cache`), and linked by ORC. Addresses of outside functions and constants are given by name.
+"""
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import platform
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as binding
+
+from numjet import _native
+from numjet.cpu.codegen.cancellation import POLL
+from numjet.cpu.codegen.parallel import PARALLEL_FOR
+from numjet.cpu.ir.nodes import MATH
+from numjet.cpu.kernels.c_library import c_symbol
+from numjet.cpu.native_code import object_cache
+from numjet.cpu.native_code.linker import Linker
+from numjet.cpu.target import LIMITED, Target, from_features
+from numjet.foundation import events, locks
+from numjet.foundation.config import config
+from numjet.foundation.record import Fields, fresh
+
+LARGE_LINES = 2000
+# Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
+# were measured.
+_LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
+_LOCK = locks.lock()
+# llvmlite's own: finalizers call LLVM without ours. At exit it is taken for good: no daemon thread is in LLVM while that ends.
+atexit.register(locks.held_at_fork(binding.ffi.lib._lock._lock).acquire)
+_last_use = 0.0
+# What LLVM's code generator may call by itself, and what emitted code may call.
+_RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
+            "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
+            "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
+            "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
+# The same of compilers' support libraries, which a process need not have: see native/libcalls.cpp.
+_SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
+            "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
+_OPTIONS = "-disable-machine-cse"
+_COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
+_DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
+
+
+class Compiled(Fields):
+    """Machine code in memory, valid as long as this object lives.
+
+    address: of `int64 name(char** ins, char** outs, char* scratch, int64* info)`; object_bytes: the relocatable object,
+    for `load_object`; keepalive: whatever the code needs; text: the LLVM IR, "" when the object was loaded.
+    """
+
+    name: str
+    address: int
+    object_bytes: bytes
+    keepalive: list[Any] = fresh(list)
+    text: str = ""
+    opt: int = 2
+
+
+@functools.cache
+def host() -> Target:
+    """The CPU of this machine, or what of it the flag `numjet_instruction_set` leaves."""
+    cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
+    return from_features(cpu, features, platform.machine(), binding.get_process_triple())
+
+
+@functools.cache
+def _initialize() -> None:
+    # The text repeats nothing, and merging constants across blocks makes register allocation of large functions
+    # spill: 250 sines in a row took 6.9 s to compile with it, 0.6 s without.
+    binding.set_option("numjet", _OPTIONS)
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+
+
+def _machine(target: Target, opt: int) -> binding.TargetMachine:
+    _initialize()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True)
+
+
+_LINKER = Linker(lambda: _machine(host(), 2))
+
+
+def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = (),
+            target: Target | None = None) -> Compiled:
+    """Machine code of LLVM IR text that defines the function `name`.
+
+    symbols: addresses of what the text only declares. opt: 0 is quick to compile, 2 is quick to run.
+    target: what CPU to use the instructions of; by default this machine's.
+    Raises RuntimeError with LLVM's message when the text is not valid, KeyError when a symbol is unknown.
+    """
+    names = [function or constant for function, constant in _DECLARED.findall(text)]
+    missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in _runtime_symbols()]
+    if missing:
+        raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
+    stored = find_object(text, opt, target)
+    if stored is not None:
+        with contextlib.suppress(RuntimeError):   # what cannot be linked is made again
+            return _with_text(load_object(stored, symbols, name, keepalive), text, opt)
+    start = time.perf_counter()
+    code = compile_object(text, opt, target)
+    object_cache.keep(_key(text, opt, target), code, time.perf_counter() - start)
+    return _with_text(load_object(code, symbols, name, keepalive), text, opt)
+
+
+def _with_text(loaded: Compiled, text: str, opt: int) -> Compiled:
+    loaded.text, loaded.opt = text, opt
+    return loaded
+
+
+def find_object(text: str, opt: int = 2, target: Target | None = None) -> bytes | None:
+    """Object code of LLVM IR text from the disk cache, or None."""
+    return object_cache.find(_key(text, opt, target)) if object_cache.folder() is not None else None
+
+
+def _key(text: str, opt: int, target: Target | None) -> str:
+    """The name in the disk cache: comments, which tell of the user's lines, change no code."""
+    target = target or host()
+    llvm_version = ".".join(map(str, binding.llvm_version_info))
+    version = sys.modules["numjet"].__version__
+    return object_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
+                            target.features, str(opt), _OPTIONS)
+
+
+def compile_object(text: str, opt: int = 2, target: Target | None = None) -> bytes:
+    """Relocatable object code of LLVM IR text."""
+    global _last_use
+    events.count("codegen")
+    _native.require_memory(_LEAST_BYTES + _BYTES_PER_CHARACTER * len(text))
+    with _LOCK, _scheduling(text.count("\n") < LARGE_LINES):
+        code = _emitter(target or host(), opt).emit_object(_module(text))
+    _last_use = time.monotonic()
+    return code
+
+
+def last_use() -> float:
+    """When code was last generated, on the clock `time.monotonic`."""
+    return _last_use
+
+
+def _module(text: str) -> binding.ModuleRef:
+    module = binding.parse_assembly(text)
+    if config.checks:
+        module.verify()
+    return module
+
+
+@contextlib.contextmanager
+def _scheduling(wanted: bool) -> Iterator[None]:
+    """LLVM's instruction scheduler costs an eighth of the time to compile a large body and gains nothing there."""
+    if wanted:
+        yield
+        return
+    binding.set_option("numjet", "-enable-misched=0")
+    try:
+        yield
+    finally:
+        binding.set_option("numjet", "-enable-misched=1")
+
+
+@functools.cache
+def _emitter(target: Target, opt: int) -> binding.TargetMachine:
+    return _machine(target, opt)
+
+
+def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
+    """Links object code, fresh or from the disk cache. Raises RuntimeError when it needs a symbol nobody gave."""
+    _native.require_memory(_LEAST_BYTES + 4 * len(code))
+    with _LOCK:
+        library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})
+        return Compiled(name, library.address, code, [library, *keepalive])
+
+
+@functools.cache
+def _runtime_symbols() -> dict[str, int]:
+    found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
+    known = {symbol: address for symbol, address in found.items() if address is not None}
+    support = {f"__{name}": _native.kernel_address(f"nj_{name}") for name in _SUPPORT}
+    return {**known, **support, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
+
+
+def disassembly(compiled: Compiled) -> str:
+    """The assembly of compiled code. Raises ValueError for code from the disk cache, whose text is not kept."""
+    if not compiled.text:
+        raise ValueError(f"'{compiled.name}' was loaded as object code; compile it without the disk cache to see it")
+    with _LOCK, _scheduling(compiled.text.count("\n") < LARGE_LINES):
+        assembly = _emitter(host(), compiled.opt).emit_assembly(_module(compiled.text))
+    return "\n".join(line for line in assembly.splitlines() if not line.lstrip().startswith((".cfi", ".p2align")))

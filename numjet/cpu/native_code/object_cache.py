@@ -1,0 +1,217 @@
+"""Compiled code on disk: object files found by a hash of the LLVM IR they came from and of all that shaped them.
+
+Off, unless a flag names a folder (`numjet_cache`, or `jax_compilation_cache_dir`). Entries hold relocatable code, linked
+by name when they are loaded, so nothing of the process that wrote them is in there. A file is written under another
+name and renamed, so that other processes see all of it or nothing; one that is damaged all the same, or was made for
+another program, fails its checksum, is dropped, and the program compiled as if it had never been there.
+
+Entries are executed, so the folder and every file must belong to the user and be writable by nobody else, and must not
+be symbolic links; both are checked through open descriptors, so that nothing can be exchanged in between. Where a check
+fails, one warning says so and programs are compiled without the cache.
+"""
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from numjet.foundation import events, lazy_import
+from numjet.foundation.config import config
+
+hashlib = lazy_import.Module("hashlib")
+
+_MAGIC = b"numjet object 2\n"
+_SUFFIX, _TEMPORARY = ".numjet", ".numjet.tmp"
+_CHECKSUM_BYTES = 32
+_FULL = 0.9               # what pruning leaves of the largest size
+_ABANDONED_SECONDS = 600  # age of a temporary file whose writer was killed
+_PRUNE_EVERY = 32         # entries stored by this process between two looks at the whole folder
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC   # a FIFO in the place of an entry must not block
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_warned: set[tuple[Path, str]] = set()
+_stored = 0
+
+
+def folder() -> Path | None:
+    """Where compiled code is kept; None: nowhere."""
+    named = config.cache if config.cache is not None else config.cache_dir
+    if not config.enable_compilation_cache or named in (None, "", "0"):
+        return None
+    return user_folder() if named == "1" else Path(named).expanduser()
+
+
+def user_folder() -> Path:
+    """The user's cache folder, which the value "1" stands for."""
+    return Path.home() / ".cache" / "numjet"
+
+
+def key(text: str, *shaping: str) -> str:
+    """The name of an entry: of LLVM IR text, and whatever else its code depends on."""
+    digest = hashlib.blake2b(digest_size=24)
+    for part in (*shaping, text):
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part.encode())
+    return digest.hexdigest()
+
+
+def find(name: str) -> bytes | None:
+    """The code of an entry, or None."""
+    place = folder()
+    if place is None:
+        return None
+    code = None
+    try:
+        with _opened(place) as directory:
+            code = _read(directory, name)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        _trouble("read", place, error)
+    events.count("cache.miss" if code is None else "cache.hit")
+    return code
+
+
+def keep(name: str, code: bytes, seconds: float) -> None:
+    """Stores code that took `seconds` to make, if it is worth it; then removes what no longer fits."""
+    global _stored
+    place = folder()
+    if place is None or seconds < config.persistent_cache_min_compile_time_secs:
+        return
+    if len(code) < config.persistent_cache_min_entry_size_bytes:
+        return
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(place) as directory:
+            _write(directory, name, code)
+            events.count("cache.store")
+            _stored += 1
+            if _stored % _PRUNE_EVERY == 1 or 0 <= config.compilation_cache_max_size < _PRUNE_EVERY * len(code):
+                prune(directory, config.compilation_cache_max_size)
+    except OSError as error:
+        _trouble("write", place, error)
+
+
+def prune(directory: int, most_bytes: int) -> None:
+    """Removes the entries of an open folder that were not used for longest, once it holds more than `most_bytes` (-1: any),
+    and what killed writers have left."""
+    entries = sorted(_entries(directory))
+    total = sum(size for _, size, _ in entries)
+    if most_bytes < 0 or total <= most_bytes:
+        return
+    for _, size, name in entries:
+        if total <= most_bytes * _FULL:
+            break
+        _remove(directory, name, "cache.prune")
+        total -= size
+
+
+@contextlib.contextmanager
+def _opened(place: Path) -> Iterator[int]:
+    """A descriptor of the folder, which is the user's alone."""
+    if place.is_symlink():   # only to say so: opening one fails
+        raise PermissionError("the folder is a symbolic link; name the folder itself")
+    directory = os.open(place, _DIRECTORY)
+    try:
+        status = os.fstat(directory)
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"the folder belongs to user {status.st_uid}, not to {os.geteuid()}, who runs this program")
+        if not _private(status):
+            mode = stat.S_IMODE(status.st_mode)
+            raise PermissionError(f"other users may write the folder (mode {mode:o}), which chmod go-w would change")
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _private(status: os.stat_result) -> bool:
+    """Whether nobody but the user could have written machine code there."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _read(directory: int, name: str) -> bytes | None:
+    """The code of an entry that is the user's, whole, and was made under this name; what else stands there goes."""
+    code = None
+    try:
+        handle = os.open(name + _SUFFIX, _READ, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    else:
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISREG(status.st_mode) and _private(status):
+                with open(handle, "rb", closefd=False) as file:
+                    code = _unpacked(name, file.read())
+            if code is not None:
+                with contextlib.suppress(OSError):
+                    os.utime(handle)   # the time of the last use, by which `prune` chooses
+        finally:
+            os.close(handle)
+    if code is None:
+        _remove(directory, name + _SUFFIX, "cache.damaged")
+    return code
+
+
+def _write(directory: int, name: str, code: bytes) -> None:
+    """Stores an entry: under another name first, then renamed."""
+    temporary = f".{os.urandom(8).hex()}{_TEMPORARY}"
+    handle = os.open(temporary, _WRITE, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_packed(name, code))
+        os.replace(temporary, name + _SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        _remove(directory, temporary)
+        raise
+
+
+def _remove(directory: int, name: str, event: str | None = None) -> None:
+    with contextlib.suppress(OSError):   # another process was quicker
+        os.unlink(name, dir_fd=directory)
+        if event is not None:
+            events.count(event)
+
+
+def _entries(directory: int) -> Iterator[tuple[float, int, str]]:
+    """(last use, size, name) of every entry; removes temporary files that nobody writes any more."""
+    with os.scandir(directory) as found:
+        for entry in found:
+            if entry.name.endswith((_SUFFIX, _TEMPORARY)):
+                with contextlib.suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    if entry.name.endswith(_SUFFIX):
+                        yield status.st_mtime, status.st_size, entry.name
+                    elif time.time() - status.st_mtime > _ABANDONED_SECONDS:
+                        _remove(directory, entry.name)
+
+
+def _packed(name: str, code: bytes) -> bytes:
+    digest = hashlib.blake2b(name.encode() + b"\n", digest_size=_CHECKSUM_BYTES)
+    digest.update(code)
+    return _MAGIC + digest.digest() + code
+
+
+def _unpacked(name: str, content: bytes) -> bytes | None:
+    """The code in a file's content; None when it is not whole, or that of another entry."""
+    code = content[len(_MAGIC) + _CHECKSUM_BYTES:]
+    return code if content == _packed(name, code) else None
+
+
+def _trouble(what: str, place: Path, error: OSError) -> None:
+    """One warning per folder and reason: programs are compiled without it."""
+    if config.raise_persistent_cache_errors:
+        raise error
+    reason = error.strerror or str(error)
+    if (place, reason) not in _warned:
+        _warned.add((place, reason))
+        warnings.warn(f"could not {what} the compilation cache in {place}: {error}; programs are compiled without it. Set "
+                      "numjet_cache to a folder that only you can write, or to '0'", UserWarning, stacklevel=2)

@@ -1,0 +1,189 @@
+"""Temporaries of which every iteration of a loop needs only what it wrote itself: values, or rows, instead of whole arrays.
+
+Joined loops (see `fuse`) often hand on to themselves what was an array between two loops. An element that is read where it
+was written is a value (`values`); of an array that is gone through row by row, one row is enough (`rows`), or one for each
+piece of a loop that threads share.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.cost import static_trips
+from numjet.cpu.analysis.dependence import Place, nodes, own_place
+from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store, children, walk
+from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.passes.legalize_math import Rewrite
+from numjet.cpu.passes.memory_plan import ALIGNMENT, stmt_buffers
+from numjet.cpu.remarks import Recorder
+
+WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
+
+
+# --- values
+
+def values(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
+    """Replaces temporaries whose elements are only read by the iteration that wrote them, in place. joined: the variables of
+    the loops to look at."""
+    if joined:
+        temps, touched = set(function.temps), _touches(function.body)
+        for loop in [s for s in walk(function.body) if isinstance(s, For) and s.var in joined]:
+            _of_loop(function, loop, touched, temps, recorder)
+
+
+def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set[Buffer], recorder: Recorder | None) -> None:
+    """Replaces the temporaries that are only touched in the body of one loop, and stored to by statements of that body."""
+    candidates = dict.fromkeys(s.buffer for s in loop.body if isinstance(s, Store) and s.buffer in temps)
+    if not candidates:
+        return
+    inside = _touches([loop])
+    before = {e.attr for e in nodes([loop.start, loop.stop, *(c.init for c in loop.carries)]) if e.op == "load"}
+    alone = {buffer for buffer in candidates if inside[buffer] == touched[buffer] and buffer not in before}
+    kept = _read_where_written(loop, alone) if alone else set()
+    if kept:
+        _replace(function, loop, kept)
+    if recorder is not None:
+        recorder.kept.update((buffer, "each element is only wanted by the iteration that computes it")
+                             for buffer in candidates if buffer in kept)
+
+
+def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
+    """By buffer, how many statements touch it."""
+    return Counter(b for s in walk(list(block)) for b in stmt_buffers(s))
+
+
+def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
+    """Those of the buffers of which the body of a loop only reads elements that a statement of the body has stored before."""
+    sums, left = Sums(), set(buffers)
+    stored: dict[Buffer, dict[int, Expr]] = {buffer: {} for buffer in buffers}
+
+    def look(roots: list[Expr]) -> None:
+        for e in nodes(roots):
+            if e.op == "load" and e.attr in left and (len(e.args) != 1 or e.args[0].id not in stored[e.attr]):
+                left.discard(e.attr)
+    for stmt in loop.body:
+        inside = list(walk([stmt]))
+        look([e for s in inside for e in own_expressions(s)])
+        for s in inside:
+            if isinstance(s, Copy | Fill | Call):
+                left -= stmt_buffers(s)
+            elif isinstance(s, Store) and s is not stmt:
+                left.discard(s.buffer)
+        if isinstance(stmt, Store) and stmt.buffer in left:
+            stored[stmt.buffer][stmt.index.id] = stmt.index
+    look([e for c in loop.carries for e in (c.next, c.term) if e is not None])
+    return {buffer for buffer in left if _apart(sums, stored[buffer].values())}
+
+
+def _apart(sums: Sums, places: Collection[Expr]) -> bool:
+    """Whether indices differ by constants other than 0."""
+    totals = [sums.split(e) for e in places]
+    return len({t.terms for t in totals}) == 1 and len({t.constant for t in totals}) == len(totals)
+
+
+def _replace(function: Function, loop: For, buffers: set[Buffer]) -> None:
+    """Values instead of the elements of buffers, in one walk over the body of a loop."""
+    now: dict[tuple[Buffer, int], Expr] = {}
+
+    def read(e: Expr) -> Expr:
+        return now[e.attr, e.args[0].id] if e.op == "load" and e.attr in buffers else e
+    rewrite = Rewrite(function, read)
+    for k, stmt in enumerate(loop.body):
+        rewrite.block([stmt])
+        if isinstance(stmt, Store) and stmt.buffer in buffers:
+            place = (stmt.buffer, stmt.index.id)
+            if place in now:   # what has read the element before is another value from here on
+                rewrite = Rewrite(function, read)
+            now[place] = function.exprs.var(stmt.buffer.dtype, "kept")
+            loop.body[k] = Let(now[place], stmt.value)
+    for c in loop.carries:
+        c.next = rewrite.expr(c.next)
+        c.term = None if c.term is None else rewrite.expr(c.term)
+
+
+# --- rows
+
+def rows(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
+    """Makes one row, or one for each piece of a shared loop, of large temporaries that loops go through row by row, in place;
+    after loops have been shared. joined: the variables of the loops to look at."""
+    if not joined:
+        return
+    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
+    if large:
+        touched = Counter({b: n for b, n in _touches(function.body).items() if b in large})
+        for around, loop in _loops(function.body, ()):
+            if loop.var in joined:
+                _rows_of_loop(function, around, loop, touched, recorder)
+
+
+def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], For]]:
+    """Every loop, inner ones first, with those around it."""
+    for stmt in block:
+        outer = (*around, stmt) if isinstance(stmt, For) else around
+        for inner in children(stmt):
+            yield from _loops(inner, outer)
+        if isinstance(stmt, For):
+            yield around, stmt
+
+
+def _rows_of_loop(function: Function, around: tuple[For, ...], loop: For, touched: Counter[Buffer],
+                  recorder: Recorder | None) -> None:
+    inside = _touches(loop.body) if touched else Counter[Buffer]()
+    shared = next((p for p in around if p.mode == "parallel"), None)
+    pieces = 1 if shared is None else static_trips(shared) or 0
+    for buffer in [b for b in inside if b in touched and inside[b] == touched[b]]:
+        del touched[buffer]   # whatever becomes of it, loops around cannot do better
+        place = own_place(loop, buffer)
+        if place is None or loop.mode == "parallel" or _guarded(loop, buffer):
+            continue
+        width = -(-place.step * buffer.dtype.itemsize // ALIGNMENT) * ALIGNMENT // buffer.dtype.itemsize
+        if pieces and 2 * pieces * width <= buffer.size:
+            zero = function.exprs.index(0)
+            _one_row(function, loop, buffer, place, zero if shared is None else _piece(function.exprs, shared, width))
+            buffer.size = pieces * width
+            if recorder is not None:
+                recorder.kept[buffer] = "a row of it at a time"
+
+
+def _piece(exprs: Exprs, shared: For, width: int) -> Expr:
+    """Where the row of a piece of a shared loop begins."""
+    number = exprs.prim("sub", shared.var, shared.start)
+    return exprs.prim("mul", number, exprs.index(width))
+
+
+def _guarded(loop: For, buffer: Buffer) -> bool:
+    """Does a loop read elements under a condition, which may be outside of the buffer elsewhere?"""
+    roots = [e for s in walk([loop]) for e in own_expressions(s)]
+    return any(e.op == "load" and e.attr is buffer and len(e.args) > 1 for e in nodes(roots))
+
+
+def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: Expr) -> None:
+    """Has the body of a loop use the places from `row` on, instead of those of its iteration."""
+    sums, exprs, dropped = Sums(), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
+    for stmt in walk(loop.body):
+        if isinstance(stmt, Let):
+            sums.define(stmt.var, stmt.value)
+
+    def moved(index: Expr) -> Expr:
+        total = sums.split(index)
+        found = row
+        for term, factor in total.terms:
+            if term.id not in dropped:
+                found = exprs.prim("add", found, term if factor == 1 else exprs.prim("mul", term, exprs.index(factor)))
+        return exprs.prim("add", found, exprs.index(total.constant - place.low)) if total.constant != place.low else found
+    for stmt in walk(loop.body):
+        match stmt:
+            case Store() if stmt.buffer is buffer:
+                stmt.index = moved(stmt.index)
+            case Fill() if stmt.target is buffer:
+                stmt.start = moved(stmt.start)
+            case Copy():
+                if stmt.target is buffer:
+                    stmt.target_start = moved(stmt.target_start)
+                if stmt.source is buffer:
+                    stmt.source_start = moved(stmt.source_start)
+            case Call():
+                stmt.args = [(a[0], moved(a[1])) if isinstance(a, tuple) and a[0] is buffer else a for a in stmt.args]
+    Rewrite(function, lambda e: exprs.load(buffer, moved(e.args[0])) if e.op == "load" and e.attr is buffer else e
+            ).block([For(loop.var, loop.start, loop.stop, loop.body, loop.carries)])

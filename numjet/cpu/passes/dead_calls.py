@@ -1,0 +1,79 @@
+"""Calls of kernels whose results nobody reads, and what only they read: left out.
+
+A rule emits all results of its operation; a program that wants R of a QR factorization pays nothing for Q.
+"""
+from __future__ import annotations
+
+from collections import Counter
+
+from numjet.cpu.ir.nodes import (
+    CALLBACK,
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Fill,
+    For,
+    Function,
+    Let,
+    Stmt,
+    Store,
+    children,
+    exchanged,
+    walk,
+)
+from numjet.cpu.passes.memory_plan import add_loaded, stmt_exprs
+
+
+def remove(function: Function) -> None:
+    """Removes such calls from the body, the last one first, then the stores and loops for them alone."""
+    calls = [s for s in walk(function.body) if isinstance(s, Call)]
+    temps = set(function.temps)
+    candidates = [c for c in calls if not c.symbol.startswith(CALLBACK) and c.writes and temps.issuperset(c.writes)]
+    if not candidates:
+        return
+    read = _read(function.body)
+    used = Counter(b for c in calls for b in _touched(c))
+    removed: set[int] = set()
+    for call in reversed(candidates):
+        if not any(b in read or used[b] > 1 for b in call.writes):
+            used.subtract(_touched(call))
+            removed.add(id(call))
+    if removed:
+        kept = read.union(b for b, count in used.items() if count > 0)
+        function.body[:] = _without(function.body, removed, temps - kept)
+
+
+def _touched(call: Call) -> set[Buffer]:
+    return {*call.reads, *call.writes, *(a[0] for a in call.args if isinstance(a, tuple))}
+
+
+def _read(block: list[Stmt]) -> set[Buffer]:
+    """The buffers that expressions load from, that are copied from, and that may be read under another name."""
+    found: set[Buffer] = set(exchanged(block))
+    seen: set[int] = set()
+    for stmt in walk(block):
+        for e in stmt_exprs(stmt):
+            add_loaded(e, found, seen)
+        if isinstance(stmt, Copy):
+            found.add(stmt.source)
+    return found
+
+
+def _without(block: list[Stmt], calls: set[int], unread: set[Buffer]) -> list[Stmt]:
+    kept: list[Stmt] = []
+    for stmt in block:
+        for inner in children(stmt):
+            inner[:] = _without(inner, calls, unread)
+        match stmt:
+            case Call():
+                dead = id(stmt) in calls
+            case Store(buffer=b) | Fill(target=b) | Copy(target=b):
+                dead = b in unread
+            case For(body=body, carries=[]):
+                dead = all(isinstance(s, Let | Comment) for s in body)
+            case _:
+                dead = False
+        if not dead:
+            kept.append(stmt)
+    return kept

@@ -1,0 +1,413 @@
+"""Loops over the same data become one, so that it is read from memory once.
+
+Two loops of as many iterations are joined where each iteration of the second needs of the first no more than the iteration of
+the same number: sums of one array, rows of which a softmax takes the largest element, then the sum of exponentials, then their
+quotients. Joined loops over rows go through each row while it is in the cache; joined loops over elements read them once.
+
+A loop over all elements of a matrix is joined with one over its rows, as one over rows itself.
+
+What stands between two loops and is needed by the second moves in front of the first. Small loops in between that need the
+first, such as the division of a sum of every row by its length, are joined with both.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.cost import UNKNOWN_TRIPS, block_ns, static_trips
+from numjet.cpu.analysis.dependence import bound_variables, nodes, separate
+from numjet.cpu.ir.nodes import (
+    INT64,
+    MATH,
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    children,
+    walk,
+    written,
+)
+from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.passes.legalize_math import Rewrite
+from numjet.cpu.remarks import Recorder
+
+CACHED = 1 << 18      # bytes that the iterations of joined loops may touch, each, to find them in the cache again
+WINDOW = 48           # statements that are looked through for a loop to join
+MOST_OPERATIONS = 1000  # of joined loops without loops inside: larger code is slow to compile, and gains little
+MOST_CARRIES = 8      # of a joined loop without loops inside
+MOST_BUFFERS = 16
+LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time
+NS_PER_BYTE = 0.02    # what it takes to read again what was written or read before
+WORTH_NS = 1000.0     # saved time from which loops are joined
+_MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
+
+
+def fuse(function: Function, recorder: Recorder | None = None) -> set[Expr]:
+    """Joins the loops of all blocks of a function, in place; needs mathematics not to be expanded; returns the variables of
+    the loops that others were joined with."""
+    if sum(isinstance(s, For) for s in walk(function.body)) < 2:
+        return set()
+    fusion = _Fusion(function, recorder)
+    fusion.block(function.body)
+    return fusion.joined
+
+
+@dataclass
+class _Touched:
+    """What a statement reads, writes, needs and defines; barrier: it keeps its place."""
+    reads: set[Buffer]
+    writes: set[Buffer]
+    uses: set[int]
+    binds: set[int]
+    barrier: bool
+
+    def __post_init__(self) -> None:
+        self.buffers = self.reads | self.writes
+
+    @staticmethod
+    def of(stmt: Stmt) -> _Touched:
+        inside = list(walk([stmt]))
+        found = list(nodes([e for s in inside for e in own_expressions(s)]))
+        reads = {e.attr for e in found if e.op == "load"}
+        for s in inside:
+            if isinstance(s, Copy):
+                reads.add(s.source)
+            elif isinstance(s, Call):
+                reads.update(s.reads)
+        return _Touched(reads, written([stmt]), {e.id for e in found if e.op == "var"},
+                        {v.id for s in inside for v in bound_variables(s)},
+                        any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
+
+    def after(self, other: _Touched) -> bool:
+        """Must this statement stay behind the other one?"""
+        return bool(self.uses & other.binds or self.reads & other.writes or self.writes & (other.reads | other.writes))
+
+    def joined(self, other: _Touched) -> _Touched:
+        return _Touched(self.reads | other.reads, self.writes | other.writes, self.uses | other.uses,
+                        self.binds | other.binds, False)
+
+
+@dataclass
+class _Block:
+    """Statements, and what each touches."""
+    stmts: list[Stmt]
+    touched: list[_Touched]
+
+
+class _Fusion:
+    """Joins loops of one function."""
+
+    def __init__(self, function: Function, recorder: Recorder | None):
+        self.function, self.exprs, self.recorder = function, function.exprs, recorder
+        self.facts: dict[int, _Facts] = {}
+        self.split: dict[tuple[int, int], For] = {}   # by loop and rows
+        self.joined: set[Expr] = set()
+        self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
+        self.sums = Sums()
+        for stmt in walk(function.body):
+            if isinstance(stmt, Let):
+                self.sums.define(stmt.var, stmt.value)
+
+    def block(self, block: list[Stmt], times: int = 1) -> None:
+        """Joins the loops of a block, and those inside; times: how often it is executed."""
+        self.times = times
+        bounds = [(s.start.id, s.stop.id) for s in block if _candidate(s)]
+        if len(set(bounds)) < len(bounds) and NS_PER_BYTE * times * self.nbytes >= WORTH_NS:
+            done = _Block([], [])
+            for stmt in block:
+                mine = _Touched.of(stmt)
+                if not (_candidate(stmt) and not mine.barrier and self._join(done, stmt, mine)):
+                    done.stmts.append(stmt)
+                    done.touched.append(mine)
+            block[:] = done.stmts
+        for stmt in block:
+            for inner in children(stmt):
+                self.block(inner, times * _times(stmt))
+
+    def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
+        """Joins a loop with one of those before it, if there is one to be joined with."""
+        if not self._worth(mine.buffers):
+            return False
+        window = range(len(done.stmts) - 1, max(-1, len(done.stmts) - 1 - WINDOW), -1)
+        candidates = {k: pair for k in window if not done.touched[k].buffers.isdisjoint(mine.buffers)
+                      and (pair := self._pair(done.stmts[k], done.touched[k], loop, mine)) is not None}
+        if not candidates:
+            return False
+        needed: list[int] = []  # statements that the loop needs, directly or not
+        group = mine            # what it and they touch
+        for k in window:
+            touched = done.touched[k]
+            if touched.barrier:
+                return False
+            if k in candidates:
+                first, last = candidates[k]
+                late = _behind(done, k, needed)
+                if not _holds_more(done, k, needed, mine) and self._together(first, [*(done.stmts[n] for n in late), last]):
+                    self._commit(done, k, [n for n in needed if n not in late], late, first, last, mine)
+                    return True
+            if group.after(touched):
+                needed.insert(0, k)
+                group = group.joined(touched)
+        return False
+
+    # --- may they be one loop, and should they
+
+    def _pair(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> tuple[For, For] | None:
+        """A statement and a loop as loops of the same bounds that may be joined with others; None if they are not, or there is
+        too little that both touch."""
+        if not _candidate(stmt) or not self._worth(touched.buffers & mine.buffers):
+            return None
+        first, last = stmt, loop
+        if _nested(first) and not _nested(last):
+            last = self._by_rows(last, first)
+        elif _nested(last) and not _nested(first):
+            first = self._by_rows(first, last)
+        may = self._alike(first, last) and self._separate_alone(first) and self._separate_alone(last)
+        return (first, last) if may else None
+
+    def _worth(self, buffers: Iterable[Buffer]) -> bool:
+        """Does it take long enough to read buffers again?"""
+        return NS_PER_BYTE * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
+
+    def _by_rows(self, loop: For, nest: For) -> For:
+        """A loop over all elements of a matrix as one over rows, if a nest has loops of as many rows and columns; else as it
+        is."""
+        elements, rows = static_trips(loop) or 0, static_trips(nest) or 1
+        columns = elements // rows
+        inside = [static_trips(s) for s in nest.body if isinstance(s, For)]
+        plain = not loop.carries and all(isinstance(s, Let | Store | Comment) for s in loop.body)
+        if not plain or elements % rows or columns not in inside or loop.start is not nest.start or loop.start.attr:
+            return loop
+        key = id(loop), rows
+        if key not in self.split:
+            self.split[key] = self._split(loop, rows, columns)
+        return self.split[key]
+
+    def _split(self, loop: For, rows: int, columns: int) -> For:
+        index, exprs = self.exprs.index, self.exprs
+        row, column = exprs.var(INT64, "row"), exprs.var(INT64, "column")
+        position = exprs.prim("add", exprs.prim("mul", row, index(columns)), column)
+        inner = For(column, index(0), index(columns), [copy(s) for s in loop.body], [], loop.mode)
+        Rewrite(self.function, lambda e: position if e is loop.var else e).block([inner])
+        outer = For(row, index(0), index(rows), [inner], [], "serial")
+        if self.recorder is not None:
+            self.recorder.split(loop, outer, inner)
+        return outer
+
+    def _together(self, first: For, others: Sequence[Stmt]) -> bool:
+        *between, last = others
+        assert isinstance(last, For)
+        loops = [first, last]
+        for s in between:
+            if not _candidate(s) or s.carries or not self._alike(first, s, True):
+                return False
+            loops.insert(-1, s)
+        saved = self._saved(first, last, [])
+        if saved * self.times < WORTH_NS or (between and saved < sum(block_ns([_serial(loop)]) for loop in loops[1:-1])):
+            return False
+        return self._separate(loops, [])
+
+    def _alike(self, first: For, second: For, flat: bool = False) -> bool:
+        """Whether two loops have as many iterations, and as far as steps through memory tell, each iteration of the second
+        (which has no loops inside if it is `flat`) needs at most one of the first."""
+        if first.start is not second.start or first.stop is not second.stop or _nested(second) != (_nested(first) and not flat):
+            return False
+        one, other = self._facts(first), self._facts(second)
+        return all(one.steps.get(b, 0) == other.steps.get(b, 0) != 0
+                   for b in one.written & other.touched | one.touched & other.written)
+
+    def _facts(self, loop: For) -> _Facts:
+        """What a loop does with memory, looked up once."""
+        found = self.facts.get(id(loop))
+        if found is None:
+            found = self.facts[id(loop)] = _Facts(loop, self.sums)
+        return found
+
+    def _separate(self, loops: Sequence[For], names: Sequence[Stmt]) -> bool:
+        """Does each iteration of all loops together touch memory of its own, and need no other iteration?"""
+        if not all(map(self._separate_alone, loops)):
+            return False
+        for k, loop in enumerate(loops):
+            before = loops[:k]
+            starts = list(nodes([c.init for c in loop.carries]))
+            bound = {v.id for b in before for c in b.carries for v in (c.var, c.out)}
+            if any(e.op == "load" and any(e.attr in self._facts(b).written for b in before) for e in starts):
+                return False
+            if bound and any(e.id in bound for s in walk([loop]) for e in nodes(own_expressions(s))):
+                return False
+        return separate(_as_one(loops, names))
+
+    def _separate_alone(self, loop: For) -> bool:
+        facts = self._facts(loop)
+        if facts.separate is None:
+            facts.separate = separate(loop)
+        return facts.separate
+
+    def _saved(self, first: For, second: For, names: Sequence[Stmt]) -> float:
+        """Nanoseconds that it saves to join two loops, 0 if they should not be. names: what their outer loops' variables
+        are called."""
+        one, other = self._facts(first), self._facts(second)
+        shared, steps = one.steps.keys() & other.steps.keys(), one.joined(other).steps
+        saved = NS_PER_BYTE * (static_trips(first) or 0) * sum(steps[b] for b in shared)
+        if not saved or len(first.carries) + len(second.carries) > MOST_CARRIES:
+            return 0.0
+        if not _nested(first):
+            return saved if one.operations + other.operations <= MOST_OPERATIONS and len(steps) <= MOST_BUFFERS else 0.0
+        if sum(steps.values()) <= CACHED:
+            return saved
+        names = [*names, Let(second.var, first.var)]
+        pairs = [(a, b) for a in first.body for b in second.body
+                 if _candidate(a) and _candidate(b)]
+        return max((self._saved(a, b, names) for a, b in pairs if self._alike(a, b) and self._separate([a, b], names)),
+                   default=0.0)
+
+    # --- joining
+
+    def _commit(self, done: _Block, place: int, earlier: list[int], late: list[int], first: For, loop: For,
+                mine: _Touched) -> None:
+        """Makes one loop of the first one, which is at a place, those behind that come late, and another one."""
+        touched = done.touched[place]
+        self.joined.add(first.var)
+        for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
+            assert isinstance(other, For)
+            self._append(first, other)
+            self.facts[id(first)] = self._facts(first).joined(self._facts(other))
+            touched = touched.joined(theirs)
+        rest = [n for n in range(place + 1, len(done.stmts)) if n not in earlier and n not in late]
+        done.stmts[place:] = [*(done.stmts[n] for n in earlier), first, *(done.stmts[n] for n in rest)]
+        done.touched[place:] = [*(done.touched[n] for n in earlier), touched, *(done.touched[n] for n in rest)]
+
+    def _append(self, loop: For, other: For) -> None:
+        """The iterations of another loop are done by this one."""
+        self._pin(loop, written(other.body))
+        whole = For(other.var, other.start, other.stop, other.body, other.carries)
+        Rewrite(self.function, lambda e: loop.var if e is other.var else e).block([whole])
+        if self.recorder is not None:
+            self.recorder.joined(loop, other)
+        loop.body += other.body
+        loop.carries += other.carries
+        loop.mode = "vector" if loop.mode == other.mode == "vector" else "serial"
+
+    def _pin(self, loop: For, soon: set[Buffer]) -> None:
+        """What a carry reads of memory that is written before the end of the body from now on is read before."""
+        for c in loop.carries:
+            if c.term is None or not any(e.op == "load" and e.attr in soon for e in nodes([c.next, c.term])):
+                continue
+            value, term = self.exprs.var(c.term.dtype, "term"), c.term
+            loop.body.append(Let(value, term))
+            c.next = _replaced(self.function, c.next, term, value)
+            c.term = value
+
+
+def _replaced(function: Function, where: Expr, old: Expr, new: Expr) -> Expr:
+    return Rewrite(function, lambda e: new if e is old else e).expr(where)
+
+
+def _candidate(stmt: Stmt) -> TypeGuard[For]:
+    return isinstance(stmt, For) and stmt.mode in ("serial", "vector") and (static_trips(stmt) or 0) > 1
+
+
+def _times(stmt: Stmt) -> int:
+    """How often a statement executes the blocks inside it."""
+    known = static_trips(stmt) if isinstance(stmt, For) else None
+    return UNKNOWN_TRIPS if known is None and isinstance(stmt, For | While) else known or 1
+
+
+def _nested(loop: For) -> bool:
+    return any(isinstance(s, For) for s in loop.body)
+
+
+def _serial(loop: For) -> For:
+    """A loop as a part of a serial one."""
+    return For(loop.var, loop.start, loop.stop, loop.body, [], "serial")
+
+
+def _behind(done: _Block, first: int, needed: Iterable[int]) -> list[int]:
+    """Those of the needed statements that must stay behind the first one."""
+    late: list[int] = []
+    for n in needed:
+        if done.touched[n].after(done.touched[first]) or any(done.touched[n].after(done.touched[m]) for m in late):
+            late.append(n)
+    return late
+
+
+def _holds_more(done: _Block, first: int, needed: Sequence[int], loop: _Touched) -> bool:
+    """Would large temporaries be there at a time that are not now? Those that are made in front of the first statement, and
+    what a loop makes that moves there over statements with others of their own."""
+    if any(_large(b) for n in needed for b in done.touched[n].writes):
+        return True
+    between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed)
+    makes = any(_large(b) for b in loop.writes)
+    return makes and any(_large(b) for t in between for b in t.buffers - loop.writes)
+
+
+def _large(buffer: Buffer) -> bool:
+    return buffer.kind == "temp" and buffer.nbytes >= LARGE
+
+
+def _as_one(loops: Sequence[For], names: Sequence[Stmt]) -> For:
+    """Loops as one, for analysis."""
+    first = loops[0]
+    body = [*names]
+    for loop in loops:
+        body += ([] if loop is first else [Let(loop.var, first.var)]) + loop.body
+    return For(first.var, first.start, first.stop, body, [c for loop in loops for c in loop.carries], "serial")
+
+
+class _Facts:
+    """What a loop (kept, as its identity stands for it) does with memory. steps: by how many bytes the places that an iteration
+    touches move on, for the buffers where they do; separate: whether each iteration has places of its own, once known."""
+
+    __slots__ = ("loop", "operations", "separate", "steps", "touched", "written")
+
+    def __init__(self, loop: For, sums: Sums):
+        self.loop = loop
+        self.separate: bool | None = None
+        roots, places = [c.next for c in loop.carries], list(_places(loop.body))
+        for stmt in walk(loop.body):
+            roots += own_expressions(stmt)
+        found = list(nodes(roots))
+        self.operations = sum(20 if e.op in MATH else 1 for e in found if e.op not in ("const", "var"))
+        self.written = written(loop.body)
+        places += [(e.attr, e.args[0]) for e in found if e.op == "load"]
+        self.touched = {buffer for buffer, _ in places}
+        self.steps: dict[Buffer, int] = {}
+        for buffer, index in places:
+            step = abs(dict(sums.split(index).terms).get(loop.var, 0)) * buffer.dtype.itemsize
+            if step:
+                self.steps[buffer] = max(self.steps.get(buffer, 0), step)
+
+    def joined(self, other: _Facts) -> _Facts:
+        """Those of this loop when the other one has become part of it."""
+        made = copy(self)
+        made.operations += other.operations
+        made.written, made.touched = self.written | other.written, self.touched | other.touched
+        made.steps = {b: max(self.steps.get(b, 0), other.steps.get(b, 0)) for b in self.steps.keys() | other.steps.keys()}
+        return made
+
+
+def _places(block: list[Stmt]) -> Iterator[tuple[Buffer, Expr]]:
+    """What the statements of a block touch, but for loads."""
+    for stmt in walk(block):
+        match stmt:
+            case Store():
+                yield stmt.buffer, stmt.index
+            case Fill():
+                yield stmt.target, stmt.start
+            case Copy():
+                yield from ((stmt.target, stmt.target_start), (stmt.source, stmt.source_start))
+            case Call():
+                yield from (a for a in stmt.args if isinstance(a, tuple))

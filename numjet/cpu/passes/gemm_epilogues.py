@@ -1,0 +1,236 @@
+"""What is done with the result of a matrix product, element by element or row by row, part by part as soon as it is there.
+
+A bias, an activation, a scale, a sum with something else, a conversion, a softmax over the columns: a loop over the rows
+of a product that follows it. The kernel calls that loop for each tile of the result, which is in a core's cache then. If
+nobody else reads the result it is never stored: each thread has some rows of it at a time.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+
+from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.cost import static_trips
+from numjet.cpu.analysis.dependence import independent, nodes
+from numjet.cpu.analysis.ranges import Ranges
+from numjet.cpu.ir.nodes import (
+    INT64,
+    Buffer,
+    Call,
+    Comment,
+    Expr,
+    Exprs,
+    For,
+    Function,
+    Let,
+    Stmt,
+    Store,
+    Tiles,
+    walk,
+    written,
+)
+from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
+from numjet.cpu.passes.cancellation import may_go_on
+from numjet.cpu.passes.memory_plan import stmt_buffers
+
+WORTH = 1 << 14          # elements of a result
+FEW_COLUMNS = 16         # with fewer, loops over parts of rows are too short
+FEW_ROWS = 128           # of a single product, with fewer the threads share its columns, and rows are not whole
+PANEL_BYTES = 8 << 20    # of the right operand at most, if rows are to be whole
+_REAL = CODES["complex64"]
+_RESULT = POINTERS[-1]
+
+
+def fuse(function: Function, block: list[Stmt]) -> bool:
+    """Joins matrix products of a block with the loops that follow them, in place; whether there was one."""
+    calls = [k for k, stmt in enumerate(block) if (sizes := gemm_sizes(stmt)) is not None
+             and sizes[0] * sizes[1] * sizes[2] >= WORTH]
+    if not calls:
+        return False
+    touching = Counter(b for s in walk(function.body) for b in stmt_buffers(s))
+    found = False
+    for k in reversed(calls):
+        call = block[k]
+        assert isinstance(call, Call)
+        place = _consumer(block, k)
+        if place is None:
+            continue
+        product = _Product(function, call, block[place], touching)  # type: ignore[arg-type]
+        joined = product.joined()
+        if joined is not None:
+            block[place] = joined
+            del block[k]
+            found = True
+    return found
+
+
+def _consumer(block: Sequence[Stmt], k: int) -> int | None:
+    """The loop behind a product that reads its result first, if the product may be computed there as well: with nothing in
+    between that needs much memory, as the product's operands have to stay."""
+    call = block[k]
+    assert isinstance(call, Call)
+    (result,) = call.writes
+    for place in range(k + 1, len(block)):
+        stmt = block[place]
+        touched = {b for s in walk([stmt]) for b in stmt_buffers(s)}
+        if result in touched:
+            return place if isinstance(stmt, For) else None
+        if not isinstance(stmt, Comment | Let | For) or not written([stmt]).isdisjoint(call.reads) or sum(
+                b.size for b in touched if b.kind == "temp") >= WORTH:
+            return None
+    return None
+
+
+class _Product:
+    """A product and the loop that reads its result."""
+
+    def __init__(self, function: Function, call: Call, loop: For, touching: Counter[Buffer]):
+        self.function, self.call, self.loop, self.touching = function, call, loop, touching
+        self.batch, self.m, self.n, self.k = gemm_sizes(call) or (0, 0, 0, 0)
+        self.rows = self.batch * self.m
+        (self.result,) = call.writes
+        self.sums, self.ranges = Sums(), Ranges()
+        for stmt in walk(loop.body):
+            if isinstance(stmt, Let):
+                self.sums.define(stmt.var, stmt.value)
+
+    def joined(self) -> Tiles | None:
+        """Both as one statement; None where they cannot be."""
+        place = self.call.args[_RESULT]
+        simple = isinstance(place, tuple) and place[1].op == "const" and place[1].attr == 0
+        if not simple or self.result.size != self.rows * self.n or int(self.call.args[0].attr) >= _REAL:  # type: ignore[union-attr]
+            return None
+        if self.n < FEW_COLUMNS or self.m == 1 or not written([self.loop]).isdisjoint(self.call.reads):
+            return None
+        nest = self._rows()
+        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
+            return None
+        if may_go_on(self.loop.body):   # the kernel has no way to be told that a loop was left
+            return None
+        if not all(independent(loop) for loop in nest):
+            return None
+        if self._flat(nest):
+            return self._flat_tiles()
+        cut = self._cut(nest)
+        return self._tiles(nest, cut)
+
+    def _rows(self) -> list[For] | None:
+        """The loops over the rows, if the result is only touched in the row that they are at; one loop over all elements."""
+        nest: list[For] = []
+        loop = self.loop
+        while True:
+            trips = static_trips(loop)
+            if loop.carries or trips is None or loop.start.attr != 0:
+                return None
+            nest.append(loop)
+            count = prod(static_trips(one) or 0 for one in nest)
+            if count == self.rows:
+                return nest if self._in_rows(nest) else None
+            if count > self.rows:
+                return nest if self._flat(nest) and self._same_place(loop.var) else None
+            inner = [s for s in loop.body if not isinstance(s, Comment)]
+            if len(inner) != 1 or not isinstance(inner[0], For):
+                return None
+            loop = inner[0]
+
+    def _flat(self, nest: list[For]) -> bool:
+        return len(nest) == 1 and static_trips(nest[0]) == self.rows * self.n
+
+    def _touched(self) -> list[Expr]:
+        """The indices at which the result is read and written."""
+        found = [s.index for s in walk([self.loop]) if isinstance(s, Store) and s.buffer is self.result]
+        roots = [e for s in walk([self.loop]) for e in own_expressions(s)]
+        return found + [e.args[0] for e in nodes(roots) if e.op == "load" and e.attr is self.result]
+
+    def _same_place(self, var: Expr) -> bool:
+        return all(self.sums.split(index) == (0, ((var, 1),)) for index in self._touched())
+
+    def _in_rows(self, nest: list[For]) -> bool:
+        """Is every place in the row that the loops of the nest are at?"""
+        trips = [static_trips(loop) or 0 for loop in nest]
+        steps = {loop.var: self.n * prod(trips[d + 1:]) for d, loop in enumerate(nest) if trips[d] > 1}
+        inside = {s.var: s for s in walk(nest[-1].body) if isinstance(s, For)}
+        for index in self._touched():
+            total = self.sums.split(index)
+            terms = dict(total.terms)
+            if any(terms.pop(var, 0) != step for var, step in steps.items()):
+                return False
+            low = high = total.constant
+            for term, coefficient in terms.items():
+                loop = inside.get(term)
+                count = None if loop is None or loop.start.attr != 0 else static_trips(loop)
+                if count is None:
+                    return False
+                ends = (0, coefficient * (count - 1))
+                low, high = low + min(ends), high + max(ends)
+            if low < 0 or high >= self.n:
+                return False
+        return True
+
+    def _cut(self, nest: list[For]) -> For | None:
+        """The loop over columns, if parts of rows can be done by themselves."""
+        inner = [s for s in nest[-1].body if not isinstance(s, Comment)]
+        if len(inner) != 1 or not isinstance(inner[0], For) or inner[0].carries or static_trips(inner[0]) != self.n:
+            return None
+        loop = inner[0]
+        if loop.start.attr != 0 or any(dict(self.sums.split(index).terms).get(loop.var) != 1 or
+                                       self.sums.split(index).constant for index in self._touched()):
+            return None
+        return loop if independent(loop) else None
+
+    def _passing(self) -> bool:
+        """Whether the result need not be stored: nobody else touches it, and whole rows suit the kernel."""
+        alone = self.result.kind == "temp" and self.touching[self.result] == 1 + sum(
+            self.result in stmt_buffers(s) for s in walk([self.loop]))
+        if not alone or self.result in written([self.loop]):
+            return False
+        wide = self.result.dtype.itemsize
+        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
+            and self.n * self.k * wide <= PANEL_BYTES
+
+    def _thrifty(self) -> bool:
+        """Whether the loop writes no other large temporary, which would have to be there beside the operands."""
+        return not any(b.kind == "temp" and b.size >= WORTH for b in written([self.loop]) - {self.result})
+
+    def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> Tiles:
+        """The statement; the result becomes a tile where it need not be stored."""
+        call = self.call
+        if self._passing():
+            self.function.temps.remove(self.result)
+            self.result.kind, whole = "tile", True
+        return Tiles(THEN, call.args, call.reads, call.writes, False, tuple(bounds), [body], whole)
+
+    def _bounds(self) -> list[Expr]:
+        return [self.function.exprs.var(INT64, hint) for hint in ("row", "row_end", "column", "column_end")]
+
+    def _flat_tiles(self) -> Tiles:
+        """A loop over all elements becomes one over rows of one over columns."""
+        exprs, loop = self.function.exprs, self.loop
+        row, row_end, column, column_end = bounds = self._bounds()
+        line = exprs.var(INT64, "line")
+        first = exprs.prim("mul", line, exprs.index(self.n))
+        inner = For(loop.var, exprs.prim("add", first, column), exprs.prim("add", first, column_end), loop.body, [], loop.mode)
+        return self._made(bounds, For(line, row, row_end, [inner]), False)
+
+    def _tiles(self, nest: list[For], columns: For | None) -> Tiles:
+        row, row_end, column, column_end = bounds = self._bounds()
+        body = nest[-1].body
+        if columns is not None:
+            body = [For(columns.var, column, column_end, columns.body, [], columns.mode)]
+        return self._made(bounds, _between(self.function.exprs, nest, row, row_end, body), columns is None)
+
+
+def _between(exprs: Exprs, nest: Sequence[For], first: Expr, end: Expr, body: list[Stmt]) -> For:
+    """A nest of loops for those of its iterations, counted from the outermost on, that are in first ... end."""
+    loop, *inner = nest
+    if not inner:
+        return For(loop.var, first, end, body, [], "serial" if loop.mode == "parallel" else loop.mode)
+    make, index = exprs.prim, exprs.index
+    each = prod(static_trips(one) or 0 for one in inner)
+    done = make("mul", loop.var, index(each))
+    start = make("max", make("sub", first, done), index(0))
+    stop = make("min", make("sub", end, done), index(each))
+    last = make("add", make("div", make("sub", end, index(1)), index(each)), index(1))
+    return For(loop.var, make("div", first, index(each)), last, [_between(exprs, inner, start, stop, body)])

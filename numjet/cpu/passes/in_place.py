@@ -1,0 +1,115 @@
+"""Temporaries that take over the memory of another one which they replace element by element.
+
+A loop that reads one array for the last time, each element where it stores one of another array, needs no second place: the
+weights of attention are stored over its scores.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.cost import static_trips
+from numjet.cpu.analysis.dependence import nodes
+from numjet.cpu.ir.nodes import (
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Expr,
+    Fill,
+    For,
+    Function,
+    Let,
+    Stmt,
+    Store,
+    exchanged,
+    walk,
+)
+from numjet.cpu.ir.printer import expressions_of
+from numjet.cpu.passes.legalize_math import Rewrite
+from numjet.cpu.passes.memory_plan import stmt_buffers
+
+WORTH_BYTES = 1 << 18   # of each
+
+
+def replace(function: Function) -> None:
+    """Makes one buffer of such pairs of large temporaries. Looks at statements outside of loops only."""
+    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}.difference(exchanged(function.body))
+    if len(large) < 2:
+        return
+    homes = _homes(function.body, large)
+    if homes:
+        _rename(function, homes)
+        function.temps[:] = [t for t in function.temps if t not in homes]
+
+
+def _homes(body: Sequence[Stmt], large: set[Buffer]) -> dict[Buffer, Buffer]:
+    """By buffer, the one that it becomes part of."""
+    touched = [large & {b for s in walk([stmt]) for b in stmt_buffers(s)} for stmt in body]
+    last = {b: k for k, found in enumerate(touched) for b in found}
+    homes: dict[Buffer, Buffer] = {}
+    seen: set[Buffer] = set()
+    for k, (stmt, found) in enumerate(zip(body, touched, strict=True)):
+        over = [b for b in _sorted(found & seen) if last[b] == k]
+        for new in _sorted(found - seen):
+            old = next((b for b in over if (b.dtype, b.size) == (new.dtype, new.size) and replaces(stmt, b, new)), None)
+            if old is not None:
+                homes[new] = homes.get(old, old)
+        seen |= found
+    return homes
+
+
+def _sorted(buffers: set[Buffer]) -> list[Buffer]:
+    return sorted(buffers, key=lambda b: b.name)
+
+
+def replaces(stmt: Stmt, old: Buffer, new: Buffer) -> bool:
+    """Whether a nest of loops only stores into `new`, once each place, and reads of `old` what was in that place."""
+    loops: list[For] = []
+    block = [stmt]
+    while len(block) == 1 and isinstance(block[0], For) and not block[0].carries:
+        loops.append(block[0])
+        block = [s for s in block[0].body if not isinstance(s, Comment)]
+    if not block or not isinstance(block[-1], Store) or not all(isinstance(s, Let) for s in block[:-1]):
+        return False
+    store = block[-1]
+    loads = [e for e in nodes(expressions_of(block)) if e.op == "load" and e.attr in (old, new)]
+    same = all(e.attr is old and e.args[0] is store.index for e in loads)
+    return same and store.buffer is new and _once_each(store.index, loops)
+
+
+def _once_each(index: Expr, loops: Sequence[For]) -> bool:
+    """Whether an index differs between any two iterations of a nest: each stride reaches beyond what shorter ones cover."""
+    trips = {loop.var: static_trips(loop) for loop in loops}
+    total = Sums().split(index)
+    if {term for term, _ in total.terms} != {var for var, n in trips.items() if n != 1}:
+        return False
+    covered = 0
+    for term, stride in sorted(total.terms, key=lambda item: item[1]):
+        n = trips[term]
+        if n is None or stride <= covered:
+            return False
+        covered += stride * (n - 1)
+    return True
+
+
+def _rename(function: Function, homes: dict[Buffer, Buffer]) -> None:
+    """Replaces buffers in all statements."""
+    def loaded(expr: Expr) -> Expr:
+        home = homes.get(expr.attr) if expr.op == "load" else None
+        return expr if home is None else function.exprs.make("load", expr.dtype, expr.args, home)
+
+    def of(buffer: Buffer) -> Buffer:
+        return homes.get(buffer, buffer)
+    Rewrite(function, loaded).block(function.body)
+    for stmt in walk(function.body):
+        match stmt:
+            case Store():
+                stmt.buffer = of(stmt.buffer)
+            case Fill():
+                stmt.target = of(stmt.target)
+            case Copy():
+                stmt.target, stmt.source = of(stmt.target), of(stmt.source)
+            case Call():
+                stmt.args = [(of(a[0]), a[1]) if isinstance(a, tuple) else a for a in stmt.args]
+                stmt.reads, stmt.writes = tuple(map(of, stmt.reads)), tuple(map(of, stmt.writes))

@@ -1,0 +1,203 @@
+"""The memory plan: which temporaries share the scratch arena.
+
+A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
+statements; a loop counts as one statement for what is touched outside of it too, a parallel loop for everything
+inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first). Those that change
+places live as long as any of them.
+"""
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
+
+import numpy as np
+
+from numjet.cpu.ir.nodes import (
+    Buffer,
+    Call,
+    Check,
+    Copy,
+    Exchange,
+    Expr,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    While,
+    children,
+    walk,
+)
+
+ALIGNMENT = 64
+MOST_FITTED = 4096   # temporaries that are compared with one another
+Path = tuple[tuple[int, int], ...]
+
+
+def plan(function: Function) -> int:
+    """Sets the offset of every temporary; returns the size of the arena in bytes."""
+    if not function.temps:
+        function.scratch_bytes = 0
+        return 0
+    touched: dict[Buffer, list[Path]] = {t: [] for t in function.temps}
+    order: dict[Path, tuple[int, int]] = {}
+    _collect(function.body, (), touched, order, [0])
+    _join_exchanged(function, touched)
+    spans = {t: _span(paths, order) for t, paths in touched.items() if paths}
+    function.temps[:] = [t for t in function.temps if t in spans]
+    place = _first_fit if len(spans) <= MOST_FITTED else _in_time
+    function.scratch_bytes = place(spans)
+    return function.scratch_bytes
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def _first_fit(spans: dict[Buffer, tuple[int, int]]) -> int:
+    """Greedy first fit, largest first: the lowest place that is free during the whole life of a temporary."""
+    low, high, begin, end = np.zeros((4, len(spans)), np.int64)
+    for k, t in enumerate(sorted(spans, key=lambda t: -t.nbytes)):
+        first, last = spans[t]
+        busy = np.flatnonzero((begin[:k] <= last) & (first <= end[:k]))
+        busy = busy[np.argsort(low[busy], kind="stable")]
+        ends = np.maximum.accumulate(np.concatenate([[0], high[busy]]))
+        gaps = np.flatnonzero(ends[:-1] + t.nbytes <= low[busy])
+        t.offset = int(ends[gaps[0] if gaps.size else -1])
+        low[k], high[k], begin[k], end[k] = t.offset, t.offset + _aligned(t.nbytes), first, last
+    return int(high.max(initial=0))
+
+
+def _in_time(spans: dict[Buffer, tuple[int, int]]) -> int:
+    """Best fit in the order of time, for very many temporaries: each takes the smallest free gap that is large enough, in
+    n log n steps."""
+    top = 0
+    gaps: list[tuple[int, int]] = []          # (bytes, offset), sorted
+    starts: dict[int, int] = {}               # bytes of the gap that begins there
+    ends: dict[int, int] = {}                 # bytes of the gap that ends there
+    living: list[tuple[int, int, int]] = []   # (end of life, offset, bytes)
+
+    def release(offset: int, size: int) -> None:
+        after, before = starts.get(offset + size), ends.get(offset)
+        if after is not None:
+            remove(offset + size, after)
+            size += after
+        if before is not None:
+            remove(offset - before, before)
+            offset, size = offset - before, size + before
+        insort(gaps, (size, offset))
+        starts[offset] = ends[offset + size] = size
+
+    def remove(offset: int, size: int) -> None:
+        del gaps[bisect_left(gaps, (size, offset))], starts[offset], ends[offset + size]
+
+    for t, (first, last) in sorted(spans.items(), key=lambda item: (item[1], -item[0].nbytes)):
+        while living and living[0][0] < first:
+            release(*heappop(living)[1:])
+        size, found = _aligned(t.nbytes), bisect_left(gaps, (t.nbytes, 0))
+        if found < len(gaps):
+            room, t.offset = gaps[found]
+            remove(t.offset, room)
+            if room > size:
+                release(t.offset + size, room - size)
+        else:
+            t.offset, top = top, top + size
+        heappush(living, (last, t.offset, size))
+    return top
+
+
+def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]], order: dict[Path, tuple[int, int]],
+             clock: list[int], shared: Path | None = None) -> None:
+    """Records where every temporary is touched, and the time span of every statement. shared: the parallel loop around,
+    whose iterations run at the same time."""
+    for k, stmt in enumerate(block):
+        start = clock[0]
+        clock[0] += 1
+        path = (*prefix, (id(block), k))
+        around = path if shared is None and isinstance(stmt, For) and stmt.mode == "parallel" else shared
+        for buffer in stmt_buffers(stmt):
+            if buffer in touched:
+                touched[buffer].append(around or path)
+        for inner in children(stmt):
+            _collect(inner, path, touched, order, clock, around)
+        order[path] = (start, clock[0])
+
+
+def _join_exchanged(function: Function, touched: dict[Buffer, list[Path]]) -> None:
+    """Makes buffers that change places, directly or not, share the list of what touches them."""
+    for stmt in walk(function.body):
+        if isinstance(stmt, Exchange):
+            paths = [p for found in {id(touched[b]): touched[b] for b in stmt.targets}.values() for p in found]
+            joined = {id(touched[b]) for b in stmt.targets}
+            touched.update((b, paths) for b, found in touched.items() if id(found) in joined)
+
+
+def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, int]:
+    """First and last moment of the statements of the innermost common block that hold all paths."""
+    depth = 0
+    shortest = min(len(p) for p in paths)
+    while depth < shortest - 1 and all(p[depth] == paths[0][depth] for p in paths):
+        depth += 1
+    if any(p[depth][0] != paths[0][depth][0] for p in paths):
+        depth -= 1  # different blocks of one statement (branches, a loop's condition and body): the statement as a whole
+    heads = {p[:depth + 1] for p in paths}
+    return min(order[h][0] for h in heads), max(order[h][1] for h in heads)
+
+
+def stmt_buffers(stmt: Stmt) -> set[Buffer]:
+    """The buffers that a statement itself (not the blocks inside it) touches."""
+    found: set[Buffer] = set()
+    for e in stmt_exprs(stmt):
+        add_loaded(e, found, set())
+    match stmt:
+        case Store(buffer=b) | Fill(target=b):
+            found.add(b)
+        case Copy(target=t, source=s):
+            found.update((t, s))
+        case Exchange(targets=bs):
+            found.update(bs)
+        case Call():
+            found.update(stmt.reads, stmt.writes, (a[0] for a in stmt.args if isinstance(a, tuple)))
+    return found
+
+
+def stmt_exprs(stmt: Stmt) -> list[Expr]:
+    """The expressions that a statement itself evaluates."""
+    match stmt:
+        case Let():
+            return [stmt.value]
+        case Store():
+            return [stmt.index, stmt.value]
+        case For():
+            return [stmt.start, stmt.stop, *[e for c in stmt.carries for e in (c.init, c.next)]]
+        case While():
+            return [stmt.cond, *[e for c in stmt.carries for e in (c.init, c.next)]]
+        case If():
+            return [stmt.cond, *[e for r in stmt.results for e in r[1:]]]
+        case Switch():
+            return [stmt.index, *[e for r in stmt.results for e in r[1]]]
+        case Copy():
+            return [stmt.target_start, stmt.source_start, stmt.count]
+        case Fill():
+            return [stmt.start, stmt.value, stmt.count]
+        case Call():
+            return [a[1] if isinstance(a, tuple) else a for a in stmt.args]
+        case Check():
+            return [stmt.ok, *stmt.values]
+    return []
+
+
+def add_loaded(e: Expr, found: set[Buffer], seen: set[int]) -> None:
+    """Adds the buffers that an expression loads from; parts whose numbers are in `seen` are left out, and added there."""
+    stack = [e]
+    while stack:
+        e = stack.pop()
+        if e.id in seen:
+            continue
+        seen.add(e.id)
+        if e.op == "load":
+            found.add(e.attr)
+        stack.extend(e.args)

@@ -1,0 +1,278 @@
+"""Which elements statements touch, by abstract execution over iteration spaces: index expressions of loop variables are
+evaluated for many iterations at once, each loop having an axis of its own; what depends on data is not known.
+
+Both checks of memory, `loop_races` and `loop_unset`, are walks of this kind. They only tell of what surely happens.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from numjet.cpu.ir import semantics
+from numjet.cpu.ir.nodes import (
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Copy,
+    Exchange,
+    Expr,
+    Fill,
+    For,
+    If,
+    Let,
+    Stmt,
+    Store,
+    Switch,
+    Tiles,
+    While,
+)
+
+MOST = 1 << 20    # elements of one array of indices; larger ones count as not known
+DEEPEST = 10      # loops around a statement
+_GUARDS = 3       # conditions in a row that a load may depend on
+
+Known = np.ndarray | None
+
+
+class Places:
+    """A walk over statements; subclasses say which iterations of a loop are looked at, and what to do with accesses.
+
+    values: of variables, by id, each with one axis per loop around it. alive: for which iterations a statement is executed.
+    certain: whether it is executed at all as far as that is known.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[int, np.ndarray] = {}
+        self.alive: np.ndarray = np.asarray(True)
+        self.certain = True
+        self.depth = 0
+        self._memo: dict[int, Known] = {}
+
+    # --- what subclasses decide ---
+
+    def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
+        """Elements of a buffer are touched; index: None where that is not known."""
+
+    def call(self, stmt: Call) -> None:
+        """A library function touches memory."""
+
+    def exchange(self, stmt: Exchange) -> None:
+        """Buffers change places."""
+
+    def loop(self, stmt: For) -> None:
+        """A loop is executed, whose bounds have been read."""
+        raise NotImplementedError
+
+    def positions(self, trips: int) -> np.ndarray:
+        """Which iterations of a loop are looked at, counted from 0."""
+        return np.arange(trips)
+
+    # --- values ---
+
+    def bind(self, var: Expr, value: Known) -> None:
+        """A variable has a value from here on."""
+        self._memo.clear()
+        if value is None:
+            self.values.pop(var.id, None)
+        else:
+            self.values[var.id] = value
+
+    def value(self, expr: Expr) -> Known:
+        """The value of an expression for all iterations that are looked at; None if it is not known."""
+        memo, stack = self._memo, [expr]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in top.args if a.id not in memo] if top.op not in ("load", "libm") else []
+            stack.extend(missing)
+            if not missing:
+                stack.pop()
+                memo[top.id] = self._evaluate(top)
+        return memo[expr.id]
+
+    def _evaluate(self, expr: Expr) -> Known:
+        if expr.op == "const":
+            return np.asarray(expr.attr)
+        if expr.op == "var":
+            return self.values.get(expr.id)
+        args = [self._memo.get(a.id) for a in expr.args]
+        known = [a for a in args if a is not None]
+        if len(known) < len(args) or expr.op in ("load", "libm", "lookup", "select_rare"):
+            return None
+        if np.prod(np.broadcast_shapes(*(a.shape for a in known)), dtype=float) > MOST:
+            return None
+        with np.errstate(all="ignore"):
+            if expr.op in ("convert", "bitcast"):
+                return np.asarray(getattr(semantics, expr.op)(known[0], expr.dtype))
+            return np.asarray(semantics.apply(expr.op, *known))
+
+    # --- statements ---
+
+    def block(self, stmts: Sequence[Stmt]) -> None:
+        """Walks over statements in order."""
+        for stmt in stmts:
+            self._stmt(stmt)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case Let():
+                self.reads(stmt, [stmt.value])
+                self.bind(stmt.var, self.value(stmt.value))
+            case Store():
+                self.reads(stmt, [stmt.index, stmt.value])
+                self.access(stmt, stmt.buffer, self.value(stmt.index), True)
+            case Copy():
+                self.access(stmt, stmt.source, self._run(stmt.source_start, stmt.count), False)
+                self.access(stmt, stmt.target, self._run(stmt.target_start, stmt.count), True)
+            case Fill():
+                self.reads(stmt, [stmt.value, stmt.start, stmt.count])
+                self.access(stmt, stmt.target, self._run(stmt.start, stmt.count), True)
+            case Exchange():
+                self.exchange(stmt)
+            case Call():
+                self._call(stmt)
+            case Check():
+                self.reads(stmt, [stmt.ok, *stmt.values])
+            case For():
+                self.reads(stmt, [stmt.start, stmt.stop, *(c.init for c in stmt.carries)])
+                self.loop(stmt)
+            case While():
+                self.reads(stmt, [c.init for c in stmt.carries])
+                self.repeat(stmt)
+            case If() | Switch():
+                self._branches(stmt)
+
+    def _run(self, start: Expr, count: Expr) -> Known:
+        first, n = self.value(start), self.value(count)
+        if first is None or n is None or n.ndim or first.size * max(1, int(n)) > MOST:
+            return None
+        return first + np.arange(int(n))
+
+    def _call(self, stmt: Call) -> None:
+        self.reads(stmt, [a[1] if isinstance(a, tuple) else a for a in stmt.args])
+        self.call(stmt)
+        if isinstance(stmt, Tiles):
+            with self.perhaps():
+                self.block(stmt.body)
+
+    def _branches(self, stmt: If | Switch) -> None:
+        if isinstance(stmt, Switch):
+            self.reads(stmt, [stmt.index])
+            with self.perhaps():
+                for branch in stmt.branches:
+                    self.block(branch)
+            return
+        self.reads(stmt, [stmt.cond])
+        cond = self.value(stmt.cond)
+        for block, wanted in ((stmt.then, cond), (stmt.orelse, None if cond is None else ~cond)):
+            with self.perhaps() if wanted is None else self.where(wanted):
+                self.block(block)
+
+    def repeat(self, stmt: While) -> None:
+        """A While: how often is not known."""
+        self.block(stmt.cond_body)
+        self.reads(stmt, [stmt.cond])
+        with self.perhaps():
+            self.block(stmt.body)
+            self.reads(stmt, [c.next for c in stmt.carries])
+
+    @contextmanager
+    def perhaps(self) -> Iterator[None]:
+        """What follows may not be executed."""
+        before, self.certain = self.certain, False
+        try:
+            yield
+        finally:
+            self.certain = before
+
+    @contextmanager
+    def where(self, condition: np.ndarray) -> Iterator[None]:
+        """What follows is executed where a condition holds."""
+        before, self.alive = self.alive, self.alive & condition
+        try:
+            yield
+        finally:
+            self.alive = before
+
+    def iterations(self, stmt: For) -> tuple[np.ndarray, np.ndarray] | None:
+        """The values of a loop's variable that are looked at, along an axis of its own, and which of them are reached; None
+        where the bounds are not known."""
+        start, stop = self.value(stmt.start), self.value(stmt.stop)
+        if start is None or stop is None or self.depth >= DEEPEST:
+            return None
+        trips = int(np.max(stop - start, initial=0))
+        own = self.positions(max(trips, 0)).reshape((-1,) + (1,) * (DEEPEST - self.depth))  # and one axis more, for runs
+        values = start + own
+        return (values, values < stop) if values.size <= MOST else None
+
+    @contextmanager
+    def inside(self, stmt: For, values: Known, reached: np.ndarray) -> Iterator[None]:
+        """The body of a loop."""
+        self.bind(stmt.var, values)
+        self.depth += 1
+        try:
+            with self.where(reached):
+                yield
+        finally:
+            self.depth -= 1
+            self._memo.clear()
+
+    def walk(self, stmt: For, found: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """Walks over a loop for the iterations that `iterations` found; without any nothing is touched."""
+        if found is not None and not found[0].size:
+            return
+        with self.inside(stmt, *(found if found is not None else (None, np.asarray(True)))):
+            if found is None:
+                with self.perhaps():
+                    self.body(stmt)
+            else:
+                self.body(stmt)
+
+    def body(self, stmt: For) -> None:
+        """Walks over the body of a loop, and what it hands on."""
+        self.block(stmt.body)
+        self.reads(stmt, _nexts(stmt.carries))
+
+    # --- loads ---
+
+    def reads(self, stmt: Stmt, roots: Sequence[Expr]) -> None:
+        """Looks at the loads in expressions that a statement evaluates."""
+        for load, guards in _loads(roots):
+            conditions = [self.value(c) for c, _ in guards]
+            if len(load.args) > 1:
+                conditions.append(self.value(load.args[1]))
+            if any(c is None for c in conditions):
+                continue
+            signs = [sign for _, sign in guards] + [True]
+            alive = self.alive
+            for condition, sign in zip(conditions, signs, strict=False):
+                assert condition is not None
+                alive = alive & (condition if sign else ~condition)
+            before, self.alive = self.alive, alive
+            self.access(stmt, load.attr, self.value(load.args[0]), False)
+            self.alive = before
+
+
+def _nexts(carries: Sequence[Carry]) -> list[Expr]:
+    return [c.next for c in carries]
+
+
+def _loads(roots: Sequence[Expr]) -> Iterator[tuple[Expr, tuple[tuple[Expr, bool], ...]]]:
+    """Every load, and the conditions of selections on the way to it: what is not selected may be anything."""
+    seen: set[tuple[int, ...]] = set()
+    stack: list[tuple[Expr, tuple[tuple[Expr, bool], ...]]] = [(root, ()) for root in roots]
+    while stack:
+        top, guards = stack.pop()
+        key = (top.id, *(c.id if sign else -1 - c.id for c, sign in guards))
+        if key in seen or (top.id,) in seen or len(guards) > _GUARDS:
+            continue
+        seen.add(key)
+        if top.op == "load":
+            yield top, guards
+        if top.op in ("select", "select_rare"):
+            stack.append((top.args[0], guards))
+            stack += [(top.args[1], (*guards, (top.args[0], True))), (top.args[2], (*guards, (top.args[0], False)))]
+        else:
+            stack += [(a, guards) for a in top.args]

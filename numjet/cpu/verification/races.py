@@ -1,0 +1,134 @@
+"""Dependence test: loops that are said to have independent iterations, of which one touches what another one writes."""
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, walk, written
+from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.verification.accesses import DEEPEST, Known, Places
+
+UNORDERED = ("vector", "parallel")
+_FEW, _INSIDE = 12, 5   # iterations of the loop that is tested, and of the ones in it, that are looked at
+_PAIRS = 64
+
+
+class Race(Exception):
+    """Two iterations that need an order: the loop, and why."""
+
+    def __init__(self, loop: For, why: str):
+        super().__init__(why)
+        self.loop = loop
+
+
+def find(function: Function) -> Race | None:
+    """The first loop of a function that is said to be without order, and surely is not; None if there is none."""
+    try:
+        _Outside().block(function.body)
+    except Race as race:
+        return race
+    return None
+
+
+class _Outside(Places):
+    """Goes into every loop, as its first iteration."""
+
+    def positions(self, trips: int) -> np.ndarray:
+        return np.arange(min(trips, 1))
+
+    def loop(self, stmt: For) -> None:
+        first = self.iterations(stmt)
+        if first is not None and not first[0].size:
+            return   # no iteration, so that nothing is touched
+        if stmt.mode in UNORDERED and first is not None:
+            start, stop = self.value(stmt.start), self.value(stmt.stop)
+            assert start is not None and stop is not None
+            _Inside(stmt, self.values, int(start.flat[0]), int(stop.flat[0])).test()
+        with self.inside(stmt, *(first if first is not None else (None, np.asarray(True)))):
+            self.body(stmt)
+
+
+class _Inside(Places):
+    """Notes what each iteration of one loop touches of the buffers that the loop writes."""
+
+    def __init__(self, loop: For, values: dict[int, np.ndarray], start: int, stop: int):
+        super().__init__()
+        self.tested, self.start, self.trips = loop, start, stop - start
+        self.values = dict(values)
+        self.written = written(loop.body)
+        self.found: defaultdict[Buffer, list[tuple[np.ndarray, np.ndarray, bool]]] = defaultdict(list)
+        self.limit = _INSIDE
+
+    def test(self) -> None:
+        """Raises Race if two iterations touch one place and at least one of them writes it."""
+        if self.trips < 2:
+            return
+        chosen = np.array(sorted(self._chosen()))
+        self.number = chosen.reshape((-1,) + (1,) * DEEPEST)
+        with self.inside(self.tested, self.start + self.number, np.asarray(True)):
+            self.body(self.tested)
+        for buffer, accesses in self.found.items():
+            self._compare(buffer, accesses)
+
+    def _chosen(self) -> set[int]:
+        """Numbers of iterations: the first and the last ones, and those as far apart as places in memory are."""
+        n = self.trips
+        chosen = {*range(min(n, _FEW)), n // 2, n - 2, n - 1}
+        steps, sums = defaultdict(set), Sums()
+        for stmt in walk(self.tested.body):
+            for index, buffer in _indices(stmt):
+                if buffer in self.written:
+                    total = sums.split(index)
+                    steps[buffer, dict(total.terms).get(self.tested.var, 0)].add(total.constant)
+        for (_, step), constants in steps.items():
+            near = sorted(constants)[:_PAIRS]
+            apart = {(b - a) // abs(step) for a in near for b in near if step}
+            chosen |= {d + k for d in apart if 0 < d < n for k in range(_INSIDE)}
+        return {k for k in chosen if 0 <= k < n}
+
+    def positions(self, trips: int) -> np.ndarray:
+        few = range(min(trips, self.limit))
+        return np.array(sorted({*few, *(k for k in (trips - 2, trips - 1) if k >= 0)}), np.int64)
+
+    def loop(self, stmt: For) -> None:
+        self.walk(stmt, self.iterations(stmt))
+
+    def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
+        if buffer not in self.written or index is None or not self.certain:
+            return
+        places, number, alive = np.broadcast_arrays(index, self.number, self.alive)
+        self.found[buffer].append((places[alive], number[alive], write))
+
+    def _compare(self, buffer: Buffer, accesses: list[tuple[np.ndarray, np.ndarray, bool]]) -> None:
+        places = np.concatenate([p for p, _, _ in accesses])
+        numbers = np.concatenate([n for _, n, _ in accesses])
+        writes = np.concatenate([np.full(p.size, w) for p, _, w in accesses])
+        if not writes.any():
+            return
+        order = np.lexsort((numbers, places))
+        places, numbers, writes = places[order], numbers[order], writes[order]
+        starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
+        least, most = np.minimum.reduceat(numbers, starts), np.maximum.reduceat(numbers, starts)
+        bad = (least != most) & np.logical_or.reduceat(writes, starts)
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            first, second, place = self.start + least[k], self.start + most[k], places[starts[k]]
+            raise Race(self.tested, f"iterations of a loop without order need one: {first} and {second} both touch "
+                                    f"{buffer!r}[{place}], which one of them writes")
+
+
+def _indices(stmt: Stmt) -> list[tuple[Expr, Buffer]]:
+    """The indices of a statement's loads and of its store."""
+    found: list[tuple[Expr, Buffer]] = []
+    stack, seen = list(own_expressions(stmt)), set()
+    while stack:
+        top = stack.pop()
+        if top.id not in seen:
+            seen.add(top.id)
+            stack += top.args
+            if top.op == "load":
+                found.append((top.args[0], top.attr))
+    buffer = getattr(stmt, "buffer", None)
+    return found if buffer is None else [*found, (stmt.index, buffer)]  # type: ignore[union-attr]

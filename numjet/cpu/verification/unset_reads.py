@@ -1,0 +1,143 @@
+"""Assignment analysis: reads of memory that nothing can have written before.
+
+Which elements may have been written is followed in order, over all branches. A loop in order is walked through twice: as its
+first iteration, in which only what stands in front of a read has been done; and as all iterations, in which all of its writes
+may have been. Iterations of loops without order see no writes of each other.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from numjet.cpu.ir.nodes import Buffer, Call, Exchange, For, Function, Stmt, While
+from numjet.cpu.verification.accesses import MOST, Known, Places
+
+_LARGE = 1 << 24   # elements of buffers that count as written as a whole
+
+
+class Unset(Exception):
+    """A read of what nothing wrote: the statement, and why."""
+
+    def __init__(self, stmt: Stmt | None, why: str):
+        super().__init__(why)
+        self.stmt = stmt
+
+
+def find(function: Function) -> Unset | None:
+    """The first statement of a function that surely reads unset memory, or a result that stays unset; None if there is none."""
+    try:
+        for first in (True, False):
+            walk = _Walk(function, first)
+            walk.block(function.body)
+        walk.finish()
+    except Unset as unset:
+        return unset
+    return None
+
+
+class _Walk(Places):
+    """The elements of temporaries and results that may have been written. first: loops in order do one iteration."""
+
+    def __init__(self, function: Function, first: bool):
+        super().__init__()
+        self.function, self.first = function, first
+        self.marking = False
+        self.once = False
+        self.set: dict[Buffer, np.ndarray | None] = {
+            b: np.zeros(b.size, bool) if b.size <= _LARGE else None for b in (*function.temps, *function.outputs)}
+
+    def finish(self) -> None:
+        """Raises Unset for results that nobody writes."""
+        for buffer in self.function.outputs:
+            known = self.set[buffer]
+            if known is not None and not known.all():
+                raise Unset(None, f"nothing writes {buffer!r}[{int(np.argmin(known))}], a result")
+
+    def positions(self, trips: int) -> np.ndarray:
+        return np.arange(min(trips, 1) if self.once else trips)
+
+    def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
+        known = self.set.get(buffer)
+        if known is None:
+            return
+        if not write:
+            self._read(stmt, buffer, known, index)
+        elif index is None:
+            known[:] = True
+        else:
+            places = index[np.broadcast_to(self.alive, index.shape)] if self._fits(index) else index
+            known[places[(places >= 0) & (places < known.size)]] = True
+
+    def _fits(self, index: np.ndarray) -> bool:
+        """Whether which iterations are executed tells which of these places are touched."""
+        return np.broadcast_shapes(self.alive.shape, index.shape) == index.shape
+
+    def _read(self, stmt: Stmt, buffer: Buffer, known: np.ndarray, index: Known) -> None:
+        if self.marking or not self.certain or known.all():
+            return
+        if index is None:
+            if not known.any() and known.size and self.alive.all() and self.alive.size:
+                raise Unset(stmt, f"{buffer!r} is read before anything is written to it")
+            return
+        shape = np.broadcast_shapes(self.alive.shape, index.shape)
+        if np.prod(shape, dtype=float) > 4 * MOST:
+            return
+        places = np.broadcast_to(index, shape)[np.broadcast_to(self.alive, shape)]
+        places = places[(places >= 0) & (places < known.size)]
+        if not known[places].all():
+            place = int(places[int(np.argmin(known[places]))])
+            raise Unset(stmt, f"{buffer!r}[{place}] is read, and nothing can have written it before")
+
+    def call(self, stmt: Call) -> None:
+        for buffer in stmt.reads:
+            known = self.set.get(buffer)
+            if known is not None and known.size and not known.any() and self.certain and not self.marking \
+                    and buffer not in stmt.writes and self.alive.all():
+                raise Unset(stmt, f"'{stmt.symbol}' reads {buffer!r} before anything is written to it")
+        for buffer in stmt.writes:
+            known = self.set.get(buffer)
+            if known is not None:
+                known[:] = True
+
+    def exchange(self, stmt: Exchange) -> None:
+        known = [self.set.get(b) for b in stmt.targets]
+        if any(k is None for k in known):
+            self.set.update((b, None) for b in stmt.targets)
+            return
+        union = np.logical_or.reduce([k for k in known if k is not None])
+        self.set.update((b, union.copy()) for b in stmt.targets)
+
+    def loop(self, stmt: For) -> None:
+        if self.marking or stmt.mode not in ("serial", "unroll"):
+            self._all(stmt)
+        elif self.first:
+            self._once(stmt)
+            self._mark(stmt)
+        else:
+            self._mark(stmt)
+            self._all(stmt)
+
+    def _once(self, stmt: For) -> None:
+        before, self.once = self.once, True
+        try:
+            found = self.iterations(stmt)
+        finally:
+            self.once = before
+        self.walk(stmt, found)
+
+    def _all(self, stmt: For) -> None:
+        self.walk(stmt, self.iterations(stmt))
+
+    def _mark(self, stmt: For | While) -> None:
+        """Notes all that a loop may write."""
+        before, self.marking = self.marking, True
+        try:
+            self._all(stmt) if isinstance(stmt, For) else super().repeat(stmt)
+        finally:
+            self.marking = before
+
+    def repeat(self, stmt: While) -> None:
+        if not self.first and not self.marking:
+            self._mark(stmt)
+        super().repeat(stmt)
+        if self.first and not self.marking:
+            self._mark(stmt)

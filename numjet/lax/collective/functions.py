@@ -1,0 +1,314 @@
+"""all_gather, all_to_all, ppermute and their kin: data exchanged along the axis that vmap(axis_name=...) maps over.
+
+With one axis name each is one operation; with several, elements are numbered with the last name counting fastest, and
+the exchange is made axis by axis.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from numjet.core.named_axes import named_size
+from numjet.core.trace import aval_of
+from numjet.foundation import tree
+from numjet.lax.axes import as_axis
+from numjet.lax.collective.moves import (
+    all_gather_p,
+    all_to_all_p,
+    cut_axis,
+    merge_axes,
+    pbroadcast_p,
+    ppermute_p,
+    reduce_scatter_p,
+)
+from numjet.lax.collective.reductions import (
+    INT32,
+    Names,
+    axis_index,
+    axis_names,
+    checked_groups,
+    group_count,
+    psum,
+    sizes_of,
+)
+from numjet.lax.indexing.gather import index_take
+from numjet.lax.templates import call, kind_of, moveaxis
+
+_TARGETS = ("varying", "reduced", "invarying")
+
+
+def _axis(op: str, what: str, axis: int, ndim: int) -> int:
+    """An axis number without sign; ValueError, with the operation and the argument, when it is out of bounds."""
+    return as_axis(axis, ndim, f"{op}, {what}")
+
+
+def _divided(op: str, what: str, x: Any, axis: int, count: int, tiled: bool) -> None:
+    """ValueError unless an axis can be dealt out to `count` elements."""
+    size = aval_of(x).shape[axis]
+    if tiled and size % count:
+        raise ValueError(f"{op}: the size of {what} ({size}, of shape {aval_of(x).shape}) has to be divisible by the size of "
+                         f"the named axis or group ({count})")
+    if not tiled and size != count:
+        raise ValueError(f"{op} requires the size of the mapped axis or group to equal x.shape[{what}], but they are {count} "
+                         f"and {size} respectively, with x of shape {aval_of(x).shape}. (With tiled=True a multiple will do.)")
+
+
+# ------------------------------------------------------------------------------------------------ all_gather
+
+def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False,
+               to: str = "varying") -> Any:
+    """The values of all elements along a named axis, stacked on a new axis `axis`, or joined along it when `tiled`.
+
+    x: a pytree. axis_index_groups: lists of indices of equal length; each element gets the values of its group.
+    to: accepted as in JAX ('varying', 'reduced', 'invarying'); makes no difference on one device.
+
+    NameError when no enclosing vmap has that name; ValueError for groups that are no partition and an axis out of bounds.
+
+    >>> import numjet as nj
+    >>> nj.vmap(lambda x: all_gather(x, "i"), axis_name="i")(np.float32([1, 2])).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
+    """
+    if to not in _TARGETS:
+        raise ValueError(f"all_gather: `to` must be one of {', '.join(map(repr, _TARGETS))}, got {to!r}")
+    sizes = sizes_of(axis_name)
+    groups = checked_groups("all_gather", axis_name, axis_index_groups, equal=True)
+
+    def gather(leaf: Any) -> Any:
+        ndim = aval_of(leaf).ndim
+        d = _axis("all_gather", "axis", axis, ndim + (not tiled))
+        if len(sizes) == 1:
+            return all_gather_p.bind(leaf, all_gather_dimension=d, axis_index_groups=groups, axis_name=axis_names(axis_name),
+                                     axis_size=group_count(sizes[0], groups), tiled=bool(tiled))
+        for name, size in zip(reversed(axis_names(axis_name)), reversed(sizes), strict=True):
+            leaf = all_gather_p.bind(leaf, all_gather_dimension=0, axis_index_groups=None, axis_name=(name,),
+                                     axis_size=size, tiled=False)
+        shape = aval_of(leaf).shape[len(sizes):]
+        out = moveaxis(call("reshape", leaf, new_sizes=(prod(sizes), *shape), dimensions=None), 0, d)
+        return merge_axes(out, d) if tiled else out
+    return tree.tree_map(gather, x)
+
+
+# ------------------------------------------------------------------------------------------------ psum_scatter
+
+def psum_scatter(x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_index_groups: Any = None,
+                 tiled: bool = False) -> Any:
+    """The part of psum(x, axis_name) that belongs to this element: of the sum's axis `scatter_dimension`, entry i for
+    element i; when `tiled`, the i-th of as many equal pieces as there are elements.
+
+    axis_index_groups: lists of indices of equal length; sums and pieces are those of each group.
+
+    NameError when no enclosing vmap has that name; ValueError when the axis can't be dealt out.
+
+    >>> import numjet as nj
+    >>> nj.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(np.float32([[1, 2], [3, 4]])).tolist()
+    [4.0, 6.0]
+    """
+    names, sizes = axis_names(axis_name), sizes_of(axis_name)
+    groups = checked_groups("psum_scatter", axis_name, axis_index_groups, equal=True)
+    count = group_count(prod(sizes), groups)
+
+    def scatter(leaf: Any) -> Any:
+        d = _axis("psum_scatter", "scatter_dimension", scatter_dimension, aval_of(leaf).ndim)
+        _divided("psum_scatter", "scatter_dimension", leaf, d, count, tiled)
+        bind = lambda v, name, size, groups, tiled: reduce_scatter_p.bind(
+            v, scatter_dimension=d, axis_index_groups=groups, axis_name=(name,), axis_size=size, tiled=tiled)
+        if len(names) == 1:
+            return bind(leaf, names[0], count, groups, bool(tiled))
+        for k, (name, size) in enumerate(zip(names, sizes, strict=True)):  # the first name deals out the largest pieces
+            leaf = bind(leaf, name, size, None, bool(tiled) or k + 1 < len(names))
+        return leaf
+    return tree.tree_map(scatter, x)
+
+
+# ------------------------------------------------------------------------------------------------ all_to_all, pswapaxes
+
+def all_to_all(x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None,
+               tiled: bool = False) -> Any:
+    """Deals out axis split_axis to the elements along a named axis, and stacks what arrives on a new axis concat_axis.
+
+    Element i gets entry i of every element's axis, which must be as long as the named axis. When `tiled`, the axis is cut
+    into equal pieces, and those that arrive are joined along concat_axis. axis_index_groups: lists of indices of equal
+    length; the exchange takes place within each group.
+
+    NameError when no enclosing vmap has that name; ValueError when the axis can't be dealt out.
+
+    >>> import numjet as nj
+    >>> nj.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(np.float32([[1, 2], [3, 4]])).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    names, sizes = axis_names(axis_name), sizes_of(axis_name)
+    groups = checked_groups("all_to_all", axis_name, axis_index_groups, equal=True)
+    count = group_count(prod(sizes), groups)
+
+    def exchange(leaf: Any) -> Any:
+        ndim = aval_of(leaf).ndim
+        start, to = (_axis("all_to_all", w, a, ndim) for w, a in (("split_axis", split_axis), ("concat_axis", concat_axis)))
+        _divided("all_to_all", "split_axis", leaf, start, count, tiled)
+        if len(names) == 1:
+            return all_to_all_p.bind(leaf, split_axis=start, concat_axis=to, axis_index_groups=groups, axis_name=names[0],
+                                     axis_size=count, tiled=bool(tiled))
+        leaf = moveaxis(cut_axis(leaf, start, count) if tiled else leaf, start, 0)
+        leaf = moveaxis(_exchange_all(leaf, names, sizes), 0, to)
+        return merge_axes(leaf, to) if tiled else leaf
+    return tree.tree_map(exchange, x)
+
+
+def _exchange_all(x: Any, names: Sequence[Names], sizes: Sequence[int]) -> Any:
+    """Axis 0 dealt out over several named axes, one after the other."""
+    shape = aval_of(x).shape
+    x = call("reshape", x, new_sizes=(*sizes, *shape[1:]), dimensions=None)
+    for d, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        x = all_to_all_p.bind(x, split_axis=d, concat_axis=d, axis_index_groups=None, axis_name=name, axis_size=size,
+                              tiled=False)
+    return call("reshape", x, new_sizes=shape, dimensions=None)
+
+
+def pswapaxes(x: Any, axis_name: Names, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Swaps a named axis with axis `axis`: all_to_all(x, axis_name, axis, axis)."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+# ------------------------------------------------------------------------------------------------ ppermute and kin
+
+def _checked_perm(op: str, perm: Any, size: int) -> tuple[tuple[int, int], ...]:
+    found = tuple((operator.index(a), operator.index(b)) for a, b in perm)
+    if any(not 0 <= i < size for pair in found for i in pair):
+        raise ValueError(f"{op}: perm holds pairs (source, destination) of indices from 0 to {size - 1}, got {list(found)}")
+    for k, what in enumerate(("sources", "destinations")):
+        if len({pair[k] for pair in found}) < len(found):
+            raise ValueError(f"{op}: sources and destinations should be unique, got perm={list(found)} with {what} "
+                             f"{[pair[k] for pair in found]}")
+    return found
+
+
+def ppermute(x: Any, axis_name: Names, perm: Any) -> Any:
+    """Sends the value of element a to element b for every pair (a, b) in perm; who gets none has zeros.
+
+    NameError when no enclosing vmap has that name; ValueError for indices that are out of bounds or occur twice.
+
+    >>> import numjet as nj
+    >>> nj.vmap(lambda x: ppermute(x, "i", [(0, 1)]), axis_name="i")(np.float32([1, 2])).tolist()
+    [0.0, 1.0]
+    """
+    names, size = axis_names(axis_name), prod(sizes_of(axis_name))
+    pairs = _checked_perm("ppermute", perm, size)
+    if len(names) == 1:
+        return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+    source = np.full(size, -1, INT32)
+    for start, to in pairs:
+        source[to] = start
+    mine = index_take(source, (axis_index(names),), (0,))
+
+    def permute(leaf: Any) -> Any:
+        value = index_take(all_gather(leaf, names), (mine,), (0,))
+        return _where(call("ge", mine, np.int32(0)), value)
+    return tree.tree_map(permute, x)
+
+
+def _where(there: Any, x: Any) -> Any:
+    """x where a scalar holds, else zeros."""
+    aval = aval_of(x)
+    fill = lambda v: call("broadcast_in_dim", v, shape=aval.shape, broadcast_dimensions=())
+    return call("select_n", fill(there), fill(np.zeros((), aval.dtype)), x)
+
+
+def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
+    """Gives element i the value of element perm[i]. ValueError unless perm is a permutation of all indices."""
+    size = prod(sizes_of(axis_name))
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"pshuffle: `perm` does not represent a permutation of the indices 0 to {size - 1}: {perm}")
+    return ppermute(x, axis_name, [(start, to) for to, start in enumerate(perm)])
+
+
+def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
+    """Gives every element the value of element `source`. ValueError when there is no such element."""
+    names, size = axis_names(axis_name), prod(sizes_of(axis_name))
+    source = operator.index(source)
+    if not 0 <= source < size:
+        raise ValueError(f"pbroadcast: source must be an index from 0 to {size - 1}, got {source}")
+    if len(names) == 1:
+        return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=names[0], source=source), x)
+    here = call("eq", axis_index(names), np.asarray(source, INT32)[()])
+    return tree.tree_map(lambda leaf: psum(_where(here, leaf), names), x)
+
+
+# ------------------------------------------------------------------------------------------------ ragged
+
+def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any,
+                      *, axis_name: Names, axis_index_groups: Any = None) -> Any:
+    """`output` with slices of other elements' operands written into it along axis 0.
+
+    Slice i, operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], goes to element i // (K / n) of the n elements
+    along the named axis (or of the group), and starts there at output_offsets[i]. K is the length of the four integer
+    vectors. recv_sizes: the sizes that arrive, from element i // (K / n) each; they must be those that are sent. Later
+    slices overwrite earlier ones.
+
+    TypeError or ValueError when shapes and dtypes don't fit; NameError when no enclosing vmap has that name.
+    """
+    vectors = {"input_offsets": input_offsets, "send_sizes": send_sizes, "output_offsets": output_offsets,
+               "recv_sizes": recv_sizes}
+    groups = checked_groups("ragged_all_to_all", axis_name, axis_index_groups, equal=True)
+    count = group_count(prod(sizes_of(axis_name)), groups)
+    _check_ragged(operand, output, vectors, count)
+    length = aval_of(operand).shape[0]
+    dtype = np.dtype(np.int64 if aval_of(input_offsets).dtype.itemsize == 8 else np.int32)
+    signed = {k: call("convert_element_type", v, new_dtype=dtype, weak_type=False) for k, v in vectors.items()}
+    deal: Callable[[Any], Any] = lambda v: all_to_all(v, axis_name, 0, 0, axis_index_groups=groups, tiled=True)
+    starts, targets, sizes = deal(signed["input_offsets"]), deal(signed["output_offsets"]), signed["recv_sizes"]
+    everything = all_gather(operand, axis_name, axis_index_groups=groups, tiled=True)
+    senders = np.repeat(np.arange(count, dtype=dtype), aval_of(starts).shape[0] // count)
+    places = call("iota", dtype=dtype, shape=aval_of(output).shape[:1], dimension=0)
+    source: Any = np.full(aval_of(output).shape[0], -1, dtype)
+    for k in range(aval_of(starts).shape[0]):
+        start, target, size = (_entry(v, k) for v in (starts, targets, sizes))
+        within = call("and", call("ge", places, target), call("lt", places, call("add", target, size)))
+        found = call("add", call("sub", places, target), call("add", start, senders[k] * dtype.type(length)))
+        source = call("select_n", within, source, found)
+    arrives = call("ge", source, np.zeros((), dtype)[()])
+    safe = call("max", source, np.zeros((), dtype)[()])
+    rows = index_take(everything, (safe,), (0,)) if length else output
+    there = call("broadcast_in_dim", arrives, shape=aval_of(output).shape, broadcast_dimensions=(0,))
+    return call("select_n", there, output, rows)
+
+
+def _entry(vector: Any, k: int) -> Any:
+    return call("squeeze", call("slice", vector, start_indices=(k,), limit_indices=(k + 1,), strides=None), dimensions=(0,))
+
+
+def _check_ragged(operand: Any, output: Any, vectors: dict[str, Any], count: int) -> None:
+    x, y = aval_of(operand), aval_of(output)
+    if x.ndim < 1 or x.shape[1:] != y.shape[1:] or y.ndim < 1 or x.dtype != y.dtype:
+        raise ValueError("ragged_all_to_all: operand and output need a leading axis, and equal dtypes and shapes otherwise, "
+                         f"got {x.str_short()} and {y.str_short()}")
+    avals = {name: aval_of(v) for name, v in vectors.items()}
+    for name, a in avals.items():
+        if a.ndim != 1 or kind_of(a.dtype) not in "iu":
+            raise ValueError(f"ragged_all_to_all: {name} must be a vector of integers, got {a.str_short()}")
+    if len({(a.shape, a.dtype) for a in avals.values()}) > 1:
+        raise ValueError("ragged_all_to_all: offsets and sizes must have one length and dtype, got "
+                         + ", ".join(f"{name} {a.str_short()}" for name, a in avals.items()))
+    if (length := avals["input_offsets"].shape[0]) % count:
+        raise ValueError(f"ragged_all_to_all: the length of offsets and sizes ({length}) must be divisible by the size of the "
+                         f"named axis or group ({count})")
+
+
+# ------------------------------------------------------------------------------------------------ one-sided
+
+def psend(x: Any, axis_name: Names, perm: Any) -> NoReturn:
+    """Half of a ppermute between devices that run at the same time. There are none here: NotImplementedError."""
+    _one_sided("psend", axis_name, perm)
+
+
+def precv(token: Any, out_shape: Any, axis_name: Names, perm: Any) -> NoReturn:
+    """The other half of psend. NotImplementedError, as there."""
+    _one_sided("precv", axis_name, perm)
+
+
+def _one_sided(op: str, axis_name: Names, perm: Any) -> NoReturn:
+    _checked_perm(op, perm, named_size(axis_name))
+    raise NotImplementedError(f"{op}: sending without receiving needs several devices that run at the same time, and axis "
+                              f"{axis_name!r} is the batch of a vmap, on one device; use lax.ppermute(x, {axis_name!r}, perm)")

@@ -1,0 +1,188 @@
+"""Records of collectives that move data along a named axis: all_gather, reduce_scatter, all_to_all, ppermute, pbroadcast.
+
+Their rule for the axis they name (`collective`) gets all elements as one array with the axis in front. Every parameter
+of a shape is in the record, so that a program can be transformed where the axis is no longer in scope.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import LINEAR, Op
+from numjet.core.trace import aval_of
+from numjet.lax.collective.reductions import (
+    INT32,
+    NO_SAMPLES,
+    OUTSIDE,
+    Groups,
+    Names,
+    axis_index_p,
+    axis_names,
+    group_count,
+    group_of,
+    outside,
+    psum_p,
+    take_rows,
+)
+from numjet.lax.templates import broadcast_batch, call, moveaxis
+
+Rule = Callable[..., tuple[Any, int | None]]
+
+
+def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedArray], along: Rule,
+            transpose: Callable[..., Any], axes: tuple[str, ...] = ()) -> Op:
+    """A record. along(x, size, **params): (result, dim) for x with the named axis in front; axes: the parameters that
+    number axes of the operand, for other batch axes."""
+    def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
+        return along(broadcast_batch(args[0], dims[0], trace.size), trace.size, **params)
+
+    def batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
+        shifted = {k: v + 1 if k in axes else v for k, v in params.items()}
+        return op.bind(moveaxis(args[0], dims[0], 0), **shifted), 0
+    op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, batch=batch, cpu=OUTSIDE,
+            transpose=lambda ct, x, **params: [transpose(ct, x, **params)],
+            hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, linear_in=(0,))
+    return op
+
+
+def cut_axis(x: Any, axis: int, count: int) -> Any:
+    """Axis `axis` of size count * m as two axes of sizes count and m."""
+    shape = aval_of(x).shape
+    return call("reshape", x, new_sizes=(*shape[:axis], count, shape[axis] // count, *shape[axis + 1:]), dimensions=None)
+
+
+def merge_axes(x: Any, axis: int) -> Any:
+    """Axes `axis` and `axis + 1` as one."""
+    shape = aval_of(x).shape
+    return call("reshape", x, new_sizes=(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]), dimensions=None)
+
+
+# ------------------------------------------------------------------------------------------------ all_gather
+
+def _gather_abstract(x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
+    d, shape = all_gather_dimension, x.shape
+    if tiled:
+        return x.update(shape=(*shape[:d], shape[d] * axis_size, *shape[d + 1:]))
+    return x.update(shape=(*shape[:d], axis_size, *shape[d:]))
+
+
+def _gather_along(x: Any, size: int, *, all_gather_dimension: int, axis_index_groups: Groups, tiled: bool,
+                  **_: Any) -> tuple[Any, int | None]:
+    d = all_gather_dimension
+    if axis_index_groups is None:
+        out = moveaxis(x, 0, d)
+        return merge_axes(out, d) if tiled else out, None
+    members = [axis_index_groups[k] for k in group_of(axis_index_groups)]
+    out = moveaxis(take_rows(x, members), 1, d + 1)
+    return merge_axes(out, d + 1) if tiled else out, 0
+
+
+_GATHER = ("all_gather_dimension", "axis_index_groups", "axis_name", "axis_size", "tiled")
+all_gather_p: Op = _moving(
+    "all_gather", _GATHER, _gather_abstract, _gather_along, axes=("all_gather_dimension",),
+    transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
+        ct, scatter_dimension=all_gather_dimension, **params))
+
+
+# ------------------------------------------------------------------------------------------------ reduce_scatter
+
+def _scatter_abstract(x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
+    d, shape = scatter_dimension, x.shape
+    return x.update(shape=(*shape[:d], *((shape[d] // axis_size,) if tiled else ()), *shape[d + 1:]))
+
+
+def _scatter_along(x: Any, size: int, *, scatter_dimension: int, axis_index_groups: Groups, axis_size: int, tiled: bool,
+                   **_: Any) -> tuple[Any, int]:
+    if tiled:
+        x = cut_axis(x, scatter_dimension + 1, axis_size)
+    if axis_index_groups is None:
+        return call("reduce_sum", x, axes=(0,)), scatter_dimension
+    members = take_rows(x, axis_index_groups)                                     # groups, members, ...
+    sums = moveaxis(call("reduce_sum", members, axes=(1,)), scatter_dimension + 1, 1)  # groups, parts, ...
+    return take_rows(merge_axes(sums, 0), _places(axis_index_groups)), 0
+
+
+def _places(groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """Where each element stands when the groups are written one after the other."""
+    return np.argsort([i for g in groups for i in g])
+
+
+reduce_scatter_p: Op = _moving(
+    "reduce_scatter", ("axis_index_groups", "axis_name", "axis_size", "scatter_dimension", "tiled"), _scatter_abstract,
+    _scatter_along, axes=("scatter_dimension",),
+    transpose=lambda ct, x, *, scatter_dimension, **params: all_gather_p.bind(
+        ct, all_gather_dimension=scatter_dimension, **params))
+
+
+# ------------------------------------------------------------------------------------------------ all_to_all
+
+def _exchange_abstract(x: ShapedArray, *, split_axis: int, concat_axis: int, axis_size: int, tiled: bool,
+                       **_: Any) -> ShapedArray:
+    shape = list(x.shape)
+    if tiled:
+        shape[split_axis] //= axis_size
+        shape[concat_axis] *= axis_size
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, axis_size)
+    return x.update(shape=tuple(shape))
+
+
+def _exchange_along(x: Any, size: int, *, split_axis: int, concat_axis: int, axis_index_groups: Groups, tiled: bool,
+                    **_: Any) -> tuple[Any, int]:
+    count = group_count(size, axis_index_groups)
+    if tiled:
+        x = cut_axis(x, split_axis + 1, count)
+    x = moveaxis(x, split_axis + 1, 1)  # senders, receivers, ...
+    if axis_index_groups is None:
+        out = moveaxis(x, 1, 0)
+    else:
+        place = _places(axis_index_groups) % count
+        rows = [[j * count + place[i] for j in axis_index_groups[k]] for i, k in enumerate(group_of(axis_index_groups))]
+        out = take_rows(merge_axes(x, 0), rows)
+    out = moveaxis(out, 1, concat_axis + 1)  # receivers, ..., senders, ...
+    return merge_axes(out, concat_axis + 1) if tiled else out, 0
+
+
+all_to_all_p: Op = _moving(
+    "all_to_all", ("axis_index_groups", "axis_name", "axis_size", "concat_axis", "split_axis", "tiled"), _exchange_abstract,
+    _exchange_along, axes=("split_axis", "concat_axis"),
+    transpose=lambda ct, x, *, split_axis, concat_axis, **params: all_to_all_p.bind(
+        ct, split_axis=concat_axis, concat_axis=split_axis, **params))
+
+
+# ------------------------------------------------------------------------------------------------ ppermute, pbroadcast
+
+def _permute_along(x: Any, size: int, *, axis_name: Names, perm: tuple[tuple[int, int], ...]) -> tuple[Any, int]:
+    source = {to: start for start, to in perm}
+    out = take_rows(x, [source.get(i, 0) for i in range(size)])
+    if len(source) == size:
+        return out, 0
+    shape = aval_of(x).shape
+    there = np.broadcast_to(np.reshape([i in source for i in range(size)], (size,) + (1,) * (len(shape) - 1)), shape)
+    zeros = call("broadcast_in_dim", np.zeros((), aval_of(x).dtype), shape=shape, broadcast_dimensions=())
+    return call("select_n", there, zeros, out), 0
+
+
+ppermute_p: Op = _moving(
+    "ppermute", ("axis_name", "perm"), lambda x, **_: x, _permute_along,
+    transpose=lambda ct, x, *, axis_name, perm: ppermute_p.bind(
+        ct, axis_name=axis_name, perm=tuple((to, start) for start, to in perm)))
+
+
+def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Names, source: int) -> Any:
+    total = psum_p.bind(ct, axes=axis_names(axis_name), axis_index_groups=None)
+    here = call("eq", axis_index_p.bind(axis_name=axis_name), np.asarray(source, INT32)[()])
+    shape = aval_of(ct).shape
+    zeros = call("broadcast_in_dim", np.zeros((), aval_of(ct).dtype), shape=shape, broadcast_dimensions=())
+    return call("select_n", call("broadcast_in_dim", here, shape=shape, broadcast_dimensions=()), zeros, total)
+
+
+pbroadcast_p: Op = _moving(
+    "pbroadcast", ("axis_name", "source"), lambda x, **_: x,
+    lambda x, size, *, axis_name, source: (call("squeeze", call(
+        "slice", x, start_indices=(source,) + (0,) * (aval_of(x).ndim - 1), limit_indices=(source + 1, *aval_of(x).shape[1:]),
+        strides=None), dimensions=(0,)), None), _broadcast_transpose)

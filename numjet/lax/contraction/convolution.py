@@ -1,0 +1,471 @@
+"""Convolutions: the record conv_general_dilated.
+
+With batch n, groups g, and positions i of the result:
+    out[n, g*Og + o, i] = sum over c, k of lhs[n, g*Cg + c, i * stride + k * rhs_dilation] * rhs[g*Og + o, c, k]
+where lhs is dilated and padded before. Both evaluations make the patches lhs[n, g, c, i * stride + k * dilation] and
+multiply them with the kernel as matrices (Chellapilla, Puri, Simard, "High performance convolutional neural networks
+for document processing", 2006); the compiler sums in place where the matrices would be narrow, and cuts convolutions of
+arrays with gaps into their phases (`conv_phases.py`).
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Op, Samples, Undefined, Zero, lookup
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import Ints
+from numjet.lax.contraction import conv_phases
+from numjet.lax.contraction.conv_direct import Span, regions, spans, write
+from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
+from numjet.lax.contraction.dot import computed_in, converted, result_dtype
+from numjet.lax.contraction.precision import CanonicalPrecision, DotAlgorithm, precision_attributes
+from numjet.lax.reduction.window_shapes import Pads, Windows, dilated
+from numjet.lax.shape.rearrange import reshape_p, transpose_p
+from numjet.lax.tangent import add_any, zeros_like_aval
+from numjet.lax.templates import call, kind_of, moveaxis
+
+PARAMS = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",
+          "batch_group_count", "precision", "preferred_element_type")
+NARROW = 8  # rows or columns of a matrix for which the library's product does not pay
+
+
+# -------------------------------------------------------------------------------------------- shapes
+
+def _abstract(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: Ints, padding: Pads, lhs_dilation: Ints,
+              rhs_dilation: Ints, dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+              batch_group_count: int, precision: CanonicalPrecision,
+              preferred_element_type: np.dtype | None) -> ShapedArray:
+    if lhs.dtype != rhs.dtype:
+        raise TypeError("lax.conv_general_dilated requires arguments to have the same dtypes, got "
+                        f"{lhs.dtype.name}, {rhs.dtype.name}.")
+    if kind_of(lhs.dtype) not in "biufc":
+        raise TypeError(f"conv_general_dilated requires numbers or bools, got dtype {dtypes.long_name(lhs.dtype)}.")
+    numbers = dimension_numbers
+    _check_groups(lhs, rhs, numbers, positive("feature_group_count", feature_group_count),
+                  positive("batch_group_count", batch_group_count))
+    kernel = tuple(rhs.shape[d] for d in numbers.rhs_spec[2:])
+    for what, values in (("window_strides", window_strides), ("padding", padding), ("lhs_dilation", lhs_dilation),
+                         ("rhs_dilation", rhs_dilation)):
+        if len(values) != len(kernel):
+            raise ValueError(f"conv_general_dilated window and {what} must have the same number of dimensions, "
+                             f"but got {len(kernel)} and {len(values)}")
+    if any(s <= 0 for s in window_strides):
+        raise TypeError(f"All window_strides must be positive, got {window_strides}.")
+    if any(d <= 0 for d in (*lhs_dilation, *rhs_dilation)):
+        raise TypeError("All dilations must be positive, got "
+                        f"{lhs_dilation if any(d <= 0 for d in lhs_dilation) else rhs_dilation}.")
+    spatial = spatial_count([lhs.shape[d] for d in numbers.lhs_spec[2:]], kernel, window_strides, padding,
+                            lhs_dilation, rhs_dilation)
+    shape = (lhs.shape[numbers.lhs_spec[0]] // batch_group_count, rhs.shape[numbers.rhs_spec[0]], *spatial)
+    return ShapedArray(arranged(shape, numbers.out_spec), result_dtype(lhs.dtype, rhs.dtype, preferred_element_type),
+                       lhs.weak_type and rhs.weak_type)
+
+
+def _check_groups(lhs: ShapedArray, rhs: ShapedArray, numbers: ConvDimensionNumbers, features: int, batches: int) -> None:
+    if lhs.ndim != rhs.ndim:
+        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}.")
+    if features > 1 and batches > 1:
+        raise ValueError("At most one of batch_group_count and feature_group_count may be > 1, got "
+                         f"{batches} and {features}.")
+    batch, channels = (lhs.shape[d] for d in numbers.lhs_spec[:2])
+    outputs, inputs = (rhs.shape[d] for d in numbers.rhs_spec[:2])
+    if batch % batches:
+        raise ValueError("conv_general_dilated batch_group_count must divide lhs batch dimension size, "
+                         f"but {batches} does not divide {batch}.")
+    if channels % features:
+        raise ValueError("conv_general_dilated feature_group_count must divide lhs feature dimension size, "
+                         f"but {features} does not divide {channels}.")
+    for what, groups in (("feature", features), ("batch", batches)):
+        if outputs % groups:
+            raise ValueError("conv_general_dilated rhs output feature dimension size must be a multiple of "
+                             f"{what}_group_count, but {outputs} is not a multiple of {groups}.")
+    if channels // features != inputs:
+        raise ValueError("conv_general_dilated lhs feature dimension size divided by feature_group_count must equal the "
+                         f"rhs input feature dimension size, but {channels} // {features} != {inputs}.")
+
+
+class _Sizes:
+    """The sizes of one convolution, batch groups seen as feature groups: lhs is (g, n, c, *spatial)."""
+
+    def __init__(self, lhs: Ints, rhs: Ints, params: dict[str, Any]):
+        self.numbers: ConvDimensionNumbers = params["dimension_numbers"]
+        self.batch_groups = params["batch_group_count"]
+        self.groups = self.batch_groups * params["feature_group_count"]
+        self.n = lhs[self.numbers.lhs_spec[0]] // self.batch_groups
+        outputs, self.c, *kernel = (rhs[d] for d in self.numbers.rhs_spec)
+        self.o = outputs // self.groups
+        self.kernel = tuple(kernel)
+        self.strides, self.dilation = params["window_strides"], params["rhs_dilation"]
+        self.lhs_dilation, self.padding = params["lhs_dilation"], params["padding"]
+        self.spatial = tuple(lhs[d] for d in self.numbers.lhs_spec[2:])
+        self.out = spatial_count(self.spatial, self.kernel, self.strides, self.padding, self.lhs_dilation, self.dilation)
+        self.channels_last = self.numbers.out_spec[1] == len(lhs) - 1
+
+    @property
+    def split_lhs(self) -> Ints:
+        """lhs as (n, channels, *spatial), with the axis of the groups split off."""
+        if self.batch_groups > 1:
+            return (self.groups, self.n, self.c)
+        return (self.n, self.groups, self.c)
+
+    @property
+    def out_shape(self) -> Ints:
+        return arranged((self.n, self.groups * self.o, *self.out), self.numbers.out_spec)
+
+
+# -------------------------------------------------------------------------------------------- evaluation
+
+def _eager(lhs: np.ndarray, rhs: np.ndarray, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,
+           **params: Any) -> np.ndarray:
+    z = _Sizes(lhs.shape, rhs.shape, params)
+    x = lhs.transpose(z.numbers.lhs_spec)
+    windows = Windows(x.shape, (1, 1, *z.kernel), (1, 1, *z.strides), ((0, 0), (0, 0), *z.padding),
+                      (1, 1, *z.lhs_dilation), (1, 1, *z.dilation))
+    view = windows.view(x, np.zeros((), x.dtype)).reshape(*z.split_lhs, *z.out, *z.kernel)
+    rank = len(z.kernel)
+    group, batch = (0, 1) if z.batch_groups > 1 else (1, 0)
+    spatial, offsets = range(3, 3 + rank), range(3 + rank, 3 + 2 * rank)
+    patches = view.transpose(group, batch, *spatial, 2, *offsets).reshape(z.groups, z.n, *z.out, z.c, *z.kernel)
+    kernel = rhs.transpose(z.numbers.rhs_spec).reshape(z.groups, z.o, z.c, *z.kernel)
+    out = lookup("dot_general").eager(
+        patches, kernel, dimension_numbers=_contraction(rank), precision=precision,
+        preferred_element_type=preferred_element_type)  # (g, n, *out, o)
+    out = out.transpose(1, 0, 2 + rank, *range(2, 2 + rank)).reshape(z.n, z.groups * z.o, *z.out)
+    return np.ascontiguousarray(out.transpose(np.argsort(z.numbers.out_spec)))
+
+
+def _contraction(rank: int) -> Any:
+    """dot_general of patches (g, n, *out, c, *kernel) and kernel (g, o, c, *kernel)."""
+    return (tuple(range(2 + rank, 3 + 2 * rank)), tuple(range(2, 3 + rank))), ((0,), (0,))
+
+
+def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,
+         **params: Any) -> Any:
+    z = _Sizes(lhs.shape, rhs.shape, params)
+    wide = computed_in(lhs.dtype, rhs.dtype, preferred_element_type, precision)
+    out_dtype = result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    terms = z.c * prod(z.kernel)
+    if 0 in z.out_shape or terms == 0 or 0 in lhs.shape:
+        return b.compute(z.out_shape, out_dtype, lambda *i: b.const(0, out_dtype))
+    gaps = conv_phases.gaps_of(z.lhs_dilation, z.strides, z.dilation)
+    if conv_phases.worth(gaps):
+        stored = b.materialize(lhs)
+
+        def convolve(kernel: Any, padding: Pads, lhs_dilation: Ints) -> Any:
+            return _cpu(b, stored, kernel, precision=precision, preferred_element_type=preferred_element_type,
+                        **{**params, "padding": padding, "lhs_dilation": lhs_dilation})
+        return conv_phases.by_phases(b, b.materialize(rhs), gaps, z, convolve, out_dtype)
+    narrow = wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW)
+    found = _regions(z) if narrow else None
+    if found is not None:
+        return converted(b, _by_regions(b, b.materialize(lhs), b.materialize(rhs), z, wide, found), out_dtype)
+    padded = _padded(b, lhs, z)
+    if narrow:
+        return converted(b, _summed(b, padded, b.materialize(rhs), z, wide), out_dtype)
+    product = _product(b, padded, rhs, z, {"precision": precision, "preferred_element_type": preferred_element_type})
+    return b.reshape(product, z.out_shape)
+
+
+def _padded(b: Any, lhs: Any, z: _Sizes) -> Any:
+    """lhs with its gaps and its padding, stored, so that patches are read without a condition."""
+    config: list[Any] = [(0, 0, 0)] * lhs.ndim
+    for d, (low, high), base in zip(z.numbers.lhs_spec[2:], z.padding, z.lhs_dilation, strict=True):
+        config[d] = (low, high, base - 1)
+    if any(c != (0, 0, 0) for c in config):
+        zero = b.compute((), lhs.dtype, lambda: b.const(0, lhs.dtype))
+        lhs = lookup("pad").cpu(b, lhs, zero, padding_config=tuple(config))
+    return b.materialize(lhs)
+
+
+def _lhs_index(z: _Sizes, g: Any, n: Any, c: Any, i: Sequence[Any], k: Sequence[Any]) -> tuple[Any, ...]:
+    """Where a patch's element stands in the padded lhs."""
+    batch, channel = (g * z.n + n, c) if z.batch_groups > 1 else (n, g * z.c + c)
+    spatial = [p * s + q * d for p, q, s, d in zip(i, k, z.strides, z.dilation, strict=True)]
+    return arranged((batch, channel, *spatial), z.numbers.lhs_spec)
+
+
+def _summed(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype) -> Any:
+    """Each element of the result by a sum of its own."""
+    spec = z.numbers.out_spec
+
+    def step(index: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
+        n, feature, *i = (index[d] for d in spec)
+        c, *k = r
+        g = 0 if z.groups == 1 else feature if z.o == 1 else feature // z.o
+        x = b.convert(b.read(lhs, *_lhs_index(z, g, n, c, i, k)), wide)
+        y = b.convert(b.read(rhs, *arranged((feature, c, *k), z.numbers.rhs_spec)), wide)
+        return [b.prim("fma", x, y, total) if wide.kind == "f" else b.add(total, b.mul(x, y))]
+    return b.fold(z.out_shape, (z.c, *z.kernel), [b.const(0, wide)], step)[0]
+
+
+def _regions(z: _Sizes) -> list[tuple[Span, ...]] | None:
+    """The regions of a padded convolution of few terms per element, one group or one output per group."""
+    unpadded = all(low <= 0 and high <= 0 for low, high in z.padding)
+    if unpadded or any(d != 1 for d in z.lhs_dilation) or 1 not in (z.groups, z.o):
+        return None
+    return regions([spans(*sizes) for sizes in zip(z.spatial, z.out, z.kernel, z.strides, [low for low, _ in z.padding],
+                                                   z.dilation, strict=True)], z.c)
+
+
+def _by_regions(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype, found: Sequence[Sequence[Span]]) -> Any:
+    """Each element of the result by a sum of its own, terms written out, of an operand that is not padded."""
+    out, zero = b.empty(z.out_shape, wide), b.const(0, wide)
+
+    def term(index: Sequence[Any], r: Sequence[int], inside: bool, total: Any) -> Any:
+        n, feature, *i = index
+        c, *k = r
+        moved = [p * s - low + q * d for p, q, s, d, (low, _) in zip(i, k, z.strides, z.dilation, z.padding, strict=True)]
+        g = 0 if z.groups == 1 else feature
+        batch, channel = (g * z.n + n, c) if z.batch_groups > 1 else (n, g * z.c + c)
+        x = b.convert(b.read(lhs, *arranged((batch, channel, *moved), z.numbers.lhs_spec)), wide) if inside else zero
+        y = b.convert(b.read(rhs, *arranged((feature, c, *k), z.numbers.rhs_spec)), wide)
+        return b.prim("fma", x, y, total) if wide.kind == "f" else b.add(total, b.mul(x, y))
+    place = lambda index: arranged(index, z.numbers.out_spec)
+    for region in found:
+        write(b, out, region, (z.n, z.groups * z.o), place, term, z.c, zero)
+    return out
+
+
+def _product(b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]) -> Any:
+    """By a product of matrices, of which the left one has the rows that come first in the result."""
+    rank = len(z.kernel)
+    order = z.numbers.rhs_spec[2:]  # the kernel's own order of axes, so that it need not be rearranged
+    kernel_first = z.numbers.rhs_spec[1] > min(order, default=-1)
+    inner = (*z.kernel, z.c) if kernel_first else (z.c, *z.kernel)
+
+    def patch(g: Any, n: Any, i: Sequence[Any], r: Sequence[Any]) -> Any:
+        c, k = (r[-1], r[:-1]) if kernel_first else (r[0], r[1:])
+        return b.read(lhs, *_lhs_index(z, g, n, c, i, k))
+
+    def weight(g: Any, o: Any, r: Sequence[Any]) -> Any:
+        c, k = (r[-1], r[:-1]) if kernel_first else (r[0], r[1:])
+        return b.read(rhs, *arranged((g * z.o + o, c, *k), z.numbers.rhs_spec))
+    dot = lookup("dot_general").cpu
+    contracted, free = tuple(range(2, 3 + rank)), tuple(range(2 + rank, 3 + 2 * rank))
+    if z.channels_last:
+        patches = b.compute((z.groups, z.n, *z.out, *inner), lhs.dtype, lambda g, n, *r: patch(g, n, r[:rank], r[rank:]),
+                            moves=True, reads=(lhs,))
+        weights = b.compute((z.groups, *inner, z.o), rhs.dtype, lambda g, *r: weight(g, r[-1], r[:-1]), moves=True,
+                            reads=(rhs,))
+        numbers = ((free, tuple(range(1, 2 + rank))), ((0,), (0,)))
+        out = dot(b, b.materialize(patches), b.materialize(weights), dimension_numbers=numbers, **options)
+        roles = (1, (0, 2 + rank), *range(2, 2 + rank))  # out is (g, n, *out, o)
+    else:
+        patches = b.compute((z.groups, *inner, z.n, *z.out), lhs.dtype,
+                            lambda g, *r: patch(g, r[rank + 1], r[rank + 2:], r[:rank + 1]), moves=True, reads=(lhs,))
+        weights = b.compute((z.groups, z.o, *inner), rhs.dtype, lambda g, o, *r: weight(g, o, r), moves=True, reads=(rhs,))
+        numbers = ((contracted, tuple(range(1, 2 + rank))), ((0,), (0,)))
+        out = dot(b, b.materialize(weights), b.materialize(patches), dimension_numbers=numbers, **options)
+        roles = (2, (0, 1), *range(3, 3 + rank))  # out is (g, o, n, *out)
+    flat = [a for role in arranged(roles, z.numbers.out_spec) for a in (role if isinstance(role, tuple) else (role,))]
+    return out if flat == sorted(flat) else b.transpose(out, flat)
+
+
+def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,
+         **params: Any) -> Any:
+    z = _Sizes(lhs.shape, rhs.shape, params)
+    out_dtype = result_dtype(lhs.dtype, rhs.dtype, preferred_element_type)
+    wide = computed_in(lhs.dtype, rhs.dtype, preferred_element_type, precision)
+    if 0 in z.out_shape or 0 in lhs.shape or 0 in rhs.shape:
+        return b.full(z.out_shape, 0, out_dtype)
+    if b.platform != "cpu" and out_dtype == lhs.dtype and kind_of(wide) == "f":
+        wide = out_dtype  # accelerators sum halves in float32 themselves
+    elif wide.kind == "b" or wide.isbuiltin != 1:
+        wide = np.dtype(np.int32)
+    asked = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else None
+    attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>",
+             "lhs_dilation": z.lhs_dilation, "rhs_dilation": z.dilation, "dimension_numbers": _numbers(z.numbers),
+             "feature_group_count": params["feature_group_count"], "batch_group_count": z.batch_groups,
+             **precision_attributes(asked, wide, b.platform)}
+    operands = [b.convert(lhs, wide), b.convert(rhs, wide)]
+    out = b.op("stablehlo.convolution", operands, ShapedArray(z.out_shape, wide), attrs=attrs)
+    return b.convert(out, out_dtype)
+
+
+def _numbers(numbers: ConvDimensionNumbers) -> str:
+    """As StableHLO writes them."""
+    parts = []
+    for side, spec, first, second in (("input", numbers.lhs_spec, "batch", "feature"),
+                                      ("kernel", numbers.rhs_spec, "output_feature", "input_feature"),
+                                      ("output", numbers.out_spec, "batch", "feature")):
+        parts += [f"{side}_{first}_dimension = {spec[0]}", f"{side}_{second}_dimension = {spec[1]}",
+                  f"{side}_spatial_dimensions = {list(spec[2:])}"]
+    return f"#stablehlo.conv<raw {', '.join(parts)}>"
+
+
+# -------------------------------------------------------------------------------------------- derivatives
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    """Linear in each operand."""
+    (x, y), (tx, ty) = primals, tangents
+    out = conv_general_dilated_p.bind(x, y, **params)
+    tangent: Any = Zero(aval_of(out).to_tangent_aval())
+    if kind_of(aval_of(out).dtype) not in "fc":
+        return out, tangent
+    if not isinstance(tx, Zero):
+        tangent = conv_general_dilated_p.bind(tx, y, **params)
+    if not isinstance(ty, Zero):
+        tangent = add_any(tangent, conv_general_dilated_p.bind(x, ty, **params))
+    return out, tangent
+
+
+def _transpose(ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+    unknown = lhs if isinstance(lhs, Undefined) else rhs
+    known = rhs if unknown is lhs else lhs
+    if 0 in aval_of(ct).shape or 0 in unknown.shape or 0 in aval_of(known).shape:
+        out = zeros_like_aval(unknown.aval)
+    else:
+        rule = _transpose_lhs if unknown is lhs else _transpose_rhs
+        dtype = aval_of(ct).dtype
+        out = _as_dtype(rule(ct, _as_dtype(known, dtype), unknown.shape, **params), unknown.aval.dtype)
+    return [out, None] if unknown is lhs else [None, out]
+
+
+def _as_dtype(x: Any, dtype: np.dtype) -> Any:
+    if aval_of(x).dtype == dtype:
+        return x
+    return call("convert_element_type", x, new_dtype=dtype, weak_type=False)
+
+
+def _geometry(lhs: Ints, rhs: Ints, out: Ints, numbers: ConvDimensionNumbers, params: dict[str, Any]) -> list[tuple]:
+    """Per spatial axis: sizes of lhs (dilated), kernel, result, then stride, low padding, both dilations."""
+    lhs_spec, rhs_spec, out_spec = (s[2:] for s in numbers)
+    return [(dilated(lhs[p], base), rhs[q], out[r], s, low, base, d) for p, q, r, s, (low, _), base, d in zip(
+        lhs_spec, rhs_spec, out_spec, params["window_strides"], params["padding"], params["lhs_dilation"],
+        params["rhs_dilation"], strict=True)]
+
+
+def _transpose_lhs(ct: Any, rhs: Any, shape: Ints, *, dimension_numbers: ConvDimensionNumbers,
+                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+    """A convolution of the cotangent with the reversed kernel, whose input and output features are exchanged."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = feature_group_count * batch_group_count
+    pads = []
+    for n, k, m, s, low, _, d in _geometry(shape, aval_of(rhs).shape, aval_of(ct).shape, dimension_numbers, params):
+        span = dilated(k, d)
+        before = span - 1 - low
+        pads.append((before, n + span - 1 - dilated(m, s) - before))
+    kernel = call("rev", rhs, dimensions=tuple(rhs_spec[2:]))
+    if groups > 1:
+        kernel = _regrouped(kernel, rhs_spec[0], rhs_spec[1], groups)
+    out = conv_general_dilated_p.bind(
+        ct, kernel, window_strides=params["lhs_dilation"], padding=tuple(pads), lhs_dilation=params["window_strides"],
+        rhs_dilation=params["rhs_dilation"], feature_group_count=groups, batch_group_count=1,
+        dimension_numbers=ConvDimensionNumbers(out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec),
+        precision=params["precision"], preferred_element_type=params["preferred_element_type"])
+    return _regrouped(out, lhs_spec[1], lhs_spec[0], batch_group_count) if batch_group_count > 1 else out
+
+
+def _regrouped(x: Any, source: int, target: int, groups: int) -> Any:
+    """Moves the groups, the outer part of one axis, to be the outer part of another."""
+    shape = aval_of(x).shape
+    split = reshape_p.bind(x, new_sizes=(*shape[:source], groups, shape[source] // groups, *shape[source + 1:]),
+                           dimensions=None)
+    order = [d for d in range(len(shape) + 1) if d != source]
+    order.insert(order.index(target + (target > source)), source)
+    merged = [n // groups if d == source else n * groups if d == target else n for d, n in enumerate(shape)]
+    return reshape_p.bind(transpose_p.bind(split, permutation=tuple(order)), new_sizes=tuple(merged), dimensions=None)
+
+
+def _transpose_rhs(ct: Any, lhs: Any, shape: Ints, *, dimension_numbers: ConvDimensionNumbers,
+                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+    """A convolution of lhs with the cotangent, batch and features exchanged, strides for dilations."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    pads = []
+    for n, k, m, s, low, _, d in _geometry(aval_of(lhs).shape, shape, aval_of(ct).shape, dimension_numbers, params):
+        pads.append((low, dilated(k, d) - 1 + dilated(m, s) - n - low))
+    swapped = lambda spec: (spec[1], spec[0], *spec[2:])
+    return conv_general_dilated_p.bind(
+        lhs, ct, window_strides=params["rhs_dilation"], padding=tuple(pads), lhs_dilation=params["lhs_dilation"],
+        rhs_dilation=params["window_strides"], feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        dimension_numbers=ConvDimensionNumbers(swapped(lhs_spec), swapped(out_spec), swapped(rhs_spec)),
+        precision=params["precision"], preferred_element_type=params["preferred_element_type"])
+
+
+# -------------------------------------------------------------------------------------------- batches
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: ConvDimensionNumbers,
+           feature_group_count: int, batch_group_count: int, **params: Any) -> tuple[Any, int]:
+    (lhs, rhs), (dl, dr) = args, dims
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    groups = feature_group_count * batch_group_count
+    if dr is None:    # more elements of the batch, within its groups
+        lhs, out_axis, outer = _merged(lhs, dl, lhs_spec[0], batch_group_count), out_spec[0], 1
+    elif dl is None:  # more output features, within their groups
+        rhs, out_axis, outer = _merged(rhs, dr, rhs_spec[0], groups), out_spec[1], groups
+    else:             # more groups
+        if batch_group_count > 1:
+            lhs = _merged(lhs, dl, lhs_spec[0], 1)
+            batch_group_count *= size
+        else:
+            lhs = _merged(lhs, dl, lhs_spec[1], 1)
+            feature_group_count *= size
+        rhs, out_axis, outer = _merged(rhs, dr, rhs_spec[0], 1), out_spec[1], 1
+    out = conv_general_dilated_p.bind(
+        lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count, **params)
+    return _unmerged(out, out_axis, size, outer), 0
+
+
+def _merged(x: Any, dim: Any, axis: int, groups: int) -> Any:
+    """x with its batch axis made part of `axis` (counted without it), inside of that axis's groups."""
+    x = moveaxis(x, dim, 0)
+    size, *shape = aval_of(x).shape
+    split = (size, *shape[:axis], groups, shape[axis] // groups, *shape[axis + 1:])
+    order = [*range(1, axis + 2), 0, *range(axis + 2, len(split))]
+    x = transpose_p.bind(reshape_p.bind(x, new_sizes=split, dimensions=None), permutation=tuple(order))
+    merged = (*shape[:axis], shape[axis] * size, *shape[axis + 1:])
+    return reshape_p.bind(x, new_sizes=merged, dimensions=None)
+
+
+def _unmerged(x: Any, axis: int, size: int, groups: int) -> Any:
+    """The inverse of _merged: the batch axis in front."""
+    shape = aval_of(x).shape
+    inner = shape[axis] // (groups * size)
+    split = (*shape[:axis], groups, size, inner, *shape[axis + 1:])
+    order = [axis + 1, *(d for d in range(len(split)) if d != axis + 1)]
+    x = transpose_p.bind(reshape_p.bind(x, new_sizes=split, dimensions=None), permutation=tuple(order))
+    return reshape_p.bind(x, new_sizes=(size, *shape[:axis], groups * inner, *shape[axis + 1:]), dimensions=None)
+
+
+# -------------------------------------------------------------------------------------------- the record
+
+_NCHW = ConvDimensionNumbers(*[(0, 1, 2, 3)] * 3)
+_NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+_NCW, _MIXED = ConvDimensionNumbers(*[(0, 1, 2)] * 3), ConvDimensionNumbers((2, 0, 1), (0, 2, 1), (1, 2, 0))
+_PLAIN = ConvDimensionNumbers(*[(0, 1)] * 3)
+# lhs, rhs, layouts, strides, padding, dilations of lhs and rhs, groups of features and of the batch
+_CASES: Any = [
+    ((2, 3, 5), (4, 3, 2), _NCW, (1,), ((0, 0),), (1,), (1,), 1, 1),
+    ((3, 5, 2), (4, 2, 3), _MIXED, (2,), ((1, 2),), (2,), (1,), 1, 1),
+    ((2, 4, 6), (6, 2, 3), _NCW, (1,), ((-1, 2),), (1,), (2,), 2, 1),
+    ((4, 3, 5), (6, 3, 2), _NCW, (2,), ((1, 0),), (1,), (1,), 1, 2),
+    ((2, 3), (4, 3), _PLAIN, (), (), (), (), 1, 1),
+    ((2, 6, 5, 3), (3, 2, 3, 9), _NHWC, (1, 2), ((1, 1), (0, 1)), (1, 2), (2, 1), 1, 1),
+    ((2, 6, 5, 3), (3, 2, 1, 6), _NHWC, (2, 1), ((1, 0), (1, 1)), (1, 1), (1, 1), 3, 1),
+    ((2, 9, 5, 6), (12, 9, 3, 3), _NCHW, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 1, 1),
+    ((2, 6, 5, 9), (3, 3, 9, 10), _NHWC, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1), 1, 1),
+    ((2, 8, 6, 6), (16, 4, 3, 3), _NCHW, (2, 2), ((1, 1), (0, 1)), (1, 1), (1, 1), 2, 1),
+    ((2, 0, 5), (4, 0, 2), _NCW, (1,), ((0, 0),), (1,), (1,), 1, 1),
+    ((2, 3, 1), (4, 3, 2), _NCW, (1,), ((0, 0),), (1,), (1,), 1, 1),
+    ((0, 3, 4), (4, 3, 2), _NCW, (1,), ((0, 0),), (1,), (1,), 1, 1),
+]
+
+
+def _samples() -> Samples:
+    params = [dict(zip(PARAMS, (s, p, dl, dr, numbers, g, bg, None, None), strict=True))
+              for _, _, numbers, s, p, dl, dr, g, bg in _CASES]
+    return Samples(shapes=[[lhs, rhs] for lhs, rhs, *_ in _CASES], params=params, low=0, high=3, ulps=64,
+                   dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64"))
+
+
+conv_general_dilated_p = Op(
+    name="conv_general_dilated", params=PARAMS, nargs=2, abstract=_abstract, eager=_eager, jvp=_jvp,
+    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), samples=_samples())

@@ -1,0 +1,315 @@
+"""Special functions, elementwise: gamma, beta, error, Bessel and zeta functions."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numjet.core.op import SCALARS, Missing, Op, Samples
+from numjet.lax.elementwise import special_rules as rules
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
+from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
+from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
+from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, apply, binary, where
+from numjet.lax.templates import FLOAT, elementwise
+
+
+def _builder_function(name: str, function: Any, jvp: Any, low: float, high: float) -> Op:
+    """A record of a function of one operand that the scalar builder knows under the same name."""
+    return elementwise(name, accepts=FLOAT, eager=by_scipy(function), jvp=jvp, cpu=lambda b, x: b.math(name, x),
+                       hlo=SCALARS,
+                       samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
+
+
+def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low: float, high: float,
+                     order: int = 1, wrt: Any = None) -> Op:
+    """A record whose cpu slot is a rule of special_rules with loops, so not one on scalars."""
+    shapes = BINARY_SHAPES if nargs == 2 else tuple([s] * nargs for s in ((), (3,), (0, 2), (2, 3, 4)))
+    op = elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=rules.looped(rule),
+                     hlo=rules.looped_hlo(rule),
+                     samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt))
+    op.elementwise = False
+    return op
+
+
+def _psi(x: np.ndarray) -> np.ndarray:
+    """SciPy's, and NaN at 0, where the two sides have different infinities."""
+    return np.where(x == 0, np.nan, scipy_special.psi(x))
+
+
+def _gammaln(x: np.ndarray) -> np.ndarray:
+    """SciPy's, and inf at -inf."""
+    return np.where(np.isinf(x), np.inf, scipy_special.gammaln(x))
+
+
+def _odd(name: str) -> Any:
+    """An odd function of SciPy, with -0.0 at -0.0."""
+    return lambda x: np.copysign(getattr(scipy_special, name)(x), x)
+
+
+def _zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """SciPy's, NaN where an operand is, and the limit 0 at s = inf, q > 1."""
+    value = np.where((s == np.inf) & (q > 1), 0.0, scipy_special.zeta(s, q))
+    return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
+
+
+def _refuse(message: str) -> Any:
+    """A derivative that is not known."""
+    def rule(*_: Any) -> Any:
+        raise ValueError(message)
+    return rule
+
+
+# ------------------------------------------------------------------------------------------------ error functions
+
+def _erf_slope(x: Any) -> Any:
+    return mul_p(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
+
+
+erf_p: Op = _builder_function("erf", "erf", lambda t, out, x: mul_p.bind(t, _erf_slope(x)), -3, 3)
+
+
+def erf(x: Any) -> Any:
+    """The error function 2 / sqrt(pi) times the integral of exp(-t²) from 0 to x, for floats.
+
+    >>> erf(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_p(x)
+
+
+erfc_p: Op = _builder_function("erfc", "erfc", lambda t, out, x: neg_p.bind(mul_p.bind(t, _erf_slope(x))), -3, 3)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x), accurate where it is small.
+
+    >>> erfc(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return erfc_p(x)
+
+
+erf_inv_p: Op = _builder_function(
+    "erf_inv", _odd("erfinv"),
+    lambda t, out, x: mul_p.bind(t, mul_p(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2)), -0.9, 0.9)
+
+
+def erf_inv(x: Any) -> Any:
+    """The number whose erf is x; infinite at -1 and 1, NaN beyond.
+
+    >>> erf_inv(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return erf_inv_p(x)
+
+
+# ------------------------------------------------------------------------------------------------ gamma functions
+
+lgamma_p: Op = _builder_function("lgamma", _gammaln, lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
+
+
+def lgamma(x: Any) -> Any:
+    """log |Gamma(x)|; infinite at 0, -1, -2, ...
+
+    >>> lgamma(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return lgamma_p(x)
+
+
+digamma_p: Op = _builder_function("digamma", _psi, lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of lgamma; NaN at 0, -1, -2, ...
+
+    >>> digamma(1.0)
+    Array(-0.5772157, dtype=float32, weak_type=True)
+    """
+    return digamma_p(x)
+
+
+def _polygamma_orders(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    shapes = shapes if isinstance(shapes, list) else [shapes] * 2
+    return [np.asarray(rng.integers(0, 4, shapes[0])).astype(dtype),
+            np.asarray(rng.uniform(0.5, 5, shapes[1])).astype(dtype)]
+
+
+def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+    whole = (n == np.floor(n)) & (n >= 0)
+    wide = x.astype(np.float64)
+    value = scipy_special.polygamma(np.where(whole, n, np.asarray(0, n.dtype)).astype(np.int64), wide)
+    value = np.where(n == 0, _psi(wide), value)
+    return np.where(whole, value, np.nan).astype(x.dtype)
+
+
+polygamma_p: Op = _looped_function(
+    "polygamma", 2, _polygamma_eager, rules.polygamma,
+    (_refuse("polygamma gradient with respect to m is not supported"),
+     lambda t, out, m, x: mul_p.bind(t, polygamma_p.bind(add_p(m, 1.0), x))), 0.5, 5, order=2, wrt=(1,))
+polygamma_p.samples = polygamma_p.samples.replace(make=_polygamma_orders)
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """The m-th derivative of digamma at x, for whole numbers m >= 0 given as floats; NaN for other m.
+
+    Compiled programs give NaN for x <= -14 (poles excepted). Not differentiable with respect to m (ValueError).
+
+    >>> polygamma(0.0, 1.0)
+    Array(-0.5772157, dtype=float32, weak_type=True)
+    """
+    return binary(polygamma_p, m, x)
+
+
+zeta_p: Op = _looped_function(
+    "zeta", 2, by_scipy(_zeta), rules.zeta,
+    (_refuse("zeta gradient with respect to its first argument is not supported"),
+     lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2,
+    wrt=(1,))
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """Hurwitz's zeta function: the sum of (q + n)**-x over n = 0, 1, ..., for x > 1.
+
+    Compiled programs give NaN for q <= -14 (poles excepted). Not differentiable with respect to x (ValueError).
+
+    >>> zeta(2.0, 1.0)
+    Array(1.644934, dtype=float32, weak_type=True)
+    """
+    return binary(zeta_p, x, q)
+
+
+def _igamma_slope(a: Any, x: Any) -> Any:
+    """The derivative by x: x^(a - 1) e^-x / Gamma(a)."""
+    log = sub_p.bind(sub_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), x), lgamma_p.bind(a))
+    return exp_p.bind(log)
+
+
+igamma_p: Op = _looped_function(
+    "igamma", 2, by_scipy("gammainc"), rules.igamma,
+    (lambda t, out, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
+     lambda t, out, a, x: mul_p.bind(t, _igamma_slope(a, x))), 0.3, 6)
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function P(a, x), for a >= 0 and x >= 0, else NaN.
+
+    >>> igamma(1.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return binary(igamma_p, a, x)
+
+
+igammac_p: Op = _looped_function(
+    "igammac", 2, by_scipy("gammaincc"), rules.igammac,
+    (lambda t, out, a, x: neg_p.bind(mul_p.bind(t, igamma_grad_a_p.bind(a, x))),
+     lambda t, out, a, x: neg_p.bind(mul_p.bind(t, _igamma_slope(a, x)))), 0.3, 6)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x), accurate where it is small.
+
+    >>> igammac(1.0, 0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return binary(igammac_p, a, x)
+
+
+igamma_grad_a_p: Op = _looped_function(
+    "igamma_grad_a", 2, rules.by_numpy(rules.igamma_grad_a), rules.igamma_grad_a,
+    Missing("second derivatives of igamma by its first argument"), 0.3, 6, order=0)
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """The derivative of igamma(a, x) with respect to a.
+
+    >>> igamma_grad_a(1.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return binary(igamma_grad_a_p, a, x)
+
+
+random_gamma_grad_p: Op = _looped_function(
+    "random_gamma_grad", 2, rules.by_numpy(rules.random_gamma_grad), rules.random_gamma_grad,
+    Missing("second derivatives of gamma samples"), 0.3, 6, order=0)
+
+
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """How a sample x of the gamma distribution of shape a moves with a at fixed igamma(a, x): dx / da.
+
+    (Figurnov, Mohamed, Mnih: Implicit reparameterization gradients, 2018.)
+
+    >>> random_gamma_grad(1.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return binary(random_gamma_grad_p, a, x)
+
+
+# ------------------------------------------------------------------------------------------------ incomplete beta
+
+_NO_BETA_GRADIENT = _refuse("Betainc gradient with respect to a and b not supported.")
+
+
+def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
+    """x^(a - 1) (1 - x)^(b - 1) / B(a, b)."""
+    other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(x)))
+    powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), other)
+    log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
+    return mul_p.bind(t, exp_p.bind(sub_p.bind(powers, log_beta)))
+
+
+regularized_incomplete_beta_p: Op = _looped_function(
+    "regularized_incomplete_beta", 3, by_scipy("betainc"), rules.betainc,
+    (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, _beta_slope), 0.1, 0.9, order=2, wrt=(2,))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function I_x(a, b) for a, b >= 0 and 0 <= x <= 1, else NaN.
+
+    Operands of equal shape, or scalars. Not differentiable with respect to a and b (ValueError).
+
+    >>> betainc(1.0, 1.0, 0.5)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+    return regularized_incomplete_beta_p(a, b, x)
+
+
+# ------------------------------------------------------------------------------------------------ Bessel functions
+
+bessel_i0e_p: Op = elementwise(
+    "bessel_i0e", accepts=FLOAT, eager=by_scipy("i0e"), cpu=rules.bessel_i0e, hlo=SCALARS,
+    jvp=lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
+
+
+def bessel_i0e(x: Any) -> Any:
+    """exp(-|x|) I0(x), the exponentially scaled modified Bessel function of order 0.
+
+    >>> bessel_i0e(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return bessel_i0e_p(x)
+
+
+def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
+    """I0e - I1e (sign x + 1 / x), and its limit 1/2 at 0."""
+    zero = apply("eq", x, 0.0)
+    safe = where(zero, 1.0, x)
+    slope = sub_p.bind(bessel_i0e_p.bind(x), mul_p.bind(out, add_p.bind(sign_p.bind(x), div_p(1.0, safe))))
+    return mul_p.bind(t, where(zero, 0.5, slope))
+
+
+bessel_i1e_p: Op = elementwise(
+    "bessel_i1e", accepts=FLOAT, eager=by_scipy(_odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp,
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
+
+
+def bessel_i1e(x: Any) -> Any:
+    """exp(-|x|) I1(x), the exponentially scaled modified Bessel function of order 1.
+
+    >>> bessel_i1e(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return bessel_i1e_p(x)

@@ -1,0 +1,107 @@
+"""Scatters, compiled: windows in order, their elements side by side; sums of many updates in chunks (scatter_chunks.py)."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.op import lookup
+from numjet.core.trace import aval_of
+from numjet.lax.indexing.dimension_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    Windows,
+    as_gather,
+    drops,
+    window_sizes,
+)
+from numjet.lax.indexing.scatter_chunks import Chunks, chunk_count
+from numjet.lax.indexing.update_program import run_elementwise
+
+
+def windows_of(operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers) -> Windows:
+    """How the updates of a scatter lie in its operand."""
+    sizes = window_sizes(operand.shape, updates.shape, numbers)
+    return Windows(operand.shape, indices.shape, sizes, as_gather(numbers))
+
+
+def cpu_rule(combine: str | None) -> Callable[..., Any]:
+    """The lowering of a scatter that combines by the elementwise operation of that name (None: sets, or applies)."""
+    def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
+             mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
+        if operand.size == 0 or updates.size == 0:  # no place is in bounds, and none that indices could be moved to
+            return operand
+        windows = windows_of(operand, indices, updates, dimension_numbers)
+        batch_shape = [windows.shape[d] for d in windows.batch_dims]
+        fresh = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
+        out = b.own(operand) if fresh is None else fresh
+        # Elements of a window that are no neighbours: vectors would collect and spread them, which takes longer.
+        far_apart = operand.shape[-1:] > (1,) and operand.ndim - 1 in (
+            *dimension_numbers.inserted_window_dims, *dimension_numbers.operand_batching_dims)
+
+        def value(old: Any, index: Sequence[Any]) -> Any:
+            new = b.read(updates, *index)
+            if combine is not None:
+                return lookup(combine).cpu(b, old(), new)
+            return new if update_jaxpr is None else _apply(b, update_jaxpr, update_consts, old(), new)
+
+        def put(index: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
+            """Puts element `index` of the updates, whose window is known to be inside, into target[front]."""
+            place = (*front, *windows.position(starts_of(index), index))
+            b.store(target, place, value(lambda: b.read(target if fresh is None else operand, *place), index))
+
+        def starts_of(index: Sequence[Any]) -> Sequence[Any]:
+            starts = windows.starts(b, indices, index)
+            return starts if drops(mode) else windows.clipped(b, starts)
+
+        def put_window(batch: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
+            """Puts a whole window, whose elements go to different places."""
+            whole = lambda inner: _merged(windows, batch, inner)
+            elements = [windows.shape[d] for d in _window_dims(windows)]
+            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front), ordered=far_apart)
+            if drops(mode):
+                b.when(windows.inside(b, windows.starts(b, indices, whole([0] * len(elements)))), run)
+            else:
+                run()
+
+        def place_of(index: Sequence[Any]) -> tuple[Any, Any]:
+            """Where an update goes that is a window, by position, and whether it counts (None: it does)."""
+            position: Any = 0
+            for n, i in zip(operand.shape, windows.position(starts_of(index), index), strict=True):
+                position = i + position * n
+            return position, windows.inside(b, starts_of(index)) if drops(mode) else None
+
+        count = chunk_count(combine, out, updates, batch_shape)
+        if count:
+            chunks = Chunks(b, str(combine), out, batch_shape, count)
+            single = not _window_dims(windows)
+            return chunks.points(put_window, place_of, lambda batch: b.read(updates, *batch)) if single \
+                else chunks.windows(put_window)
+        b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
+        return out
+    return rule
+
+
+def _around(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any) -> Any:
+    """A new array with what is around the only window, if that is known to be most of the operand and there is reason not to
+    copy the operand, or what is computed from it, first."""
+    starts = windows.position(windows.starts(b, indices, [0] * len(windows.shape)), [0] * len(windows.shape))
+    return b.own_around(operand, starts, windows.sizes, updates)
+
+
+def _window_dims(windows: Windows) -> list[int]:
+    return [d for d in range(len(windows.shape)) if d not in windows.batch_dims]
+
+
+def _merged(windows: Windows, batch: Sequence[Any], inner: Sequence[Any]) -> list[Any]:
+    """The index of an element of the updates from its batch axes and its place in the window."""
+    found = dict(zip([*windows.batch_dims, *_window_dims(windows)], [*batch, *inner], strict=True))
+    return [found[d] for d in range(len(found))]
+
+
+def _apply(b: Any, jaxpr: Any, consts: Sequence[Any], old: Any, new: Any) -> Any:
+    constant = lambda a: b.const(a.val, a.aval.dtype)
+    values = [b.const(np.asarray(c), aval_of(c).dtype) for c in consts]
+    return run_elementwise(jaxpr, values, (old, new), constant, lambda op, *xs, **params: op.cpu(b, *xs, **params))[0]

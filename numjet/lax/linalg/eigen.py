@@ -1,0 +1,345 @@
+"""Eigenvalues and singular values, with vectors."""
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Missing, Op, Samples, Zero
+from numjet.core.trace import aval_of
+from numjet.lax.linalg import hlo, matrix
+from numjet.lax.linalg.lapack import CODES, over_batch, routine
+from numjet.lax.linalg.lu_factors import solve
+from numjet.lax.linalg.matrix import matmul, mH
+from numjet.lax.linalg.triangular import positive_definite, random_matrix
+from numjet.lax.operands import complex_dtype, scalar, where
+from numjet.lax.templates import call
+
+
+class EigImplementation(enum.Enum):
+    """Libraries for eig; LAPACK computes whichever is named."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class EighImplementation(enum.Enum):
+    """Algorithms for eigh; LAPACK's divide and conquer computes whichever is named."""
+
+    QR = "QR"
+    JACOBI = "jacobi"
+    QDWH = "QDWH"
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms for svd; LAPACK's divide and conquer computes whichever is named."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+
+
+def _check_subset(name: str, subset: Any, size: int) -> None:
+    if subset is not None and tuple(subset) != (0, size):
+        raise NotImplementedError(f"{name}: subset_by_index={subset} is not supported: leave it None, all {size} values are "
+                                  "computed; take a slice of the result.")
+
+
+# -------------------------------------------------------------------------------------------- eigh
+
+def _eigh_abstract(x: ShapedArray, **params: Any) -> list[ShapedArray]:
+    matrix.check_matrix("eigh", x, square=True)
+    return [x, ShapedArray(x.shape[:-1], matrix.real_of(x.dtype))]
+
+
+def _eigh_eager(x: np.ndarray, *, lower: bool, **params: Any) -> list[np.ndarray]:
+    def values(a: np.ndarray) -> list[np.ndarray]:
+        if not np.isfinite(a).all():
+            return [np.full_like(a, np.nan), np.full(len(a), np.nan)]
+        w, v, info = routine("syevd", a.dtype)(a, lower=int(lower))
+        return [v, w] if info == 0 else [np.full_like(a, np.nan), np.full(len(a), np.nan)]
+    outs = _eigh_abstract(ShapedArray(x.shape, x.dtype))
+    return over_batch(values, outs, [(x, 2)]) if x.size else [np.zeros(a.shape, a.dtype) for a in outs]
+
+
+def _eigh_cpu(b: Any, x: Any, *, lower: bool, **params: Any) -> list[Any]:
+    args = [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1], int(lower), x]
+    return b.kernel("nj_syevd", args, _eigh_abstract(ShapedArray(x.shape, x.dtype)), checked=True)
+
+
+def _gaps(w: Any, shape: Sequence[int]) -> Any:
+    """1 / (w[j] - w[i]), zero on the diagonal; inf for equal values."""
+    i, j = matrix.places(shape)
+    apart = call("sub", matrix.columns(w, shape), matrix.rows(w, shape))
+    same = call("eq", i, j)
+    return where(same, 0, call("div", scalar(1, aval_of(w).dtype), where(same, 1, apart)))
+
+
+def _eigh_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+    """dw = diag(V^H dA V), dV = V (F * V^H dA V), F[i, j] = 1 / (w[j] - w[i]): Giles 2008, section 3.1."""
+    v, w = eigh_p.bind(primals[0], **params)
+    if isinstance(tangents[0], Zero):
+        return [v, w], [Zero(aval_of(x).to_tangent_aval()) for x in (v, w)]
+    inner = matmul(mH(v), matmul(tangents[0], v))
+    shape, dtype = aval_of(v).shape, aval_of(v).dtype
+    turn = call("mul", matrix.as_complex(_gaps(w, shape), dtype), inner)
+    return [v, w], [matmul(v, turn), matrix.real(matrix.diagonal(inner))]
+
+
+def _hermitian(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    (x,) = positive_definite(rng, shapes, dtype, params)
+    n = x.shape[-1]
+    return [(x + np.diag(np.arange(0, 3 * n, 3))).astype(dtype)]
+
+
+# Derivatives presume Hermitian tangents, and gauge-invariant functions: tests/lax/linalg/test_linalg.py.
+eigh_p: Op = Op(
+    name="eigh", params=("lower", "sort_eigenvalues", "subset_by_index", "algorithm"), multiple=True,
+    abstract=_eigh_abstract, eager=_eigh_eager, jvp=_eigh_jvp, transpose=Missing("eigh is not linear"),
+    batch=matrix.leading_batch(lambda: eigh_p), cpu=_eigh_cpu, hlo=hlo.eigh,
+    samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (12, 12), (0, 0)),
+                    params=tuple({"lower": x, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
+                                 for x in (True, False)),
+                    dtypes=matrix.DTYPES, make=_hermitian, rtol=1e-3, ulps=256, order=0))
+
+
+def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+         subset_by_index: tuple[int, int] | None = None, implementation: Any = None) -> tuple[Any, Any]:
+    """Eigenvectors and eigenvalues (v, w) of Hermitian matrices x[..., n, n]: x v = v diag(w), w ascending.
+
+    symmetrize_input: takes (x + x^H) / 2 for x; otherwise one triangle of x is read, the lower one if `lower`. Matrices
+    with NaN or inf give NaN. Derivatives of v are inf or NaN where eigenvalues are equal. TypeError for integers, ValueError
+    for matrices that are not square, NotImplementedError for a subset of the values.
+
+    >>> v, w = eigh(np.array([[2., 0.], [0., 1.]], np.float32))
+    >>> w.tolist()
+    [1.0, 2.0]
+    """
+    matrix.check_matrix("eigh", aval_of(x), square=True)
+    _check_subset("eigh", subset_by_index, aval_of(x).shape[-1])
+    v, w = eigh_p.bind(matrix.symmetrized(x) if symmetrize_input else x, lower=bool(lower),
+                       sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=None, algorithm=None)
+    return v, w
+
+
+# -------------------------------------------------------------------------------------------- svd
+
+def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **params: Any) -> list[ShapedArray]:
+    matrix.check_matrix("svd", x)
+    m, n = x.shape[-2:]
+    k, batch = min(m, n), x.shape[:-2]
+    s = ShapedArray((*batch, k), matrix.real_of(x.dtype))
+    if not compute_uv:
+        return [s]
+    u, vt = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
+    return [s, x.update(shape=(*batch, *u)), x.update(shape=(*batch, *vt))]
+
+
+def _svd_eager(x: np.ndarray, *, full_matrices: bool, compute_uv: bool, **params: Any) -> list[np.ndarray]:
+    outs = _svd_abstract(ShapedArray(x.shape, x.dtype), full_matrices=full_matrices, compute_uv=compute_uv)
+
+    def values(a: np.ndarray) -> list[np.ndarray]:
+        if not a.size:
+            return [np.eye(o.shape[-2], o.shape[-1]) if k else np.zeros(o.shape[-1]) for k, o in enumerate(outs)]
+        if np.isfinite(a).all():
+            u, s, vt, info = routine("gesdd", a.dtype)(a, compute_uv=int(compute_uv), full_matrices=int(full_matrices))
+            if info == 0:
+                return [s, u, vt] if compute_uv else [s]
+        return [np.full(o.shape[-2 if k else -1:], np.nan) for k, o in enumerate(outs)]
+    return over_batch(values, outs, [(x, 2)])
+
+
+def _svd_cpu(b: Any, x: Any, *, full_matrices: bool, compute_uv: bool, **params: Any) -> list[Any]:
+    outs = _svd_abstract(ShapedArray(x.shape, x.dtype), full_matrices=full_matrices, compute_uv=compute_uv)
+    job = (2 if full_matrices else 1) if compute_uv else 0
+    if not compute_uv:
+        outs = [*outs, ShapedArray((1,), x.dtype), ShapedArray((1,), x.dtype)]
+    args = [CODES[x.dtype.name], prod(x.shape[:-2]), *x.shape[-2:], job, x]
+    return b.kernel("nj_gesdd", args, outs, checked=True)[:3 if compute_uv else 1]
+
+
+def _svd_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool, compute_uv: bool,
+             **params: Any) -> tuple[list[Any], list[Any]]:
+    """ds = diag(U^H dA V): Giles 2008, section 3.2; U and V: Seeger et al. 2017, "Auto-differentiating linear algebra"."""
+    x, t = primals[0], tangents[0]
+    m, n = aval_of(x).shape[-2:]
+    if full_matrices and compute_uv and m != n and not isinstance(t, Zero):
+        raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices: use "
+                                  "full_matrices=False.")
+    if isinstance(t, Zero):
+        outs = svd_p.bind(x, full_matrices=full_matrices, compute_uv=compute_uv, **params)
+        return outs, [Zero(aval_of(o).to_tangent_aval()) for o in outs]
+    s, u, vt = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
+    inner = matmul(mH(u), matmul(t, mH(vt)))
+    ds = matrix.real(matrix.diagonal(inner))
+    if not compute_uv:
+        return [s], [ds]
+    du, dv = _vector_tangents(t, s, u, mH(vt), inner)
+    return [s, u, vt], [ds, du, mH(dv)]
+
+
+def _vector_tangents(t: Any, s: Any, u: Any, v: Any, inner: Any) -> tuple[Any, Any]:
+    """Tangents of the thin U and V, given inner = U^H dA V."""
+    shape, dtype = aval_of(inner).shape, aval_of(inner).dtype
+    gaps = matrix.as_complex(_gaps(call("mul", s, s), shape), dtype)
+    inverse = call("div", scalar(1, aval_of(s).dtype), s)
+    inverse = where(call("eq", s, scalar(0, aval_of(s).dtype)), 0, inverse)
+    on_right, on_left = matrix.scale_columns(inner, s), matrix.scale_rows(s, inner)
+    left = call("mul", gaps, call("add", on_right, mH(on_right)))
+    right = call("mul", gaps, call("add", on_left, mH(on_left)))
+    if dtype.kind == "c":
+        i, j = matrix.places(shape)
+        phases = matrix.scaled(call("sub", inner, mH(inner)), 0.5)
+        left = call("add", left, where(call("eq", i, j), matrix.scale_rows(inverse, phases), 0))
+    du, dv = matmul(u, left), matmul(v, right)
+    m, n, k = aval_of(u).shape[-2], aval_of(v).shape[-2], shape[-1]
+    if m > k:
+        du = call("add", du, _outside(u, matmul(t, v), inverse))
+    if n > k:
+        dv = call("add", dv, _outside(v, matmul(mH(t), u), inverse))
+    return du, dv
+
+
+
+def _outside(u: Any, change: Any, inverse: Any) -> Any:
+    """The part of a change that is orthogonal to the columns of u, over the singular values."""
+    return matrix.scale_columns(call("sub", change, matmul(u, matmul(mH(u), change))), inverse)
+
+
+def _spread(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    shape = shapes if isinstance(shapes, tuple) else shapes[0]
+    spread = np.eye(*shape[-2:]) * np.arange(3, 3 + 2 * shape[-1], 2)[::-1]
+    return [(random_matrix(rng, shape, dtype) * 0.3 + spread).astype(dtype)]
+
+
+_SVD = tuple({"full_matrices": f, "compute_uv": c, "subset_by_index": None, "algorithm": None} for f, c in (
+    (True, True), (False, True), (False, True), (False, False), (True, True), (False, False), (False, True)))
+svd_p: Op = Op(
+    name="svd", params=("full_matrices", "compute_uv", "subset_by_index", "algorithm"), multiple=True,
+    abstract=_svd_abstract, eager=_svd_eager, jvp=_svd_jvp, transpose=Missing("svd is not linear"),
+    batch=matrix.leading_batch(lambda: svd_p), cpu=_svd_cpu, hlo=hlo.svd,
+    samples=Samples(shapes=((3, 3), (4, 3), (2, 3, 5), (12, 9), (2, 3, 3), (2, 0, 3), (0, 3)), params=_SVD,
+                    dtypes=("float32", "float64"), make=_spread, rtol=1e-3, ulps=512))
+
+
+def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+        algorithm: Any = None) -> Any:
+    """Singular values and vectors (u, s, vh) of matrices x[..., m, n]: x = u diag(s) vh, s descending.
+
+    full_matrices: u is m x m and vh n x n; else m x k and k x n with k = min(m, n). Without compute_uv: s alone. Matrices
+    with NaN or inf give NaN. TypeError for integers and less than two axes, NotImplementedError for a subset.
+
+    >>> svd(np.array([[3., 0.], [0., 4.]], np.float32), compute_uv=False).tolist()
+    [4.0, 3.0]
+    """
+    _check_subset("svd", subset_by_index, min(aval_of(x).shape[-2:], default=0))
+    outs = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=None,
+                      algorithm=None)
+    return (outs[1], outs[0], outs[2]) if compute_uv else outs[0]
+
+
+# -------------------------------------------------------------------------------------------- eig
+
+def _eig_abstract(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+                  **params: Any) -> list[ShapedArray]:
+    matrix.check_matrix("eig", x, square=True)
+    dtype = complex_dtype(x.dtype)
+    count = compute_left_eigenvectors + compute_right_eigenvectors
+    return [ShapedArray(x.shape[:-1], dtype), *[ShapedArray(x.shape, dtype)] * count]
+
+
+def _eig_eager(x: np.ndarray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+               **params: Any) -> list[np.ndarray]:
+    wanted = (compute_left_eigenvectors, compute_right_eigenvectors)
+    outs = _eig_abstract(ShapedArray(x.shape, x.dtype), compute_left_eigenvectors=wanted[0],
+                         compute_right_eigenvectors=wanted[1])
+
+    def values(a: np.ndarray) -> list[np.ndarray]:
+        if not np.isfinite(a).all():
+            return [np.full(o.shape[-2 if k else -1:], complex(np.nan, np.nan)) for k, o in enumerate(outs)]
+        found = routine("geev", a.dtype)(a, compute_vl=int(wanted[0]), compute_vr=int(wanted[1]))
+        if a.dtype.kind == "c":
+            w, vl, vr, _ = found
+        else:
+            wr, wi, vl, vr, _ = found
+            w = wr + 1j * wi
+            vl, vr = (_unpacked(wi, v) if f else v for f, v in zip(wanted, (vl, vr), strict=True))
+        return [w, *[v for f, v in zip(wanted, (vl, vr), strict=True) if f]]
+    return over_batch(values, outs, [(x, 2)]) if x.size else [np.zeros(o.shape, o.dtype) for o in outs]
+
+
+def _unpacked(imaginary: np.ndarray, packed: np.ndarray) -> np.ndarray:
+    """Complex vectors of LAPACK's real columns: a conjugate pair has its real and imaginary part in two columns."""
+    out = packed.astype(complex)
+    for j in range(len(imaginary) - 1):
+        if imaginary[j] > 0:
+            out[:, j] = packed[:, j] + 1j * packed[:, j + 1]
+            out[:, j + 1] = out[:, j].conj()
+    return out
+
+
+def _eig_cpu(b: Any, x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+             **params: Any) -> list[Any]:
+    wanted = (compute_left_eigenvectors, compute_right_eigenvectors)
+    outs = _eig_abstract(ShapedArray(x.shape, x.dtype), compute_left_eigenvectors=True, compute_right_eigenvectors=True)
+    args = [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1], *map(int, wanted), x]
+    w, *vectors = b.kernel("nj_geev", args, outs, checked=True)
+    return [w, *[v for f, v in zip(wanted, vectors, strict=True) if f]]
+
+
+def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_left_eigenvectors: bool,
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, **params: Any) -> tuple[list[Any], list[Any]]:
+    """dw = diag(V^-1 dA V), dV = V (F * V^-1 dA V) up to the lengths of the vectors: Giles 2008, section 3.1.
+
+    Phases of vectors are free; the tangents are those of vectors that turn as little as can be.
+    """
+    flags = {"compute_left_eigenvectors": compute_left_eigenvectors,
+             "compute_right_eigenvectors": compute_right_eigenvectors, "enable_eigvec_derivs": enable_eigvec_derivs}
+    if isinstance(tangents[0], Zero):
+        outs = eig_p.bind(primals[0], **flags, **params)
+        return outs, [Zero(aval_of(o).to_tangent_aval()) for o in outs]
+    if compute_left_eigenvectors or (compute_right_eigenvectors and not enable_eigvec_derivs):
+        raise NotImplementedError("The derivatives of non-symmetric eigenvectors are only computed for right vectors alone, "
+                                  "with enable_eigvec_derivs=True; for Hermitian matrices use eigh, for eigenvalues eigvals.")
+    w, v = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": True, "enable_eigvec_derivs": True}, **params)
+    change = solve(v, matmul(matrix.as_complex(tangents[0], aval_of(v).dtype), v))
+    dw = matrix.diagonal(change)
+    if not compute_right_eigenvectors:
+        return [w], [dw]
+    dv = matmul(v, call("mul", _gaps(w, aval_of(v).shape), change))
+    along = call("reduce_sum", call("mul", matrix.conj(v), dv), axes=(aval_of(v).ndim - 2,))
+    return [w, v], [dw, call("sub", dv, matrix.scale_columns(v, along))]
+
+
+_EIG = tuple({"compute_left_eigenvectors": x, "compute_right_eigenvectors": y, "enable_eigvec_derivs": False,
+              "implementation": None} for x, y in ((False, False), (True, True), (False, True), (True, False), (False, False)))
+eig_p: Op = Op(
+    name="eig", params=("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eigvec_derivs",
+                        "implementation"), multiple=True,
+    abstract=_eig_abstract, eager=_eig_eager, jvp=_eig_jvp, transpose=Missing("eig is not linear"),
+    batch=matrix.leading_batch(lambda: eig_p), cpu=_eig_cpu, hlo=hlo.eig,
+    samples=Samples(shapes=((3, 3), (4, 4), (2, 3, 3), (9, 9), (0, 0)), params=_EIG, dtypes=matrix.DTYPES,
+                    make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)], rtol=1e-3, ulps=512, order=0))
+
+
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False, implementation: Any = None, use_magma: bool | None = None) -> list[Any]:
+    """Eigenvalues, left and right eigenvectors [w, vl, vr] of matrices x[..., n, n], always complex.
+
+    x vr = vr diag(w) and vl^H x = diag(w) vl^H; vectors have length 1. Those not asked for are left out. Matrices with NaN
+    or inf give NaN. Eigenvalues have derivatives; vectors only right ones
+    without left ones, with enable_eigvec_derivs (else NotImplementedError). TypeError for integers, ValueError
+    for matrices that are not square.
+
+    >>> eig(np.array([[0., 1.], [-1., 0.]], np.float32), compute_left_eigenvectors=False)[0].tolist()
+    [1j, -1j]
+    """
+    return list(eig_p.bind(x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+                           compute_right_eigenvectors=bool(compute_right_eigenvectors),
+                           enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=None))

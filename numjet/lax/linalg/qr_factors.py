@@ -1,0 +1,185 @@
+"""QR factors, and products of Householder reflections."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Missing, Op, Samples, Zero
+from numjet.core.trace import aval_of
+from numjet.lax.linalg import hlo, matrix
+from numjet.lax.linalg.lapack import CODES, over_batch, routine
+from numjet.lax.linalg.matrix import matmul, mH
+from numjet.lax.linalg.triangular import random_matrix, solve_triangle
+from numjet.lax.reduction.sort import take_along
+from numjet.lax.templates import call
+
+_INDEX = np.dtype(np.int32)
+
+# -------------------------------------------------------------------------------------------- householder_product
+
+def _product_abstract(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+    matrix.check_matrix("householder_product", a)
+    m, n = a.shape[-2:]
+    if m < n:
+        raise ValueError(f"The first argument to householder_product must have at least as many rows as columns, got shape "
+                         f"{a.shape}")
+    if taus.shape[:-1] != a.shape[:-2] or taus.shape[-1] > n or taus.dtype != a.dtype:
+        raise ValueError(f"The second argument to householder_product must be at most {n} numbers per matrix, of the same "
+                         f"dtype and batch; got {taus} for {a}")
+    return a
+
+
+def _product_eager(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
+    def product(x: np.ndarray, tau: np.ndarray) -> list[np.ndarray]:
+        return [routine("orgqr", x.dtype)(x, tau)[0] if len(tau) else np.eye(*x.shape, dtype=x.dtype)]
+    return over_batch(product, [ShapedArray(a.shape, a.dtype)], [(a, 2), (taus, 1)])[0] if a.size else a
+
+
+def _product_cpu(b: Any, a: Any, taus: Any) -> Any:
+    sizes = [CODES[a.dtype.name], prod(a.shape[:-2]), *a.shape[-2:], taus.shape[-1]]
+    return b.kernel("nj_orgqr", [*sizes, a, taus], [ShapedArray(a.shape, a.dtype)], checked=True)[0]
+
+
+def _reflections(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    return [random_matrix(rng, s, dtype) for s in shapes]
+
+
+householder_product_p: Op = Op(
+    name="householder_product", nargs=2, abstract=_product_abstract, eager=_product_eager,
+    jvp=Missing("differentiate qr instead"), transpose=Missing("householder_product is not linear"),
+    batch=matrix.leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product,
+    samples=Samples(shapes=[[(4, 3), (3,)], [(2, 3, 3), (2, 2)], [(5, 2), (1,)], [(3, 0), (0,)]], dtypes=matrix.DTYPES,
+                    make=_reflections, rtol=1e-4, ulps=64))
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first n columns of the product of the reflections I - tau v v^H, v being the columns of a below the diagonal.
+
+    a: [..., m, n], m >= n. taus: [..., k], k <= n. ValueError when the shapes don't fit.
+
+    >>> np.abs(householder_product(np.zeros((2, 2), np.float32), np.zeros(2, np.float32))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return householder_product_p.bind(a, taus)
+
+
+# -------------------------------------------------------------------------------------------- qr
+
+def _abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:
+    matrix.check_matrix("qr", x)
+    m, n = x.shape[-2:]
+    k = m if full_matrices else min(m, n)
+    outs = [x.update(shape=(*x.shape[:-2], m, k)), x.update(shape=(*x.shape[:-2], k, n))]
+    return [*outs, ShapedArray((*x.shape[:-2], n), _INDEX)] if pivoting else outs
+
+
+def _eager(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[np.ndarray]:
+    if not pivoting:
+        return list(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+
+    def factor(a: np.ndarray) -> list[np.ndarray]:
+        if not a.size:
+            q, r = np.linalg.qr(a, "complete" if full_matrices else "reduced")
+            return [q, r, np.arange(a.shape[1])]
+        _, order, *_ = routine("geqp3", a.dtype)(a)
+        q, r = np.linalg.qr(a[:, order - 1], "complete" if full_matrices else "reduced")
+        return [q, r, order - 1]
+    return over_batch(factor, _abstract(ShapedArray(x.shape, x.dtype), pivoting=True, full_matrices=full_matrices,
+                                        use_magma=None), [(x, 2)])
+
+
+def _cpu(b: Any, x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
+    m, n = x.shape[-2:]
+    k, batch = min(m, n), x.shape[:-2]
+    args = [CODES[x.dtype.name], prod(batch), m, n]
+    taus = ShapedArray((*batch, k), x.dtype)
+    if pivoting:
+        outs = [ShapedArray(x.shape, x.dtype), ShapedArray((*batch, n), _INDEX), taus]
+        packed, order, tau = b.kernel("nj_geqp3", [*args, x], outs, checked=True)
+    else:
+        packed, tau = b.kernel("nj_geqrf", [*args, ("own", x)], [taus], checked=True)
+    size = m if full_matrices else k
+    zero = b.const(0, x.dtype)
+    r = b.compute((*batch, size, n), x.dtype, lambda *i: b.if_(
+        b.compare("le", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.read(packed, *i), lambda: zero), reads=(packed,))
+    vectors = packed if size == n else b.compute((*batch, m, size), x.dtype, lambda *i: b.if_(
+        b.compare("lt", b.scalar(i[-1]), b.scalar(k)), lambda: b.read(packed, *i), lambda: zero), reads=(packed,))
+    q = _product_cpu(b, vectors, tau)
+    return [q, r, order] if pivoting else [q, r]
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+    """Walter, Lehmann and Lamour 2012, "On evaluating higher-order derivatives of the QR decomposition of tall matrices
+    with full column rank". Of wide matrices the first square block decides about Q."""
+    q, r, *order = outs = qr_p.bind(primals[0], **params)
+    rest = [Zero(aval_of(v).to_tangent_aval()) for v in order]
+    if isinstance(tangents[0], Zero):
+        zeros = [Zero(aval_of(v).to_tangent_aval()) for v in (q, r)]
+        return outs, [*zeros, *rest]
+    m, n = aval_of(primals[0]).shape[-2:]
+    if params["full_matrices"] and m > n:
+        raise NotImplementedError("Unimplemented case of QR decomposition derivative: full_matrices=True for a matrix with "
+                                  f"more rows than columns ({m} x {n}). Use full_matrices=False (mode='reduced').")
+    change = tangents[0]
+    if order:
+        change = _take_columns(change, order[0])
+    k = min(m, n)
+    scaled = solve_triangle(matrix.block(r, n=k), matrix.block(change, n=k), left_side=False, lower=False)
+    inner = matmul(mH(q), scaled)
+    below = matrix.lower_part(inner, strictly=True)
+    turn = call("sub", below, mH(below))
+    if aval_of(inner).dtype.kind == "c":  # Q keeps R's diagonal real
+        i, j = matrix.places(aval_of(inner).shape)
+        diagonal = matrix.where(call("eq", i, j), inner, 0)
+        turn = call("add", turn, call("sub", diagonal, matrix.as_complex(matrix.real(diagonal), aval_of(inner).dtype)))
+    dq = call("add", matmul(q, call("sub", turn, inner)), scaled)
+    dr = matrix.upper_part(matmul(mH(q), call("sub", change, matmul(dq, r))))
+    return outs, [dq, dr, *rest]
+
+
+def _take_columns(x: Any, order: Any) -> Any:
+    shape = aval_of(x).shape
+    return take_along(x, matrix.columns(order, shape), len(shape) - 1)
+
+
+def _full_rank(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    shape = shapes if isinstance(shapes, tuple) else shapes[0]
+    spread = np.eye(*shape[-2:]) * np.arange(3, 3 + 2 * shape[-1], 2)[::-1]
+    return [(random_matrix(rng, shape, dtype) * 0.4 + spread).astype(dtype)]
+
+
+qr_p: Op = Op(
+    name="qr", params=("pivoting", "full_matrices", "use_magma"), multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp,
+    transpose=Missing("qr is not linear"), batch=matrix.leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr,
+    samples=Samples(
+        shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1)),
+        params=tuple({"pivoting": p, "full_matrices": f, "use_magma": None} for p, f in (
+            (False, True), (False, False), (False, True), (True, True), (True, False), (False, False), (True, False),
+            (False, False), (False, True))),
+        dtypes=matrix.DTYPES, make=_full_rank, rtol=2e-4, ulps=256))
+
+
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple[Any, ...]:
+    """x = Q R with orthonormal columns in Q and an upper triangular R, for matrices x[..., m, n].
+
+    full_matrices: Q is m x m, else m x min(m, n). pivoting: the columns x[..., permutation] are factored, in the order
+    that makes R's diagonal decrease, and a third result is the permutation (int32). TypeError for integers and less than
+    two axes. use_magma is of other machines and ignored.
+
+    >>> q, r = qr(np.array([[0., 2.], [1., 0.]], np.float32))
+    >>> np.abs(r).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Q c or c Q (Q^H with `transpose`), Q being the square product of the reflections of qr's packed form a, taus."""
+    m = aval_of(a).shape[-2]
+    q = householder_product(matrix.padded(matrix.block(a, n=min(aval_of(a).shape[-2:])), m, m), taus)
+    q = mH(q) if transpose else q
+    return matmul(q, c) if left else matmul(c, q)

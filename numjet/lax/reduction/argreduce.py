@@ -1,0 +1,120 @@
+"""Positions of extremes: argmax and argmin. NaN counts as the extreme; of equal elements the first is found."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import ZERO, Missing, Op, Samples
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import Ints, without
+from numjet.lax.reduction.reduce import accumulator, batch, highest, lowest
+from numjet.lax.templates import kind_of
+
+
+def _abstract(name: str) -> Callable[..., ShapedArray]:
+    def abstract(x: ShapedArray, *, axes: Ints, index_dtype: np.dtype) -> ShapedArray:
+        axis, = axes
+        if kind_of(index_dtype) not in "iu":
+            raise TypeError(f"index_dtype must be an integer type, but got {dtypes.long_name(index_dtype)}")
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+        if kind_of(x.dtype) not in "biuf":
+            raise TypeError(f"{name} does not accept dtype {dtypes.long_name(x.dtype)}. "
+                            "Accepted dtypes are subtypes of integer, floating, bool.")
+        if x.shape[axis] == 0:
+            raise ValueError("argmin and argmax require non-empty reduced dimension. "
+                             f"operand.shape={x.shape} axis={axis}")
+        return ShapedArray(without(x.shape, axes), index_dtype)
+    return abstract
+
+
+def _eager(find: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    def eager(x: np.ndarray, *, axes: Ints, index_dtype: np.dtype) -> np.ndarray:
+        return np.asarray(find(x.astype(accumulator(x.dtype), copy=False), axis=axes[0])).astype(index_dtype)
+    return eager
+
+
+def _cpu(kind: str, on_bool: str) -> Callable[..., Any]:
+    """Two reductions, which vectorize: the extreme, then the least position where it is attained."""
+    def cpu(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
+        axis, size = axes[0], x.shape[axes[0]]
+        best = b.reduce(on_bool if x.dtype.kind == "b" else kind, x, axes)
+        position = np.dtype(np.int32 if size < 2**31 else np.int64)
+
+        def candidate(*index: Any) -> Any:
+            value = b.read(x, *index)
+            attains = b.compare("eq", value, b.read(best, *without(index, axes)))
+            if kind_of(x.dtype) == "f":
+                attains = b.prim("or", attains, b.compare("ne", value, value))
+            return b.select(attains, as_scalar(b, index[axis], position), b.const(size, position))
+        where = b.compute(x.shape, position, candidate, reads=(x, best))
+        return b.elementwise(lambda v: b.convert(v, index_dtype), b.reduce("min", where, axes), dtype=index_dtype)
+    return cpu
+
+
+def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    """As _cpu."""
+    def hlo(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
+        axis, size, wide = axes[0], x.shape[axes[0]], accumulator(x.dtype)
+        position = np.dtype(np.int32 if size < 2**31 else np.int64)
+        values = b.convert(x, wide)
+        best = b.reduce(kind, values, axes, identity(x.dtype))
+        attains = b.compare("eq", values, b.broadcast(best, x.shape, without(range(x.ndim), axes)))
+        if kind_of(x.dtype) == "f":
+            attains = b.binary("or", attains, b.compare("ne", values, values))
+        found = b.select(attains, b.iota(x.shape, axis, position), b.full(x.shape, size - 1, position))
+        return b.convert(b.reduce("min", found, axes, size - 1), index_dtype)
+    return hlo
+
+
+def as_scalar(b: Any, index: Any, dtype: Any) -> Any:
+    """An index (a Python int or an index scalar) as a value of `dtype`."""
+    return b.const(index, dtype) if isinstance(index, int) else b.convert(index, dtype)
+
+
+def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str, identity: Callable[[np.dtype], Any]) -> Op:
+    op = Op(name=name, params=("axes", "index_dtype"), abstract=_abstract(name), eager=_eager(find), jvp=ZERO,
+            transpose=Missing(f"{name} is not linear"), batch=None, cpu=_cpu(kind, on_bool), hlo=_hlo(kind, identity),
+            samples=Samples(
+                shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1), (5, 35), (5, 35)),
+                params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
+                    (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"), (0, "int32"), (1, "int32"))),
+                dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0))
+    op.batch = batch(op)
+    return op
+
+
+argmax_p = _record("argmax", np.argmax, "max", "or", lowest)
+argmin_p = _record("argmin", np.argmin, "min", "and", highest)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the greatest element along `axis`, which the result lacks; the first of equal ones, or of NaNs.
+
+    Real dtypes. ValueError for an axis out of bounds (or negative) or of size 0, TypeError for other dtypes.
+
+    >>> argmax(np.array([1, 3, 3], np.int32), 0, np.int32).tolist()
+    1
+    """
+    return _bind(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The position of the least element along `axis`, which the result lacks; the first of equal ones, or of NaNs.
+
+    Real dtypes. ValueError for an axis out of bounds (or negative) or of size 0, TypeError for other dtypes.
+
+    >>> argmin(np.array([2, 1, 1], np.int32), 0, np.int32).tolist()
+    1
+    """
+    return _bind(argmin_p, operand, axis, index_dtype)
+
+
+def _bind(op: Op, operand: Any, axis: int, index_dtype: Any) -> Any:
+    aval_of(operand)  # raises where the operand is no array
+    return op.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))

@@ -1,0 +1,289 @@
+"""Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp.
+
+All are inclusive and keep the shape. cumsum is linear. The derivatives of cumprod and cumlogsumexp are linear
+recurrences; those of cummax and cummin, in which ties share, come from an associative scan (Blelloch, "Prefix sums and
+their applications", 1990) of pairs (value, tangent).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import shift
+from numjet.lax.operands import apply, scalar, where
+from numjet.lax.reduction.parallel_prefix import associative_scan, prefix_hlo
+from numjet.lax.reduction.recurrence import before, linear_recurrence_p, serial_scan
+from numjet.lax.reduction.reduce import accumulator, complex_better
+from numjet.lax.templates import call, kind_of
+
+Values = Sequence[Any]
+
+
+# -------------------------------------------------------------------------------------------- shared
+
+def _abstract(name: str, accepts: str) -> Callable[..., ShapedArray]:
+    def abstract(x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        if kind_of(x.dtype) not in accepts:
+            wanted = "number" if "i" in accepts else "inexact"
+            raise TypeError(f"{name} does not accept dtype {dtypes.long_name(x.dtype)}. "
+                            f"Accepted dtypes are subtypes of {wanted}.")
+        if axis < 0:
+            raise ValueError(f"{name}: expected an axis that is not negative, got {axis} for an array of shape "
+                             f"{x.shape}; numjet.numpy functions count negative axes from the end")
+        if axis >= x.ndim:
+            raise ValueError(f"axis {axis} is out of bounds for array of shape {x.shape}")
+        return x
+    return abstract
+
+
+def _eager(run: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.ndarray]:
+    def eager(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
+        values = x.astype(accumulator(x.dtype), copy=False)
+        out = np.flip(run(np.flip(values, axis), axis), axis) if reverse else run(values, axis)
+        return out.astype(x.dtype, copy=False)
+    return eager
+
+
+def _batch(op: Op) -> Callable[..., tuple[Any, int]]:
+    def rule(size: int, args: Values, dims: Sequence[int], *, axis: int, reverse: bool) -> tuple[Any, int]:
+        return op.bind(args[0], axis=shift((axis,), dims[0])[0], reverse=reverse), dims[0]
+    return rule
+
+
+def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, hlo: Any, low: float = -2.0,
+            dtype_names: Sequence[str] = (), transpose: Any = None) -> Op:
+    op = Op(name=name, params=("axis", "reverse"), abstract=_abstract(name, accepts), eager=_eager(run), jvp=jvp,
+            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=hlo,
+            linear_in=(0,) if transpose else None,
+            samples=Samples(
+                shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2), (3, 20), (20, 3)),
+                params=tuple({"axis": a, "reverse": r} for a, r in (
+                    (0, False), (0, True), (1, False), (1, True), (0, False), (0, True), (0, False), (1, True),
+                    (0, False))),
+                dtypes=dtype_names, low=low, ulps=16))
+    op.batch = _batch(op)
+    return op
+
+
+def _flip(x: Any, axis: int, reverse: bool) -> Any:
+    return call("rev", x, dimensions=(axis,)) if reverse else x
+
+
+def _scanned(name: str, combine: Callable[[Values, Values], Values]) -> Callable[..., tuple[Any, Any]]:
+    """A jvp rule by scanning pairs (value, tangent)."""
+    def jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+        out = call(name, primals[0], axis=axis, reverse=reverse)
+        if not aval_of(out).size:
+            return out, Zero(aval_of(out))
+        pair = associative_scan(combine, [_flip(v, axis, reverse) for v in (primals[0], tangents[0])], axis)
+        return out, _flip(pair[1], axis, reverse)
+    return jvp
+
+
+def _prefix_cpu(kind: str, combine_complex: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    def cpu(b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        if x.dtype.kind == "c" and combine_complex is not None:
+            return _serial_prefix(b, x, axis, reverse, lambda u, v: combine_complex(b, u, v))
+        return b.prefix(kind, x, axis, reverse)
+    return cpu
+
+
+def _prefix_hlo(name: str) -> Callable[..., Any]:
+    return prefix_hlo(lambda left, right: [call(name, *left, *right)])
+
+
+def _serial_prefix(b: Any, x: Any, axis: int, reverse: bool, combine: Callable[[Any, Any], Any]) -> Any:
+    return serial_scan(b, x.shape, x.dtype, axis, reverse, lambda place: b.read(x, *place),
+                       lambda previous, place: combine(previous, b.read(x, *place)))
+
+
+# -------------------------------------------------------------------------------------------- sum, product
+
+def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+
+
+def _cumprod_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """y'[k] = x[k] y'[k-1] + y[k-1] x'[k]: no division, so zeros are no special case, in derivatives of any order."""
+    x, t = primals[0], tangents[0]
+    out = cumprod_p.bind(x, axis=axis, reverse=reverse)
+    terms = call("mul", before(out, axis, reverse, 1), t)
+    return out, linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
+
+
+_NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64")
+_ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32")
+
+cumsum_p = _record("cumsum", "iufc", lambda x, axis: x.cumsum(axis, x.dtype), LINEAR, _prefix_cpu("add"),
+                   _prefix_hlo("add"), dtype_names=_NUMBERS, transpose=_cumsum_transpose)
+cumprod_p = _record("cumprod", "iufc", lambda x, axis: x.cumprod(axis, x.dtype),
+                    _cumprod_jvp, _prefix_cpu("mul"), _prefix_hlo("mul"), dtype_names=_NUMBERS)
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """out[k] = operand[0] + ... + operand[k] along `axis`; reverse: from the end. Numbers of any dtype, kept.
+
+    ValueError for an axis out of bounds (or negative), TypeError for bool.
+
+    >>> cumsum(np.array([1, 2, 3], np.int32)).tolist(), cumsum(np.array([1, 2, 3], np.int32), reverse=True).tolist()
+    ([1, 3, 6], [6, 5, 3])
+    """
+    return cumsum_p.bind(operand, axis=_axis(axis), reverse=bool(reverse))
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """out[k] = operand[0] * ... * operand[k] along `axis`; reverse: from the end. Numbers of any dtype, kept.
+
+    ValueError for an axis out of bounds (or negative), TypeError for bool. Derivatives are right at zeros.
+
+    >>> cumprod(np.array([1, 2, 3], np.int32)).tolist()
+    [1, 2, 6]
+    """
+    return cumprod_p.bind(operand, axis=_axis(axis), reverse=bool(reverse))
+
+
+def _axis(axis: int) -> int:
+    return axis if isinstance(axis, int) else int(np.asarray(axis)[()].__index__())
+
+
+# -------------------------------------------------------------------------------------------- maximum, minimum
+
+def _extreme_pairs(op_name: str) -> Callable[[Values, Values], list[Any]]:
+    """Of two values that tie, each gets half the derivative."""
+    def combine(left: Values, right: Values) -> list[Any]:
+        (a, da), (b, db) = left, right
+        best = call(op_name, a, b)
+        wins_a, wins_b = call("eq", a, best), call("eq", b, best)
+        terms = [call("mul", da, _share(wins_a, wins_b, aval_of(a).dtype)),
+                 call("mul", db, _share(wins_b, wins_a, aval_of(a).dtype))]
+        return [best, call("add_any", *terms)]
+    return combine
+
+
+def _share(wins: Any, ties: Any, dtype: np.dtype) -> Any:
+    one, half = scalar(1, dtype), scalar(0.5, dtype)
+    return where(wins, where(ties, half, _full(one, wins)), 0)
+
+
+def _full(value: Any, like: Any) -> Any:
+    return call("broadcast_in_dim", value, shape=aval_of(like).shape, broadcast_dimensions=())
+
+
+cummax_p = _record("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis),
+                   _scanned("cummax", _extreme_pairs("max")),
+                   _prefix_cpu("max", lambda b, u, v: complex_better(b, u, v, "gt")), _prefix_hlo("max"),
+                   dtype_names=_ORDERED)
+cummin_p = _record("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis),
+                   _scanned("cummin", _extreme_pairs("min")),
+                   _prefix_cpu("min", lambda b, u, v: complex_better(b, u, v, "lt")), _prefix_hlo("min"),
+                   dtype_names=_ORDERED)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """out[k] = the greatest of operand[0], ..., operand[k] along `axis`; reverse: from the end. NaN stays once met.
+
+    ValueError for an axis out of bounds (or negative), TypeError for bool.
+
+    >>> cummax(np.array([1, 3, 2], np.int32)).tolist()
+    [1, 3, 3]
+    """
+    return cummax_p.bind(operand, axis=_axis(axis), reverse=bool(reverse))
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """out[k] = the least of operand[0], ..., operand[k] along `axis`; reverse: from the end. NaN stays once met.
+
+    ValueError for an axis out of bounds (or negative), TypeError for bool.
+
+    >>> cummin(np.array([2, 3, 1], np.int32)).tolist()
+    [2, 2, 1]
+    """
+    return cummin_p.bind(operand, axis=_axis(axis), reverse=bool(reverse))
+
+
+# -------------------------------------------------------------------------------------------- log of sums of exp
+
+def _cumlogsumexp(x: np.ndarray, axis: int) -> np.ndarray:
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis)
+    out = np.moveaxis(x.copy(), axis, 0)
+    for k in range(1, out.shape[0]):
+        out[k] = _logaddexp_complex(out[k - 1], out[k])
+    return np.moveaxis(out, 0, axis)
+
+
+def _logaddexp_complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    larger, smaller = np.where(x.real >= y.real, x, y), np.where(x.real >= y.real, y, x)
+    delta = smaller - larger
+    term = np.where(np.isneginf(smaller.real), 0, np.exp(delta))
+    return (larger + np.log1p(term)).astype(x.dtype)
+
+
+def _logaddexp_pair(b: Any, x: Any, y: Any) -> Any:
+    """log(e**x + e**y) of complex scalars, from real functions."""
+    first = b.compare("ge", b.real(x), b.real(y))
+    big_re, big_im = (b.select(first, part(x), part(y)) for part in (b.real, b.imag))
+    low_re, low_im = (b.select(first, part(y), part(x)) for part in (b.real, b.imag))
+    zero, one, two = (b.const(v, big_re.dtype) for v in (0, 1, 2))
+    gone = b.compare("eq", low_re, b.const(-np.inf, low_re.dtype))
+    scale, angle = b.math("exp", b.sub(low_re, big_re)), b.sub(low_im, big_im)
+    re = b.select(gone, zero, b.mul(scale, b.math("cos", angle)))
+    im = b.select(gone, zero, b.mul(scale, b.math("sin", angle)))
+    norm = b.math("log1p", b.add(b.mul(re, b.add(re, two)), b.mul(im, im)))
+    return b.complex(b.add(big_re, b.mul(norm, b.const(0.5, norm.dtype))),
+                     b.add(big_im, b.math("atan2", im, b.add(re, one))))
+
+
+def _logaddexp(left: Values, right: Values) -> list[Any]:
+    """log(e**x + e**y) of arrays; of equal infinities that infinity."""
+    (x,), (y,) = left, right
+    if aval_of(x).dtype.kind == "c":
+        first = call("ge", call("real", x), call("real", y))
+        larger, smaller = where(first, x, y), where(first, y, x)
+        gone = apply("eq", call("real", smaller), -np.inf)
+        return [call("add", larger, call("log1p", where(gone, 0, call("exp", call("sub", smaller, larger)))))]
+    larger, gap = call("max", x, y), call("neg", call("abs", call("sub", x, y)))
+    total = call("add", larger, call("log1p", call("exp", gap)))
+    return [where(call("eq", x, y), apply("add", x, np.log(2.0).item()), total)]
+
+
+def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    """The tangent follows y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) x'[k], a linear recurrence.
+
+    Its weights are at most 1, and y is differentiated through this rule again, so every order is right.
+    """
+    x, t = primals[0], tangents[0]
+    out = call("cumlogsumexp", x, axis=axis, reverse=reverse)
+    decay = _weight(before(out, axis, reverse, -np.inf), out)
+    return out, linear_recurrence_p.bind(decay, call("mul", _weight(x, out), t), axis=axis, reverse=reverse)
+
+
+def _weight(a: Any, total: Any) -> Any:
+    """exp(a - total), which is 0 where a is -inf, total then being -inf, too, perhaps."""
+    dtype = aval_of(a).dtype
+    part = call("real", a) if dtype.kind == "c" else a
+    nothing = call("eq", part, _full(scalar(-np.inf, aval_of(part).dtype), part))
+    delta = where(nothing, 0, call("sub", a, total))
+    return where(nothing, 0, call("exp", delta))
+
+
+cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,
+                         _prefix_cpu("logaddexp", _logaddexp_pair), prefix_hlo(_logaddexp),
+                         dtype_names=("float32", "float64", "float16", "bfloat16", "complex64"))
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """out[k] = log(exp(operand[0]) + ... + exp(operand[k])) along `axis`, without overflow; reverse: from the end.
+
+    Floats and complex numbers. ValueError for an axis out of bounds (or negative), TypeError for other dtypes.
+
+    >>> cumlogsumexp(np.array([0, 0], np.float32)).tolist()
+    [0.0, 0.6931471824645996]
+    """
+    return cumlogsumexp_p.bind(operand, axis=_axis(axis), reverse=bool(reverse))

@@ -1,0 +1,112 @@
+"""Linear recurrences y[k] = a[k] y[k-1] + b[k]: what the derivatives of cumulative functions are made of.
+
+The family is closed under differentiation: tangents and cotangents are linear recurrences again.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import Op, PerArg, Samples, Undefined
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import insert, shift
+from numjet.lax.operands import scalar
+from numjet.lax.reduction.parallel_prefix import prefix_hlo
+from numjet.lax.reduction.reduce import accumulator
+from numjet.lax.shape.join import choose, pad_p
+from numjet.lax.templates import broadcast_batch, call, kind_of
+
+
+def before(x: Any, axis: int, reverse: bool, fill: complex) -> Any:
+    """out[k] = x[k-1] (reverse: x[k+1]), the element that a recurrence visits before, and `fill` for the first."""
+    moved = (-1, 1, 0) if reverse else (1, -1, 0)
+    config = insert(((0, 0, 0),) * (aval_of(x).ndim - 1), axis, moved)
+    return pad_p.bind(x, scalar(fill, aval_of(x).dtype), padding_config=config)
+
+
+def _abstract(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        raise TypeError(f"linear_recurrence requires operands of one shape and dtype, got {a} and {b}.")
+    if kind_of(a.dtype) not in "fc":
+        raise TypeError(f"linear_recurrence requires floats or complex numbers, got {dtypes.long_name(a.dtype)}.")
+    if not 0 <= axis < a.ndim:
+        raise ValueError(f"axis {axis} is out of bounds for array of shape {a.shape}")
+    return a
+
+
+def _eager(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
+    factors, out = (np.moveaxis(x.astype(accumulator(x.dtype)), axis, 0) for x in (a, b))
+    steps = range(out.shape[0])
+    with np.errstate(all="ignore"):
+        for k, previous in zip(*((steps[-2::-1], steps[:0:-1]) if reverse else (steps[1:], steps)), strict=False):
+            out[k] += factors[k] * out[previous]
+        return np.moveaxis(out, 0, axis).astype(a.dtype)
+
+
+def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
+    if isinstance(a, Undefined):
+        raise NotImplementedError("Transpose rule of 'linear_recurrence': it is linear in its second operand only")
+    return [None, linear_recurrence_p.bind(before(a, axis, not reverse, 0), ct, axis=axis, reverse=not reverse)]
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, axis: int, reverse: bool) -> tuple[Any, int]:
+    common = dims[0]
+    if common is not None and dims[1] == common:
+        return linear_recurrence_p.bind(*args, axis=shift((axis,), common)[0], reverse=reverse), common
+    full = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
+    return linear_recurrence_p.bind(*full, axis=axis + 1, reverse=reverse), 0
+
+
+def _cpu(b: Any, factors: Any, terms: Any, *, axis: int, reverse: bool) -> Any:
+    dtype, wide = terms.dtype, accumulator(terms.dtype)
+
+    def step(previous: Any, place: Sequence[Any]) -> Any:
+        factor, term = (b.convert(b.read(x, *place), wide) for x in (factors, terms))
+        return b.add(b.mul(factor, previous), term)
+
+    def first(place: Sequence[Any]) -> Any:
+        return b.convert(b.read(terms, *place), wide)
+    out = serial_scan(b, terms.shape, wide, axis, reverse, first, step)
+    return out if dtype == wide else b.elementwise(lambda v: b.convert(v, dtype), out, dtype=dtype)
+
+
+def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bool, first: Any, step: Any) -> Any:
+    """Lowering of scans that b.prefix does not know: element after element, each from the one before.
+
+    first(place) -> scalar; step(scalar before, place) -> scalar.
+    """
+    n = shape[axis]
+    out = b.empty(shape, dtype)
+
+    def body(*index: Any) -> None:
+        k, others = index[axis], (*index[:axis], *index[axis + 1:])
+        place, previous = (n - 1 - k, n - k) if reverse else (k, k - 1)
+        here, there = insert(others, axis, place), insert(others, axis, previous)
+        b.store(out, here, choose(b, k < 1, lambda: first(here), lambda: step(b.read(out, *there), here)))
+    b.loop(shape, body, ordered=True)
+    return out
+
+
+def _compose(first: Sequence[Any], then: Sequence[Any]) -> list[Any]:
+    """The map y -> a y + b that does one step after the other."""
+    (a, b), (c, d) = first, then
+    return [call("mul", a, c), call("add", call("mul", c, b), d)]
+
+
+linear_recurrence_p: Op = Op(
+    name="linear_recurrence", params=("axis", "reverse"),
+    abstract=_abstract, eager=_eager,
+    jvp=PerArg(
+        lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(
+            a, call("mul", t, before(out, axis, reverse, 0)), axis=axis, reverse=reverse),
+        lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(a, t, axis=axis, reverse=reverse)),
+    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=prefix_hlo(_compose, result=1), linear_in=(1,),
+    samples=Samples(
+        shapes=[[s, s] for s in ((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (1,), (3, 20), (20, 3))],
+        params=tuple({"axis": a, "reverse": r} for a, r in (
+            (0, False), (0, True), (1, False), (1, True), (0, False), (0, True), (1, True), (0, False))),
+        dtypes=("float32", "float64", "float16", "bfloat16", "complex64"), ulps=32))

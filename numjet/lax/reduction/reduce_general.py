@@ -1,0 +1,248 @@
+"""lax.reduce: reductions by any associative function of scalars.
+
+Sums, products, extremes and logical functions become the operations of lax.reduce; other functions are written down as
+a jaxpr and applied as a fold. The jaxpr may hold elementwise operations only, so that it works on whole arrays, too.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.op import Expand, Missing, Op, Samples
+from numjet.core.stage import DebugInfo, trace_to_jaxpr
+from numjet.core.trace import Tracer, aval_of
+from numjet.core.walk import eval_jaxpr
+from numjet.foundation import dtypes, tree
+from numjet.lax.axes import Ints, without
+from numjet.lax.elementwise.arithmetic import add_p, mul_p
+from numjet.lax.reduction.reduce import all_ones, check_axes, highest, lowest, move_front, tree_reduce
+from numjet.lax.shape.rearrange import broadcast_in_dim, check_unsharded
+from numjet.lax.templates import call
+
+# Function of two scalars -> the reduction by it, and its identity.
+MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
+    "add": ("reduce_sum", lambda dtype: 0),
+    "mul": ("reduce_prod", lambda dtype: 1),
+    "max": ("reduce_max", lowest),
+    "min": ("reduce_min", highest),
+    "and": ("reduce_and", all_ones),
+    "or": ("reduce_or", lambda dtype: 0),
+    "xor": ("reduce_xor", lambda dtype: 0),
+}
+
+
+# -------------------------------------------------------------------------------------------- the record
+
+def _abstract(*avals: ShapedArray, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[ShapedArray]:
+    half = len(avals) // 2
+    xs, inits = avals[:half], avals[half:]
+    if any(x.shape != xs[0].shape for x in xs):
+        raise ValueError(f"reduce requires operands of equal shapes, got {', '.join(str(x.shape) for x in xs)}")
+    if any(i.shape != () for i in inits):
+        raise ValueError(f"reduce found non-scalar initial value: {[i.shape for i in inits]}")
+    check_axes(dimensions, xs[0])
+    for x, i in zip(xs, inits, strict=True):
+        if x.dtype != i.dtype:
+            raise TypeError("reduce operands must have the same dtypes as their initial values, got "
+                            f"{x.dtype.name} and {i.dtype.name}")
+    return [x.update(shape=without(x.shape, dimensions)) for x in xs]
+
+
+def _reduced(*args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[Any]:
+    """The reduction written with slices and the jaxpr on arrays: what is differentiated and vectorized."""
+    half = len(args) // 2
+    xs, inits = args[:half], args[half:]
+    shape = aval_of(xs[0]).shape
+    out_shape = without(shape, dimensions)
+    starts = [broadcast_in_dim(i, out_shape, ()) for i in inits]
+    if not all(shape[d] for d in dimensions):
+        return starts
+
+    def combine(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        return eval_jaxpr(jaxpr, (), *left, *right)
+    return combine(starts, tree_reduce(combine, [move_front(x, dimensions) for x in xs]))
+
+
+def _eager(*args: np.ndarray, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[np.ndarray]:
+    half = len(args) // 2
+    rest = without(range(args[0].ndim), dimensions)
+    out_shape = tuple(args[0].shape[d] for d in rest)
+    n = int(np.prod([args[0].shape[d] for d in dimensions], dtype=int))
+    xs = [x.transpose(*dimensions, *rest).reshape(n, *out_shape) for x in args[:half]]
+    starts = [np.broadcast_to(i, out_shape) for i in args[half:]]
+    with np.errstate(all="ignore"):
+        while n > 1:
+            pairs = run_arrays(jaxpr, [x[0:n - n % 2:2] for x in xs] + [x[1:n:2] for x in xs])
+            xs = [np.concatenate([p, x[n - n % 2:]]) for p, x in zip(pairs, xs, strict=True)]
+            n = (n + 1) // 2
+        return run_arrays(jaxpr, starts + [x[0] for x in xs]) if n else list(starts)
+
+
+def run_arrays(jaxpr: Jaxpr, args: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Evaluates a jaxpr of elementwise operations on NumPy arrays of one shape."""
+    shape = args[0].shape
+    env = dict(zip(jaxpr.invars, args, strict=True))
+    for eqn in jaxpr.eqns:
+        operands = [_value(a, env) for a in eqn.invars]
+        env[eqn.outvars[0]] = np.asarray(eqn.primitive.eager(*operands, **eqn.params))
+    return [np.broadcast_to(_value(a, env), shape) for a in jaxpr.outvars]
+
+
+def _value(atom: Any, env: dict[Var, np.ndarray]) -> np.ndarray:
+    return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
+
+
+def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[Any]:
+    half = len(args) // 2
+    xs = args[:half]
+    rest = without(range(xs[0].ndim), dimensions)
+
+    def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
+        places = dict(zip((*rest, *dimensions), (*i, *r), strict=True))
+        index = [places[d] for d in range(xs[0].ndim)]
+        return emit_scalars(b, jaxpr, [*carry, *[b.read(x, *index) for x in xs]])
+    return b.fold([xs[0].shape[d] for d in rest], [xs[0].shape[d] for d in dimensions],
+                  [b.read(i) for i in args[half:]], step)
+
+
+def _hlo(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[Any]:
+    xs = args[:len(args) // 2]
+    outs = [x.aval.update(shape=without(x.shape, dimensions)) for x in xs]
+    return b.op("stablehlo.reduce", args, outs, attrs={"dimensions": dimensions}, regions=[combining(b, jaxpr)])
+
+
+def combining(b: Any, jaxpr: Jaxpr) -> Any:
+    """The region of an HloBuilder that computes a jaxpr of scalars."""
+    return b.region([v.aval for v in jaxpr.invars], lambda *vs: b.inline(ClosedJaxpr(jaxpr, []), vs), isolated=True)
+
+
+def emit_scalars(b: Any, jaxpr: Jaxpr, scalars: Sequence[Any]) -> list[Any]:
+    """Writes a jaxpr of elementwise operations out on scalars."""
+    env = dict(zip(jaxpr.invars, scalars, strict=True))
+
+    def read(atom: Any) -> Any:
+        return b.const(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
+    for eqn in jaxpr.eqns:
+        env[eqn.outvars[0]] = eqn.primitive.cpu(b, *[read(a) for a in eqn.invars], **eqn.params)
+    return [read(a) for a in jaxpr.outvars]
+
+
+def _affine_samples() -> Samples:
+    """Composition of affine maps: x -> a x + b, a pair of arrays, which does not commute."""
+    a, c, d, e = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(4))
+    ad, cd, out = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(3))
+    eqns = [JaxprEqn(mul_p, [a, d], [ad], {}), JaxprEqn(mul_p, [c, d], [cd], {}), JaxprEqn(add_p, [cd, e], [out], {})]
+    jaxpr = Jaxpr([], [a, c, d, e], [ad, out], eqns)
+    shapes = ((3,), (2, 5), (2, 3, 4), (0, 2))
+    return Samples(shapes=[[s, s, (), ()] for s in shapes], ulps=32, params=[
+        {"computation": None, "jaxpr": jaxpr, "dimensions": d} for d in ((0,), (1,), (0, 2), (0,))])
+
+
+reduce_p = Op(
+    name="reduce", params=("computation", "jaxpr", "dimensions"), multiple=True,
+    abstract=_abstract, eager=_eager, jvp=Expand(_reduced), transpose=Missing("a general reduction is not linear"),
+    batch=Expand(_reduced), cpu=_cpu, hlo=_hlo, samples=_affine_samples())
+
+
+# -------------------------------------------------------------------------------------------- public function
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int],
+           out_sharding: Any = None) -> Any:
+    """Combines the elements of arrays along `dimensions`, starting from init_values, by an associative function.
+
+    Args:
+      operands: an array, or a tree of arrays of one shape, which are reduced together.
+      init_values: a scalar, or a tree of them of the same structure; identities of the function.
+      computation: function of two scalars (or of two trees of them, x and y) to one, made of elementwise operations.
+        In which order elements are combined is not specified.
+      dimensions: the axes that the results lack.
+
+    Raises:
+      TypeError: the function does not return what it takes, or dtypes differ. ValueError: shapes or axes don't fit.
+      NotImplementedError: the function uses operations that are not elementwise, or values of an outer function.
+
+    >>> from numjet import lax
+    >>> reduce(np.array([1, 5, 3], np.int32), np.int32(0), lax.max, (0,)).tolist()
+    5
+    """
+    check_unsharded("reduce", out_sharding)
+    xs, structure = tree.tree_flatten(operands)
+    inits, init_structure = tree.tree_flatten(init_values)
+    if structure != init_structure:
+        raise ValueError("Operands must have the same tree structure as init_values: "
+                         f"got {structure} and {init_structure}")
+    axes = tuple(map(operator.index, dimensions))
+    avals = [aval_of(x) for x in xs]
+    inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
+    jaxpr = trace_computation(computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    monoid = monoid_of(jaxpr)
+    if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
+        return tree.tree_unflatten(structure, [_by_monoid(monoid, xs[0], inits[0], axes)])
+    outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
+    return tree.tree_unflatten(structure, outs)
+
+
+def typed_init(init: Any, aval: ShapedArray) -> Any:
+    """A Python scalar gets the dtype of its operand."""
+    if type(init) in (bool, int, float, complex):
+        return Literal(np.asarray(init).astype(aval.dtype)[()], ShapedArray((), aval.dtype, True))
+    return init
+
+
+def trace_computation(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
+    """The jaxpr of a function of two trees of scalars; NotImplementedError unless it is elementwise throughout."""
+    def flat(*args: Any) -> list[Any]:
+        half = len(avals)
+        out = computation(tree.tree_unflatten(structure, args[:half]), tree.tree_unflatten(structure, args[half:]))
+        leaves, out_structure = tree.tree_flatten(out)
+        if len(leaves) != half:
+            raise TypeError(f"reduce: computation must return values of the structure of the operands, {structure}, "
+                            f"got {out_structure}")
+        return leaves
+
+    jaxpr, consts = trace_to_jaxpr(flat, [*avals, *avals], DebugInfo(getattr(computation, "__name__", "computation"),
+                                                                     "reduce"))
+    _check_computation(jaxpr, consts, avals)
+    return jaxpr
+
+
+def _check_computation(jaxpr: Jaxpr, consts: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
+    if consts:
+        what = "tracers" if any(isinstance(c, Tracer) for c in consts) else "arrays"
+        raise NotImplementedError(f"reduce: the computation uses {what} from outside of it: {consts}. "
+                                  "Pass what it needs as operands, or use lax.scan.")
+    for eqn in jaxpr.eqns:
+        if not eqn.primitive.elementwise:
+            raise NotImplementedError(f"reduce: the computation must be made of elementwise operations on scalars, "
+                                      f"but it uses '{eqn.primitive.name}'; use lax.scan for other functions")
+    got = [v.aval for v in jaxpr.outvars]
+    if any(g.shape != () or g.dtype != a.dtype for g, a in zip(got, avals, strict=True)):
+        raise TypeError("reduce: computation must return scalars of the dtypes it takes, "
+                        f"{[dtypes.long_name(a.dtype) for a in avals]}, got {[str(g) for g in got]}")
+
+
+def monoid_of(jaxpr: Jaxpr) -> str | None:
+    """Which known monoid the function is: one operation on its two parameters."""
+    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2 or jaxpr.outvars != list(jaxpr.eqns[0].outvars):
+        return None
+    eqn = jaxpr.eqns[0]
+    name, dtype = eqn.primitive.name, jaxpr.invars[0].aval.dtype
+    if name not in MONOIDS or set(eqn.invars) != set(jaxpr.invars) or (dtype.kind == "b" and name in ("add", "mul")):
+        return None
+    return name
+
+
+def _by_monoid(name: str, x: Any, init: Any, axes: Ints) -> Any:
+    reduction, identity = MONOIDS[name]
+    out = call(reduction, x, axes=axes)
+    dtype = aval_of(x).dtype
+    if not isinstance(init, Tracer):
+        value = init.val if isinstance(init, Literal) else np.asarray(init)
+        if value == np.asarray(identity(dtype)).astype(dtype):
+            return out
+    return call(name, out, broadcast_in_dim(init, aval_of(out).shape, ()))

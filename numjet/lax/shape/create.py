@@ -1,0 +1,148 @@
+"""Arrays made from nothing: constants and ranges."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.core.op import ZERO, Missing, Op, Samples
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import as_shape
+from numjet.lax.elementwise.convert import constant, convert_dtype
+from numjet.lax.operands import real_dtype
+from numjet.lax.templates import NUMBER, call, kind_of
+
+# ------------------------------------------------------------------------------------------------ constants
+
+def _check_shape(shape: Any, what: str) -> tuple[int, ...]:
+    shape = as_shape((shape,) if isinstance(shape, (int, np.integer)) else shape)
+    if any(d < 0 for d in shape):
+        raise TypeError(f"{what} shape must have every element be nonnegative, got {shape}.")
+    return shape
+
+
+def _fill(shape: tuple[int, ...], value: Any) -> Any:
+    return value if not shape else call("broadcast_in_dim", value, shape=shape, broadcast_dimensions=())
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array of `shape` that holds the scalar `fill_value` everywhere.
+
+    dtype: default the dtype of the value; a Python scalar then gives a weakly typed array.
+    TypeError when the value is no scalar or the shape holds negative numbers. sharding: only None.
+
+    >>> full((2,), 3.0)
+    Array([3., 3.], dtype=float32, weak_type=True)
+    """
+    if sharding is not None:
+        raise NotImplementedError(f"full: expected sharding=None, got {sharding!r}; place the result with device_put.")
+    shape = _check_shape(shape, "broadcast_in_dim")
+    if type(fill_value) is not int and aval_of(fill_value).shape:
+        raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
+                        f"{aval_of(fill_value).shape}.")
+    weak = dtype is None and dtypes.is_weakly_typed(fill_value)
+    wanted = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
+    return _fill(shape, convert_dtype(fill_value, wanted, weak))
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
+    """As `full`, with the shape and dtype of the array x unless others are given.
+
+    >>> import numpy as np
+    >>> full_like(np.zeros(2, np.int32), 7)
+    Array([7, 7], dtype=int32)
+    """
+    aval = aval_of(x)
+    weak = dtype is None and aval.weak_type
+    if sharding is not None:
+        raise NotImplementedError(f"full_like: expected sharding=None, got {sharding!r}; use device_put.")
+    shape = aval.shape if shape is None else _check_shape(shape, "broadcast_in_dim")
+    if dtype is None and aval.dtype == dtypes.key_dtype:
+        return _fill(shape, constant(np.full(2, fill_value, np.uint32).view(dtypes.key_dtype)[0]))
+    if type(fill_value) is not int and aval_of(fill_value).shape:
+        raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
+    wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
+    return _fill(shape, convert_dtype(fill_value, wanted, weak))
+
+
+def zeros_like_array(x: Any) -> Any:
+    """Zeros of the shape, dtype and weak type of x.
+
+    >>> zeros_like_array(2.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return full_like(x, 0)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose values nobody should read before they are replaced; they are zeros.
+
+    >>> empty((2,), "float32").shape
+    (2,)
+    """
+    return full(shape, 0, dtype, sharding=out_sharding)
+
+
+# ------------------------------------------------------------------------------------------------ ranges
+
+def _iota_abstract(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> ShapedArray:
+    if kind_of(np.dtype(dtype)) not in NUMBER:
+        raise TypeError(f"iota does not accept dtype {dtypes.long_name(dtype)}. Accepted dtypes are subtypes of "
+                        "integer, floating, complexfloating.")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for "
+                         f"shape={shape}")
+    return ShapedArray(shape, np.dtype(dtype))
+
+
+def _iota_eager(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> np.ndarray:
+    column = [1] * len(shape)
+    column[dimension] = shape[dimension]
+    values = np.arange(shape[dimension]).astype(dtype).reshape(column)
+    return np.ascontiguousarray(np.broadcast_to(values, shape))
+
+
+def _iota_cpu(b: Any, *, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
+    part = real_dtype(np.dtype(dtype))
+
+    def element(*index: Any) -> Any:
+        value = b.convert(index[dimension], part)
+        return b.complex(value, b.const(0, part)) if np.dtype(dtype).kind == "c" else value
+
+    return b.compute(shape, dtype, element)
+
+
+iota_p = Op(
+    name="iota", params=("dtype", "shape", "dimension"), abstract=_iota_abstract, eager=_iota_eager, jvp=ZERO,
+    transpose=Missing("it has no operands"), batch=Missing("it has no operands"), cpu=_iota_cpu,
+    hlo=lambda b, *, dtype, shape, dimension: b.iota(shape, dimension, dtype),
+    samples=Samples(shapes=([],), order=0, ulps=0, make=lambda rng, shapes, dtype, params: [], params=tuple(
+        {"dtype": np.dtype(d), "shape": shape, "dimension": i} for d, shape, i in (
+            ("int32", (4,), 0), ("float32", (2, 3), 1), ("uint8", (2, 3), 0), (dtypes.bfloat16, (3,), 0),
+            ("complex64", (2, 1, 3), 2), ("int32", (0, 2), 1), ("float16", (2, 1, 2, 3), 3)))))
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, ..., size - 1 in `dtype`: integers, floats or complex numbers. TypeError for others.
+
+    >>> iota("int32", 3)
+    Array([0, 1, 2], dtype=int32)
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+    """The array of `shape` whose elements are their own index along `dimension`.
+
+    ValueError when there is no such dimension.
+
+    >>> broadcasted_iota("int32", (2, 2), 1)
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    if out_sharding is not None:
+        raise NotImplementedError(f"iota: expected out_sharding=None, got {out_sharding!r}; use device_put.")
+    shape = _check_shape(shape, "iota")
+    return iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=shape, dimension=int(dimension))

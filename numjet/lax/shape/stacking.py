@@ -1,0 +1,75 @@
+"""stack, unstack, broadcast_like and stage: functions made of operations on shapes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax.axes import as_axis, insert
+from numjet.lax.indexing.slicing import slice_in_dim
+from numjet.lax.shape.join import concatenate
+from numjet.lax.shape.rearrange import broadcast_in_dim, settled
+from numjet.lax.templates import call
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape and dtype joined along a new axis.
+
+    ValueError for no operands, operands of different shapes and an axis out of bounds; TypeError for different dtypes.
+
+    >>> stack([1.0, 2.0]).tolist()
+    [1.0, 2.0]
+    """
+    if not operands:
+        raise ValueError("lax.stack requires at least one operand")
+    avals = [aval_of(x) for x in operands]
+    first = avals[0]
+    if any(a.shape != first.shape for a in avals):
+        raise ValueError(f"lax.stack requires operands of equal shapes, got {', '.join(str(a.shape) for a in avals)}.")
+    if any(a.dtype != first.dtype for a in avals):
+        raise TypeError("lax.stack requires arguments to have the same dtypes, got "
+                        f"{', '.join(dtypes.long_name(a.dtype) for a in avals)}.")
+    d = as_axis(axis, first.ndim + 1, "stack")
+    return concatenate([call("reshape", x, new_sizes=insert(first.shape, d, 1), dimensions=None) for x in operands], d)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The arrays along `axis`, without that axis. ValueError for an axis out of bounds.
+
+    >>> import numpy as np
+    >>> [float(v) for v in unstack(np.float32([1, 2]))]
+    [1.0, 2.0]
+    """
+    aval = aval_of(x)
+    d = as_axis(axis, aval.ndim, "unstack")
+    return tuple(call("squeeze", slice_in_dim(x, i, i + 1, axis=d), dimensions=(d,)) for i in range(aval.shape[d]))
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` broadcast to the shape of another array, as NumPy broadcasts; it keeps its dtype. ValueError if it doesn't fit.
+
+    >>> import numpy as np
+    >>> broadcast_like(np.float32([1, 2]), np.zeros((2, 2))).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
+    """
+    own, shape = aval_of(arr).shape, aval_of(like_arr).shape
+    lead = len(shape) - len(own)
+    if lead < 0:
+        raise ValueError(f"broadcast_like: cannot broadcast to fewer dimensions: arr has shape {own}, like_arr {shape}")
+    if any(n not in (1, m) for n, m in zip(own, shape[lead:], strict=True)):
+        raise ValueError(f"broadcast_like: arr of shape {own} does not broadcast to the shape {shape} of like_arr: sizes must "
+                         "be equal, or 1 in arr")
+    return broadcast_in_dim(arr, shape, tuple(range(lead, len(shape))))
+
+
+def stage(x: Any, /) -> Any:
+    """The value as an array, or, while a function is traced for jit, as a value of its program.
+
+    >>> stage(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    if settled(x):
+        return x
+    aval = aval_of(x)
+    return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)

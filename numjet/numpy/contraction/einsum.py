@@ -1,0 +1,244 @@
+"""einsum: sums of products named by letters, as a sequence of dot_generals.
+
+The order of more than two operands comes from opt_einsum (D. G. A. Smith, J. Gray: opt_einsum, JOSS 2018).
+"""
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.api.jit_when_eager import whole
+from numjet.foundation import dtypes, lazy_import
+from numjet.lax.contraction.dot import dot_general
+from numjet.lax.elementwise import convert
+from numjet.lax.reduction.reduce import reduce_or, reduce_sum
+from numjet.lax.shape import rearrange
+from numjet.lax.shape.rearrange import check_unsharded
+from numjet.numpy.contraction.dot import _times
+from numjet.numpy.core.promotion import array_arg, check_out, promote_args
+from numjet.numpy.indexing.subscript import getitem
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+Term = tuple[Any, str]
+opt_einsum = lazy_import.Module("opt_einsum")
+
+
+# -------------------------------------------------------------------------------------------- what the letters say
+
+def _from_lists(args: Sequence[Any]) -> tuple[str, list[Any]]:
+    """einsum(x, [0, 1], y, [1, 2], [0, 2]) in letters."""
+    operands, lists = list(args[0:len(args) - len(args) % 2:2]), list(args[1::2])
+    used = sorted({k for one in [*lists, *([args[-1]] if len(args) % 2 else [])] for k in one if k is not Ellipsis}, key=repr)
+    letter = {k: chr(192 + i) if i >= len(_LETTERS) else _LETTERS[i] for i, k in enumerate(sorted(used))}
+    text = [("".join("..." if k is Ellipsis else letter[k] for k in one)) for one in lists]
+    subscripts = ",".join(text)
+    if len(args) % 2:
+        subscripts += "->" + "".join("..." if k is Ellipsis else letter[k] for k in args[-1])
+    return subscripts, operands
+
+
+def _with_dots(term: str, rank: int, dots: str) -> str:
+    """A term in which letters of `dots` stand for its ellipsis."""
+    count = rank - len(term.replace("...", ""))
+    if "..." not in term:
+        if count:
+            raise ValueError(f"einsum: the operand of {term!r} has {rank} axes, expected {len(term)}")
+        return term
+    if count < 0:
+        raise ValueError(f"einsum: the operand of {term!r} has {rank} axes, expected {len(term) - 3} at least")
+    return term.replace("...", dots[len(dots) - count:])
+
+
+@functools.lru_cache(maxsize=4096)
+def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The letters of each operand and of the result, without ellipses. ValueError for what makes no sense."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, got {len(ranks)}")
+    odd = [c for c in set(left + right) if not (c.isalpha() or c in ",.")]
+    if odd or (left + right).replace("...", "").count("."):
+        raise ValueError(f"einsum: {subscripts!r}: expected letters, commas, '...' and '->', got {odd or '.'}")
+    most = max([r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t], default=0)
+    spare = [c for c in (*_LETTERS, *map(chr, range(192, 1000))) if c not in text]
+    dots = "".join(spare[:max(most, 0)])
+    full = tuple(_with_dots(t, r, dots) for t, r in zip(terms, ranks, strict=True))
+    seen = Counter("".join(full))
+    if arrow:
+        out = right.replace("...", dots)
+    else:
+        out = dots + "".join(sorted(c for c, n in seen.items() if n == 1 and c not in dots))
+    for c in out:
+        if c not in seen:
+            raise ValueError(f"einsum: {subscripts!r}: {c!r} of the result is in no operand")
+        if out.count(c) > 1:
+            raise ValueError(f"einsum: {subscripts!r}: {c!r} is in the result more than once")
+    return full, out
+
+
+def _sizes(subscripts: str, terms: Sequence[str], operands: Sequence[Any]) -> dict[str, int]:
+    """The size of each letter. ValueError when two differ and none is 1."""
+    sizes: dict[str, int] = {}
+    for term, x in zip(terms, operands, strict=True):
+        for c, n in zip(term, x.aval.shape, strict=True):
+            if sizes.get(c, 1) not in (n, 1) and n != 1:
+                raise ValueError(f"einsum: {subscripts!r}: {c!r} has size {sizes[c]} and size {n}, in shapes "
+                                 f"{[y.aval.shape for y in operands]}")
+            sizes[c] = n if c not in sizes or sizes[c] == 1 else sizes[c]
+    return sizes
+
+
+# -------------------------------------------------------------------------------------------- one operand
+
+def _diagonals(x: Any, term: str) -> Term:
+    """x with each repeated letter as one axis."""
+    for c in [c for c, n in Counter(term).items() if n > 1]:
+        axes = [i for i, t in enumerate(term) if t == c]
+        others = [i for i in range(len(term)) if i not in axes]
+        x = rearrange.transpose(x, [*axes, *others])
+        x = getitem(x, (np.arange(x.aval.shape[0], dtype=np.int32),) * len(axes))
+        term = c + "".join(term[i] for i in others)
+    return x, term
+
+
+def _prepared(x: Any, term: str, sizes: dict[str, int]) -> Term:
+    """x with each letter once, and without the axes of size 1 that broadcast."""
+    ones = [i for i, c in enumerate(term) if x.aval.shape[i] == 1 and sizes[c] != 1]
+    if ones:
+        x, term = rearrange.squeeze(x, ones), "".join(c for i, c in enumerate(term) if i not in ones)
+    return _diagonals(x, term) if len(set(term)) < len(term) else (x, term)
+
+
+def _summed(x: Any, term: str, kept: str) -> Term:
+    """x summed over the letters that nobody else needs."""
+    axes = [i for i, c in enumerate(term) if c not in kept]
+    if not axes:
+        return x, term
+    fold = reduce_or if x.aval.dtype == np.bool_ else reduce_sum
+    return fold(x, axes), "".join(c for c in term if c in kept)
+
+
+# -------------------------------------------------------------------------------------------- two operands
+
+def _contract(x: Term, y: Term, kept: str, wanted: str, precision: Any, dtype: np.dtype) -> Term:
+    """The product of two terms, summed over the letters that are not kept. `wanted`: the best order of letters."""
+    (a, left), (b, right) = _summed(*x, y[1] + kept), _summed(*y, x[1] + kept)
+    batch = [c for c in left if c in right and c in kept]
+    inner = [c for c in left if c in right and c not in kept]
+    own_a, own_b = [c for c in left if c not in right], [c for c in right if c not in left]
+    if not inner:
+        return _multiplied(a, left, b, right, wanted, dtype)
+    if "".join([*batch, *own_b, *own_a]) == wanted:
+        a, left, own_a, b, right, own_b = b, right, own_b, a, left, own_a
+    numbers = (([left.index(c) for c in inner], [right.index(c) for c in inner]),
+               ([left.index(c) for c in batch], [right.index(c) for c in batch]))
+    return dot_general(a, b, numbers, precision, dtype), "".join([*batch, *own_a, *own_b])
+
+
+def _multiplied(a: Any, left: str, b: Any, right: str, wanted: str, dtype: np.dtype) -> Term:
+    """Nothing is summed: a product of broadcast arrays, which fuses with what is around it."""
+    letters = "".join(dict.fromkeys(left + right))
+    if sorted(wanted) == sorted(letters):
+        letters = wanted
+    a, b = (v if v.aval.dtype == dtype else convert.convert_element_type(v, dtype) for v in (a, b))
+    return _times(_aligned(a, left, letters), _aligned(b, right, letters)), letters
+
+
+def _aligned(x: Any, term: str, letters: str) -> Any:
+    order = [term.index(c) for c in letters if c in term]
+    x = rearrange.transpose(x, order) if order != list(range(len(term))) else x
+    missing = [i for i, c in enumerate(letters) if c not in term]
+    return rearrange.expand_dims(x, missing) if missing else x
+
+
+def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands meet, in order; each pair is replaced by its product at the end of the list."""
+    count = len(terms)
+    if optimize is False:
+        return [(0, 1), *[(0, k) for k in range(count - 2, 0, -1)]]
+    if isinstance(optimize, (list, tuple)):
+        return [tuple(p) for p in optimize if p != "einsum_path"]
+    how = "auto" if optimize is True else optimize
+    path, _ = opt_einsum.contract_path(",".join(terms) + "->" + out, *shapes, shapes=True, optimize=how)
+    return [tuple(p) for p in path]
+
+
+@whole("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding",
+       large=False)
+def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
+           preferred_element_type: Any = None, _dot_general: Any = dot_general, out_sharding: Any = None) -> Any:
+    """Sums of products, as letters say: "ij,jk->ik" is the matrix product.
+
+    subscripts: for each operand a letter per axis ("..." for those in front that broadcast), after "->" those of the result
+    (default: letters that occur once, in order); or operands and lists of ints in turn. optimize: how opt_einsum finds
+    the order of more than two operands ("optimal", "greedy", "auto", False: left to right, or a path). precision,
+    preferred_element_type: as of matmul. ValueError for subscripts that don't fit the shapes.
+
+    >>> import numjet.numpy as jnp
+    >>> einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
+    [3, 7]
+    """
+    check_out("einsum", out)
+    check_unsharded("einsum", out_sharding)
+    if _dot_general is not dot_general:
+        raise NotImplementedError("jnp.einsum: another _dot_general is not supported")
+    if not isinstance(subscripts, str):
+        subscripts, given = _from_lists((subscripts, *operands))
+    else:
+        given = list(operands)
+    if not given:
+        raise ValueError("einsum: expected at least one operand")
+    arrays = promote_args("einsum", *given)
+    terms, result = _parse(subscripts, tuple(x.aval.ndim for x in arrays))
+    weak = preferred_element_type is None and all(x.aval.weak_type for x in arrays)
+    preferred = preferred_element_type
+    dtype = arrays[0].aval.dtype if preferred is None else dtypes.check_user_dtype(preferred, "einsum")
+    sizes = _sizes(subscripts, terms, arrays)
+    x, letters = _evaluate(arrays, terms, result, sizes, optimize, precision, dtype)
+    order = [letters.index(c) for c in result]
+    x = rearrange.transpose(x, order) if order != list(range(len(order))) else x
+    return x if (x.aval.dtype, x.aval.weak_type) == (dtype, weak) else convert.convert_dtype(x, dtype, weak)
+
+
+def _evaluate(arrays: Sequence[Any], terms: Sequence[str], result: str, sizes: dict[str, int], optimize: Any,
+              precision: Any, dtype: np.dtype) -> Term:
+    live = [_prepared(x, t, sizes) for x, t in zip(arrays, terms, strict=True)]
+    shapes = [x.aval.shape for x, _ in live]
+    path = [tuple(range(len(live)))] if len(live) < 3 else _path([t for _, t in live], result, shapes, optimize)
+    for step in path:
+        group = [live[i] for i in sorted(step, reverse=True)]
+        live = [t for i, t in enumerate(live) if i not in step]
+        others = "".join(t for _, t in live)
+        while len(group) > 1:
+            kept = "".join({*result, *others, *"".join(t for _, t in group[:-2])})
+            last = not others and len(group) == 2
+            y, x = group[-2], group[-1]
+            group = [*group[:-2], _contract(x, y, kept, result if last else "", precision, dtype)]
+        live.append(group[0])
+    x, letters = _summed(*live[0], result)
+    missing = [c for c in result if c not in letters]
+    if missing:  # letters of size 1 in the only operand that has them
+        raise ValueError(f"einsum: letters {missing} of the result are in no operand")
+    return x, letters
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[Any], Any]:
+    """The order in which einsum would multiply, and a description of its cost.
+
+    >>> import numjet.numpy as jnp
+    >>> x = jnp.ones((2, 2))
+    >>> einsum_path("ij,jk,kl->il", x, x, x)[0]
+    [(0, 1), (0, 1)]
+    """
+    if not isinstance(subscripts, str):
+        subscripts, given = _from_lists((subscripts, *operands))
+    else:
+        given = list(operands)
+    shapes = [array_arg("einsum_path", x, i).aval.shape for i, x in enumerate(given)]
+    how = "auto" if optimize is True else optimize
+    return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=how)

@@ -1,0 +1,257 @@
+"""Arrays from Python and NumPy values: array, asarray, copy, astype, and the readers of buffers and text."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.transfer import device_put
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
+from numjet.foundation import dtypes
+from numjet.lax.elementwise import convert
+from numjet.lax.shape import join, rearrange
+from numjet.numpy.core.promotion import array_arg, broadcast_to
+from numjet.runtime import dispatch
+
+_PYTHON_SCALARS = frozenset((bool, int, float, complex))
+_INTEGRAL = frozenset(dtypes.INTEGRAL)
+
+
+# -------------------------------------------------------------------------------------------- placement
+
+def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
+    """x on a device (None: where it is). NotImplementedError for shardings of results."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}: use device_put")
+    return x if device is None else device_put(x, device)
+
+
+def beside(x: Any, like: Any) -> Any:
+    """x on the device to which the array `like` is committed, if to any."""
+    if type(like) is Array and like.committed and type(x) is Array:
+        return dispatch.move(x, like.device)
+    return x
+
+
+# -------------------------------------------------------------------------------------------- conversion
+
+def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
+    """An Array of NumPy values or a number; what is too large for a narrower float becomes infinite, silently."""
+    with np.errstate(all="ignore"):
+        return dispatch.as_array(x, aval)
+
+
+def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
+    if dtype is None:
+        return _concrete(x)
+    if type(x) is int and dtype in _INTEGRAL:
+        dtypes.check_int_fits(x, dtype)
+    value = np.asarray(x)
+    return _concrete(np.float64(x) if value.dtype == object else value, ShapedArray((), dtype))  # more than 64 bits
+
+
+def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
+    if x.dtype.kind in "OSUMm" or not dtypes.is_array_dtype(dtypes.as_dtype(x.dtype)):
+        text = repr(x if x.ndim else x[()])
+        raise TypeError(f"Value {text[:100]} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types "
+                        "are supported: numbers and bools.")
+    canonical = dtypes.canonicalize_dtype(x.dtype)
+    if dtype is None or dtype == canonical:
+        return _concrete(x, ShapedArray(x.shape, canonical))
+    return convert.convert_dtype(convert.constant(x, canonical), dtype)
+
+
+def _is_jax(x: Any) -> bool:
+    return isinstance(x, (Array, Tracer)) or hasattr(x, "__jax_array__")
+
+
+def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
+    """Lists and tuples: of numbers by NumPy, with arrays inside by joining."""
+    leaves = _native.pytree_leaves(x, None, True)
+    kinds = set(map(type, leaves))
+    if not kinds <= _PYTHON_SCALARS:
+        for leaf in leaves:
+            if isinstance(leaf, np.ndarray):
+                aval_of(leaf)  # refuses masked arrays, whose masks NumPy would drop
+    if type(None) in kinds:
+        raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
+    if not kinds <= _PYTHON_SCALARS and any(map(_is_jax, leaves)):
+        return _stack(x, dtype or dtypes.result_type(*leaves))
+    if dtype is not None:
+        return _concrete(np.array(x, dtype))
+    if not leaves:
+        return _concrete(np.array(x, dtypes.python_scalar_dtype(float)))
+    value = np.array(x)
+    if value.dtype.kind == "O" and kinds <= _PYTHON_SCALARS:
+        _check_range(leaves)
+    if value.dtype.kind in "OSUMm":
+        return _from_numpy(value, None)
+    wanted = dtypes.result_type(*(kinds if kinds <= _PYTHON_SCALARS else leaves))
+    if value.dtype.kind in "iu" and wanted in _INTEGRAL and value.size and wanted.itemsize < value.dtype.itemsize:
+        _check_range((int(value.min()), int(value.max())), wanted)
+    return _concrete(value, ShapedArray(value.shape, wanted))
+
+
+def _check_range(values: Any, dtype: np.dtype | None = None) -> None:
+    for v in values:
+        if type(v) is int:
+            dtypes.check_int_fits(v, dtype or dtypes.python_scalar_dtype(int))
+
+
+def _stack(x: Any, dtype: np.dtype) -> Any:
+    """Nested lists with arrays and tracers inside, in one dtype."""
+    if not isinstance(x, (list, tuple)):
+        return asarray(x, dtype)
+    if not x:
+        return _concrete(np.zeros((0,), dtype))
+    parts = [_stack(item, dtype) for item in x]
+    if any(p.shape != parts[0].shape for p in parts):
+        raise ValueError("setting an array element with a sequence. The requested array has an inhomogeneous shape: the parts "
+                         f"have shapes {', '.join(str(p.shape) for p in parts)}.")
+    whole = parts[0].shape
+    return join.concatenate([rearrange.broadcast_in_dim(p, (1, *whole), range(1, 1 + len(whole))) for p in parts], 0)
+
+
+def _convert(x: Any, dtype: np.dtype | None) -> Any:
+    """Anything as an Array or Tracer, in `dtype` (None: its own)."""
+    if type(x) is Array or isinstance(x, Tracer):
+        return x if dtype is None else convert.convert_element_type(x, dtype)
+    if hasattr(x, "__jax_array__"):
+        return _convert(x.__jax_array__(), dtype)
+    if type(x) in _PYTHON_SCALARS:
+        return _from_scalar(x, dtype)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _from_numpy(x, dtype)
+    if isinstance(x, (list, tuple)):
+        return _from_nested(x, dtype)
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
+    return _from_numpy(np.asarray(x), dtype)
+
+
+def _fresh(x: Any) -> Any:
+    """A copy that shares no memory; a tracer is its own copy."""
+    if type(x) is Array and current_trace() is EVAL:
+        return dispatch.copied(x)
+    return x
+
+
+def _check_order(name: str, order: str | None) -> None:
+    if order not in (None, "K", "A", "C"):
+        raise NotImplementedError(f"jnp.{name}: expected order 'K', 'A' or 'C', got {order!r}: arrays are stored row by row")
+
+
+def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *,
+          device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of numbers, nested lists of numbers, NumPy arrays, arrays or objects with __array__.
+
+    dtype: default that of the values; Python ints and floats give int32 and float32 (64 bits with jax_enable_x64), and a
+    single one gives a weakly typed array. ndmin: least rank; axes of size 1 come in front. Raises OverflowError for Python
+    integers that do not fit, TypeError for strings and objects, ValueError for None and ragged lists.
+
+    >>> array([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    _check_order("array", order)
+    wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
+    out = _convert(object, wanted)
+    if copy and out is object:
+        out = _fresh(out)
+    if ndmin > out.ndim:
+        out = broadcast_to(out, (1,) * (ndmin - out.ndim) + out.shape)
+    return place("array", out, device, out_sharding)
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
+            out_sharding: Any = None) -> Any:
+    """As `array`; an array of the wanted dtype is returned as it is, unless copy=True.
+
+    copy=False raises ValueError where a copy is needed: for everything but numjet's arrays.
+
+    >>> asarray([True, False])
+    Array([ True, False], dtype=bool)
+    """
+    if dtype is None and (type(a) is Array or isinstance(a, Tracer)) and not copy and device is None and out_sharding is None:
+        return a
+    if copy is False and not _is_jax(a):
+        raise ValueError(f"jnp.asarray: cannot make an array of {type(a)} without a copy; use copy=None")
+    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """A copy of a.
+
+    >>> copy(array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
+    return array(array_arg("copy", a), copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """x converted to `dtype` (None: the default float). Complex to real drops the imaginary part, with a warning.
+
+    Floats to integers round towards zero and saturate; NaN gives 0. Random keys keep their dtype, else TypeError.
+
+    >>> astype(array([1.7, -2.2]), int)
+    Array([ 1, -2], dtype=int32)
+    """
+    x = array_arg("astype", x)
+    wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "astype")
+    as_truth = wanted == np.bool_  # != 0, of complex numbers, too
+    out = convert.convert_dtype(x, wanted) if as_truth else convert.convert_element_type(x, wanted)
+    return place("astype", _fresh(out) if copy and out is x else out, device)
+
+
+# -------------------------------------------------------------------------------------------- readers
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """A copy of the bytes of a buffer, as a one-dimensional array of `dtype`.
+
+    >>> frombuffer(b"\\x01\\x02", dtype="uint8")
+    Array([1, 2], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """As numpy.fromfile, which see: a one-dimensional array of a file's numbers.
+
+    >>> import numjet.numpy as jnp, tempfile
+    >>> with tempfile.TemporaryFile() as f:
+    ...     _ = f.write(b"\\x01\\x02"), f.seek(0)
+    ...     jnp.fromfile(f, dtype="uint8").tolist()
+    [1, 2]
+    """
+    return asarray(np.fromfile(*args, **kwargs))
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """As numpy.fromiter, which see: a one-dimensional array of an iterable's numbers.
+
+    >>> fromiter((i * i for i in range(3)), dtype="int32")
+    Array([0, 1, 4], dtype=int32)
+    """
+    return asarray(np.fromiter(*args, **kwargs))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """A one-dimensional array of numbers in a text, separated by `sep`.
+
+    >>> fromstring("1 2 3", dtype=int, sep=" ")
+    Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of another library's array, through its __dlpack__. The values are copied. ValueError for copy=False.
+
+    >>> from_dlpack(np.arange(3.0, dtype="float32"))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    if copy is False:
+        raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")
+    value = np.from_dlpack(x)
+    return place("from_dlpack", asarray(value), device)

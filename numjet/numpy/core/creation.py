@@ -1,0 +1,331 @@
+"""Arrays made from nothing: zeros, ones, full, empty and their *_like forms; ranges and spaces."""
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.jit_when_eager import whole
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
+from numjet.core.trace import EVAL, Tracer, current_trace
+from numjet.foundation import dtypes, errors
+from numjet.lax import axes
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.shape import create, join, rearrange as shapes
+from numjet.numpy.core import promotion
+from numjet.numpy.core.arrays import asarray, beside, place
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal
+from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide
+from numjet.numpy.ufuncs.transcendental import log10
+from numjet.runtime.device import CPU
+from numjet.runtime.settings import plain
+
+_INTEGRAL = frozenset(dtypes.INTEGRAL)
+_COMPLEX = frozenset(dtypes.COMPLEX)
+_NUMBERS = frozenset(dtypes.ALL)
+_RANGES = frozenset(map(np.dtype, ("int32", "int64")))
+_INT32_END = 1 << 31
+
+
+# -------------------------------------------------------------------------------------------- constants
+
+def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape from an int or a sequence of ints. TypeError for anything else and for negative sizes."""
+    if hasattr(shape, "ndim") and shape.ndim == 1:
+        traced = isinstance(shape, Tracer)
+        shape = [shape[i] for i in range(shape.shape[0])] if traced else np.asarray(shape).tolist()
+    found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+    if any(n < 0 for n in found):
+        raise TypeError(f"{name} shape must have every element be nonnegative, got {found}.")
+    return found
+
+
+def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
+    wanted = dtypes.check_user_dtype(float if dtype is None else dtype, name)
+    target = _shape_of(name, shape)
+    if wanted in _NUMBERS and _now():
+        filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
+    else:
+        filled = create.full(target, np.asarray(value).astype(wanted)[()])
+    return place(name, filled, device, out_sharding)
+
+
+def _now() -> bool:
+    """Whether arrays are to be made at once, and nobody wants to look at the steps."""
+    return current_trace() is EVAL and plain()
+
+
+def _repeated(shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
+    """A number everywhere in a new array."""
+    return _native.from_numpy(np.full(shape, value, dtype), ShapedArray(shape, dtype, weak), CPU)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros of a shape (an int or a sequence of ints); dtype: default float32 (float64 with jax_enable_x64).
+
+    >>> zeros(2, dtype=int)
+    Array([0, 0], dtype=int32)
+    """
+    return _filled("zeros", shape, 0, dtype, device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Ones of a shape (an int or a sequence of ints); dtype: default float32 (float64 with jax_enable_x64).
+
+    >>> ones(2)
+    Array([1., 1.], dtype=float32)
+    """
+    return _filled("ones", shape, 1, dtype, device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros: nothing is left uninitialised.
+
+    >>> empty(2)
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled("empty", shape, 0, dtype, device, out_sharding)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of `shape` with fill_value everywhere, a number or an array that broadcasts to it.
+
+    dtype: default that of the value; Python numbers give a weakly typed array.
+
+    >>> full(2, 7, dtype=float)
+    Array([7., 7.], dtype=float32)
+    """
+    promotion.check_arraylike("full", fill_value)
+    target = _shape_of("full", shape)
+    if dtype is None:
+        value = promotion.operand("full", fill_value)
+    else:
+        value = promotion.as_named_dtype("full", fill_value, dtypes.check_user_dtype(dtype, "full"))
+    return place("full", _spread("full", value, target), device, out_sharding)
+
+
+def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
+    if type(value) is Literal and value.aval.dtype in _NUMBERS and _now():
+        return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
+    if value.aval.shape == target:
+        return promotion.to_array(value) if not hasattr(value, "val") else convert.constant(value.val, value.aval.dtype,
+                                                                                          value.aval.weak_type)
+    if promotion.rearrange.broadcast_shapes(value.aval.shape, target) != target:
+        raise ValueError(f"jnp.{name}: fill_value of shape {value.aval.shape} does not broadcast to {target}")
+    return broadcast_to(value, target)
+
+
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
+    a = array_arg(name, a) if not hasattr(a, "dtype") or not hasattr(a, "shape") else a
+    weak = dtype is None and getattr(a, "weak_type", False)
+    wanted = dtypes.canonicalize_dtype(a.dtype) if dtype is None else dtypes.check_user_dtype(dtype, name)
+    target = tuple(a.shape) if shape is None else _shape_of(name, shape)
+    if wanted == dtypes.key_dtype:
+        return create.full_like(promotion.to_array(a), value, shape=target)
+    filled = promotion.as_named_dtype(name, value, wanted, bool(weak))
+    return place(name, beside(_spread(name, filled, target), a), device, out_sharding)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros of the shape and dtype of a, unless others are given.
+
+    >>> zeros_like(np.asarray([1, 2]))
+    Array([0, 0], dtype=int32)
+    """
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Ones of the shape and dtype of a, unless others are given.
+
+    >>> ones_like(np.asarray([1, 2]))
+    Array([1, 1], dtype=int32)
+    """
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros of the shape and dtype of the prototype, unless others are given.
+
+    >>> empty_like(np.asarray([1, 2]))
+    Array([0, 0], dtype=int32)
+    """
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:
+    """An array of the shape and dtype of a (unless others are given) with fill_value everywhere.
+
+    >>> full_like(np.asarray([1, 2]), 7)
+    Array([7, 7], dtype=int32)
+    """
+    promotion.check_arraylike("full_like", 0, fill_value)
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
+
+
+# -------------------------------------------------------------------------------------------- ranges
+
+def _known(name: str, x: Any) -> Any:
+    """A limit of a range as a Python or NumPy number; the error of a tracer that depends on an input says so."""
+    if isinstance(x, Tracer):
+        if x.concrete() is None:
+            raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: its arguments decide the shape of the result.")
+        return np.asarray(x)[()]
+    if isinstance(x, (bool, int, float, complex)) or x is None:
+        return x
+    value = np.asarray(x)
+    if value.ndim or value.dtype.kind in "OSUMm":
+        raise TypeError(f"jnp.{name}: expected numbers as limits, got {x!r}")
+    return value[()]
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
+           out_sharding: Any = None) -> Any:
+    """start, start + step, ... below stop; with one argument: 0, 1, ... below it. Arguments are known numbers.
+
+    dtype: default the dtype that the arguments promote to. ZeroDivisionError for step 0.
+
+    >>> arange(2, 10, 3)
+    Array([2, 5, 8], dtype=int32)
+    """
+    given = [_known("arange", v) for v in (start, stop, step)]
+    if dtype is None:
+        wanted = dtypes.result_type(*[v for v in (start, stop, step) if v is not None])
+    else:
+        wanted = dtypes.check_user_dtype(dtype, "arange")
+    first, last, by = given
+    if last is None:
+        first, last = 0, first
+    return place("arange", _range(first, last, by, wanted, dtype is not None), device, out_sharding)
+
+
+def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
+    """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
+    by = 1 if by is None else by
+    if isinstance(last, (complex, np.complexfloating)):
+        raise ValueError("jnp.arange: complex limits are not supported")
+    size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
+    if dtype in _INTEGRAL and not size:
+        return create.full((0,), np.zeros((), dtype)[()])
+    if dtype in _INTEGRAL and not all(float(v).is_integer() for v in (first, by)):
+        return asarray(np.arange(first, last, by).astype(dtype))
+    given = (first, last, by)
+    if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _now():
+        return _native.from_numpy(np.arange(first, last, by, dtype=dtype), ShapedArray((size,), dtype, False), CPU)
+    steps = create.iota(dtype, size)
+
+    def number(value: Any) -> Any:
+        held = dtypes.int64 if named else None
+        return literal(dtypes.wrap_int(int(value), dtype, held) if dtype in _INTEGRAL else float(value), dtype)
+
+    scaled = steps if by == 1 else arithmetic.mul(steps, number(by))
+    return scaled if first == 0 else arithmetic.add(scaled, number(first))
+
+
+def _exact(x: Any) -> Any:
+    """NumPy integers as Python's, so that differences do not wrap."""
+    return int(x) if isinstance(x, (np.integer, np.bool_)) else x
+
+
+@whole("num", "endpoint", "retstep", "dtype", "axis", "device")
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+             axis: int = 0, *, device: Any = None) -> Any:
+    """`num` evenly spaced numbers from start to stop, which is the last one, unless endpoint=False.
+
+    start, stop: arrays that broadcast; the numbers run along a new `axis`. dtype: default float; integers are rounded down.
+    retstep: also the distance between neighbours. ValueError for num < 0.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    promotion.check_arraylike("linspace", start, stop)
+    inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    wanted = inexact if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
+    working = dtypes.result_type(inexact, wanted) if wanted not in _INTEGRAL else inexact
+    ends = [as_dtype(promotion.operand("linspace", v), working) for v in (start, stop)]
+    first, last = promotion.promote_shapes("linspace", *ends)
+    parts = num - 1 if endpoint else num
+    out = _evenly(first, last, num, parts, endpoint, working)
+    if wanted in _INTEGRAL:
+        out = floor(out)
+    out = as_dtype(out, wanted)
+    out = promotion.strong_array(out)
+    if axis != 0 and out.ndim > 1:
+        out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
+    out = place("linspace", out, device)
+    if not retstep:
+        return out
+    step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
+    return out, promotion.strong_array(step)
+
+
+def _order(ndim: int, axis: int) -> list[int]:
+    """The permutation that moves axis 0 to `axis`."""
+    order = list(range(1, ndim))
+    order.insert(axis, 0)
+    return order
+
+
+def _evenly(first: Any, last: Any, num: int, parts: int, endpoint: bool, dtype: np.dtype) -> Any:
+    """first * (1 - t) + last * t with t = i / parts; the end point exactly."""
+    whole = first.aval.shape
+    one_row = lambda x: shapes.broadcast_in_dim(x, (1, *whole), range(1, 1 + len(whole)))
+    if num == 0 or parts == 0:
+        return broadcast_to(one_row(first), (num, *whole))
+    real = dtypes.to_floating_dtype(dtype)
+    t = as_dtype(arithmetic.div(create.iota(real, parts), literal(float(parts), real)), dtype)
+    low, high = first, last
+    if whole:
+        t = shapes.broadcast_in_dim(t, (parts, *whole), (0,))
+        low, high = (broadcast_to(one_row(v), (parts, *whole)) for v in (first, last))
+    rest = arithmetic.add(arithmetic.mul(low, arithmetic.sub(literal(1.0, dtype), t)), arithmetic.mul(high, t))
+    return join.concatenate([rest, one_row(last)], 0) if endpoint else rest
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+             axis: int = 0) -> Any:
+    """base ** t for t evenly spaced from start to stop, as in `linspace`.
+
+    >>> logspace(0, 2, 3, base=2)
+    Array([1., 2., 4.], dtype=float32)
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "logspace")
+    out = promotion.strong_array(power(as_dtype(promotion.to_array(base), exponents.dtype), exponents))
+    return out if wanted is None else convert.convert_element_type(out, wanted)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """`num` numbers from start to stop with a constant ratio between neighbours.
+
+    Real start and stop have the same sign; neither is 0.
+
+    >>> geomspace(1, 100, 3)
+    Array([  1.,  10., 100.], dtype=float32)
+    """
+    first, last = promotion.promote_args_inexact("geomspace", start, stop)
+    wanted = first.dtype if dtype is None else dtypes.check_user_dtype(dtype, "geomspace")
+    working = dtypes.result_type(first.dtype, wanted) if wanted not in _INTEGRAL else first.dtype
+    first, last = promotion.promote_shapes("geomspace", as_dtype(first, working), as_dtype(last, working))
+    direction = sign(first)
+    if working not in _COMPLEX:
+        both = arithmetic.mul(direction, sign(last))
+        direction = choose_by("geomspace", _negative(both), literal(float("nan"), working), direction)
+    powers = logspace(log10(true_divide(first, direction)), log10(true_divide(last, direction)), num, endpoint, 10.0, axis=0)
+    out = promotion.strong_array(arithmetic.mul(broadcast_to(direction, powers.shape), powers))
+    if axis != 0 and out.ndim > 1:
+        out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
+    return convert.convert_element_type(out, wanted)
+
+
+def _negative(x: Any) -> Any:
+    return compare.lt(x, literal(0.0, x.dtype))

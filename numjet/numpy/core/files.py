@@ -1,0 +1,45 @@
+"""Arrays in files, in NumPy's formats: save, savez, load."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.numpy.core.arrays import asarray
+from numjet.numpy.core.promotion import array_arg
+
+
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Writes an array to a file (a path or a binary file) in NumPy's .npy format.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, asarray([1, 2])), file.seek(0), load(file).tolist()
+    (None, 0, [1, 2])
+    """
+    np.save(file, np.asarray(array_arg("save", arr)), allow_pickle)
+
+
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Writes arrays to a file in NumPy's .npz format, under names given as keywords (else arr_0, ...).
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> savez(file, x=asarray([1, 2])), file.seek(0), load(file)["x"].tolist()
+    (None, 0, [1, 2])
+    """
+    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle, **{k: np.asarray(v) for k, v in kwds.items()})
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Reads what `save` or `savez` wrote: an array, or a mapping of names to NumPy arrays. Arguments as of numpy.load.
+
+    Arrays of dtypes that NumPy does not know (bfloat16 and its kin) come back when they were saved by numjet.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, asarray([1.5])), file.seek(0), load(file).tolist()
+    (None, 0, [1.5])
+    """
+    found = np.load(file, *args, **kwargs)
+    return asarray(found) if isinstance(found, np.ndarray) else found

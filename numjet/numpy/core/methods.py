@@ -1,0 +1,107 @@
+"""The methods and properties of arrays and tracers: x.sum(), x.at, x.real, ..."""
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.transfer import device_put
+from numjet.core import hooks
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import Array, ArrayBase, Tracer
+from numjet.numpy.core import arrays, printing, shape_methods, views
+from numjet.numpy.core.operators import CONTAINS, OPERATORS
+from numjet.numpy.indexing import where
+from numjet.numpy.indexing.update import IndexUpdateHelper
+from numjet.numpy.reduction import cumulative, reductions, statistics
+from numjet.numpy.ufuncs import arithmetic
+from numjet.runtime import dispatch
+
+
+def _flat(self: Any) -> None:
+    raise NotImplementedError("arrays do not have the arr.flat property, whose elements could be set: use arr.ravel()")
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """As numjet.numpy.clip."""
+    return where.clip(self, min, max)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """As numjet.numpy.astype."""
+    return arrays.astype(self, dtype, copy=copy, device=device)
+
+
+def _copy(self: Any) -> Any:
+    """As numjet.numpy.copy."""
+    return arrays.copy(self)
+
+
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device. NotImplementedError for streams."""
+    if stream is not None:
+        raise NotImplementedError("stream argument of array.to_device(): devices have one queue")
+    return device_put(self, device)
+
+
+def _tobytes(self: Any, order: str = "C") -> bytes:
+    """The elements' bytes, row by row."""
+    return np.asarray(self).tobytes(order)  # type: ignore[arg-type]
+
+
+def _namespace(module: ModuleType) -> Any:
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+        """numjet.numpy, as the array API standard asks for."""
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"array API version {api_version!r} is not available: expected '2024.12' or before")
+        return module
+    return __array_namespace__
+
+
+def _addressable_data(self: Any, index: int) -> Any:
+    """The part of the array on this process's device number `index`: all of it."""
+    if index:
+        raise IndexError(f"addressable_data: expected 0, as the array is on one device, got {index}")
+    return self
+
+
+METHODS: dict[str, Any] = {
+    **CONTAINS,
+    "at": property(IndexUpdateHelper, doc="Updates: x.at[idx].set(y), .add(y), ..., each a new array."),
+    "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min, "any": reductions.any,
+    "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin, "ptp": reductions.ptp,
+    "mean": statistics.mean, "var": statistics.var, "std": statistics.std, "cumsum": cumulative.cumsum,
+    "cumprod": cumulative.cumprod, "astype": _astype, "copy": _copy, "clip": _clip, "round": arithmetic.round,
+    "conj": arithmetic.conjugate, "conjugate": arithmetic.conjugate,
+    "real": property(arithmetic.real), "imag": property(arithmetic.imag),
+    "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device, "tobytes": _tobytes,
+    "__numpy_dtype__": property(lambda self: self.dtype),
+}
+METHODS |= shape_methods.METHODS
+OF_ARRAYS: dict[str, Any] = {
+    "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
+    "is_fully_addressable": property(lambda self: True), "is_fully_replicated": property(lambda self: True),
+    "platform": lambda self: self.device.platform, "clone": _copy,
+}
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """How to pickle an array: its values on the host, which go to the default device when they are read back."""
+    return dispatch.as_array, (np.asarray(self._value), self.aval)
+
+
+def install(namespace: ModuleType) -> None:
+    """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
+    operators = OPERATORS | shape_methods.OPERATORS
+    for name, fn in operators.items():
+        _native.set_hook(name, fn)
+    _native.set_hook("__repr__", printing.repr_array)
+    _native.set_hook("__str__", printing.str_array)
+    _native.set_hook("aval", ShapedArray)
+    _native.set_hook("reduce", _reduce)
+    named = {**METHODS, **shape_methods.METHODS, "__array_namespace__": _namespace(namespace)}
+    hooks.set_methods(named | OF_ARRAYS, Array)
+    hooks.set_methods(operators | named, Tracer)
+    ArrayBase.at = METHODS["at"]  # type: ignore[attr-defined]

@@ -1,0 +1,76 @@
+"""The operators of arrays and tracers: what `x + y`, `x[0]` and `x < y` call."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Array, is_array_like
+from numjet.numpy.core.arrays import astype
+from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.reduction import reductions
+from numjet.numpy.ufuncs import arithmetic, logic
+
+_KNOWN = frozenset((Array, bool, int, float, complex, np.ndarray))
+
+
+def _binary(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """fn(self, other); other classes than arrays and numbers get their turn."""
+    def method(self: Any, other: Any) -> Any:
+        if type(other) in _KNOWN or is_array_like(other):
+            return fn(self, other)
+        return NotImplemented
+    return method
+
+
+def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if type(other) in _KNOWN or is_array_like(other):
+            return fn(other, self)
+        return NotImplemented
+    return method
+
+
+_BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.true_divide,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "divmod": arithmetic.divmod, "pow": arithmetic.power,
+    "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
+    "lshift": logic.left_shift, "rshift": logic.right_shift,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal,
+    "gt": logic.greater, "ge": logic.greater_equal,
+}
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    return (getitem(self, i) for i in range(self.shape[0]))
+
+
+def _getitem(self: Any, idx: Any) -> Any:
+    return getitem(self, idx)
+
+
+def _refuse_setitem(self: Any, index: Any, value: Any) -> None:
+    raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
+                    "x = x.at[idx].set(y) or another .at[] method: a new array, and under jit no copy.")
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    return astype(arithmetic.round(self), int) if ndigits is None else arithmetic.round(self, ndigits)
+
+
+def _contains(self: Any, item: Any) -> bool:
+    return bool(reductions.any(logic.equal(self, item)))
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _COMPARISONS).items()},
+    **{f"__r{name}__": _reflected(fn) for name, fn in _BOTH_SIDES.items()},
+    "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute, "__invert__": logic.invert,
+    "__getitem__": _getitem, "__setitem__": _refuse_setitem, "__iter__": _iterate, "__round__": _round,
+}
+CONTAINS = {"__contains__": _contains}

@@ -1,0 +1,79 @@
+"""How arrays print: repr, str and NumPy's print options."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Tracer
+from numjet.foundation import dtypes
+from numjet.numpy.core.promotion import array_arg
+
+
+def _key_bits(x: Any) -> np.ndarray:
+    return np.asarray(x._value)["fry"]
+
+
+def repr_array(x: Any) -> str:
+    """`Array([1., 2.], dtype=float32)`; weakly typed arrays say so; keys print the numbers they stand for.
+
+    >>> import numjet.numpy as jnp
+    >>> repr_array(jnp.asarray(1.0))
+    'Array(1., dtype=float32, weak_type=True)'
+    """
+    if x.dtype == dtypes.key_dtype:
+        return f"Array({x.shape}, dtype={dtypes.short_name(x.dtype)}) overlaying:\n{_key_bits(x)}"
+    tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
+    if x.is_deleted():
+        return f"Array(shape={x.shape}, {tail[:-1]}, deleted)"
+    if x.size == 0:
+        return f"Array([], shape={x.shape}, {tail}"
+    body = np.array2string(np.asarray(x._value), separator=", ", prefix="Array(")
+    lines = body.rsplit("\n", 1)
+    room = np.get_printoptions()["linewidth"] - len(lines[-1]) - (len("Array(") if len(lines) == 1 else 0)
+    return f"Array({body},{' ' if len(tail) + 2 <= room else chr(10) + ' ' * 6}{tail}"
+
+
+def str_array(x: Any) -> str:
+    """As NumPy prints the values.
+
+    >>> import numjet.numpy as jnp
+    >>> str_array(jnp.array([1, 2]))
+    '[1 2]'
+    """
+    if x.dtype == dtypes.key_dtype:
+        return repr_array(x)
+    return str(np.asarray(x._value))
+
+
+def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None,
+               suppress_small: bool | None = None) -> str:
+    """The text of repr(arr), with NumPy's options of its `array_repr`.
+
+    >>> import numjet.numpy as jnp
+    >>> array_repr(jnp.array([1.0, 0.5]), precision=3)
+    'Array([1. , 0.5], dtype=float32)'
+    """
+    arr = array_arg("array_repr", arr)
+    options: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{k: v for k, v in options.items() if v is not None}):
+        return repr(arr) if isinstance(arr, Tracer) else repr_array(arr)
+
+
+def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None,
+              suppress_small: bool | None = None) -> str:
+    """The text of str(a), with NumPy's options of its `array_str`.
+
+    >>> import numjet.numpy as jnp
+    >>> array_str(jnp.array([1.0, 0.5]))
+    '[1.  0.5]'
+    """
+    a = array_arg("array_str", a)
+    if isinstance(a, Tracer):
+        return str(a)
+    return np.array_str(np.asarray(a._value), max_line_width, precision, suppress_small)
+
+
+printoptions = np.printoptions
+set_printoptions = np.set_printoptions
+get_printoptions = np.get_printoptions

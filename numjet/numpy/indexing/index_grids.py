@@ -1,0 +1,284 @@
+"""Indices of diagonals, triangles and grids, and their flat numbers: ix_, diag_indices, ravel_multi_index, ..."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet.foundation import dtypes
+from numjet.foundation.util import prod
+from numjet.lax.axes import as_shape
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.shape import create, rearrange
+from numjet.numpy.core.arrays import asarray
+from numjet.numpy.core.concrete import known
+from numjet.numpy.core.creation import linspace
+from numjet.numpy.core.promotion import (
+    array_arg,
+    broadcast_to,
+    check_arraylike,
+    promote_dtypes,
+    promote_shapes,
+    to_array,
+)
+from numjet.numpy.indexing.nonzero import nonzero
+from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.shaping.joining import concatenate
+from numjet.numpy.ufuncs.arithmetic import remainder
+
+
+def _index_dtype() -> np.dtype:
+    return dtypes.canonicalize_dtype(np.int64)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Vectors as indices of all their combinations: x[ix_(rows, columns)]. Masks mean where they hold.
+
+    >>> import numjet.numpy as jnp
+    >>> jnp.arange(9).reshape(3, 3)[ix_(jnp.array([0, 2]), jnp.array([1, 2]))].tolist()
+    [[1, 2], [7, 8]]
+    """
+    vectors = [array_arg("ix_", a, i) for i, a in enumerate(args)]
+    out = []
+    for i, v in enumerate(vectors):
+        if v.ndim != 1:
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {v.shape} at position {i}")
+        if v.dtype == np.bool_:
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented; pass jnp.nonzero(mask)[0]")
+        if not v.shape[0]:
+            v = create.full((0,), np.zeros((), _index_dtype())[()])
+        out.append(rearrange.reshape(v, [v.shape[0] if d == i else 1 for d in range(len(vectors))]))
+    return tuple(out)
+
+
+# -------------------------------------------------------------------------------------------- diagonals, triangles
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array of `ndim` axes of size n.
+
+    >>> [i.tolist() for i in diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
+    size, rank = operator.index(n), operator.index(ndim)
+    if size < 0 or rank < 0:
+        raise ValueError(f"n and ndim must be nonnegative, got {size} and {rank}")
+    return (create.iota(_index_dtype(), size),) * rank
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with equal axes, at least two. ValueError for others.
+
+    >>> import numjet.numpy as jnp
+    >>> [i.tolist() for i in diag_indices_from(jnp.ones((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
+    sizes = array_arg("diag_indices_from", arr).shape
+    if len(sizes) < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(sizes)) > 1:
+        raise ValueError(f"All dimensions of input must be of equal length, got shape {sizes}")
+    return diag_indices(sizes[0], len(sizes))
+
+
+def _triangle(n: Any, k: Any, m: Any, upper: bool) -> tuple[Any, Any]:
+    rows, columns = operator.index(n), operator.index(n if m is None else m)
+    mask = np.tri(rows, columns, operator.index(k) - upper, bool)
+    i, j = np.nonzero(~mask if upper else mask)
+    return asarray(i.astype(_index_dtype())), asarray(j.astype(_index_dtype()))
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and below diagonal k of an (n, m) matrix (m: default n).
+
+    >>> [i.tolist() for i in tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    return _triangle(n, k, m, False)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The indices of the elements on and above diagonal k of an (n, m) matrix (m: default n).
+
+    >>> [i.tolist() for i in triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return _triangle(n, k, m, True)
+
+
+def _matrix_shape(arr: Any) -> tuple[int, int]:
+    if arr.ndim != 2:
+        raise ValueError(f"Only 2-D inputs are accepted: got shape {arr.shape}")
+    return arr.shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """tril_indices for the shape of a matrix.
+
+    >>> import numjet.numpy as jnp
+    >>> len(tril_indices_from(jnp.ones((2, 2)))[0])
+    3
+    """
+    n, m = _matrix_shape(arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """triu_indices for the shape of a matrix.
+
+    >>> import numjet.numpy as jnp
+    >>> len(triu_indices_from(jnp.ones((2, 2)))[0])
+    3
+    """
+    n, m = _matrix_shape(arr)
+    return triu_indices(n, k, m)
+
+
+def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None) -> tuple[Any, ...]:
+    """The indices of the elements of an (n, n) matrix of ones that mask_func(matrix, k) leaves. size as of nonzero.
+
+    >>> import numjet.numpy as jnp
+    >>> [i.tolist() for i in mask_indices(2, jnp.tril)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    return nonzero(mask_func(create.full((n, n), np.int32(1)), k), size=size)
+
+
+# -------------------------------------------------------------------------------------------- flat numbers
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C", *, dtype: Any = None) -> Any:
+    """The positions in a flattened array of shape `dims` of elements with the given indices, one array per axis.
+
+    mode: indices out of bounds are "clip"ped or "wrap"ped; "raise" checks known values (ValueError). order: "C" or "F".
+
+    >>> import numjet.numpy as jnp
+    >>> ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 0])), (2, 3)).tolist()
+    [1, 3]
+    """
+    sizes = as_shape(dims)
+    if len(multi_index) != len(sizes):
+        raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(sizes)}")
+    check_arraylike("ravel_multi_index", *multi_index)
+    if order not in ("C", "F"):
+        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
+    for index in multi_index:
+        if dtypes.kind(to_array(index).dtype) not in "iu":
+            raise TypeError("only int indices permitted: ravel_multi_index got dtype " + to_array(index).dtype.name)
+    indices = promote_shapes("ravel_multi_index", *promote_dtypes(*multi_index))
+    wanted = _index_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "ravel_multi_index")
+    total = create.full(indices[0].shape if indices else (), np.zeros((), wanted)[()])
+    strides = [prod(sizes[i + 1:]) if order == "C" else prod(sizes[:i]) for i in range(len(sizes))]
+    for index, size, stride in zip(indices, sizes, strides, strict=True):
+        bounded = convert.convert_element_type(_bounded(index, size, mode), wanted)
+        total = arithmetic.add(total, arithmetic.mul(bounded, np.asarray(stride, wanted)[()]))
+    return total
+
+
+def _bounded(index: Any, size: int, mode: str) -> Any:
+    n = np.asarray(size, index.dtype)[()]
+    if mode == "raise":
+        values = known("ravel_multi_index", index, "an index, which mode='raise' checks (use 'clip' or 'wrap')")
+        if values.size and (values.min() < 0 or values.max() >= size):
+            raise ValueError(f"invalid entry in coords array: expected 0 to {size - 1}, got {values.min()} to {values.max()}")
+        return index
+    if mode == "clip":
+        return compare.clamp(np.zeros_like(n), index, np.asarray(size - 1, index.dtype)[()])
+    if mode == "wrap":
+        return remainder(index, n)
+    raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """The indices in an array of `shape`, one array per axis, of positions in the flattened array.
+
+    Negative positions count from the end; those out of bounds are clipped.
+
+    >>> import numjet.numpy as jnp
+    >>> [i.tolist() for i in unravel_index(jnp.array([1, 3]), (2, 3))]
+    [[0, 1], [1, 0]]
+    """
+    indices = array_arg("unravel_index", indices)
+    if dtypes.kind(indices.dtype) not in "iu":
+        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
+    sizes = as_shape(shape if hasattr(shape, "__iter__") else (shape,))
+    number = lambda n: np.asarray(n, indices.dtype)[()]
+    size = prod(sizes)
+    if dtypes.kind(indices.dtype) == "i":
+        indices = choose_by("unravel_index", compare.lt(indices, number(0)), arithmetic.add(indices, number(size)), indices)
+        indices = compare.clamp(number(0), indices, number(max(size - 1, 0)))
+    else:
+        indices = compare.min(indices, broadcast_to(number(max(size - 1, 0)), indices.shape))
+    out: list[Any] = []
+    for n in reversed(sizes[1:]):
+        out.append(arithmetic.rem(indices, number(max(n, 1))))
+        indices = arithmetic.div(indices, number(max(n, 1)))
+    return tuple([indices, *reversed(out)][:len(sizes)])
+
+
+# -------------------------------------------------------------------------------------------- r_, c_, s_
+
+class _IndexExpression:
+    """`index_exp[1:2, ...]` and `s_[1:2, ...]`: what stands in the brackets, as an object."""
+
+    def __init__(self, as_tuple: bool):
+        self._as_tuple = as_tuple
+
+    def __getitem__(self, item: Any) -> Any:
+        return (item,) if self._as_tuple and not isinstance(item, tuple) else item
+
+
+class _Joiner:
+    """`r_[1:4, 0, x]`, `c_[x, y]`: ranges, numbers and arrays joined along an axis."""
+
+    def __init__(self, axis: int, ndmin: int, trans1d: int):
+        self._axis, self._ndmin, self._trans1d = axis, ndmin, trans1d
+
+    def __getitem__(self, key: Any) -> Any:
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, trans1d = self._axis, self._ndmin, self._trans1d
+        if items and isinstance(items[0], str):
+            axis, ndmin, trans1d = _directive(items.pop(0), axis, ndmin, trans1d)
+        if not items:
+            raise ValueError("need at least one array to concatenate")
+        return concatenate([_ranked(x, ndmin, trans1d) for x in items], axis=axis)
+
+
+def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int, int]:
+    if text in ("r", "c"):
+        raise NotImplementedError(f"r_ and c_ with {text!r}: there are no matrices; use reshape")
+    try:
+        numbers = [int(v) for v in text.split(",")]
+    except ValueError:
+        raise ValueError(f"could not understand directive {text!r}") from None
+    return (*numbers, *(axis, ndmin, trans1d)[len(numbers):])[:3]  # type: ignore[return-value]
+
+
+def _ranked(item: Any, ndmin: int, trans1d: int) -> Any:
+    """A slice as a range, a number as a vector; with axes of size 1 around until it has ndmin of them."""
+    x = _ranged(item) if isinstance(item, slice) else asarray(item)
+    if x.ndim == 0:
+        x = rearrange.reshape(x, (1,))
+    missing = ndmin - x.ndim
+    if missing <= 0:
+        return x
+    if trans1d < 0:
+        return rearrange.expand_dims(x, range(missing))
+    after = missing - min(trans1d, missing)
+    front = missing - after
+    return rearrange.expand_dims(x, [*range(front), *range(front + x.ndim, ndmin)])
+
+
+def _ranged(item: slice) -> Any:
+    start, stop, step = item.start or 0, item.stop, item.step
+    if isinstance(step, complex):
+        return linspace(start, stop, int(abs(step)))
+    if stop is None:
+        raise ValueError("r_ and c_: a slice needs an end")
+    return asarray(np.arange(start, stop, step))
+
+
+r_ = _Joiner(0, 1, -1)
+c_ = _Joiner(-1, 2, 0)
+s_ = _IndexExpression(False)
+index_exp = _IndexExpression(True)

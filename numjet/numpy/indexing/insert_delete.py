@@ -1,0 +1,150 @@
+"""Arrays with parts put in or left out: insert, delete, trim_zeros."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Tracer
+from numjet.lax import sort as lax_sort
+from numjet.lax.axes import as_axis
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.shape import create, join, rearrange
+from numjet.numpy.core.arrays import asarray
+from numjet.numpy.core.concrete import known, value_of
+from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
+from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.reduction.reductions import axes_of, sum as total
+from numjet.numpy.shaping.manipulation import broadcast_to, moveaxis, ravel
+
+_INT32 = np.dtype(np.int32)
+
+
+def _flattened(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
+    arr = array_arg(name, arr)
+    return (ravel(arr), 0) if axis is None else (arr, as_axis(axis, arr.ndim))
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+    """The array without the parts `obj` along `axis` (None: elements of the flattened array).
+
+    obj: an int, a slice, integers or a mask. Integers and masks that are traced work where the size of the result is known
+    anyway: one integer, or with assume_unique_indices several. IndexError out of bounds.
+
+    >>> import numjet.numpy as jnp
+    >>> delete(jnp.array([10, 20, 30]), jnp.array([0, 2])).tolist()
+    [20]
+    """
+    arr, dim = _flattened("delete", arr, axis)
+    n = arr.shape[dim]
+    if isinstance(obj, slice):
+        obj = np.arange(n)[obj]
+    elif isinstance(obj, (list, tuple)):
+        obj = np.asarray(obj, int) if not obj else np.asarray(obj)
+    check_arraylike("delete", arr, obj)
+    values = value_of(obj)
+    if values is not None:
+        keep = np.ones(n, bool)
+        if values.dtype == bool:
+            if values.shape != (n,):
+                raise ValueError(f"jnp.delete: mask must have the size of the axis, {n}, got shape {values.shape}")
+            keep = ~values
+        else:
+            if values.size and (values.min() < -n or values.max() >= n):
+                raise IndexError(f"index {values.min()} to {values.max()} is out of bounds for axis {dim} with size {n}")
+            keep[values.reshape(-1)] = False
+        return getitem(arr, (slice(None),) * dim + (np.nonzero(keep)[0].astype(np.int32),))
+    places = ravel(to_array(obj))
+    if places.dtype == np.bool_ or not (assume_unique_indices or places.size == 1):
+        known("delete", places, "how many parts stay (assume_unique_indices=True when no index is repeated)")
+    return getitem(arr, (slice(None),) * dim + (_kept(places, n),))
+
+
+def _kept(places: Any, n: int) -> Any:
+    """The numbers below n that are not among k distinct places: i plus how many places are at or below, in order."""
+    places = convert.convert_element_type(places, _INT32)
+    places = lax_sort(choose_by("delete", compare.lt(places, np.int32(0)), arithmetic.add(places, np.int32(n)), places), 0)
+    k = places.shape[0]
+    shifted = arithmetic.sub(places, create.iota(_INT32, k))
+    rest = create.iota(_INT32, n - k)
+    both = (n - k, k)
+    passed = compare.ge(rearrange.broadcast_in_dim(rest, both, (0,)), rearrange.broadcast_in_dim(shifted, both, (1,)))
+    return arithmetic.add(rest, total(convert.convert_element_type(passed, _INT32), 1, _INT32))
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """The array with `values` inserted before the places `obj` along `axis` (None: of the flattened array).
+
+    obj: an int, a slice or integers; may be traced. values: broadcast to the shape of what is inserted.
+
+    >>> import numjet.numpy as jnp
+    >>> insert(jnp.array([10, 20, 30]), 1, 15).tolist()
+    [10, 15, 20, 30]
+    """
+    check_arraylike("insert", arr, 0 if isinstance(obj, (slice, list, tuple)) else obj, values)
+    arr, dim = _flattened("insert", arr, axis)
+    n = arr.shape[dim]
+    if isinstance(obj, slice):
+        obj = np.arange(n)[obj]
+    places = to_array(np.asarray(obj, int) if isinstance(obj, (list, tuple)) else obj)
+    values = to_array(values)
+    if values.ndim == 0:
+        values = rearrange.expand_dims(values, (0,))
+    if places.ndim == 0:
+        values = moveaxis(_ranked(values, arr.ndim), 0, dim)
+    places, values = ravel(places), moveaxis(_ranked(values, arr.ndim), dim, 0)
+    places = _counted_from_end(places, n)
+    front = moveaxis(arr, dim, 0)
+    count = values.shape[0] if places.shape[0] == 1 else places.shape[0]
+    places = broadcast_to(places, (count,))
+    values = broadcast_to(values, (count, *front.shape[1:]))
+    return moveaxis(_interleaved(front, places, convert.convert_element_type(values, front.dtype)), 0, dim)
+
+
+def _ranked(x: Any, ndim: int) -> Any:
+    return rearrange.expand_dims(x, range(ndim - x.ndim)) if x.ndim < ndim else x
+
+
+def _counted_from_end(places: Any, n: int) -> Any:
+    value = value_of(places) if not isinstance(places, Tracer) else None
+    if value is not None and value.size and (value.min() < -n or value.max() > n):
+        raise IndexError(f"jnp.insert: index {value.min()} to {value.max()} is out of bounds for an axis of size {n}")
+    places = convert.convert_element_type(places, _INT32)
+    places = choose_by("insert", compare.lt(places, np.int32(0)), arithmetic.add(places, np.int32(n)), places)
+    return compare.clamp(np.int32(0), places, np.int32(n))
+
+
+def _interleaved(arr: Any, places: Any, values: Any) -> Any:
+    """The rows of arr and values in one array: a stable sort by place, in which values come first."""
+    n, k = arr.shape[0], values.shape[0]
+    keys = join.concatenate([places, create.iota(_INT32, n)], 0)
+    order = lax_sort((keys, create.iota(_INT32, n + k)), 0, True, 1)[1]
+    rows = join.concatenate([values, arr], 0)
+    return getitem(rows, order)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """The array without the zeros in front ("f" in trim) and behind ("b"), along `axis` (an int, ints; None: all).
+
+    The values must be known.
+
+    >>> import numjet.numpy as jnp
+    >>> trim_zeros(jnp.array([0, 0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+    check_arraylike("trim_zeros", filt)
+    arr = asarray(filt)
+    values = known("trim_zeros", arr, "how many zeros there are")
+    axes = axes_of(axis, arr.ndim)
+    sides = trim.lower()
+    bounds = [slice(None)] * arr.ndim
+    for a in axes:
+        found = np.nonzero(np.any(values != 0, axis=tuple(d for d in range(arr.ndim) if d != a)))[0]
+        first, last = (found[0], found[-1] + 1) if found.size else (arr.shape[a], arr.shape[a])
+        start = operator.index(first) if "f" in sides else 0
+        stop = operator.index(last) if "b" in sides else arr.shape[a]
+        bounds[a] = slice(start, max(start, stop) if found.size else start if "f" in sides else 0)
+    return getitem(arr, tuple(bounds))
+

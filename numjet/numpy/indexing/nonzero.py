@@ -1,0 +1,119 @@
+"""Where elements are not 0: nonzero, flatnonzero, argwhere."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.foundation.util import prod
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.reduction import cumulative
+from numjet.lax.reduction.reduce import reduce_sum
+from numjet.lax.shape import create, join, rearrange
+from numjet.numpy.core.arrays import asarray, beside
+from numjet.numpy.core.concrete import known_for_size
+from numjet.numpy.core.promotion import array_arg
+from numjet.numpy.indexing.subscript import scatter_update
+
+_BOOL = np.dtype(np.bool_)
+_INT32 = np.dtype(np.int32)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """The indices of the elements that are not 0, one array per axis of a, in row-major order.
+
+    size: how many indices to give, needed under jit: the first so many, missing ones are fill_value (a number, or one per
+    axis; default 0). Without it the values must be known, ConcretizationTypeError otherwise. ValueError for rank 0.
+
+    >>> import numjet.numpy as jnp
+    >>> [i.tolist() for i in nonzero(jnp.array([0, 5, 7]), size=3, fill_value=-1)]
+    [[1, 2, -1]]
+    """
+    a = array_arg("nonzero", a)
+    if a.ndim == 0:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
+    dtype = dtypes.canonicalize_dtype(np.int64)
+    if size is None:
+        return tuple(beside(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
+    size = operator.index(size)
+    if prod(a.shape) == 0 or size == 0:
+        return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))
+    flat, count = first_true(a, size)
+    missing = compare.ge(create.iota(_INT32, size), rearrange.broadcast_in_dim(count, (size,), ()))
+    return tuple(_filled(i, missing, f, dtype)
+                 for i, f in zip(_unraveled(flat, a.shape), _fills(fill_value, a.ndim), strict=True))
+
+
+def first_true(a: Any, size: int) -> tuple[Any, Any]:
+    """The flat positions (int32) of the first `size` elements that are not 0, and how many there are in all.
+
+    Their numbers are a running sum of the mask, by which each position is written to its place.
+    """
+    x = rearrange.reshape(a, (a.size,))
+    mask = x if x.dtype == _BOOL else compare.ne(x, np.zeros((), x.dtype)[()])
+    ones = convert.convert_element_type(mask, _INT32)
+    target = arithmetic.sub(cumulative.cumsum(ones, 0), np.int32(1))
+    target = compare.select(mask, target, rearrange.broadcast_in_dim(np.int32(max(size, a.size)), target.shape, ()))
+    found = scatter_update(create.full((size,), np.int32(0)), target, create.iota(_INT32, a.size), "set", mode="drop")
+    return found, reduce_sum(ones, (0,))
+
+
+def _unraveled(flat: Any, sizes: Sequence[int]) -> list[Any]:
+    out = []
+    for n in reversed(sizes[1:]):
+        out.append(arithmetic.rem(flat, np.int32(n)))
+        flat = arithmetic.div(flat, np.int32(n))
+    return [flat, *reversed(out)]
+
+
+def _fills(fill_value: Any, ndim: int) -> list[Any]:
+    if isinstance(fill_value, (tuple, list)):
+        if len(fill_value) != ndim:
+            raise ValueError(f"fill_value must be a scalar or a tuple of length {ndim}, got {fill_value}")
+        return list(fill_value)
+    return [0 if fill_value is None else fill_value] * ndim
+
+
+def _fill(value: Any, dtype: np.dtype) -> Any:
+    if aval_of(value).shape != ():
+        raise ValueError(f"fill_value must be a scalar or a tuple of scalars, got shape {aval_of(value).shape}")
+    return convert.convert_element_type(value, dtype)
+
+
+def _filled(index: Any, missing: Any, value: Any, dtype: np.dtype) -> Any:
+    index = index if index.dtype == dtype else convert.convert_element_type(index, dtype)
+    if type(value) is int and value == 0:  # what the search leaves in places that it did not reach
+        return index
+    return compare.select(missing, rearrange.broadcast_in_dim(_fill(value, dtype), index.shape, ()), index)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The positions in the flattened array of the elements that are not 0; arguments as of nonzero.
+
+    >>> import numjet.numpy as jnp
+    >>> flatnonzero(jnp.array([[0, 5], [7, 0]])).tolist()
+    [1, 2]
+    """
+    a = array_arg("flatnonzero", a)
+    return nonzero(rearrange.reshape(a, (a.size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The indices of the elements that are not 0, one row each; arguments as of nonzero.
+
+    >>> import numjet.numpy as jnp
+    >>> argwhere(jnp.array([[0, 5], [7, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    a = array_arg("argwhere", a)
+    if a.ndim == 0:
+        count = nonzero(rearrange.reshape(a, (1,)), size=size, fill_value=fill_value)[0].shape[0]
+        return create.full((count, 0), np.zeros((), dtypes.canonicalize_dtype(np.int64))[()])
+    columns = nonzero(a, size=size, fill_value=fill_value)
+    return join.concatenate([rearrange.expand_dims(c, (1,)) for c in columns], 1)
+
+

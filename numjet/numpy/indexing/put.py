@@ -1,0 +1,130 @@
+"""Copies of arrays with some elements replaced: put, put_along_axis, place, fill_diagonal."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.lax import GatherScatterMode, ScatterDimensionNumbers, scatter
+from numjet.lax.axes import as_axis
+from numjet.lax.elementwise import convert
+from numjet.lax.shape import rearrange
+from numjet.numpy.core.promotion import check_arraylike, to_array
+from numjet.numpy.indexing.nonzero import nonzero
+from numjet.numpy.indexing.selection import _clipped, aligned, check_integers, from_end
+from numjet.numpy.indexing.subscript import scatter_update
+from numjet.numpy.indexing.where import truth
+from numjet.numpy.shaping.manipulation import broadcast_to, ravel
+from numjet.numpy.shaping.repeating import resize
+from numjet.numpy.ufuncs.arithmetic import remainder
+
+
+def _refuse_inplace(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(f"jnp.{name}: arrays are immutable, so it cannot be changed in place. Pass "
+                         "inplace=False, which returns a changed copy.")
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """A copy of a in which the elements at `ind`, of the flattened array, are v (repeated when shorter).
+
+    mode: indices out of bounds are "clip"ped (default) or "wrap"ped. ValueError unless inplace=False.
+
+    >>> import numjet.numpy as jnp
+    >>> put(jnp.arange(4), jnp.array([0, 2]), jnp.array([7, 8]), inplace=False).tolist()
+    [7, 1, 8, 3]
+    """
+    _refuse_inplace("put", inplace)
+    check_arraylike("put", a, ind, v)
+    a, ind, v = to_array(a), ravel(to_array(ind)), ravel(to_array(v))
+    if not a.size or not ind.size or not v.size:
+        return a
+    if mode in (None, "clip"):
+        ind = _clipped(ind, a.size)
+    elif mode == "wrap":
+        ind = remainder(ind, np.asarray(a.size, ind.dtype)[()])
+    else:
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
+    v = v if v.size == ind.size else resize(v, ind.size)
+    return rearrange.reshape(scatter_update(ravel(a), ind, v, "set", mode="drop"), a.shape)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: Any = None) -> Any:
+    """A copy of arr in which, at each place of the other axes, the elements at its own indices along `axis` are values.
+
+    indices as of take_along_axis; values broadcast to their shape. ValueError unless inplace=False.
+
+    >>> import numjet.numpy as jnp
+    >>> put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 5.0, axis=1, inplace=False).tolist()
+    [[0.0, 5.0], [5.0, 0.0]]
+    """
+    _refuse_inplace("put_along_axis", inplace)
+    check_arraylike("put_along_axis", arr, indices, values)
+    arr, indices, values = to_array(arr), to_array(indices), to_array(values)
+    check_integers("put_along_axis", indices)
+    original = arr.shape
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    dim = as_axis(axis, arr.ndim)
+    arr, indices = aligned("put_along_axis", arr, indices, dim)
+    values = convert.convert_element_type(broadcast_to(values, indices.shape), arr.dtype)
+    batch = tuple(d for d in range(arr.ndim) if d != dim)
+    numbers = ScatterDimensionNumbers((), (dim,), (dim,), operand_batching_dims=batch, scatter_indices_batching_dims=batch)
+    places = rearrange.expand_dims(from_end(indices, arr.shape[dim]), (indices.ndim,))
+    how = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
+    out = scatter(arr, places, values, numbers, mode=how)
+    return rearrange.reshape(out, original) if out.size == np.prod(original, dtype=int) else out
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """A copy of arr in which the elements where `mask` is true are vals, in order, repeated when shorter.
+
+    ValueError unless inplace=False, and when sizes don't fit.
+
+    >>> import numjet.numpy as jnp
+    >>> place(jnp.arange(4), jnp.array([True, False, True, True]), jnp.array([7, 8]), inplace=False).tolist()
+    [7, 1, 8, 7]
+    """
+    _refuse_inplace("place", inplace)
+    check_arraylike("place", arr, mask, vals)
+    arr, mask, vals = to_array(arr), truth(to_array(mask)), ravel(to_array(vals))
+    if arr.size != mask.size:
+        raise ValueError(f"place: arr and mask must be the same size, got {arr.size} and {mask.size}")
+    if not vals.size:
+        raise ValueError("Cannot place values from an empty array")
+    if not arr.size:
+        return arr
+    where = nonzero(ravel(mask), size=arr.size, fill_value=arr.size)[0]
+    out = scatter_update(ravel(arr), where, convert.convert_element_type(resize(vals, arr.size), arr.dtype), "set", mode="drop")
+    return rearrange.reshape(out, arr.shape)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """A copy of a in which the main diagonal is val: a number, or an array repeated along it.
+
+    wrap: in tall matrices, the diagonal begins again below. ValueError unless inplace=False, and for axes of different sizes
+    when there are more than two.
+
+    >>> import numjet.numpy as jnp
+    >>> fill_diagonal(jnp.zeros((2, 2)), 3.0, inplace=False).tolist()
+    [[3.0, 0.0], [0.0, 3.0]]
+    """
+    _refuse_inplace("fill_diagonal", inplace)
+    check_arraylike("fill_diagonal", a, val)
+    a, val = to_array(a), ravel(to_array(val))
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if wrap and a.ndim == 2:
+        places = np.arange(0, a.size, a.shape[1] + 1)
+    elif a.ndim == 2:
+        places = np.arange(min(a.shape)) * (a.shape[1] + 1)
+    elif len(set(a.shape)) > 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    else:
+        places = np.arange(a.shape[0]) * sum(a.shape[0] ** k for k in range(a.ndim))
+    if not places.size:
+        return a
+    values = broadcast_to(val, (places.size,)) if val.size == 1 else resize(val, places.size)
+    values = convert.convert_element_type(values, a.dtype)
+    out = scatter_update(ravel(a), places.astype(np.int32), values, "set", unique_indices=True, indices_are_sorted=True)
+    return rearrange.reshape(out, a.shape)

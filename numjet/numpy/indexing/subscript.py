@@ -1,0 +1,413 @@
+"""x[idx] and its updates, lowered to slices, gathers and scatters."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet import lax
+from numjet.core.entering import entered
+from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.foundation import dtypes, source
+from numjet.foundation.errors import NonConcreteBooleanIndexError
+from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from numjet.numpy.fastpath import index as quick_index
+from numjet.numpy.indexing import large
+from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
+
+_INT32_MAX = np.iinfo(np.int32).max
+_IOTA_FROM = 64  # longer ranges of positions are computed, not stored
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indices_are_sorted: bool = False,
+            unique_indices: bool = False, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
+    """x[idx] by NumPy's rules, also for traced arrays.
+
+    Args:
+      x: array.
+      idx: integers, slices, None, `...`, arrays of integers or booleans, or a tuple of these.
+      mode: what happens to integers out of bounds: "clip" and (default) "promise_in_bounds" take the nearest element,
+        "fill" (or "drop") gives fill_value.
+      fill_value: default NaN; least (unsigned: greatest) integer; True.
+      indices_are_sorted, unique_indices: promises about arrays of integers.
+      out_sharding: ignored.
+      wrap_negative_indices: whether negative integers count from the end.
+
+    Raises:
+      IndexError: too many indices, masks of a wrong shape, slices with traced bounds. TypeError: what is no index.
+      NonConcreteBooleanIndexError: a mask that is only known when the program runs.
+
+    >>> getitem(np.arange(5), slice(None, None, -2)).tolist(), getitem(np.arange(5), np.array([-1, 9])).tolist()
+    ([4, 2, 0], [4, 4])
+    """
+    if mode is None and wrap_negative_indices:
+        found = quick_index.read(x, idx)
+        if found is not None:
+            return found
+    found = large.read(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                             unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+    if found is not None:
+        return found
+    plan = plan_index(aval_of(x).shape, idx)
+    cut = not plan.advanced and mode == "wrap"  # slices are cut to the array in any mode
+    nowhere_else = mode is None or cut or 0 in plan.result_shape
+    _check_axes(plan)
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if nowhere_else else GatherScatterMode.from_any(mode)
+    if plan.expanded:
+        x = lax.expand_dims(x, plan.expanded)
+    fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+    if plan.static and (not fills or _in_bounds(plan, wrap_negative_indices)):
+        return _read_static(x, plan, wrap_negative_indices)
+    if plan.scalar and not fills:
+        return _read_dynamic(x, plan, wrap_negative_indices)
+    sure = plan.scalar
+    return _read_gather(x, plan, how, fill_value, indices_are_sorted or sure, unique_indices or sure,
+                        wrap_negative_indices)
+
+
+def _in_bounds(plan: Plan, wrap: bool) -> bool:
+    return all((-plan.shape[e.axis] if wrap else 0) <= e.index < plan.shape[e.axis] for e in plan.advanced)
+
+
+def _check_axes(plan: Plan) -> None:
+    """IndexError for single integers along axes without elements, in any mode: there is nothing to take."""
+    for e in plan.advanced:
+        if plan.shape[e.axis] == 0 and e.shape == ():
+            which = f"index {e.index}" if type(e.index) is int else "index"
+            raise IndexError(f"{which} is out of bounds for axis {e.axis} with size 0")
+
+
+def _clip(e: Advanced, size: int, wrap: bool) -> int:
+    """A known integer, clipped into bounds."""
+    index = e.index + size if e.index < 0 and wrap else e.index
+    return min(max(index, 0), size - 1)
+
+
+def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
+    starts, limits, strides = [0] * len(plan.shape), list(plan.shape), [1] * len(plan.shape)
+    for e in plan.entries:
+        if isinstance(e, Basic):
+            starts[e.axis], limits[e.axis], strides[e.axis] = e.low, e.low + e.span, abs(e.step)
+        elif isinstance(e, Advanced):
+            starts[e.axis] = _clip(e, plan.shape[e.axis], wrap)
+            limits[e.axis] = starts[e.axis] + 1
+    if any(starts) or tuple(limits) != plan.shape or any(s != 1 for s in strides):
+        x = lax.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
+    x = _reversed(x, [e.axis for e in plan.basic if e.step < 0])
+    return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)
+
+
+def _read_dynamic(x: Any, plan: Plan, wrap: bool) -> Any:
+    """Single integers of which some are traced: one dynamic slice, then the static rest."""
+    starts: list[Any] = [0] * len(plan.shape)
+    sizes = list(plan.shape)
+    for e in plan.entries:
+        if isinstance(e, Basic):
+            starts[e.axis], sizes[e.axis] = e.low, e.span
+        elif isinstance(e, Advanced):
+            starts[e.axis] = _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
+            sizes[e.axis] = 1
+    x = lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False)
+    x = _strided(x, [(e.axis, e) for e in plan.basic])
+    return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)
+
+
+def _read_gather(x: Any, plan: Plan, mode: GatherScatterMode, fill_value: Any, is_sorted: bool, unique: bool,
+                 wrap: bool) -> Any:
+    if 0 in plan.result_shape:
+        return lax.full_like(x, 0, shape=plan.result_shape)
+    axes = [(kind, e) for kind, _, e in plan.layout if kind != "new"]
+    sizes = [1] * len(plan.shape)
+    components: list[tuple[int, Any]] = []
+    for e in plan.entries:
+        if isinstance(e, Advanced):
+            components.append((e.axis, _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))))
+        elif isinstance(e, Basic):
+            sizes[e.axis] = e.span
+            components += [(e.axis, e.low)] if e.low else []
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(i for i, (kind, _) in enumerate(axes) if kind == "slice"),
+        collapsed_slice_dims=tuple(sorted(e.axis for e in plan.advanced)),
+        start_index_map=tuple(axis for axis, _ in components))
+    everywhere = tuple(range(len(plan.block)))
+    indices = _stack([(index, everywhere) for _, index in components], plan.block, _index_dtype(plan))
+    out = lax.gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value, indices_are_sorted=is_sorted,
+                     unique_indices=unique)
+    out = _strided(out, [(i, e) for i, (kind, e) in enumerate(axes) if kind == "slice"])
+    return _with_new_axes(out, plan)
+
+
+def _strided(x: Any, slices: Sequence[tuple[int, Basic]]) -> Any:
+    """x, which holds the spans of slices along the axes given, with the steps taken."""
+    if any(abs(e.step) != 1 for _, e in slices):
+        shape = aval_of(x).shape
+        steps = {axis: abs(e.step) for axis, e in slices}
+        x = lax.slice(x, [0] * len(shape), shape, [steps.get(d, 1) for d in range(len(shape))])
+    return _reversed(x, [axis for axis, e in slices if e.step < 0])
+
+
+def _reversed(x: Any, axes: Sequence[int]) -> Any:
+    return lax.rev(x, tuple(axes)) if axes else x
+
+
+def _squeezed(x: Any, axes: Sequence[int]) -> Any:
+    return lax.squeeze(x, tuple(axes)) if axes else x
+
+
+def _with_new_axes(x: Any, plan: Plan) -> Any:
+    new = tuple(i for i, (kind, _, _) in enumerate(plan.layout) if kind == "new")
+    return lax.expand_dims(x, new) if new else x
+
+
+# ------------------------------------------------------------------------------------------------ index arrays
+
+def _index_dtype(plan: Plan) -> np.dtype:
+    wide = any(n > _INT32_MAX for n in plan.shape)
+    return dtypes.canonicalize_dtype(np.int64) if wide else np.dtype(np.int32)
+
+
+def _wrapped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
+    """An index (int, NumPy array or traced) of that dtype, negative numbers counted from the end."""
+    if type(index) is int:
+        limits = np.iinfo(dtype)
+        return min(max(index + size if index < 0 and wrap else index, int(limits.min)), int(limits.max))
+    if isinstance(index, np.ndarray):
+        return _wrapped_numpy(index, size, wrap, dtype)
+    kind, width = index.dtype.kind, index.dtype.itemsize
+    if kind == "u" and width >= dtype.itemsize:
+        index = lax.min(index, np.asarray(size, index.dtype)[()])  # stays out of bounds in the signed dtype
+    elif kind == "i" and width > dtype.itemsize:
+        limit = np.asarray(_INT32_MAX // 2, index.dtype)[()]
+        index = lax.clamp(lax.neg(limit), index, limit)
+    index = index if index.dtype == dtype and not index.weak_type else lax.convert_element_type(index, dtype)
+    if kind == "u" or not wrap:
+        return index
+    negative = lax.lt(index, np.zeros((), dtype)[()])
+    return lax.select(negative, lax.add(index, np.asarray(size, dtype)[()]), index)
+
+
+def _wrapped_numpy(index: np.ndarray, size: int, wrap: bool, dtype: np.dtype) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    if index.dtype.itemsize >= dtype.itemsize and index.dtype != dtype:
+        low = max(int(limits.min), int(np.iinfo(index.dtype).min))
+        index = np.clip(index, low, int(limits.max))
+    index = index.astype(dtype)
+    return np.where(index < 0, index + dtype.type(size), index) if wrap and index.size and index.min() < 0 else index
+
+
+def _stack(components: Sequence[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Index vectors: an array of shape (*batch, len(components)).
+
+    Each component is broadcast (as NumPy does) along the axes of the batch that are named with it.
+    """
+    if all(isinstance(c, (int, np.ndarray)) for c, _ in components):
+        out = np.empty((*batch, len(components)), dtype)
+        for k, (c, axes) in enumerate(components):
+            shape = [1] * len(batch)
+            for n, d in zip(reversed(np.shape(c)), reversed(axes), strict=False):
+                shape[d] = n
+            out[..., k] = np.reshape(c, shape)
+        return out
+    columns = []
+    for c, axes in components:
+        c = np.asarray(c, dtype) if isinstance(c, int) else c
+        ndim = aval_of(c).ndim
+        columns.append(lax.broadcast_in_dim(c, (*batch, 1), axes[len(axes) - ndim:]))
+    return lax.concatenate(columns, len(batch)) if len(columns) > 1 else columns[0]
+
+
+# ------------------------------------------------------------------------------------------------ writing
+
+_SCATTERS: dict[str, Callable[..., Any]] = {
+    "set": lax.scatter, "add": lax.scatter_add, "subtract": lax.scatter_sub, "mul": lax.scatter_mul,
+    "min": lax.scatter_min, "max": lax.scatter_max}
+_ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda x, y: y, "add": lax.add, "subtract": lax.sub, "mul": lax.mul, "min": lax.min, "max": lax.max}
+
+
+def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted: bool = False,
+                   unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True,
+                   out_sharding: Any = None) -> Any:
+    """A copy of x in which x[idx] is set to values, or combined with them.
+
+    Args:
+      x: array. idx: as for getitem; a mask may be traced when `values` broadcast without knowing how many it selects.
+      values: array, broadcast to the shape of x[idx].
+      op: "set", "add", "subtract", "mul", "min" or "max"; elements named several times are combined several times.
+      indices_are_sorted, unique_indices: promises about arrays of integers.
+      mode: what happens out of bounds: "drop" (default), "clip" or "promise_in_bounds".
+      wrap_negative_indices: whether negative integers count from the end.
+      out_sharding: ignored.
+
+    Returns:
+      array of the shape and dtype of x; a FutureWarning says when values of a wider dtype are cut to it.
+
+    Raises:
+      as getitem; ValueError when values do not broadcast to the shape of x[idx].
+
+    >>> scatter_update(np.zeros(3, np.float32), np.array([1, 1, 7]), 2, "add").tolist()
+    [0.0, 4.0, 0.0]
+    """
+    if type(values) is int:
+        values = _as_integer_of(aval_of(x).dtype, values)
+    if mode is None and wrap_negative_indices:
+        found = quick_index.update(x, idx, values, op)
+        if found is not None:
+            return found
+    found = large.update(scatter_update, x, idx, values, op, mode=mode, indices_are_sorted=indices_are_sorted,
+                               unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+    if found is not None:
+        return found
+    aval = aval_of(x)
+    base, values, restore = _common_dtype(x, _as_value(values))
+    traced = traced_mask(idx, aval.shape)
+    if traced is not None:
+        if aval.size:
+            GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
+        return restore(masked_update(base, *traced, values, _ELEMENTWISE[op]))
+    plan = plan_index(aval.shape, idx)
+    _check_axes(plan)
+    if 0 in plan.result_shape:
+        broadcast_values(values, plan.result_shape)
+        return x
+    how = GatherScatterMode.from_any(mode)
+    base = lax.expand_dims(base, plan.expanded) if plan.expanded else base
+    sure = plan.scalar
+    out = write(base, plan, values, _SCATTERS[op], how, indices_are_sorted or sure, unique_indices or sure,
+                wrap_negative_indices)
+    return restore(_squeezed(out, plan.expanded))
+
+
+def _as_integer_of(dtype: np.dtype, value: int) -> Any:
+    """A Python integer as value for an array of `dtype`, see `dtypes.wrap_int`; one of NumPy if the default may be less."""
+    value = dtypes.wrap_int(value, dtype)
+    return value if dtype.itemsize < 4 or dtype not in dtypes.UNSIGNED else dtype.type(value)
+
+
+def _as_value(values: Any) -> Any:
+    if is_array_like(values):
+        return entered(values)
+    if values is None:
+        raise ValueError("None is not a value that an array can hold")
+    if isinstance(values, (list, tuple)):
+        if any(isinstance(v, (Tracer, list, tuple)) for v in values):
+            parts = [_as_value(v) for v in values]
+            dtype = dtypes.result_type(*parts)
+            return lax.concatenate([lax.expand_dims(lax.convert_element_type(p, dtype), (0,)) for p in parts], 0)
+        values = np.asarray(values)
+    aval_of(values)
+    return values
+
+
+def _common_dtype(x: Any, values: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
+    """x and values in the dtype in which they are combined, and what brings the result back to the type of x."""
+    aval, other = aval_of(x), aval_of(values)
+    if dtypes.key_dtype in (aval.dtype, other.dtype):
+        if aval.dtype != other.dtype:
+            raise TypeError(f"an array of dtype {dtypes.long_name(aval.dtype)} cannot be updated with values of dtype "
+                            f"{dtypes.long_name(other.dtype)}: random keys are not numbers")
+        return x, values, lambda out: out
+    common = dtypes.result_type(x, values)
+    if common != aval.dtype:
+        warnings.warn(f"scatter inputs have incompatible types: cannot safely cast value from dtype={other.dtype.name} "
+                      f"to dtype={aval.dtype.name}. In future releases this will be an error: convert the values, "
+                      f"values.astype(x.dtype), or the array.", FutureWarning, stacklevel=source.user_stacklevel())
+    as_common = lambda a, t: a if t.dtype == common and _is_array(a) else lax.convert_element_type(a, common)
+    return as_common(x, aval), as_common(values, other), lambda out: _restored(out, aval)
+
+
+def _is_array(x: Any) -> bool:
+    """Whether x is an array and not a Python number."""
+    return not isinstance(x, (bool, int, float, complex)) or isinstance(x, np.generic)
+
+
+def _restored(out: Any, aval: Any) -> Any:
+    if aval_of(out).dtype != aval.dtype:
+        out = lax.convert_element_type(out, aval.dtype)
+    return out
+
+
+def broadcast_values(values: Any, shape: tuple[int, ...]) -> Any:
+    """Values broadcast to the shape of the indexed part; ValueError when they do not fit."""
+    have = aval_of(values).shape
+    if have == shape:
+        return values
+    if len(have) > len(shape) or any(m not in (1, n) for m, n in zip(reversed(have), reversed(shape), strict=False)):
+        raise ValueError(f"Incompatible shapes for broadcasting: the indexed part has shape {shape}, the values have "
+                         f"shape {have}.")
+    return lax.broadcast_in_dim(values, shape, tuple(range(len(shape) - len(have), len(shape))))
+
+
+def write(x: Any, plan: Plan, values: Any, scatter: Callable[..., Any], mode: GatherScatterMode, is_sorted: bool,
+          unique: bool, wrap: bool) -> Any:
+    """scatter(x, indices, values, numbers, ...) for the places of a plan."""
+    values = broadcast_values(values, plan.result_shape)
+    values = _squeezed(values, [i for i, (kind, _, _) in enumerate(plan.layout) if kind == "new"])
+    axes = [(kind, size, e) for kind, size, e in plan.layout if kind != "new"]
+    values = _reversed(values, [i for i, (kind, _, e) in enumerate(axes) if kind == "slice" and e.step < 0])
+    windows = [i for i, (kind, _, e) in enumerate(axes) if kind == "slice" and abs(e.step) == 1]
+    batch = [i for i in range(len(axes)) if i not in windows]
+    block = tuple(k for k, i in enumerate(batch) if axes[i][0] == "block")
+    stepped = {axes[i][2].axis: (k,) for k, i in enumerate(batch) if axes[i][0] == "slice"}
+    dtype = _index_dtype(plan)
+    components: list[tuple[int, Any, tuple[int, ...]]] = []
+    for e in plan.entries:
+        if isinstance(e, Advanced):
+            components.append((e.axis, _wrapped(e.index, plan.shape[e.axis], wrap, dtype), block))
+        elif isinstance(e, Basic) and e.axis in stepped:
+            components.append((e.axis, _positions(e, dtype), stepped[e.axis]))
+        elif isinstance(e, Basic) and e.low:
+            components.append((e.axis, e.low, ()))
+    inserted = sorted([e.axis for e in plan.advanced] + list(stepped))
+    numbers = ScatterDimensionNumbers(tuple(windows), tuple(inserted), tuple(axis for axis, _, _ in components))
+    indices = _stack([(c, along) for _, c, along in components], tuple(axes[i][1] for i in batch), dtype)
+    return scatter(x, indices, values, numbers, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode)
+
+
+def _positions(e: Basic, dtype: np.dtype) -> Any:
+    """The positions of a slice in ascending order."""
+    step = abs(e.step)
+    if e.size <= _IOTA_FROM:
+        return np.arange(e.low, e.low + e.span, step).astype(dtype)
+    steps = lax.mul(lax.iota(dtype, e.size), np.asarray(step, dtype)[()])
+    return lax.add(steps, np.asarray(e.low, dtype)[()])
+
+
+# ------------------------------------------------------------------------------------------------ traced masks
+
+def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None:
+    """(mask, first axis, its rank) when the index is a mask that is not known, next to whole slices only.
+
+    NonConcreteBooleanIndexError when such a mask stands next to anything else.
+    """
+    if not any(isinstance(i, Tracer) and i.dtype == np.bool_ for i in (idx if isinstance(idx, tuple) else (idx,))):
+        return None
+    entries = entries_of(idx, len(shape))
+    places = [i for i, e in enumerate(entries) if is_mask(e) and isinstance(e, Tracer) and e.concrete() is None]
+    if not places:
+        return None
+    mask = entries[places[0]]
+    whole = [e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in entries]
+    if sum(whole) != len(entries) - 1:
+        raise NonConcreteBooleanIndexError(mask)
+    axis = sum(map(consumed, entries[:places[0]]))
+    check_mask(mask.shape, shape, axis, places[0])
+    return mask, axis, mask.ndim
+
+
+def masked_update(x: Any, mask: Any, axis: int, rank: int, values: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """x where the mask (over `rank` axes from `axis` on) is false, combine(x, values) where it is true."""
+    shape, have = aval_of(x).shape, aval_of(values).shape
+    after = len(shape) - axis - rank
+    if len(have) > after:
+        if have[len(have) - after - 1] != 1:  # values per selected element: their number is not known
+            raise NonConcreteBooleanIndexError(mask)
+        ones = (*have[:len(have) - after - 1], *(1,) * rank, *have[len(have) - after:])
+        values = lax.reshape(values, ones)
+    values = broadcast_values(values, shape)
+    mask = lax.broadcast_in_dim(mask, shape, tuple(range(axis, axis + rank)))
+    return lax.select(mask, combine(x, values), x)

@@ -1,0 +1,175 @@
+"""x.at[idx]: updated copies of arrays."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numjet import lax
+from numjet.api.vmap import vmap
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.lax import GatherScatterMode
+from numjet.lax.indexing import update_program
+from numjet.numpy.indexing.plan import plan_index
+from numjet.numpy.indexing.subscript import getitem, masked_update, scatter_update, traced_mask, write
+
+
+class IndexUpdateHelper:
+    """What `x.at` is: `x.at[idx]` names a part of x, whose methods give updated copies of x."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> IndexUpdateRef:
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """A part of an array. Each method gives a copy of the whole array in which the part is changed.
+
+    Options of all methods:
+      indices_are_sorted, unique_indices: promises about arrays of integers, for faster code.
+      mode: what happens out of bounds. Updates: "drop" (default), "clip", "promise_in_bounds"; reads: also "fill".
+      wrap_negative_indices: whether negative integers count from the end (default).
+      out_sharding: ignored.
+
+    Elements that are named several times are updated several times (by `set`: the last value wins).
+    Raises what indexing raises; a mask may be traced where the values don't depend on how many elements it selects.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any):
+        self.array, self.index = array, index
+
+    def __repr__(self) -> str:
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, fill_value: Any = None, out_sharding: Any = None,
+            wrap_negative_indices: bool = True) -> Any:
+        """x[idx], with a choice of what happens out of bounds: `x.at[9].get(mode="fill", fill_value=0)`."""
+        return getitem(self.array, self.index, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                       unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+
+    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+            wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] = values`."""
+        return self._update("set", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+            wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] += values`, accumulating where elements are named several times."""
+        return self._update("add", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+                 mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+                 wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] -= values`, accumulating where elements are named several times."""
+        return self._update("subtract", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+                 mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+                 wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] *= values`, accumulating where elements are named several times."""
+        return self._update("mul", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    mul = multiply
+
+    def divide(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+               mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+               wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] /= values`; integers become floats, the whole array."""
+        divisors = self._product(values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+        dtype = dtypes.to_inexact_dtype(aval_of(self.array).dtype)
+        return lax.div(_as_dtype(self.array, dtype), _as_dtype(divisors, dtype))
+
+    def power(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+              mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+              wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] **= values`."""
+        return self.array ** self._product(values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+            wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] = minimum(x[idx], values)`."""
+        return self._update("min", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+            wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] = maximum(x[idx], values)`."""
+        return self._update("max", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+
+    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
+              mode: str | GatherScatterMode | None = None, wrap_negative_indices: bool = True) -> Any:
+        """As `x[idx] = func(x[idx])` for a function from a scalar of the array's dtype to one.
+
+        With arrays of integers that are not promised to be unique, an element gets func as often as it is named; that form
+        cannot be differentiated. ValueError when func gives another shape or dtype.
+        """
+        x, idx = self.array, self.index
+        masked = traced_mask(idx, aval_of(x).shape)
+        if masked is not None:
+            if aval_of(x).size:
+                GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
+            return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: _of_each(func, old))
+        plan = plan_index(aval_of(x).shape, idx)
+        if 0 in plan.result_shape:
+            return x
+        if plan.scalar or plan.masked or unique_indices:
+            part = getitem(x, idx, mode="clip", wrap_negative_indices=wrap_negative_indices)
+            return scatter_update(x, idx, _of_each(func, part), "set", mode=mode, indices_are_sorted=indices_are_sorted,
+                                  unique_indices=True, wrap_negative_indices=wrap_negative_indices)
+
+        def scatter(x: Any, indices: Any, values: Any, numbers: Any, **options: Any) -> Any:
+            return lax.scatter_apply(x, indices, func, numbers, update_shape=values.shape, **options)
+
+        nothing = np.zeros(plan.result_shape, aval_of(x).dtype)
+        return write(x, plan, nothing, scatter, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices,
+                     wrap_negative_indices)
+
+    def _update(self, op: str, values: Any, is_sorted: bool, unique: bool, mode: Any, wrap: bool) -> Any:
+        return scatter_update(self.array, self.index, values, op, indices_are_sorted=is_sorted, unique_indices=unique,
+                              mode=mode, wrap_negative_indices=wrap)
+
+    def _product(self, values: Any, is_sorted: bool, unique: bool, mode: Any, wrap: bool) -> Any:
+        """Ones, multiplied by the values at the part."""
+        return scatter_update(lax.full_like(self.array, 1), self.index, values, "mul", indices_are_sorted=is_sorted,
+                              unique_indices=unique, mode=mode, wrap_negative_indices=wrap)
+
+
+def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
+    """func of each element by itself: what it does to a whole array (its sum, its shape) must not matter."""
+    aval = aval_of(part)
+    if not aval.size:
+        return part
+    one: Callable[[Any], Any] = lambda v: _checked(func(v), aval.dtype)
+    return vmap(one)(lax.reshape(part, (aval.size,))).reshape(aval.shape) if aval.shape else one(part)
+
+
+def _checked(out: Any, dtype: np.dtype) -> Any:
+    found = aval_of(out)
+    if found.shape or found.dtype != dtype:
+        raise ValueError(update_program.wrong_type("x.at[...].apply", dtype, found))
+    return out
+
+
+def _as_dtype(x: Any, dtype: np.dtype) -> Any:
+    return x if aval_of(x).dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+def setitem(x: Any, idx: Any, value: Any) -> None:
+    """x[idx] = value: always a TypeError, arrays are immutable."""
+    raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
+                    "x = x.at[idx].set(y) or another .at[] method.")

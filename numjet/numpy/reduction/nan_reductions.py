@@ -1,0 +1,194 @@
+"""Reductions that leave NaN out: nansum, nanprod, nanmax, nanmin, nanmean, nanvar, nanstd, nanargmax, nanargmin."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numjet.api.jit_when_eager import whole
+from numjet.foundation import dtypes
+from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
+from numjet.numpy.core.promotion import (
+    array_arg,
+    as_dtype,
+    broadcast_to,
+    check_out,
+    literal,
+    operand,
+    operands,
+    strong_array,
+)
+from numjet.numpy.indexing.where import choose_by, truth
+from numjet.numpy.reduction import reductions
+from numjet.numpy.reduction.reductions import Axis, axes_of
+from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype
+from numjet.numpy.ufuncs.logic import isnan, logical_not
+
+
+def _inexact(a: Any) -> bool:
+    return dtypes.issubdtype(a.dtype, np.inexact)
+
+
+def _filled(name: str, a: Any, value: Any) -> Any:
+    """a with `value` in place of NaN."""
+    return choose_by(name, isnan(a), literal(value, a.dtype), a) if _inexact(a) else a
+
+
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """As `sum`, with NaN counted as 0.
+
+    >>> import numjet.numpy as jnp
+    >>> nansum(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(3., dtype=float32)
+    """
+    check_out("nansum", out)
+    a = array_arg("nansum", a)
+    return reductions.sum(_filled("nansum", a, 0), axis, dtype, None, keepdims, initial, where)
+
+
+def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+            where: Any = None) -> Any:
+    """As `prod`, with NaN counted as 1.
+
+    >>> import numjet.numpy as jnp
+    >>> nanprod(jnp.array([3.0, jnp.nan, 2.0]))
+    Array(6., dtype=float32)
+    """
+    check_out("nanprod", out)
+    a = array_arg("nanprod", a)
+    return reductions.prod(_filled("nanprod", a, 1), axis, dtype, None, keepdims, initial, where)
+
+
+def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any, fn: Any, worst: Any) -> Any:
+    check_out(name, out)
+    a = array_arg(name, a)
+    if not _inexact(a):
+        return fn(a, axis, None, keepdims, initial, where)
+    result = fn(_filled(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
+    if initial is not None:
+        return result
+    nothing = reductions.all(isnan(a), axis, None, keepdims, where=where)
+    return choose_by(name, nothing, literal(float("nan"), result.dtype), result)
+
+
+def nanmax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """As `max`, without NaN; NaN where there is nothing else.
+
+    >>> import numjet.numpy as jnp
+    >>> nanmax(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(2., dtype=float32)
+    """
+    return _extreme("nanmax", a, axis, out, keepdims, initial, where, reductions.max, reductions.lowest)
+
+
+def nanmin(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """As `min`, without NaN; NaN where there is nothing else.
+
+    >>> import numjet.numpy as jnp
+    >>> nanmin(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(1., dtype=float32)
+    """
+    return _extreme("nanmin", a, axis, out, keepdims, initial, where, reductions.min, reductions.highest)
+
+
+def _position(name: str, a: Any, axis: Axis, out: None, keepdims: bool | None, fn: Any, worst: Any) -> Any:
+    check_out(name, out)
+    a = array_arg(name, a)
+    if not _inexact(a):
+        return fn(a, axis, None, keepdims)
+    result = fn(_filled(name, a, worst(a.dtype)), axis, None, keepdims)
+    nothing = reductions.all(isnan(a), axis, None, bool(keepdims))
+    return choose_by(name, nothing, literal(-1, result.dtype), result)
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """As `argmax`, without NaN; -1 where there is nothing else.
+
+    >>> import numjet.numpy as jnp
+    >>> nanargmax(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(2, dtype=int32)
+    """
+    return _position("nanargmax", a, axis, out, keepdims, reductions.argmax, reductions.lowest)
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """As `argmin`, without NaN; -1 where there is nothing else.
+
+    >>> import numjet.numpy as jnp
+    >>> nanargmin(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(0, dtype=int32)
+    """
+    return _position("nanargmin", a, axis, out, keepdims, reductions.argmin, reductions.highest)
+
+
+def _present(name: str, a: Any, where: Any) -> Any:
+    """Where a is a number and `where` holds, in the shape of a."""
+    present = logical_not(isnan(a))
+    if where is not None:
+        present = bitwise.and_p.bind(*operands(name, present, truth(operand(name, where))))
+    return broadcast_to(present, a.shape) if present.shape != a.shape else present
+
+
+@whole("axis", "dtype", "out", "keepdims")
+def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Any:
+    """As `mean`, without NaN; NaN where there is nothing else.
+
+    >>> import numjet.numpy as jnp
+    >>> nanmean(jnp.array([1.0, jnp.nan, 2.0]))
+    Array(1.5, dtype=float32)
+    """
+    check_out("nanmean", out)
+    a = array_arg("nanmean", a)
+    wanted = inexact_dtype("nanmean", dtype, a)
+    wide = computing_dtype(wanted)
+    present = _present("nanmean", a, where)
+    count = reductions.sum(present, axis, wide, None, keepdims)
+    total = reductions.sum(_filled("nanmean", a, 0), axis, wide, None, keepdims, None, where)
+    return strong_array(as_dtype(arithmetic.div_p.bind(total, count), wanted))
+
+
+@whole("axis", "dtype", "out", "ddof", "keepdims")
+def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False,
+           where: Any = None, mean: Any = None) -> Any:
+    """As `var`, without NaN; NaN where no more than ddof numbers are left.
+
+    >>> import numjet.numpy as jnp
+    >>> nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanvar", out)
+    a = array_arg("nanvar", a)
+    wanted = dtypes.to_floating_dtype(inexact_dtype("nanvar", dtype, a))
+    wide = computing_dtype(dtypes.result_type(dtypes.to_inexact_dtype(a.dtype), wanted))
+    axes = axes_of(axis, a.ndim)
+    present = _present("nanvar", a, where)
+    center = nanmean(a, axes, wide, None, True, where) if mean is None else as_dtype(operand("nanvar", mean), wide)
+    centered = arithmetic.sub_p.bind(*operands("nanvar", as_dtype(a, wide), center))
+    centered = choose_by("nanvar", present, centered, literal(0, wide))
+    squares = _squared_length(centered)
+    count = reductions.sum(present, axes, squares.dtype, None, keepdims)
+    left = arithmetic.sub_p.bind(*operands("nanvar", count, as_dtype(operand("nanvar", ddof), squares.dtype)))
+    ratio = arithmetic.div_p.bind(reductions.sum(squares, axes, None, None, keepdims), left)
+    enough = compare.gt_p.bind(left, literal(0.0, left.dtype))
+    return strong_array(as_dtype(choose_by("nanvar", enough, ratio, literal(float("nan"), ratio.dtype)), wanted))
+
+
+def _squared_length(x: Any) -> Any:
+    square = arithmetic.square_p.bind
+    if not dtypes.issubdtype(x.dtype, np.complexfloating):
+        return square(x)
+    return arithmetic.add_p.bind(square(convert.real_p.bind(x)), square(convert.imag_p.bind(x)))
+
+
+@whole("axis", "dtype", "out", "ddof", "keepdims")
+def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False,
+           where: Any = None, mean: Any = None) -> Any:
+    """As `std`, without NaN; NaN where no more than ddof numbers are left.
+
+    >>> import numjet.numpy as jnp
+    >>> nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+    Array(1., dtype=float32)
+    """
+    check_out("nanstd", out)
+    return arithmetic.sqrt_p.bind(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))

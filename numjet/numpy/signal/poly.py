@@ -1,0 +1,197 @@
+"""Polynomials as vectors of coefficients, the highest power first."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from numjet.api.jit_when_eager import whole
+from numjet.control.loops.scan import scan
+from numjet.lax.elementwise import arithmetic
+from numjet.lax.indexing import slicing
+from numjet.lax.shape import create, join
+from numjet.numpy.contraction.dot import _times
+from numjet.numpy.core.concrete import known
+from numjet.numpy.core.promotion import (
+    array_arg,
+    as_dtype,
+    check_arraylike,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes,
+    to_array,
+)
+from numjet.numpy.indexing.subscript import getitem, scatter_update
+from numjet.numpy.shaping.joining import concatenate
+from numjet.numpy.shaping.manipulation import atleast_1d, broadcast_to
+from numjet.numpy.signal.calculus import convolve
+from numjet.numpy.ufuncs.arithmetic import add, multiply, true_divide
+
+
+def _padded(x: Any, size: int) -> Any:
+    """Coefficients with zeros in front."""
+    return join.pad(x, np.zeros((), x.dtype)[()], [(size - x.shape[0], 0, 0)]) if x.shape[0] < size else x
+
+
+def _same_degree(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
+    a, b = (atleast_1d(x) for x in promote_args(name, a1, a2))
+    size = max(a.shape[0], b.shape[0])
+    return _padded(a, size), _padded(b, size)
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials.
+
+    >>> import numjet.numpy as jnp
+    >>> polyadd(jnp.array([1, 2]), jnp.array([5])).tolist()
+    [1, 7]
+    """
+    return arithmetic.add(*_same_degree("polyadd", a1, a2))
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    """The difference of two polynomials.
+
+    >>> import numjet.numpy as jnp
+    >>> polysub(jnp.array([1, 2]), jnp.array([5])).tolist()
+    [1, -3]
+    """
+    return arithmetic.sub(*_same_degree("polysub", a1, a2))
+
+
+def _trimmed(name: str, x: Any) -> Any:
+    """Without zeros in front, which must be known."""
+    values = known(name, x, "how many leading zeros there are")
+    found = np.nonzero(values)[0]
+    return getitem(x, slice(int(found[0]) if found.size else x.shape[0] - 1, None))
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """The product of two polynomials. trim_leading_zeros: as NumPy does; the values must be known.
+
+    >>> import numjet.numpy as jnp
+    >>> polymul(jnp.array([1, 2]), jnp.array([1, 3])).tolist()
+    [1.0, 5.0, 6.0]
+    """
+    a, b = (atleast_1d(x) for x in promote_args_inexact("polymul", a1, a2))
+    if trim_leading_zeros and (a.shape[0] > 1 or b.shape[0] > 1):
+        a, b = _trimmed("polymul", a), _trimmed("polymul", b)
+    if not a.shape[0]:
+        a = create.full((1,), np.zeros((), b.dtype)[()])
+    if not b.shape[0]:
+        b = create.full((1,), np.zeros((), a.dtype)[()])
+    return convolve(a, b, mode="full")
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+    """Quotient and remainder of the division of polynomials.
+
+    trim_leading_zeros: the remainder without zeros in front; the values must be known.
+
+    >>> import numjet.numpy as jnp
+    >>> [x.tolist() for x in polydiv(jnp.array([1.0, 5.0, 6.0]), jnp.array([1.0, 2.0]))]
+    [[1.0, 3.0], [0.0, 0.0, 0.0]]
+    """
+    u, v = (atleast_1d(x) for x in promote_args_inexact("polydiv", u, v))
+    m, n = u.shape[0] - 1, v.shape[0] - 1
+    leading = getitem(v, 0)
+    quotient = []
+    for k in range(max(m - n + 1, 1)):
+        if m < n:
+            quotient.append(create.full((1,), np.zeros((), u.dtype)[()]))
+            break
+        digit = true_divide(getitem(u, k), leading)
+        quotient.append(broadcast_to(digit, (1,)))
+        u = scatter_update(u, slice(k, k + n + 1), arithmetic.neg(_times(broadcast_to(digit, (1,)), v)), "add")
+    q = join.concatenate(quotient, 0) if len(quotient) > 1 else quotient[0]
+    return q, _trimmed("polydiv", u) if trim_leading_zeros else u
+
+
+@whole("unroll")
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """The value of a polynomial at x, by Horner's rule. unroll: how many coefficients one turn of the loop takes.
+
+    >>> import numjet.numpy as jnp
+    >>> polyval(jnp.array([1, 0, -2]), jnp.array([3, 4])).tolist()
+    [7, 14]
+    """
+    check_arraylike("polyval", p, x)
+    p, x = promote_dtypes(p, x)
+    count = p.shape[0]
+    out = create.full(x.shape, np.zeros((), x.dtype)[()])
+    if count > unroll:
+        step = lambda y, c: (add(multiply(y, x), broadcast_to(c, x.shape)), None)
+        return scan(step, out, p, unroll=unroll)[0]
+    for k in range(count):
+        c = broadcast_to(getitem(p, k), x.shape)
+        out = c if k == 0 else add(multiply(out, x), c)
+    return out
+
+
+def polyder(p: Any, m: int = 1) -> Any:
+    """The derivative of a polynomial, m times.
+
+    >>> import numjet.numpy as jnp
+    >>> polyder(jnp.array([1, 0, -2])).tolist()
+    [2.0, 0.0]
+    """
+    order = operator.index(m)
+    if order < 0:
+        raise ValueError("Order of derivative must be positive")
+    p, = promote_args_inexact("polyder", p)
+    if order == 0:
+        return p
+    size = p.shape[0]
+    if size <= order:
+        return create.full((0,), np.zeros((), p.dtype)[()])
+    powers = np.arange(size - 1, order - 1, -1, dtype=float)
+    factors = np.prod([powers - i for i in range(order)], axis=0)
+    return arithmetic.mul(slicing.slice_in_dim(p, 0, size - order), as_dtype(to_array(factors.astype(np.float32)), p.dtype))
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The integral of a polynomial, m times, with constants k (a number, or m of them; default 0).
+
+    >>> import numjet.numpy as jnp
+    >>> polyint(jnp.array([2.0, 0.0])).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    order = operator.index(m)
+    if order < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    p, constants = promote_args_inexact("polyint", p, 0 if k is None else to_array(k))
+    if order == 0:
+        return p
+    constants = atleast_1d(constants)
+    constants = broadcast_to(constants, (order,)) if constants.shape == (1,) else constants
+    if constants.shape != (order,):
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+    size = p.shape[0]
+    powers = np.arange(size + order - 1, -1, -1, dtype=float)
+    factors = np.prod([np.maximum(powers - i, 1) for i in range(order)], axis=0)
+    whole = concatenate([p, constants])
+    return arithmetic.div(whole, as_dtype(to_array(factors.astype(np.float32)), whole.dtype))
+
+
+def poly(seq_of_zeros: Any) -> Any:
+    """The coefficients of the polynomial with the given zeros, a vector, the first one 1.
+
+    >>> import numjet.numpy as jnp
+    >>> poly(jnp.array([1.0, 2.0])).tolist()
+    [1.0, -3.0, 2.0]
+    """
+    zeros = atleast_1d(promote_args_inexact("poly", array_arg("poly", seq_of_zeros))[0])
+    if zeros.ndim != 1:
+        raise NotImplementedError(f"jnp.poly: expected a vector of zeros, got shape {zeros.shape}; for a matrix pass its "
+                                  "eigenvalues, jnp.linalg.eigvals(x)")
+    if not zeros.shape[0]:
+        return create.full((), np.ones((), zeros.dtype)[()])
+    one = create.full((1,), np.ones((), zeros.dtype)[()])
+    out = one
+    for k in range(zeros.shape[0]):
+        factor = join.concatenate([one, arithmetic.neg(slicing.slice_in_dim(zeros, k, k + 1))], 0)
+        out = convolve(out, factor)
+    return out
+
+

@@ -1,0 +1,145 @@
+"""checkpoint: equal results and derivatives, what is stored and what is computed again, policies, static arguments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from numjet import lax
+from numjet.control import checkpoint, checkpoint_name, checkpoint_policies, named_call, remat, scan
+from numjet.control.call.jaxpr_transforms import without_consts
+from numjet.core.stage import trace_to_closed
+from numjet.core.trace import aval_of
+from tests.control.calculus import check_derivatives, check_vmap, equation, grad, names, program, staged
+
+F32 = np.float32
+A = F32(0.7)
+P = checkpoint_policies
+
+
+def plain(x, y):
+    h = checkpoint_name(lax.sin(lax.mul(x, y)), "h")
+    return lax.mul(lax.exp(checkpoint_name(lax.cos(h), "g")), x)
+
+
+def calls(x):
+    """A function whose operations stand in a call."""
+    closed = trace_to_closed(lambda x: [plain(x, x)], [aval_of(x)])
+    return named_call(without_consts(closed), closed.consts, [x], "plain")[0]
+
+
+@pytest.mark.parametrize("policy", [None, P.everything_saveable, P.dots_saveable, P.save_only_these_names("h")])
+def test_derivatives(x64, policy):
+    check_derivatives(checkpoint(plain, policy=policy), [0.7, 0.4])
+    check_derivatives(staged(checkpoint(plain, policy=policy), np.float64(0), np.float64(0)), [0.7, 0.4])
+
+
+def test_derivatives_in_a_scan(x64):
+    body = checkpoint(lambda c, s: (plain(c, s), c))
+    check_derivatives(lambda c, x: scan(body, c, x), [0.7, np.array([0.3, -0.4, 0.8])])
+
+
+def test_batches(x64, rng):
+    args = [rng.uniform(size=3), rng.uniform(size=3)]
+    check_vmap(checkpoint(plain), args)
+    check_vmap(grad(checkpoint(plain)), args)
+
+
+def backward(policy, fun=lambda x: plain(x, x)):
+    """(operations of the forward part, those within the staged checkpoint) of a gradient."""
+    closed = program(grad(checkpoint(fun, policy=policy)), A)
+    again = [e for e in closed.jaxpr.eqns if e.primitive.name == "checkpoint"]
+    return names(closed, inner=False), names(again[0].params["jaxpr"]) if again else []
+
+
+def test_everything_is_computed_again_by_default():
+    closed = program(grad(checkpoint(lambda x: plain(x, x))), A)
+    eqn = equation(closed, "checkpoint")
+    assert eqn.params["differentiated"] and len(eqn.invars) == 2  # the input and the cotangent
+    inside = names(eqn.params["jaxpr"])
+    assert inside.count("sin") == 2 and "exp" in inside
+
+
+def test_named_values_are_kept():
+    _, inside = backward(P.save_only_these_names("h", "g"))
+    assert inside.count("sin") == 1 and inside.count("cos") == 1  # the derivatives alone
+    _, inside = backward(P.save_only_these_names("h"))
+    assert inside.count("cos") == 2
+    _, inside = backward(P.save_any_names_but_these("h"))
+    assert inside.count("sin") == 2 and inside.count("cos") == 1
+
+
+def test_policies_see_into_calls():
+    _, inside = backward(P.save_only_these_names("h", "g"), calls)
+    assert inside.count("sin") == 1 and inside.count("cos") == 1
+
+
+def test_everything_kept_leaves_no_checkpoint():
+    outside, inside = backward(P.everything_saveable)
+    assert inside == [] and outside.count("exp") == 1
+
+
+def test_dots():
+    def fun(x):
+        return lax.reduce_sum(lax.sin(lax.dot(lax.sin(x), x)), axes=(0, 1))
+
+    x = np.ones((3, 3), F32)
+    closed = program(grad(checkpoint(fun, policy=P.dots_with_no_batch_dims_saveable)), x)
+    inside = names(equation(closed, "checkpoint").params["jaxpr"])
+    assert inside.count("dot_general") == 2  # of the backward pass
+    closed = program(grad(checkpoint(fun)), x)
+    assert names(equation(closed, "checkpoint").params["jaxpr"]).count("dot_general") == 3
+
+
+def test_the_other_policies():
+    sin, name = lax.sin_p, equation(program(lambda x: checkpoint_name(x, "a"), A), "name").primitive
+    dims = {"dimension_numbers": (((1,), (1,)), ((0,), (0,)))}
+    assert not P.dots_with_no_batch_dims_saveable(lax.dot_general_p, **dims) and P.checkpoint_dots(lax.dot_general_p, **dims)
+    assert P.checkpoint_dots_with_no_batch_dims is P.dots_with_no_batch_dims_saveable
+    assert not P.nothing_saveable(sin)
+    either = P.save_from_both_policies(P.dots_saveable, P.save_only_these_names("a"))
+    assert either(name, name="a") and not either(name, name="b") and either(lax.dot_general_p)
+    other = P.save_anything_except_these_names("a")
+    assert other(sin) and other(name, name="b") and not other(name, name="a")
+    offload = P.save_and_offload_only_these_names(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"],
+                                                  offload_src="device", offload_dst="pinned_host")
+    assert offload(name, name="b") and not offload(name, name="c")
+    assert not P.offload_dot_with_no_batch_dims("device", "pinned_host")(sin)
+
+
+def test_static_arguments_keywords_and_pytrees():
+    def fun(d, flag, *, scale, mode):
+        assert isinstance(flag, bool) and isinstance(mode, str)
+        out = lax.sin(lax.mul(d["x"], scale)) if flag else d["x"]
+        return {"r": out, "mode": None}
+
+    marked = remat(fun, static_argnums=(1,), static_argnames=("mode",))
+    run = lambda x, y: marked({"x": x}, True, scale=y, mode="a")["r"]
+    np.testing.assert_allclose(float(run(A, F32(2))), np.sin(1.4), rtol=1e-6)
+    np.testing.assert_allclose([float(g) for g in grad(run)(A, F32(2))], [2 * np.cos(1.4), 0.7 * np.cos(1.4)], rtol=1e-5)
+    assert float(marked({"x": A}, False, scale=A, mode="b")["r"]) == A
+    assert run.__name__ == "<lambda>" and marked.__name__ == "fun"
+
+
+def test_closed_over_values_are_differentiated():
+    fun = lambda y: checkpoint(lambda x: lax.mul(lax.sin(x), y))(A)
+    np.testing.assert_allclose(float(grad(fun)(F32(2))[0]), np.sin(0.7), rtol=1e-6)
+
+
+def test_results_that_are_constants_or_inputs():
+    fun = checkpoint(lambda x: (3.0, x, lax.sin(x)))
+    a, b, _c = fun(A)
+    assert float(a) == 3 and float(b) == A
+    np.testing.assert_allclose(float(grad(lambda x: fun(x)[2])(A)[0]), np.cos(0.7), rtol=1e-6)
+    np.testing.assert_allclose(float(grad(lambda x: fun(x)[1])(A)[0]), 1)
+
+
+def test_concrete_is_gone():
+    with pytest.raises(NotImplementedError, match="static_argnums"):
+        checkpoint(lambda x: x, concrete=True)
+
+
+def test_the_program():
+    eqn = equation(program(checkpoint(lax.sin), A), "checkpoint")
+    assert {k: v for k, v in eqn.params.items() if k != "jaxpr"} == {
+        "prevent_cse": True, "differentiated": False, "policy": None}

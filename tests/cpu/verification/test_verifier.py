@@ -1,0 +1,112 @@
+"""The verifier of loop IR: every rule has a function that breaks it."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from numjet.cpu.ir.nodes import (
+    BOOL,
+    INT64,
+    Buffer,
+    Call,
+    Carry,
+    Check,
+    Copy,
+    Exchange,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    If,
+    Let,
+    Store,
+    Switch,
+    While,
+)
+from numjet.cpu.verification.verifier import LoopIRError, check
+from tests.cpu.ir.test_printer import every_statement
+from tests.cpu.loops import BF16, F32, F64
+
+e = Exprs()
+X, Y, Z = Buffer("x", F32, 8, "input"), Buffer("y", F32, 8, "output"), Buffer("z", F64, 8, "output")
+T, U, V = Buffer("t", F32, 8, "temp"), Buffer("u", F32, 8, "temp"), Buffer("v", F32, 4, "temp")
+ZERO, ONE, F1 = e.index(0), e.index(1), e.const(1, F32)
+A, B, I = e.var(F32, "a"), e.var(F32, "b"), e.var(INT64, "i")
+S = e.load(X, ZERO)
+
+
+def total(**changes) -> For:
+    values = {"var": A, "init": F1, "next": e.prim("add", A, S), "out": B, "combine": "add", "term": S} | changes
+    return For(I, ZERO, e.index(8), [], [Carry(**values)], "vector")
+
+
+BROKEN = {
+    "variable a.* is not bound here": [Store(Y, ZERO, A)],
+    "is bound twice": [Let(A, F1), Let(A, F1)],
+    "only variables can be bound": [Let(F1, F1)],
+    "its value float32": [Let(I, F1)],
+    "what is stored to %y must be float32, got int64": [Store(Y, ZERO, ZERO)],
+    "an index must be int64": [Store(Y, F1, F1)],
+    "index 8 is outside of %x": [Store(Y, ZERO, e.load(X, e.index(8)))],
+    "index -1 is outside of %y": [Store(Y, e.index(-1), F1)],
+    "input buffer %x must not be written": [Store(X, ZERO, F1)],
+    "does not belong": [Store(Buffer("w", F32, 1, "output"), ZERO, F1)],
+    "copy from float32 to float64": [Copy(Z, ZERO, X, ZERO, ONE)],
+    "names the same buffers on both sides": [Exchange((T, U), (U, U))],
+    "names the same buffers on both sides, each": [Exchange((T, T), (T, T))],
+    "among temporaries of one dtype": [Exchange((Y, T), (T, Y))],
+    "among temporaries of one dtype and size": [Exchange((T, V), (V, T))],
+    "buffer %w1 does not belong": [Exchange((Buffer("w1", F32, 8, "temp"),), (T,))],
+    "what fills %z must be float64": [Fill(Z, ZERO, F1, ONE)],
+    "'add' does not take \\(float32, int64\\)": [Store(Y, ZERO, e.make("add", F32, (F1, ZERO)))],
+    "'sqrt' does not take \\(int64\\)": [Let(I, e.prim("sqrt", ZERO))],
+    "'neg' does not take \\(bool\\)": [Let(e.var(BOOL), e.prim("neg", e.const(True, BOOL)))],
+    "'add' does not take \\(bfloat16, bfloat16\\)": [Let(e.var(BF16), e.prim("add", *[e.const(1, BF16)] * 2))],
+    "'xor' does not take \\(float32": [Let(A, e.prim("xor", F1, F1))],
+    "'add' takes 2 operands, got 1": [Let(A, e.make("add", F32, (F1,)))],
+    "no operation 'frobnicate'": [Let(A, e.make("frobnicate", F32, (F1,)))],
+    "bitcast from float32 to int64": [Let(I, e.bitcast(F1, INT64))],
+    "select needs \\(bool, T, T\\)": [Let(A, e.prim("select", F1, F1, F1))],
+    "lookup of float32 in 'exp2_16' by int64": [Let(A, e.make("lookup", F32, (e.index(1),), "exp2_16"))],
+    "lookup of float64 in 'exp3' by int64": [Let(A, e.make("lookup", F64, (e.index(1),), "exp3"))],
+    "'sinf' mixes dtypes": [Let(A, e.make("libm", F32, (ZERO,), "sinf"))],
+    "its type is float32": [Let(A, e.make("const", F32, (), np.float64(1)))],
+    "a condition must be bool": [If(ONE, [], [])],
+    "a result must be float32": [If(e.const(True, BOOL), [], [], [(A, F1, ZERO)])],
+    "the index of a switch must be int64": [Switch(F1, [[]])],
+    "a switch needs a branch": [Switch(ZERO, [])],
+    "1 results for 2 branches": [Switch(ZERO, [[], []], [(A, (F1,))])],
+    "code other than 0": [Check(e.const(True, BOOL), 0)],
+    "a value of a check must be int64": [Check(e.const(True, BOOL), 1, (F1,))],
+    "neither among its reads nor its writes": [Call("f", [(X, ZERO)])],
+    "gets a bfloat16 by value": [Call("f", [e.const(1, BF16)])],
+    "a loop's mode is one of": [For(I, ZERO, ONE, [], mode="fast")],
+    "needs constant bounds": [Let(A, F1), For(I, ZERO, e.convert(A, INT64), [], mode="unroll")],
+    "a bound must be int64": [For(I, F1, ONE, [])],
+    "variable i.* is not bound here": [For(I, ZERO, ONE, []), Store(Y, I, F1)],
+    "the next value of a carry must be float32": [While([Carry(A, F1, ONE, B)], [], e.const(False, BOOL), [])],
+    "what a carry starts with": [total(init=ZERO)],
+    "combines by one of": [total(combine="sub")],
+    "combining carry a.* is used in the loop's body": [For(I, ZERO, ONE, [Store(Y, I, A)], total().carries, "vector")],
+    "does not combine": [For(I, ZERO, ONE, [], total(combine=None).carries, "parallel")],
+}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_broken_rule(message):
+    function = Function("broken", [X], [Y, Z], e, BROKEN[message], [T, U, V])
+    with pytest.raises(LoopIRError, match=message) as caught:
+        check(function)
+    assert "function 'broken', statement:" in str(caught.value)
+
+
+def test_valid_functions_pass():
+    assert check(Function("f", [X], [Y], e, [total(), Store(Y, ZERO, B)]))
+    assert check(every_statement())
+
+
+def test_buffers_are_checked():
+    with pytest.raises(LoopIRError, match="two buffers"):
+        check(Function("f", [X], [Buffer("x", F32, 1, "output")], e))
+    with pytest.raises(LoopIRError, match="needs data of"):
+        check(Function("f", [], [], e, consts=[Buffer("k", F32, 2, "const", np.zeros(3, np.float32))]))

@@ -1,0 +1,99 @@
+"""Compiled scatters of many updates: windows as a whole, chunks with partial results, rests of both."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numjet as nj
+from numjet import _native
+from numjet.api.stages import trace_call
+from numjet.core.op import lookup
+from numjet.cpu.ir.nodes import For, walk
+from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.lowering.lower import lower
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
+from numjet.lax.indexing.scatter_chunks import CHUNKED_FROM
+
+UFUNCS = {"add": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def updated(name, places, size, updates, start):
+    """The scatter along axis 0 by NumPy, in double precision; places that are out of bounds are left out."""
+    out = start.astype(np.float64)
+    kept = (places >= 0) & (places < size)
+    UFUNCS[name].at(out, places[kept], updates.astype(np.float64)[kept])
+    return out
+
+
+def scattered(name, x, places, updates):
+    return nj.jit(lambda x, i, u: getattr(x.at[i], name)(u))(x, places, updates)
+
+
+@pytest.mark.parametrize("name", ["add", "min", "max"])
+@pytest.mark.parametrize("count, size, tail", [
+    (CHUNKED_FROM + 5, 100, ()), (CHUNKED_FROM // 8 + 3, 20, (8,)), (5001, 7, (4, 16)), (300_000, 1, ())], ids=str)
+def test_many_updates(name, count, size, tail):
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, size + size // 5, count)  # some out of bounds
+    updates = rng.normal(size=(count, *tail)).astype(np.float32)
+    start = rng.normal(size=(size, *tail)).astype(np.float32)
+    out = scattered(name, start, places, updates)
+    np.testing.assert_allclose(out, updated(name, places, size, updates, start), rtol=1e-4, atol=2e-2 if size == 1 else 5e-3)
+
+
+def test_integers_wrap_and_halves_round():
+    places = np.random.default_rng(0).integers(0, 16, CHUNKED_FROM)
+    ones = np.full(CHUNKED_FROM, 3, np.int8)
+    out = scattered("add", np.zeros(16, np.int8), places, ones)
+    assert np.asarray(out).tolist() == (np.bincount(places) * 3).astype(np.int8).tolist()
+
+
+def test_places_without_updates_keep_their_bits():
+    places = np.zeros(CHUNKED_FROM, np.int32)
+    start = np.array([1.0, -0.0, 0.0, np.nan, np.inf, -np.inf], np.float32)
+    out = np.asarray(scattered("add", start, places, np.full(CHUNKED_FROM, 0.5, np.float32)))
+    assert out[1:].tobytes() == start[1:].tobytes() and out[0] == 1 + CHUNKED_FROM / 2
+
+
+def test_results_do_not_depend_on_threads():
+    rng, before, results, shared = np.random.default_rng(0), _native.num_threads(), [], []
+    places, updates = rng.integers(0, 64, CHUNKED_FROM), rng.normal(size=CHUNKED_FROM).astype(np.float32)
+    try:
+        for count in (1, 2):
+            _native.set_num_threads(count)
+            regions = _native.parallel_regions()
+            results.append(np.asarray(scattered("add", np.zeros(64, np.float32), places, updates)).tobytes())
+            shared.append(_native.parallel_regions() - regions)
+    finally:
+        _native.set_num_threads(before)
+    assert results[0] == results[1] and shared[0] == 0
+
+
+@pytest.mark.parametrize("mode", [GatherScatterMode.FILL_OR_DROP, GatherScatterMode.CLIP], ids=lambda mode: mode.name)
+@pytest.mark.parametrize("name", ["scatter", "scatter-add", "scatter-max"])
+def test_windows_that_overlap_come_in_order(name, mode):
+    """Windows of 3 x 20 at places that leave the operand; the axes of windows stand in front."""
+    rng = np.random.default_rng(0)
+    operand = rng.normal(size=(6, 20)).astype(np.float32)
+    places = rng.integers(-1, 6, (40, 1)).astype(np.int32)
+    updates = rng.normal(size=(3, 20, 40)).astype(np.float32)
+    params = {"dimension_numbers": ScatterDimensionNumbers((0, 1), (), (0,)), "mode": mode, "indices_are_sorted": False,
+              "unique_indices": False, "update_jaxpr": None, "update_consts": ()}
+    op = lookup(name)
+    expected = op.eager(operand, places, updates, **params)
+    out = nj.jit(lambda *args: op.bind(*args, **params))(operand, places, updates)
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_costs_is_computed_before_and_not_between_updates_that_go_in_order():
+    def count(x, w):
+        bins = (nj.numpy.exp(x) * 10).astype(np.int32)
+        return nj.numpy.zeros(50).at[bins].add(w)
+    args = np.linspace(-3, 1.7, 300).astype(np.float32), np.ones(300, np.float32)
+    body = lower(trace_call(count, args, {})[0], "f").function.body
+    operations = lambda e: {e.op}.union(*map(operations, e.args))
+    serial = [s for s in walk(body) if isinstance(s, For) and s.mode == "serial"]
+    assert serial
+    assert not any("exp" in operations(e) for loop in serial for s in walk(loop.body) for e in own_expressions(s))
+    expected = np.bincount((np.exp(args[0]) * 10).astype(np.int32), minlength=50)[:50]
+    np.testing.assert_array_equal(nj.jit(count)(*args), expected)
