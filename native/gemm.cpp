@@ -472,7 +472,7 @@ int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
 }  // namespace nj::gemm
 
 // `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
-extern "C" void nj_gemm_then(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
                              int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
                              char* c, int64_t add, int64_t whole,
                              void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
@@ -488,12 +488,12 @@ extern "C" void nj_gemm_then(int64_t code, int64_t batch, int64_t m, int64_t n, 
     for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
   });
 }
-NJ_KERNEL(nj_gemm_then);
+NJ_KERNEL(nj_gemm_epilogue);
 
 extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
                         int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
                         char* c, int64_t add) {
-  nj_gemm_then(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
+  nj_gemm_epilogue(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
 }
 NJ_KERNEL(nj_gemm);
 

@@ -8,7 +8,7 @@ from numjet.core.compile_report import LARGE, Allocation, Call, Copy, Explanatio
 from numjet.core.ir import JaxprEqn, Literal
 from numjet.cpu.analysis.cost import block_ns, static_trips
 from numjet.cpu.ir import nodes
-from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, Stmt, Tiles, While, children, walk
+from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, GemmWithEpilogue, Stmt, While, children, walk
 from numjet.cpu.kernels import workspace
 from numjet.cpu.lowering.context import location, operations
 from numjet.cpu.remarks import Made, Recorder
@@ -69,7 +69,7 @@ def _loops(block: list[Stmt], recorder: Recorder, pieces: int = 1) -> list[Loop]
     for stmt in block:
         if isinstance(stmt, (For, While)) and _key(stmt) in recorder.loops:
             found.append(_loop(stmt, recorder, pieces))
-        elif not isinstance(stmt, Tiles):  # whose loop is told with the call
+        elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is told with the call
             inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
             found += [loop for inner in children(stmt) for loop in _loops(inner, recorder, inside)]
     return found
@@ -102,7 +102,7 @@ def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
 
 def _calls(function: Function, recorder: Recorder) -> list[Call]:
     return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)),
-                 workspace.of(s), tuple(_loops(s.body, recorder)) if isinstance(s, Tiles) else ())
+                 workspace.of(s), tuple(_loops(s.body, recorder)) if isinstance(s, GemmWithEpilogue) else ())
             for s in walk(function.body) if isinstance(s, nodes.Call)]
 
 

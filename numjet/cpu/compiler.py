@@ -31,7 +31,7 @@ from numjet.cpu.passes import (
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation.config import config
-from numjet.foundation.record import Fields, fresh
+from numjet.foundation.record import Fields, default_factory
 
 _numbers = itertools.count()
 threads.follow_flag()
@@ -40,7 +40,7 @@ threads.follow_flag()
 class Program(Fields):
     """A compiled program, as runtime wants it: see numjet._native.Executable.
 
-    again: what its executable is to tell before its second call, if anything; see `tiers`.
+    on_second_call: what its executable is to tell before its second call, if anything; see `tiers`.
     """
     address: int
     scratch_bytes: int
@@ -52,8 +52,8 @@ class Program(Fields):
     compiled: jit.Compiled
     temporaries: int   # bytes of all temporaries, which share the scratch memory
     routines: list[tuple[Call, bool]]
-    again: Callable[[Any], None] | None = None
-    keepalive: list[Any] = fresh(list)
+    on_second_call: Callable[[Any], None] | None = None
+    keepalive: list[Any] = default_factory(list)
 
     def workspace_bytes(self) -> int:
         """What library routines take at most at a time, beside the scratch memory."""
@@ -83,11 +83,11 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     kept: list[Any] = [lowered.trampolines, *keepalive]
-    compiled, again = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
+    compiled, on_second_call = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, open_ended,
                    _errors(function.name, function.errors), text, compiled, sum(t.nbytes for t in function.temps),
-                   workspace.routines(function), again, kept)
+                   workspace.routines(function), on_second_call, kept)
 
 
 def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.core.ir import JaxprEqn, Var
 from numjet.cpu.ir.nodes import Buffer, Copy, For, Stmt
-from numjet.cpu.lowering.values import Arr, Storage
+from numjet.cpu.lowering.values import LoweredArray, Storage
 from numjet.foundation.record import Fields
 
 
@@ -16,7 +16,7 @@ class Made(Fields):
     equation brought the buffer that the array was in by then."""
     eqn: JaxprEqn
     var: Var
-    array: Arr
+    array: LoweredArray
     cost: float
     lazy: bool
     own: bool
@@ -64,7 +64,7 @@ class Recorder:
         """The lowering of the current equation is over."""
         self._open.pop()
 
-    def results(self, eqn: JaxprEqn, outs: Sequence[Arr]) -> None:
+    def results(self, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
         """The current equation gave these arrays. What an operation with programs inside gives is told of there."""
         _, buffers, arrays = self._open[-1]
         if len(self.made) > arrays:
@@ -76,7 +76,7 @@ class Recorder:
                 made = self._owners[id(out)] = Made(eqn, var, out, out.cost, out.lazy, own)
                 self.made.append(made)
 
-    def origin(self, x: Arr) -> JaxprEqn | None:
+    def origin(self, x: LoweredArray) -> JaxprEqn | None:
         """The equation whose result an array is, seen through wrappers; the current one for a rule's own arrays."""
         while id(x) not in self._owners and len(x.parents) == 1:
             (x,) = x.parents
@@ -89,7 +89,7 @@ class Recorder:
         self.buffers[made] = self.current, name
 
     @contextmanager
-    def storing(self, items: Sequence[tuple[Arr, Storage]], why: str) -> Iterator[None]:
+    def storing(self, items: Sequence[tuple[LoweredArray, Storage]], why: str) -> Iterator[None]:
         """While a loop nest is made that stores definitions."""
         why = why or self._wanted()
         origins = [self.origin(x) for x, _ in items]
@@ -102,16 +102,16 @@ class Recorder:
         finally:
             self._writing = saved
 
-    def kept_in_registers(self, x: Arr, why: str) -> None:
+    def kept_in_registers(self, x: LoweredArray, why: str) -> None:
         """A small definition was evaluated."""
         self.reasons[id(x)] = why or self._wanted()
 
-    def copied(self, stmt: Copy, x: Arr | None, why: str) -> None:
+    def copied(self, stmt: Copy, x: LoweredArray | None, why: str) -> None:
         """A copy of an array (None: an argument) was emitted."""
         eqn = self.origin(x) if self.current is None and x is not None else self.current
         self.copies[id(stmt)] = stmt, eqn, why or self._wanted()
 
-    def defined(self, x: Arr, block: list[Stmt]) -> None:
+    def defined(self, x: LoweredArray, block: list[Stmt]) -> None:
         """A definition was written out in a block."""
         made = self._owners.get(id(x))
         if made is not None:

@@ -23,8 +23,8 @@ class _Fresh:
         self.make = make
 
 
-def fresh(make: Callable[[], T]) -> T:
-    """The default of a field whose value is made anew for every object, as in `children: list[Node] = fresh(list)`."""
+def default_factory(make: Callable[[], T]) -> T:
+    """The default of a field whose value is made anew for every object: `children: list[Node] = default_factory(list)`."""
     return cast("T", _Fresh(make))
 
 
@@ -36,7 +36,7 @@ class _Named:
     """What both kinds share. A field's default is the value given in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _defaults: ClassVar[tuple[Any, ...]] = ()   # of the last fields
+    _defaults: ClassVar[tuple[Any, ...]] = ()  # of the last fields
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)

@@ -93,8 +93,8 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
         native.set_open_ended()
     if closed.effects:
         native.set_effects()
-    if program.again is not None:
-        native.when_repeated(program.again)
+    if program.on_second_call is not None:
+        native.when_repeated(program.on_second_call)
     return Executable(program, native, closed, name)
 
 

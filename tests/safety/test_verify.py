@@ -12,7 +12,7 @@ from numjet.api import jit as jit_module
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exchange, Exprs, Fill, For, Function, If, Let, Store
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exprs, Fill, For, Function, If, Let, Store, SwapBuffers
 from numjet.cpu.lowering import cumulative, scalars
 from numjet.cpu.lowering.builder import Builder
 from numjet.cpu.lowering.control import Control
@@ -211,7 +211,7 @@ UNSET = {
                             _whole(Y, lambda i: E.load(T, E.index(1)))],
     "copied": [Copy(Y, E.index(0), T, E.index(0), E.index(64))],
     "by a library": [Call("nj_sort", [(T, E.index(0)), (Y, E.index(0))], (T,), (Y,))],
-    "of another name": [Fill(T, E.index(0), ONE, E.index(10)), Exchange((T, U), (U, T)), _whole(Y, lambda i: E.load(U, i))],
+    "of another name": [Fill(T, E.index(0), ONE, E.index(10)), SwapBuffers((T, U), (U, T)), _whole(Y, lambda i: E.load(U, i))],
     "result": [_loop(63, "vector", lambda i: [Store(Y, i, ONE)])],
 }
 SET = {
@@ -225,7 +225,7 @@ SET = {
                 _whole(Y, lambda i: E.load(T, i))],
     "in a branch": [If(E.prim("gt", E.load(XS, E.index(0)), ONE), [_whole(Y, lambda i: E.load(T, i))], []),
                     _whole(Y, lambda i: ONE)],
-    "of another name": [Fill(T, E.index(0), ONE, E.index(64)), Exchange((T, U), (U, T)), _whole(Y, lambda i: E.load(U, i))],
+    "of another name": [Fill(T, E.index(0), ONE, E.index(64)), SwapBuffers((T, U), (U, T)), _whole(Y, lambda i: E.load(U, i))],
 }
 
 

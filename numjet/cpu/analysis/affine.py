@@ -15,7 +15,7 @@ class Sum(NamedTuple):
     terms: tuple[tuple[Expr, int], ...]
 
 
-class Sums:
+class AffineForms:
     """Splits index expressions into sums, each once. `define` makes it look through a `Let` of sums of variables."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Sums:
 def in_order(index: Expr, var: Expr) -> bool:
     """Does an index stay, or rise by a few elements, as `var` grows by one?"""
     step = 0
-    for term, coefficient in Sums().split(index).terms:
+    for term, coefficient in AffineForms().split(index).terms:
         if term is var:
             step = coefficient
         elif _reads(term, var):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.analysis.vectorize import Facts
 from numjet.cpu.ir.nodes import (
@@ -16,16 +16,16 @@ from numjet.cpu.ir.nodes import (
     Call,
     Check,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
     walk,
     written,
@@ -73,7 +73,7 @@ def _may_be(loop: For) -> bool:
 
 def _forbidden(stmt: Stmt) -> bool:
     """What leaves the function or says where buffers are, and calls that may do anything."""
-    return isinstance(stmt, Check | Exchange) or (isinstance(stmt, Call) and stmt.symbol != GEMM)
+    return isinstance(stmt, Check | SwapBuffers) or (isinstance(stmt, Call) and stmt.symbol != GEMM)
 
 
 def combination(loop: For, which: int) -> str | None:
@@ -112,7 +112,7 @@ def bound_variables(stmt: Stmt) -> Iterator[Expr]:
     match stmt:
         case Let(var=var):
             yield var
-        case Tiles(bounds=bounds):
+        case GemmWithEpilogue(bounds=bounds):
             yield from bounds
         case For() | While():
             if isinstance(stmt, For):
@@ -125,8 +125,8 @@ def bound_variables(stmt: Stmt) -> Iterator[Expr]:
             yield from (r[0] for r in cases)
 
 
-def _sums(loop: For) -> Sums:
-    sums = Sums()
+def _sums(loop: For) -> AffineForms:
+    sums = AffineForms()
     for stmt in walk(loop.body):
         if isinstance(stmt, Let):
             sums.define(stmt.var, stmt.value)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import INT64, MATH, Carry, Comment, Expr, For, If, Let, Stmt, Store, Switch, While, walk
 from numjet.cpu.target import Target
 from numjet.foundation.record import Record
@@ -31,7 +31,7 @@ def static_trips(loop: For) -> int | None:
     return None
 
 
-def choose_lanes(loop: For, target: Target, sums: Sums) -> Lanes | None:
+def choose_lanes(loop: For, target: Target, sums: AffineForms) -> Lanes | None:
     """How to vectorize `loop`; None: emit it serially.
 
     Of nested vector loops the innermost is taken, unless all inner ones are short and the outer one walks
@@ -80,7 +80,7 @@ def _size(loop: For, facts: Facts, width: int, target: Target) -> Lanes | None:
 class Facts:
     """What is known about running the iterations of a loop side by side."""
 
-    def __init__(self, loop: For, sums: Sums):
+    def __init__(self, loop: For, sums: AffineForms):
         self.loop, self.sums = loop, sums
         self._varying = {loop.var.id}
         self._varies: dict[int, bool] = {}
@@ -182,7 +182,7 @@ class Facts:
                 return inside and (not self.varies(cond) or self._selects(stmt))
             case While(cond=cond):
                 inside = self._block(stmt.cond_body) and self._block(stmt.body)
-                return inside and (stmt.settles or not self.varies(cond))
+                return inside and (stmt.idempotent_after_exit or not self.varies(cond))
             case Switch(index=index):
                 return not self.varies(index) and all(self._block(branch) for branch in stmt.branches)
         return False

@@ -10,7 +10,7 @@ from numjet.cpu.codegen.outlining import Form
 from numjet.cpu.codegen.parallel import ParallelEmitter
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import scalar_type
-from numjet.cpu.ir.nodes import Buffer, Expr, Tiles, written
+from numjet.cpu.ir.nodes import Buffer, Expr, GemmWithEpilogue, written
 
 _BOUNDS = ("row", "row_end", "column", "column_end")
 _PARAMETERS = ", ".join(["ptr %context", "ptr %tile", *(f"i64 %{name}" for name in _BOUNDS)])
@@ -19,7 +19,7 @@ _PARAMETERS = ", ".join(["ptr %context", "ptr %tile", *(f"i64 %{name}" for name 
 class TilesEmitter(ParallelEmitter):
     """Writes the functions that are called for parts of products."""
 
-    def epilogue(self, stmt: Tiles) -> tuple[str, str]:
+    def epilogue(self, stmt: GemmWithEpilogue) -> tuple[str, str]:
         """The name of the function for the parts of a product, and its context."""
         form = Form(stmt.body[0])
         own = set(stmt.bounds)
@@ -35,7 +35,8 @@ class TilesEmitter(ParallelEmitter):
         pointers = [("ptr", self.pointer(b).text) for b in buffers]
         return self.part_names[key], self.context([("ptr", "%info"), *pointers, *values])
 
-    def each(self, stmt: Tiles, buffers: list[Buffer], captured: dict[Expr, Value], caller: TilesEmitter, name: str) -> str:
+    def each(self, stmt: GemmWithEpilogue, buffers: list[Buffer], captured: dict[Expr, Value], caller: TilesEmitter,
+             name: str) -> str:
         """The text of the function that is called for each part."""
         self.inside_part = True
         self.polls = {}     # a product is made to its end

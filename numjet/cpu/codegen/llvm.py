@@ -11,7 +11,7 @@ import numpy as np
 
 from numjet.cpu.codegen.memory import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.statements import StmtEmitter
-from numjet.cpu.ir.nodes import Function, exchanged, written
+from numjet.cpu.ir.nodes import Function, swapped, written
 from numjet.cpu.passes.cancellation import polling_loops
 from numjet.cpu.target import Target
 
@@ -30,7 +30,7 @@ def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> s
     """
     emitter = StmtEmitter(function, target, written(function.body))
     emitter.positions.update((b, k) for buffers in (function.inputs, function.outputs) for k, b in enumerate(buffers))
-    emitter.note_places(exchanged(function.body))
+    emitter.note_places(swapped(function.body))
     emitter.separate(function.body)
     emitter.polls = polling_loops(function, nanoseconds)
     emitter.block(function.body)

@@ -8,7 +8,7 @@ import numpy as np
 from numjet.cpu.codegen.scopes import NO_READS, Scope, Value
 from numjet.cpu.codegen.state import State
 from numjet.cpu.codegen.types import memory_type, scalar_type, suffix, wide
-from numjet.cpu.ir.nodes import BOOL, Buffer, Exchange, Expr, written
+from numjet.cpu.ir.nodes import BOOL, Buffer, Expr, SwapBuffers, written
 
 EMBEDDED_BYTES = 4096
 
@@ -51,7 +51,7 @@ class MemoryEmitter(State):
             self.allocas.append(f"  {cell} = alloca ptr, align 8")
             self.line(f"store ptr {text}, ptr {cell}, align 8")
 
-    def exchange(self, stmt: Exchange) -> None:
+    def swap(self, stmt: SwapBuffers) -> None:
         """Notes for each buffer the address that another one had."""
         pairs = [(b, self.pointer(source).text) for b, source in zip(stmt.targets, stmt.sources, strict=True)]
         self.here()

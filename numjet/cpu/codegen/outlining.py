@@ -17,14 +17,14 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
     Stmt,
     Store,
+    SwapBuffers,
     children,
-    exchanged,
+    swapped,
     walk,
     written,
 )
@@ -104,7 +104,7 @@ class Form:
                 head.append(self._buffer(buffer))
             case Copy():
                 head += [self._buffer(stmt.target), self._buffer(stmt.source), stmt.target.kind, stmt.source.kind]
-            case Exchange():
+            case SwapBuffers():
                 head += [*map(self._buffer, stmt.targets), None, *map(self._buffer, stmt.sources)]
             case Call():
                 head += [stmt.symbol, stmt.checked, *(self._buffer(a[0]) if isinstance(a, tuple) else -1 for a in stmt.args)]
@@ -120,6 +120,6 @@ class Form:
 def separable(stmt: Stmt) -> bool:
     """Can this be a function of its own? A loop that hands nothing on, leaves buffers where they are, and cannot leave the
     function around."""
-    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and exchanged([stmt]):
+    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and swapped([stmt]):
         return False
     return not any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))

@@ -18,7 +18,7 @@ from numjet.cpu.codegen.loops import LoopEmitter
 from numjet.cpu.codegen.outlining import Form, separable
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import scalar_type
-from numjet.cpu.ir.nodes import INT64, Buffer, For, Function, Stmt, exchanged, written
+from numjet.cpu.ir.nodes import INT64, Buffer, For, Function, Stmt, swapped, written
 from numjet.cpu.target import Target
 
 PARALLEL_FOR = "nj_parallel_until_stopped"
@@ -140,7 +140,7 @@ class ParallelEmitter(LoopEmitter):
         """Makes known what a function is given."""
         for buffer, text in zip(form.buffers, pointers, strict=True):
             self.memory.define(("buffer", buffer), Value(text), self.scope)
-        self.note_places(exchanged([stmt]))
+        self.note_places(swapped([stmt]))
         for var, value, text in zip(form.captured, captured, texts, strict=True):
             self.bind(var, text, 1, value.literal)
             self.ranges.bind(var, *caller.ranges.of(var))

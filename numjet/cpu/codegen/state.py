@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple, Self
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.codegen.scopes import Code, Memory, Scope, Value
 from numjet.cpu.codegen.types import scalar_type, splat_literal, wide
@@ -40,7 +40,7 @@ class State:
         self.positions: dict[Buffer, int] = {}
         self.memory = Memory()
         self.known = self.memory.known
-        self.sums = Sums()
+        self.sums = AffineForms()
         self.ranges = Ranges()
         self.mutable = mutable
         self.scope = Scope(None, "branch", Code("entry"), self.mutable, True)

@@ -16,16 +16,16 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
 )
 
@@ -207,7 +207,7 @@ class StmtEmitter(TilesEmitter):
                 texts.append(f"{full} {self._as_byte(arg)}")
         return types, texts
 
-    def _tiles(self, stmt: Tiles) -> None:
+    def _gemm_with_epilogue(self, stmt: GemmWithEpilogue) -> None:
         types, texts = self._arguments(stmt)
         name, context = self.epilogue(stmt)
         self.declare(stmt.symbol, "void", [*types, "i64", "ptr", "ptr"])
@@ -260,6 +260,7 @@ class StmtEmitter(TilesEmitter):
 _STATEMENTS: dict[type, Callable] = {
     Let: StmtEmitter._let, Store: StmtEmitter._store, For: TilesEmitter.loop, While: TilesEmitter.repeat,
     If: StmtEmitter._if, Switch: StmtEmitter._switch, Copy: StmtEmitter._copy_block, Fill: StmtEmitter._fill,
-    Exchange: StmtEmitter.exchange, Call: StmtEmitter._call, Tiles: StmtEmitter._tiles, Check: StmtEmitter._check,
+    SwapBuffers: StmtEmitter.swap, Call: StmtEmitter._call, GemmWithEpilogue: StmtEmitter._gemm_with_epilogue,
+    Check: StmtEmitter._check,
     Comment: StmtEmitter._comment,
 }

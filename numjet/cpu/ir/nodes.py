@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.ir.tables import TABLES
-from numjet.foundation.record import Fields, fresh
+from numjet.foundation.record import Fields, default_factory
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
@@ -54,10 +54,10 @@ MATH = {
 
 class Buffer:
     """A flat array of `size` elements; `kind` is input, output, temp, const (then `data` holds the values) or tile: the
-    result of a product of which only a tile is there at a time, see `Tiles`.
+    result of a product of which only a tile is there at a time, see `GemmWithEpilogue`.
 
 
-    `cell`: of a buffer that an `Exchange` names, what stands for the place where the program notes its address: values
+    `cell`: of a buffer that an `SwapBuffers` names, what stands for the place where the program notes its address: values
     that have read a cell are not valid any more once it is written, as those that have read a buffer.
     """
 
@@ -202,18 +202,19 @@ class For(Fields):
     start: Expr
     stop: Expr
     body: list[Stmt]
-    carries: list[Carry] = fresh(list)
+    carries: list[Carry] = default_factory(list)
     mode: str = "serial"
 
 
 class While(Fields):
-    """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `settles`: once the condition
-    is false, further repetitions change nothing, so lanes of vector code may go on until the last one has finished."""
+    """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `idempotent_after_exit`: once
+    the condition is false, further repetitions change nothing, so lanes of vector code may go on until the last one has
+    finished."""
     carries: list[Carry]
     cond_body: list[Stmt]
     cond: Expr
     body: list[Stmt]
-    settles: bool = False
+    idempotent_after_exit: bool = False
 
 
 class If(Fields):
@@ -221,14 +222,14 @@ class If(Fields):
     cond: Expr
     then: list[Stmt]
     orelse: list[Stmt]
-    results: list[tuple[Expr, Expr, Expr]] = fresh(list)
+    results: list[tuple[Expr, Expr, Expr]] = default_factory(list)
 
 
 class Switch(Fields):
     """Several branches on an int64 `index`, which is already clamped to range(len(branches))."""
     index: Expr
     branches: list[list[Stmt]]
-    results: list[tuple[Expr, tuple[Expr, ...]]] = fresh(list)
+    results: list[tuple[Expr, tuple[Expr, ...]]] = default_factory(list)
 
 
 class Copy(Fields):
@@ -247,7 +248,7 @@ class Fill(Fields):
     count: Expr
 
 
-class Exchange(Fields):
+class SwapBuffers(Fields):
     """Buffers take each other's memory, and nothing is copied: from here on, targets[k] is what sources[k] was.
 
     Both name the same buffers, each once: distinct temporaries of one dtype and size. What different buffers name is
@@ -275,8 +276,8 @@ class Call(Fields):
     checked: bool = False
 
 
-class Tiles(Call):
-    """A call of the matrix product `nj_gemm_then` (see kernels/products.py; `args` as of `nj_gemm`), and what is done with
+class GemmWithEpilogue(Call):
+    """A call of the matrix product `nj_gemm_epilogue` (see kernels/products.py; `args` as of `nj_gemm`), and what is done with
     each part of its result as soon as it is there: `body`, one loop, for the rows and columns of the result between
     `bounds`, variables that hold the first row, the end of the rows, the first column and the end of the columns.
 
@@ -284,7 +285,7 @@ class Tiles(Call):
     there only while the body reads it.
     """
     bounds: tuple[Expr, ...] = ()
-    body: list[Stmt] = fresh(list)
+    body: list[Stmt] = default_factory(list)
     whole: bool = False
 
     @property
@@ -307,8 +308,8 @@ class Comment(Fields):
     line: int = 0
 
 
-Stmt = Let | Store | For | While | If | Switch | Copy | Fill | Exchange | Call | Tiles | Check | Comment
-_PLAIN = frozenset({Let, Store, Copy, Fill, Exchange, Call, Check, Comment})   # no blocks inside
+Stmt = Let | Store | For | While | If | Switch | Copy | Fill | SwapBuffers | Call | GemmWithEpilogue | Check | Comment
+_PLAIN = frozenset({Let, Store, Copy, Fill, SwapBuffers, Call, Check, Comment})   # no blocks inside
 
 
 class Function(Fields):
@@ -317,11 +318,11 @@ class Function(Fields):
     inputs: list[Buffer]
     outputs: list[Buffer]
     exprs: Exprs
-    body: list[Stmt] = fresh(list)
-    temps: list[Buffer] = fresh(list)
-    consts: list[Buffer] = fresh(list)
+    body: list[Stmt] = default_factory(list)
+    temps: list[Buffer] = default_factory(list)
+    consts: list[Buffer] = default_factory(list)
     scratch_bytes: int = 0
-    errors: list[Any] = fresh(list)  # what status code k + 1 means
+    errors: list[Any] = default_factory(list)  # what status code k + 1 means
 
 
 def children(stmt: Stmt) -> list[list[Stmt]]:
@@ -329,7 +330,7 @@ def children(stmt: Stmt) -> list[list[Stmt]]:
     if type(stmt) in _PLAIN:
         return []
     match stmt:
-        case For() | Tiles():
+        case For() | GemmWithEpilogue():
             return [stmt.body]
         case While():
             return [stmt.cond_body, stmt.body]
@@ -351,9 +352,9 @@ def walk(block: list[Stmt]) -> Iterator[Stmt]:
                 stack += reversed(inner)
 
 
-def exchanged(block: list[Stmt]) -> list[Buffer]:
+def swapped(block: list[Stmt]) -> list[Buffer]:
     """The buffers that change places in a block."""
-    return list(dict.fromkeys(b for stmt in walk(block) if isinstance(stmt, Exchange) for b in stmt.targets))
+    return list(dict.fromkeys(b for stmt in walk(block) if isinstance(stmt, SwapBuffers) for b in stmt.targets))
 
 
 def written(block: list[Stmt]) -> set[Buffer]:
@@ -367,6 +368,6 @@ def written(block: list[Stmt]) -> set[Buffer]:
                 found.add(b)
             case Call(writes=bs):
                 found.update(bs)
-            case Exchange(targets=bs):
+            case SwapBuffers(targets=bs):
                 found.update(bs, (b.cell for b in bs if b.cell is not None))
     return found

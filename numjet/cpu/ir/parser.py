@@ -18,18 +18,18 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Exprs,
     Fill,
     For,
     Function,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
 )
 from numjet.cpu.ir.printer import usual_dtype
@@ -261,11 +261,11 @@ class _Parser:
         self.expect("count")
         return Fill(target, start, value, self.expr())
 
-    def _exchange(self) -> Stmt:
+    def _swap(self) -> Stmt:
         self.expect("(")
         targets = self.many(lambda: self.buffers[self.take()])
         self.expect("=", "(")
-        return Exchange(tuple(targets), tuple(self.many(lambda: self.buffers[self.take()])))
+        return SwapBuffers(tuple(targets), tuple(self.many(lambda: self.buffers[self.take()])))
 
     def _call(self) -> Stmt:
         symbol = self.take()
@@ -277,7 +277,7 @@ class _Parser:
         writes = tuple(self.many(lambda: self.buffers[self.take()]))
         return Call(symbol, args, reads, writes, self.accept("checked"))
 
-    def _tiles(self) -> Stmt:
+    def _gemm_with_epilogue(self) -> Stmt:
         if self.accept("of"):
             self._buffer("tile")
         call = self._call()
@@ -285,7 +285,7 @@ class _Parser:
         whole = self.accept("whole")
         bounds = (*self._pair("rows"), *self._pair("columns"))
         self.expect("{")
-        return Tiles(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
+        return GemmWithEpilogue(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
 
     def _pair(self, word: str) -> list[Expr]:
         """Two names of new variables, in brackets after a word."""
@@ -357,14 +357,14 @@ class _Parser:
         return For(var, start, stop, body, carries, mode)
 
     def _while(self) -> Stmt:
-        settles = self.accept("settles")
+        idempotent_after_exit = self.accept("idempotent_after_exit")
         carries = self._carries()
         cond_body = self.block("test")
         self.expect("test")
         cond = self.expr()
         body = self.block("next", "}")
         self._ends(carries)
-        return While(carries, cond_body, cond, body, settles)
+        return While(carries, cond_body, cond, body, idempotent_after_exit)
 
     def _branch(self) -> tuple[list[Stmt], list[Expr]]:
         body = self.block("yield")
@@ -398,5 +398,5 @@ class _Parser:
         return Switch(index, branches, list(zip(outs, zip(*values, strict=True), strict=True)) if outs else [])
 
 
-_STATEMENTS = ("let", "store", "copy", "fill", "exchange", "call", "tiles", "check", "note", "for", "while", "if",
+_STATEMENTS = ("let", "store", "copy", "fill", "swap", "call", "gemm", "check", "note", "for", "while", "if",
                "switch")

@@ -22,17 +22,17 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
     Function,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
     walk,
 )
@@ -177,8 +177,8 @@ class _Show:
                 self._if(stmt, level)
             case Switch():
                 self._switch(stmt, level)
-            case Tiles():
-                self._tiles(stmt, level)
+            case GemmWithEpilogue():
+                self._gemm_with_epilogue(stmt, level)
             case _:
                 self.line(level, self._plain(stmt))
 
@@ -194,8 +194,8 @@ class _Show:
             case Fill():
                 return (f"fill {self._place(stmt.target, stmt.start)} = {self.expr(stmt.value)} "
                         f"count {self.expr(stmt.count)}")
-            case Exchange(targets=targets, sources=sources):
-                return f"exchange ({', '.join(b.name for b in targets)}) = ({', '.join(b.name for b in sources)})"
+            case SwapBuffers(targets=targets, sources=sources):
+                return f"swap ({', '.join(b.name for b in targets)}) = ({', '.join(b.name for b in sources)})"
             case Call():
                 return self._call(stmt)
             case Check():
@@ -209,11 +209,11 @@ class _Show:
         reads, writes = (", ".join(b.name for b in buffers) for buffers in (stmt.reads, stmt.writes))
         return f"call {stmt.symbol}({args}) reads ({reads}) writes ({writes})" + " checked" * stmt.checked
 
-    def _tiles(self, stmt: Tiles, level: int) -> None:
+    def _gemm_with_epilogue(self, stmt: GemmWithEpilogue, level: int) -> None:
         tile = f" of {_typed(stmt.result)}" if stmt.result.kind == "tile" else ""
         names = [var.attr for var in stmt.bounds]
         parts = f"rows ({', '.join(names[:2])}) columns ({', '.join(names[2:])})"
-        self.line(level, f"tiles{tile} {self._call(stmt)[5:]} {'whole ' * stmt.whole}{parts} {{")
+        self.line(level, f"gemm{tile} {self._call(stmt)[5:]} {'whole ' * stmt.whole}{parts} {{")
         self.block(stmt.body, level + 1)
         self.line(level, "}")
 
@@ -223,7 +223,7 @@ class _Show:
             bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}"
             self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode} ({carries}) {{")
         else:
-            self.line(level, f"while{' settles' if stmt.settles else ''} ({carries}) {{")
+            self.line(level, f"while{' idempotent_after_exit' if stmt.idempotent_after_exit else ''} ({carries}) {{")
             self.block(stmt.cond_body, level + 1)
             self.line(level + 1, f"test {self.expr(stmt.cond)}")
         self.block(stmt.body, level + 1)

@@ -12,7 +12,7 @@ product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves 
 The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (nj_gemm_bytes tells
 how much) it needs 384 KiB of stack only.
 
-    void nj_gemm_then(... the same ..., int64_t whole, void (*then)(void* context, char* c, int64_t row, int64_t row_end,
+    void nj_gemm_epilogue(... the same ..., int64_t whole, void (*then)(void* context, char* c, int64_t row, int64_t row_end,
                       int64_t column, int64_t column_end), void* context)
 
 calls `then` for parts of C as soon as they are there, in any order and any thread. Rows are counted through the whole
@@ -34,7 +34,7 @@ from numjet.cpu.ir.nodes import Call, Stmt
 from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
-THEN = "nj_gemm_then"
+THEN = "nj_gemm_epilogue"
 PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/gemm.h
 CODES = {name: code for code, name in enumerate((
     "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",

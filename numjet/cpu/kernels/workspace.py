@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from numjet import _native
-from numjet.cpu.ir.nodes import Call, Expr, For, Function, Stmt, Tiles, children
+from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stmt, children
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
@@ -55,7 +55,7 @@ def of(call: Call, threads: int = 1) -> int:
             return 0  # part of a loop whose pieces are small
         numbers.append(None if isinstance(a, tuple) else int(a.attr))
     if call.symbol in _TOLD:
-        kept = isinstance(call, Tiles) and call.result.kind != "tile"
+        kept = isinstance(call, GemmWithEpilogue) and call.result.kind != "tile"
         return _told(GEMM if kept else call.symbol, threads, tuple(numbers))
     return _measured(call.symbol, tuple(numbers)) * min(threads, _chunks(call.symbol, numbers))
 

@@ -20,7 +20,7 @@ from numjet.cpu.ir.nodes import INT64, Carry, For, Stmt, While
 from numjet.cpu.lowering.context import Frames
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.reductions import words
-from numjet.cpu.lowering.values import Arr, Storage, linear
+from numjet.cpu.lowering.values import LoweredArray, Storage, linear
 from numjet.cpu.remarks import Recorder
 
 FEWEST = 4                # systems from which lanes pay
@@ -28,7 +28,7 @@ COMFORTABLE = 48          # numbers of one system's state that registers and the
 STATE = 160               # numbers of one system's state that registers and the nearest cache hold
 PINNED = 64               # elements of one system that an equation makes
 WORK = 2000               # elements that a step computes for one system, so that code stays small
-_MAY = frozenset({"broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose", "rev", "pad", "iota",
+VECTORIZABLE = frozenset({"broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose", "rev", "pad", "iota",
                   "expand_dims", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
                   "dot_general", "split", "convert_element_type", "copy", "bitcast_convert_type", "threefry2x32",
                   "cholesky", "lu", "lu_solve", "lu_inverse", "triangular_solve",
@@ -51,11 +51,12 @@ class Lanewise(Frames):
         super().__init__(name, notes, recorder)
         self.lane: tuple[Index, ...] | None = None
         self.places: tuple[int, ...] = ()
-        self.rows: dict[int, tuple[Arr, Arr]] = {}
+        self.rows: dict[int, tuple[LoweredArray, LoweredArray]] = {}
 
     # ------------------------------------------------------------------------------------------ loops
-    def scan_by_lanes(self, jaxpr: ClosedJaxpr, consts: Sequence[Arr], init: Sequence[Arr], xs: Sequence[Arr], length: int,
-                      reverse: bool) -> list[Arr] | None:
+    def scan_by_lanes(self, jaxpr: ClosedJaxpr, consts: Sequence[LoweredArray], init: Sequence[LoweredArray],
+                      xs: Sequence[LoweredArray], length: int,
+                      reverse: bool) -> list[LoweredArray] | None:
         """As `scan`; None where its steps don't go by lanes."""
         ys = jaxpr.out_avals[len(init):]
         choices = self._choices(jaxpr, init, ys, 2)
@@ -71,7 +72,8 @@ class Lanewise(Frames):
             place = step * -1 + (length - 1) if reverse else step
             block: list[Stmt] = []
             with self.inside(block):
-                slices = [Arr(x.aval.update(shape=x.shape[1:]), self._at_step(x, place), cost=0.0, parents=(x,)) for x in xs]
+                slices = [LoweredArray(x.aval.update(shape=x.shape[1:]), self._at_step(x, place), cost=0.0,
+                                       parents=(x,)) for x in xs]
                 outs = self.run(jaxpr, [*consts, *state.current(), *slices], barrier=True)
                 carries = state.advance(outs[:len(init)])
                 for y, stack in zip(outs[len(init):], stacks, strict=True):
@@ -80,11 +82,11 @@ class Lanewise(Frames):
             state.store(last)
         if not any(self._try(loop, places, [*consts, *init, *xs]) for places in choices):
             return None
-        return [*[Arr(x.aval, storage=s) for x, s in zip(init, last, strict=True)],
-                *[Arr(a.update(shape=(length, *a.shape)), storage=s) for a, s in zip(ys, stacks, strict=True)]]
+        return [*[LoweredArray(x.aval, storage=s) for x, s in zip(init, last, strict=True)],
+                *[LoweredArray(a.update(shape=(length, *a.shape)), storage=s) for a, s in zip(ys, stacks, strict=True)]]
 
-    def while_by_lanes(self, cond: ClosedJaxpr, body: ClosedJaxpr, consts: Sequence[Arr],
-                       init: Sequence[Arr]) -> list[Arr] | None:
+    def while_by_lanes(self, cond: ClosedJaxpr, body: ClosedJaxpr, consts: Sequence[LoweredArray],
+                       init: Sequence[LoweredArray]) -> list[LoweredArray] | None:
         """As `while_loop`, for one that runs while any lane of a carried mask holds; None for others."""
         mask = settling_mask(cond, body, len(consts))
         choices = [] if mask is None else self._choices(body, init, (), 1)
@@ -97,14 +99,15 @@ class Lanewise(Frames):
             block: list[Stmt] = []
             with self.inside(block):
                 carries = state.advance(self.run(body, [*consts, *state.current()], barrier=True))
-            self.emit(While(carries, [], state.vars[mask][0].expr, block, settles=True))
+            self.emit(While(carries, [], state.vars[mask][0].expr, block, idempotent_after_exit=True))
             state.store(last)
         if not any(self._try(loop, places, [*consts, *init]) for places in choices):
             return None
-        return [Arr(x.aval, storage=s) for x, s in zip(init, last, strict=True)]
+        return [LoweredArray(x.aval, storage=s) for x, s in zip(init, last, strict=True)]
 
     # ------------------------------------------------------------------------------------------ trying
-    def _choices(self, jaxpr: ClosedJaxpr, init: Sequence[Arr], ys: Sequence[ShapedArray], most: int) -> list[tuple[int, ...]]:
+    def _choices(self, jaxpr: ClosedJaxpr, init: Sequence[LoweredArray], ys: Sequence[ShapedArray],
+                 most: int) -> list[tuple[int, ...]]:
         """The common first axes, `most` at most, that are worth a try: what promises more comes first."""
         avals = [*(x.aval for x in init), *ys]
         if self.lane is not None or not init or not all(_known(e) for e in jaxpr.eqns):
@@ -123,7 +126,7 @@ class Lanewise(Frames):
                     return [places, *found[:-1]]
         return found
 
-    def _try(self, loop: Callable[[], None], places: tuple[int, ...], reads: Sequence[Arr]) -> bool:
+    def _try(self, loop: Callable[[], None], places: tuple[int, ...], reads: Sequence[LoweredArray]) -> bool:
         """Lowers a loop over lanes; leaves everything as it was if that cannot be."""
         memos = [(a, dict(a.memo)) for x in reads for a in x.reachable()]
         registers = list(self.open_registers)
@@ -152,9 +155,9 @@ class Lanewise(Frames):
         self.emit(block[0])
         return True
 
-    def _spill(self, reads: Sequence[Arr], places: tuple[int, ...]) -> list[tuple[Arr, Any, list[Stmt], int]]:
+    def _spill(self, reads: Sequence[LoweredArray], places: tuple[int, ...]) -> list[tuple[LoweredArray, Any, list[Stmt], int]]:
         """Moves operands with all places from registers to memory, where a lane finds its own; what undoes that."""
-        spilled: list[tuple[Arr, Any, list[Stmt], int]] = []
+        spilled: list[tuple[LoweredArray, Any, list[Stmt], int]] = []
         for x in reads:
             if x.elems is not None and set(x.shape[:len(places)]) & set(places):
                 spilled.append((x, x.elems, x.block, len(x.block)))
@@ -170,15 +173,15 @@ class Lanewise(Frames):
             self.lane, self.places, self.rows = None, (), {}
 
     # ------------------------------------------------------------------------------------------ one lane
-    def in_lane(self, aval: ShapedArray, elems: Sequence[Any]) -> Arr:
+    def in_lane(self, aval: ShapedArray, elems: Sequence[Any]) -> LoweredArray:
         """The array whose elements at this lane's place are known."""
-        return self._of_row(aval, Arr(aval.update(shape=self._rest(aval)), elems=list(elems), block=self.block))
+        return self._of_row(aval, LoweredArray(aval.update(shape=self._rest(aval)), elems=list(elems), block=self.block))
 
-    def _of_row(self, aval: ShapedArray, row: Arr) -> Arr:
+    def _of_row(self, aval: ShapedArray, row: LoweredArray) -> LoweredArray:
         """The array that is `row`, in registers, at this lane's place."""
         def at(*index: Any) -> Any:
             return self._read_register(row, linear(row.shape, self._here(index)))
-        return Arr(aval, at)
+        return LoweredArray(aval, at)
 
     def _rest(self, x: Any) -> tuple[int, ...]:
         """The shape of what an array, or an aval, holds at one place."""
@@ -192,15 +195,15 @@ class Lanewise(Frames):
             raise NotLanewise
         return tuple(index[k:])
 
-    def _at_step(self, x: Arr, place: Index) -> Callable[..., Any]:
+    def _at_step(self, x: LoweredArray, place: Index) -> Callable[..., Any]:
         return lambda *i: self.read(x, place, *i)
 
-    def lane_elements(self, x: Arr) -> list[Any]:
+    def lane_elements(self, x: LoweredArray) -> list[Any]:
         """The elements of an array at this lane's place."""
         assert self.lane is not None
         return [self.let(self.read(x, *self.lane, *i)) for i in np.ndindex(*self._rest(x))]
 
-    def _store_lane(self, storage: Storage, x: Arr, start: Any) -> None:
+    def _store_lane(self, storage: Storage, x: LoweredArray, start: Any) -> None:
         """Writes this lane's elements of an array that begins at `start`."""
         assert self.lane is not None
         for index, value in zip(np.ndindex(*self._rest(x)), self.lane_elements(x), strict=True):
@@ -228,7 +231,7 @@ class Lanewise(Frames):
     def copies(self, shape: Sequence[int]) -> int:
         return super().copies(shape) if self.lane is None else prod(shape[len(self.places):])
 
-    def empty(self, shape: Sequence[int], dtype: Any) -> Arr:
+    def empty(self, shape: Sequence[int], dtype: Any) -> LoweredArray:
         if self.lane is None or not self._has_places(shape):
             return super().empty(shape, dtype)
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
@@ -236,7 +239,7 @@ class Lanewise(Frames):
             raise NotLanewise
         return self._writable(aval, self._registers(aval.update(shape=self._rest(aval))))
 
-    def _writable(self, aval: ShapedArray, row: Arr) -> Arr:
+    def _writable(self, aval: ShapedArray, row: LoweredArray) -> LoweredArray:
         out = self._of_row(aval, row)
         self.rows[id(out)] = out, row
         return out
@@ -248,7 +251,7 @@ class Lanewise(Frames):
             for index in np.ndindex(*shape[len(self.lane):]):
                 body(*self.lane, *index)
 
-    def store(self, x: Arr, index: Sequence[Any], value: Any) -> None:
+    def store(self, x: LoweredArray, index: Sequence[Any], value: Any) -> None:
         if id(x) not in self.rows:
             super().store(x, index, value)
         else:
@@ -258,11 +261,11 @@ class Lanewise(Frames):
     def _has_places(self, shape: Sequence[int]) -> bool:
         return tuple(shape[:len(self.places)]) == self.places
 
-    def prepare(self, frame: Any, eqn: JaxprEqn, args: Sequence[Arr]) -> None:
+    def prepare(self, frame: Any, eqn: JaxprEqn, args: Sequence[LoweredArray]) -> None:
         if self.lane is None:
             super().prepare(frame, eqn, args)
 
-    def materialize(self, x: Arr, why: str = "") -> Arr:
+    def materialize(self, x: LoweredArray, why: str = "") -> LoweredArray:
         if self.lane is not None and x.size > self.small:
             return x
         return super().materialize(x, why)
@@ -271,12 +274,12 @@ class Lanewise(Frames):
         self._needs_memory()
         return super().temporary(aval)
 
-    def in_memory(self, x: Arr, why: str = "") -> Storage:
+    def in_memory(self, x: LoweredArray, why: str = "") -> Storage:
         if x.storage is None:
             self._needs_memory()
         return super().in_memory(x, why)
 
-    def own(self, x: Arr) -> Arr:
+    def own(self, x: LoweredArray) -> LoweredArray:
         if self.lane is None:
             return super().own(x)
         if not self._has_places(x.shape) or prod(self._rest(x)) > PINNED:
@@ -285,7 +288,7 @@ class Lanewise(Frames):
         row.elems = self.lane_elements(x)
         return self._writable(x.aval, row)
 
-    def prefix(self, kind: str, x: Arr, axis: int, reverse: bool = False) -> Arr:
+    def prefix(self, kind: str, x: LoweredArray, axis: int, reverse: bool = False) -> LoweredArray:
         if self.lane is None:
             return super().prefix(kind, x, axis, reverse)
         if axis < len(self.lane) or not self._has_places(x.shape) or prod(self._rest(x)) > PINNED or x.dtype.itemsize == 2:
@@ -310,15 +313,15 @@ class Lanewise(Frames):
 class _State:
     """The carried arrays of one lane, in registers."""
 
-    def __init__(self, b: Lanewise, init: Sequence[Arr]):
+    def __init__(self, b: Lanewise, init: Sequence[LoweredArray]):
         self.b, self.avals = b, [x.aval for x in init]
         self.inits = [b.lane_elements(x) for x in init]
         self.vars, self.outs = ([[b._variable(v.dtype) for v in values] for values in self.inits] for _ in range(2))
 
-    def current(self) -> list[Arr]:
+    def current(self) -> list[LoweredArray]:
         return [self.b.in_lane(a, values) for a, values in zip(self.avals, self.vars, strict=True)]
 
-    def advance(self, news: Sequence[Arr]) -> list[Carry]:
+    def advance(self, news: Sequence[LoweredArray]) -> list[Carry]:
         carries: list[Carry] = []
         for new, *parts in zip(news, self.vars, self.inits, self.outs, strict=True):
             for one in zip(parts[0], parts[1], self.b.lane_elements(new), parts[2], strict=True):
@@ -333,7 +336,7 @@ class _State:
 def _known(eqn: JaxprEqn) -> bool:
     """Whether an equation may go by lanes: no library, no loop."""
     op = eqn.primitive
-    return not eqn.effects and (op.elementwise or op.name in _MAY)
+    return not eqn.effects and (op.elementwise or op.name in VECTORIZABLE)
 
 
 def settling_mask(cond: ClosedJaxpr, body: ClosedJaxpr, consts: int) -> int | None:

@@ -40,7 +40,7 @@ from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.read_checks import Reads
 from numjet.cpu.lowering.scalars import Scalars
 from numjet.cpu.lowering.transpose_tiling import in_squares, read_across
-from numjet.cpu.lowering.values import Arr, Pair, Scalar, Storage, delinearize, linear, parts_dtype
+from numjet.cpu.lowering.values import LoweredArray, Pair, Scalar, Storage, delinearize, linear, parts_dtype
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.config import config
 
@@ -61,11 +61,11 @@ class Builder(Scalars):
         super().__init__(self.function.exprs)
         self.blocks: list[list[Stmt]] = [self.function.body]
         self.guards: list[Scalar] = []
-        self.live: Callable[[], Iterator[Arr]] = lambda: iter(())
+        self.live: Callable[[], Iterator[LoweredArray]] = lambda: iter(())
         self.counter = 0
         self.limit = SMALL  # inside of loops, see scalarization.py
         self.trampolines: dict[str, Trampoline] = {}
-        self.open_registers: list[Arr] = []
+        self.open_registers: list[LoweredArray] = []
         self.reads = Reads() if config.enable_checks else None
 
     # ------------------------------------------------------------------------------------------ blocks and buffers
@@ -126,7 +126,7 @@ class Builder(Scalars):
         return Scalar(self, var)
 
     # ------------------------------------------------------------------------------------------ reading
-    def read(self, x: Arr, *index: Any) -> Any:
+    def read(self, x: LoweredArray, *index: Any) -> Any:
         """Element of an array."""
         if self.reads is not None:
             self.reads.read(x)
@@ -141,7 +141,7 @@ class Builder(Scalars):
         """What a definition's value at an index depends on: the index, and the conditions it is read under."""
         return (*[i if isinstance(i, int) else (i.expr.id,) for i in index], *[-1 - g.expr.id for g in self.guards])
 
-    def read_flat(self, x: Arr, position: Any) -> Any:
+    def read_flat(self, x: LoweredArray, position: Any) -> Any:
         """Element by row-major position; x has storage, registers or a flat definition."""
         if self.reads is not None:
             self.reads.read(x)
@@ -151,7 +151,7 @@ class Builder(Scalars):
             return self.load(x.storage, x.dtype, position)
         return self._define(x, ("flat", *self._key((position,))), (position,), True)
 
-    def _define(self, x: Arr, key: Any, index: tuple[Any, ...], flat: bool) -> Any:
+    def _define(self, x: LoweredArray, key: Any, index: tuple[Any, ...], flat: bool) -> Any:
         """The value of a definition, remembered. Chains of elementwise definitions are worked off without recursion."""
         found = x.memo.get(key)
         if found is not None:
@@ -172,7 +172,7 @@ class Builder(Scalars):
             stack.pop()
         return x.memo[key]
 
-    def flat_ready(self, x: Arr) -> bool:
+    def flat_ready(self, x: LoweredArray) -> bool:
         return not x.lazy or x.flat is not None
 
     def load(self, storage: Storage, dtype: np.dtype, position: Any) -> Any:
@@ -198,7 +198,7 @@ class Builder(Scalars):
             return Scalar(self, self.table.make("load", buffer.dtype, (expr, safe.expr), buffer))
         return Scalar(self, self.table.load(buffer, expr))
 
-    def _read_register(self, x: Arr, position: Any) -> Any:
+    def _read_register(self, x: LoweredArray, position: Any) -> Any:
         if not x.elems:  # what chooses between this and something else will choose that
             return self.const(0, x.dtype)
         if isinstance(position, int):
@@ -215,7 +215,7 @@ class Builder(Scalars):
             value = self.select(self.index_compare("eq", position, k), x.elems[k], value)
         return value
 
-    def spill(self, x: Arr) -> None:
+    def spill(self, x: LoweredArray) -> None:
         """Moves an array from registers to memory, in the block where the registers were filled."""
         storage = self.temporary(x.aval)
         with self.inside(x.block):
@@ -225,24 +225,24 @@ class Builder(Scalars):
 
     # ------------------------------------------------------------------------------------------ definitions
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
-                parents: Sequence[Arr] = (), reads: Sequence[Arr] = (),
-                pieces: tuple[Sequence[Arr], int] | None = None) -> Arr:
+                parents: Sequence[LoweredArray] = (), reads: Sequence[LoweredArray] = (),
+                pieces: tuple[Sequence[LoweredArray], int] | None = None) -> LoweredArray:
         """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` say what it
         reads; of parents, cost and depth go to the result's."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
-        out = Arr(aval, fn, parents=tuple(parents), cost=cost)
+        out = LoweredArray(aval, fn, parents=tuple(parents), cost=cost)
         if not parents:
             self.reads_from(out, reads)
         out.pieces = pieces
         return out
 
-    def reads_from(self, x: Arr, reads: Sequence[Arr] = ()) -> None:
+    def reads_from(self, x: LoweredArray, reads: Sequence[LoweredArray] = ()) -> None:
         """Notes which arrays a definition may read: those, or else all operands of the equation that is being lowered."""
         x.parents = tuple(reads)
         x.cost = max(x.cost, sum(a.cost for a in reads))
 
-    def elementwise(self, fn: Callable[..., Any], *arrays: Arr, dtype: Any = None, cost: float = 1.0) -> Arr:
+    def elementwise(self, fn: Callable[..., Any], *arrays: LoweredArray, dtype: Any = None, cost: float = 1.0) -> LoweredArray:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
         shape = max((a.shape for a in arrays), key=len)
         scalar = [a.ndim < len(shape) for a in arrays]
@@ -255,12 +255,12 @@ class Builder(Scalars):
 
         ready = all(s or self.flat_ready(a) for a, s in zip(arrays, scalar, strict=True))
         out = ShapedArray(shape, np.dtype(dtype or arrays[0].dtype))
-        made = Arr(out, at, flat=flat if ready else None, parents=arrays, cost=cost + sum(a.cost for a in arrays))
+        made = LoweredArray(out, at, flat=flat if ready else None, parents=arrays, cost=cost + sum(a.cost for a in arrays))
         made.pointwise = True
         made.depth = max((a.depth for a in arrays), default=0)
         return made
 
-    def constant(self, value: Any) -> Arr:
+    def constant(self, value: Any) -> LoweredArray:
         """An array whose elements are part of the program."""
         value = np.asarray(value, order="C")  # which keeps rank 0
         aval = ShapedArray(np.shape(value), value.dtype)
@@ -268,31 +268,32 @@ class Builder(Scalars):
             return self.empty_elements(aval)
         if value.size <= self.small:
             elems = [self.const(v, value.dtype) for v in value.reshape(-1)]
-            return Arr(aval, elems=elems, block=self.function.body)
+            return LoweredArray(aval, elems=elems, block=self.function.body)
         part = parts_dtype(value.dtype)
         words = value.reshape(-1).view(part) if part is not None else value.reshape(-1)
-        return Arr(aval, storage=Storage(self.buffer(value.dtype, value.size, "const", "c", words), self.terms.index(0), False))
+        return LoweredArray(aval, storage=Storage(self.buffer(value.dtype, value.size, "const", "c", words),
+                                                  self.terms.index(0), False))
 
-    def empty_elements(self, aval: ShapedArray) -> Arr:
+    def empty_elements(self, aval: ShapedArray) -> LoweredArray:
         """An array of float0, whose elements have no bytes: nothing is read for it, and nothing stored where it is a result."""
         nothing = lambda *index: self.const(None, aval.dtype)
-        return Arr(aval, nothing, flat=nothing)
+        return LoweredArray(aval, nothing, flat=nothing)
 
-    def reshape(self, x: Arr, shape: Sequence[int]) -> Arr:
+    def reshape(self, x: LoweredArray, shape: Sequence[int]) -> LoweredArray:
         """Same elements in row-major order; memory and registers are shared."""
         shape = tuple(shape)
         aval = x.aval.update(shape=shape)
         if x.elems is not None:
-            return Arr(aval, elems=x.elems, block=x.block)
+            return LoweredArray(aval, elems=x.elems, block=x.block)
         if x.storage is not None:
-            return Arr(aval, storage=x.storage)
+            return LoweredArray(aval, storage=x.storage)
         if x.cost > 0 and _squeezed(x.shape) != _squeezed(shape) and x.flat is None and not self.materialize(x).lazy:
             return self.reshape(x, shape)
         fn = lambda *index: self.read(x, *delinearize(x.shape, self.terms.index(linear(shape, index))))
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
-        return Arr(aval, _reshape_reader(self, x, shape) or fn, flat=flat, parents=(x,), cost=x.cost, source=x)
+        return LoweredArray(aval, _reshape_reader(self, x, shape) or fn, flat=flat, parents=(x,), cost=x.cost, source=x)
 
-    def transpose(self, x: Arr, permutation: Sequence[int]) -> Arr:
+    def transpose(self, x: LoweredArray, permutation: Sequence[int]) -> LoweredArray:
         """out axis d is axis permutation[d] of x; products see through it to the memory of x."""
         places = [list(permutation).index(d) for d in range(x.ndim)]
         out = self.compute([x.shape[d] for d in permutation], x.dtype, lambda *i: self.read(x, *[i[p] for p in places]),
@@ -320,7 +321,7 @@ class Builder(Scalars):
             self.guards.pop()
 
     # ------------------------------------------------------------------------------------------ memory
-    def materialize(self, x: Arr, why: str = "") -> Arr:
+    def materialize(self, x: LoweredArray, why: str = "") -> LoweredArray:
         """Stores a definition: in registers when it is small, else in memory."""
         if not x.lazy:
             return x
@@ -337,7 +338,7 @@ class Builder(Scalars):
             self.store_all([(x, self.temporary(x.aval))], why)
         return x
 
-    def in_memory(self, x: Arr, why: str = "") -> Storage:
+    def in_memory(self, x: LoweredArray, why: str = "") -> Storage:
         """The memory of an array, written now if need be."""
         if x.lazy and x.source is None:
             self.store_all([(x, self.temporary(x.aval))], why)
@@ -347,7 +348,7 @@ class Builder(Scalars):
             self.spill(x)
         return x.storage
 
-    def store_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
+    def store_all(self, items: Sequence[tuple[LoweredArray, Storage]], why: str = "") -> None:
         """Writes definitions of one shape into their storages in one loop nest."""
         with nullcontext() if self.recorder is None else self.recorder.storing(items, why):
             if len(items) == 1:
@@ -357,17 +358,17 @@ class Builder(Scalars):
         for x, storage in items:
             x.place(storage=storage)
 
-    def _store_one(self, x: Arr, storage: Storage) -> None:
+    def _store_one(self, x: LoweredArray, storage: Storage) -> None:
         if self._long_pieces(x):
             self._store_pieces(x, storage, x.shape, (0,) * x.ndim)
         elif x.size > 0:
             self._store_elements([(x, storage)])
 
-    def pieces(self, x: Arr) -> tuple[Sequence[Arr], int] | None:
+    def pieces(self, x: LoweredArray) -> tuple[Sequence[LoweredArray], int] | None:
         """The arrays that were joined to x, and along which axis, while it is a definition; None for any other array."""
         return x.pieces
 
-    def _long_pieces(self, x: Arr) -> bool:
+    def _long_pieces(self, x: LoweredArray) -> bool:
         """Whether x is several arrays joined, which have so many elements in a row that each is stored by itself."""
         if x.pieces is None or parts_dtype(x.dtype) is not None:
             return False
@@ -375,13 +376,13 @@ class Builder(Scalars):
         row = prod(x.shape[axis:])
         return len(parts) <= MOST_PIECES and row >= LONG_PIECE * len(parts) and all(p.size > self.small for p in parts)
 
-    def _store_pieces(self, x: Arr, storage: Storage, whole: tuple[int, ...], corner: tuple[int, ...]) -> None:
+    def _store_pieces(self, x: LoweredArray, storage: Storage, whole: tuple[int, ...], corner: tuple[int, ...]) -> None:
         """Writes arrays that are joined where they belong, x beginning at an element of an array of the shape `whole`; those
         of one shape in one loop nest."""
         assert x.pieces is not None
         parts, axis = x.pieces
         starts = [0, *accumulate(p.shape[axis] for p in parts)]
-        groups: dict[tuple[int, ...], list[tuple[Arr, tuple[int, ...]]]] = {}
+        groups: dict[tuple[int, ...], list[tuple[LoweredArray, tuple[int, ...]]]] = {}
         for part, start in zip(parts, starts, strict=False):
             place = (*corner[:axis], corner[axis] + start, *corner[axis + 1:])
             if self._long_pieces(part):
@@ -389,14 +390,14 @@ class Builder(Scalars):
             else:
                 groups.setdefault(part.shape, []).append((part, place))
         for shape, group in groups.items():
-            def body(*index: Any, group: list[tuple[Arr, tuple[int, ...]]] = group) -> None:
+            def body(*index: Any, group: list[tuple[LoweredArray, tuple[int, ...]]] = group) -> None:
                 values = [self.let(self.read(part, *index)) for part, _ in group]
                 for (_, place), value in zip(group, values, strict=True):
                     position = linear(whole, tuple(i + at if at else i for i, at in zip(index, place, strict=True)))
                     self._store_word(storage, x.dtype, position, value)
             self.nest(shape, body)
 
-    def _store_elements(self, items: Sequence[tuple[Arr, Storage]]) -> None:
+    def _store_elements(self, items: Sequence[tuple[LoweredArray, Storage]]) -> None:
         arrays = [x for x, _ in items]
         shape = arrays[0].shape
         flat = all(x.flat is not None for x in arrays) and prod(shape) > self.small
@@ -471,25 +472,26 @@ class Builder(Scalars):
         self.emit(For(var, self.terms.index(start).expr, stop, block, carries or [], mode))
 
     # ------------------------------------------------------------------------------------------ updates
-    def own(self, x: Arr) -> Arr:
+    def own(self, x: LoweredArray) -> LoweredArray:
         """A writable array with the elements of x: in place when nobody reads x later, else a copy."""
         if x.source is not None:
             self.materialize(x)
         if x.lazy and x.size <= self.small:
             self.materialize(x)
         if x.elems is not None:
-            out = Arr(x.aval, elems=list(x.elems), block=self.block)
+            out = LoweredArray(x.aval, elems=list(x.elems), block=self.block)
             out.mutable = True
             self.open_registers.append(out)
             return out
         if x.storage is not None and self._may_overwrite(x):
             self._detach(x)
-            return Arr(x.aval, storage=x.storage)
+            return LoweredArray(x.aval, storage=x.storage)
         storage = self.temporary(x.aval)
         self._copy_into(x, storage, _why_copied(x))
-        return Arr(x.aval, storage=storage)
+        return LoweredArray(x.aval, storage=storage)
 
-    def own_around(self, x: Arr, starts: Sequence[Any], sizes: Sequence[int], new: Arr) -> Arr | None:
+    def own_around(self, x: LoweredArray, starts: Sequence[Any], sizes: Sequence[int],
+                   new: LoweredArray) -> LoweredArray | None:
         """A new writable array with the elements of x around a window; None where x itself is to be updated."""
         places = [self.terms.index(s) for s in starts]
         if x.storage is None or x.size <= self.small or any(p.terms for p in places) or 2 * prod(sizes) < x.size:
@@ -505,19 +507,19 @@ class Builder(Scalars):
         for axis, (low, n, whole) in enumerate(zip(first, sizes, x.shape, strict=True)):
             for begin, count in ((0, low), (low + n, whole - low - n)):
                 self._copy_part(x, storage, (*first[:axis], begin), (*sizes[:axis], count, *x.shape[axis + 1:]))
-        return Arr(x.aval, storage=storage)
+        return LoweredArray(x.aval, storage=storage)
 
-    def _copy_part(self, x: Arr, storage: Storage, starts: tuple[int, ...], sizes: tuple[int, ...]) -> None:
+    def _copy_part(self, x: LoweredArray, storage: Storage, starts: tuple[int, ...], sizes: tuple[int, ...]) -> None:
         """Copies a block of an array to the same place of another one."""
         def body(*index: Any) -> None:
             place = tuple(i + s for i, s in zip(index, (*starts, *[0] * (len(sizes) - len(starts))), strict=True))
             self._store_word(storage, x.dtype, linear(x.shape, place), self.read(x, *place))
         self.nest(sizes, body)
 
-    def _copy_into(self, x: Arr, storage: Storage, why: str = "") -> None:
+    def _copy_into(self, x: LoweredArray, storage: Storage, why: str = "") -> None:
         """Fills a storage with an array, which stays what it is if it has memory already."""
         if x.storage is None:
-            twin = Arr(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x,
+            twin = LoweredArray(x.aval, lambda *i: self.read(x, *i), flat=(lambda k: self.read_flat(x,
                     k)) if self.flat_ready(x) else None,
                        parents=(x,))
             self.store_all([(twin, storage)], why)
@@ -528,26 +530,26 @@ class Builder(Scalars):
             self.recorder.copied(copy, x, why)
         self.emit(copy)
 
-    def _may_overwrite(self, x: Arr) -> bool:
+    def _may_overwrite(self, x: LoweredArray) -> bool:
         """Whether the memory of x is ours and no other live array is the same memory."""
         if not x.storage.owned:
             return False
         return not any(a is x or (a.storage is not None and a.storage.buffer is x.storage.buffer) for a in self.live())
 
-    def _detach(self, x: Arr) -> None:
+    def _detach(self, x: LoweredArray) -> None:
         """Stores the live definitions that read the memory of x, before it is overwritten."""
         for a in list(self.live()):
             if a.lazy and any(p.storage is not None and p.storage.buffer is x.storage.buffer for p in a.reachable()):
                 self.materialize(a)
 
-    def empty(self, shape: Sequence[int], dtype: Any) -> Arr:
+    def empty(self, shape: Sequence[int], dtype: Any) -> LoweredArray:
         """A writable array with undefined elements."""
         aval = ShapedArray(tuple(shape), np.dtype(dtype))
-        return self._registers(aval) if aval.size <= self.small else Arr(aval, storage=self.temporary(aval))
+        return self._registers(aval) if aval.size <= self.small else LoweredArray(aval, storage=self.temporary(aval))
 
-    def _registers(self, aval: ShapedArray) -> Arr:
+    def _registers(self, aval: ShapedArray) -> LoweredArray:
         """A writable array in registers."""
-        out = Arr(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
+        out = LoweredArray(aval, elems=[self.const(np.zeros((), aval.dtype)[()], aval.dtype)] * aval.size, block=self.block)
         out.mutable = True
         self.open_registers.append(out)
         return out
@@ -581,7 +583,7 @@ class Builder(Scalars):
                 self.spill(x)
         self.open_registers = []
 
-    def finish_registers(self, opened: Sequence[Arr]) -> None:
+    def finish_registers(self, opened: Sequence[LoweredArray]) -> None:
         """Ends the writing of arrays in registers but those opened before: what an equation made, no other one writes."""
         kept = set(map(id, opened))
         for x in self.open_registers:
@@ -589,7 +591,7 @@ class Builder(Scalars):
                 x.mutable = False
         self.open_registers = [x for x in self.open_registers if id(x) in kept]
 
-    def store(self, x: Arr, index: Sequence[Any], value: Any) -> None:
+    def store(self, x: LoweredArray, index: Sequence[Any], value: Any) -> None:
         """x[index] = value, where the conditions of `when` hold."""
         position = linear(x.shape, tuple(self.index(i) for i in index))
         if x.elems is None:
@@ -626,12 +628,13 @@ class Builder(Scalars):
         self.emit(If(cond.expr, block, []))
 
     # ------------------------------------------------------------------------------------------ libraries and errors
-    def kernel(self, symbol: str, args: Sequence[Any], outs: Sequence[ShapedArray], *, checked: bool = False) -> list[Arr]:
+    def kernel(self, symbol: str, args: Sequence[Any], outs: Sequence[ShapedArray], *,
+               checked: bool = False) -> list[LoweredArray]:
         """Calls a C function: integers by value, arrays as pointers, then pointers to the results."""
         call_args: list[Any] = []
         results, reads, writes = [], [], []
         for a in args:
-            if isinstance(a, Arr):
+            if isinstance(a, LoweredArray):
                 storage = self.in_memory(a, f"operand of the library call {symbol}")
                 reads.append(storage.buffer)
                 call_args.append((storage.buffer, storage.base.expr))
@@ -643,25 +646,25 @@ class Builder(Scalars):
             else:
                 call_args.append(self.scalar(a).expr)
         for aval in outs:
-            out = Arr(aval, storage=self.temporary(aval))
+            out = LoweredArray(aval, storage=self.temporary(aval))
             results.append(out)
             writes.append(out.storage.buffer)
             call_args.append((out.storage.buffer, self.table.index(0)))
         self.emit(Call(symbol, call_args, tuple(reads), (*writes,), checked))
         return results
 
-    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Arr],
-                 outs: Sequence[ShapedArray]) -> list[Arr]:
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[LoweredArray],
+                 outs: Sequence[ShapedArray]) -> list[LoweredArray]:
         """Calls a Python function of NumPy arrays, here and now."""
         made = Trampoline(fun, [a.aval for a in args], outs)
         symbol = f"{CALLBACK}{len(self.trampolines)}"
         self.trampolines[symbol] = made
         return self.kernel(symbol, args, outs, checked=True)
 
-    def _own_in_memory(self, x: Arr) -> Arr:
+    def _own_in_memory(self, x: LoweredArray) -> LoweredArray:
         if x.storage is not None:
             return self.own(x)
-        out = Arr(x.aval, storage=self.temporary(x.aval))
+        out = LoweredArray(x.aval, storage=self.temporary(x.aval))
         self._copy_into(x, out.storage)
         return out
 
@@ -686,7 +689,7 @@ def _group_stores(block: list[Stmt]) -> None:
         block[:] = [*others, *(s for buffer in buffers for s in stores if s.buffer is buffer)]
 
 
-def _why_copied(x: Arr) -> str:
+def _why_copied(x: LoweredArray) -> str:
     """Why an update cannot be made in place."""
     if x.storage is None:
         return "first value of an array that is updated in place"
@@ -701,7 +704,7 @@ def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape if n != 1)
 
 
-def _reshape_reader(b: Builder, x: Arr, shape: tuple[int, ...]) -> Callable[..., Any] | None:
+def _reshape_reader(b: Builder, x: LoweredArray, shape: tuple[int, ...]) -> Callable[..., Any] | None:
     """A reader for reshapes that only add or remove axes of size 1: indices pass through."""
     if _squeezed(x.shape) != _squeezed(shape):
         return None

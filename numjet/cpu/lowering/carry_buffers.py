@@ -3,18 +3,18 @@
 An array that a loop carries is found under one name, its buffer, when an iteration begins. What the next one begins with
 may be anywhere by then: in the buffer of another carry, in memory of its own, or not computed yet. The last is stored over
 an old value that it replaces element by element, or else in other memory. Then the buffers take each other's memory
-(`Exchange`), so that each new value is found under the name where the next iteration looks for it.
+(`SwapBuffers`), so that each new value is found under the name where the next iteration looks for it.
 """
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.ir.nodes import Buffer, Exchange
+from numjet.cpu.ir.nodes import Buffer, SwapBuffers
 from numjet.cpu.lowering.batch_vectorization import Lanewise
 from numjet.cpu.lowering.builder import SMALL
 from numjet.cpu.lowering.context import TOGETHER
-from numjet.cpu.lowering.values import Arr, Storage, parts_dtype
+from numjet.cpu.lowering.values import LoweredArray, Storage, parts_dtype
 from numjet.cpu.remarks import Recorder
 
 LEAST = 2 * SMALL   # words of memory that is used again; less may be registers' that were moved out of a loop
@@ -48,7 +48,8 @@ class Settling(Lanewise):
         return not any(p.storage is not None and p.storage.buffer is buffer
                        for frame in self.frames for a in frame.live() for p in a.reachable())
 
-    def settle(self, places: Sequence[Storage], news: Sequence[Arr], items: Sequence[tuple[Arr, Storage]], why: str,
+    def settle(self, places: Sequence[Storage], news: Sequence[LoweredArray], items: Sequence[tuple[LoweredArray, Storage]],
+               why: str,
                kept: Collection[Buffer] = ()) -> None:
         """Makes arrays what is at `places`, each a whole buffer whose old value may be lost; and stores `items`, which may
         read the old values. kept: memory that stays where it is."""
@@ -66,9 +67,10 @@ class Settling(Lanewise):
         stored = [(new, Storage(b, self.terms.index(0), True)) for new, b in zip(news, chosen, strict=True)
                   if whole(new) is not b]
         self.put_all([*items, *stored], why)
-        self._exchange(names, chosen)
+        self._swap(names, chosen)
 
-    def _already_stored(self, names: Sequence[Buffer], news: Sequence[Arr], kept: Collection[Buffer]) -> list[Buffer | None]:
+    def _already_stored(self, names: Sequence[Buffer], news: Sequence[LoweredArray],
+                        kept: Collection[Buffer]) -> list[Buffer | None]:
         """The memory of new values that may stay in it: all of a buffer, which nobody else wants."""
         sources: list[Buffer | None] = []
         for name, new in zip(names, news, strict=True):
@@ -78,7 +80,7 @@ class Settling(Lanewise):
             sources.append(buffer if mine else None)
         return sources
 
-    def _exchange(self, names: Sequence[Buffer], sources: Sequence[Buffer]) -> None:
+    def _swap(self, names: Sequence[Buffer], sources: Sequence[Buffer]) -> None:
         """Lets each name be the memory of its source, and the sources that are no such names what is left over."""
         given = {name: source for name, source in zip(names, sources, strict=True) if name is not source}
         left = [name for name in given if name not in sources]
@@ -88,7 +90,7 @@ class Settling(Lanewise):
             self.spare.append(source)
         for kind in dict.fromkeys((b.dtype, b.size) for b in given):
             group = {b: source for b, source in given.items() if (b.dtype, b.size) == kind}
-            self.emit(Exchange(tuple(group), tuple(group.values())))
+            self.emit(SwapBuffers(tuple(group), tuple(group.values())))
 
 
 def words_of(aval: ShapedArray) -> int:
@@ -96,7 +98,7 @@ def words_of(aval: ShapedArray) -> int:
     return aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
 
 
-def whole(x: Arr) -> Buffer | None:
+def whole(x: LoweredArray) -> Buffer | None:
     """The buffer that an array is all of and that may be overwritten, if there is one."""
     s = x.storage
     if s is None or not s.owned or s.base.terms or s.base.const or s.buffer.size != words_of(x.aval):
@@ -108,7 +110,7 @@ def _fits(a: Buffer, b: Buffer) -> bool:
     return (a.dtype, a.size) == (b.dtype, b.size)
 
 
-def _may_replace(new: Arr, old: Buffer, readers: Sequence[Arr]) -> bool:
+def _may_replace(new: LoweredArray, old: Buffer, readers: Sequence[LoweredArray]) -> bool:
     """Whether `new` may be written over an old value that `readers`, which are stored at the same time, may read: only
     element by element, in the same loop."""
     if not new.lazy:
@@ -120,16 +122,16 @@ def _may_replace(new: Arr, old: Buffer, readers: Sequence[Arr]) -> bool:
     return all(any(x is t for t in together) for x in reading) and (not reading or len(together) <= TOGETHER)
 
 
-def _nest(x: Arr) -> tuple[tuple[int, ...], bool]:
+def _nest(x: LoweredArray) -> tuple[tuple[int, ...], bool]:
     """Definitions that are wanted together and agree in this are stored in one loop nest."""
     return x.shape, x.flat is not None
 
 
-def _reads(x: Arr, buffer: Buffer) -> bool:
+def _reads(x: LoweredArray, buffer: Buffer) -> bool:
     return any(p.storage is not None and p.storage.buffer is buffer for p in x.reachable())
 
 
-def reads_in_place(x: Arr, buffer: Buffer) -> bool:
+def reads_in_place(x: LoweredArray, buffer: Buffer) -> bool:
     """Whether a definition reads nothing from a buffer, or for each of its elements only the one in the same place."""
     if not x.pointwise:
         return not _reads(x, buffer)
@@ -143,7 +145,7 @@ def reads_in_place(x: Arr, buffer: Buffer) -> bool:
     return True
 
 
-def _unseen(arrays: Iterable[Arr], seen: set[int]) -> Iterable[Arr]:
+def _unseen(arrays: Iterable[LoweredArray], seen: set[int]) -> Iterable[LoweredArray]:
     for a in arrays:
         if id(a) not in seen:
             seen.add(id(a))

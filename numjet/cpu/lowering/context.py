@@ -14,12 +14,12 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.builder import SHORT_ROW
-from numjet.cpu.lowering.memory_scheduling import shortest_lives
+from numjet.cpu.lowering.memory_scheduling import minimize_peak_memory
 from numjet.cpu.lowering.nan_checks import guard
 from numjet.cpu.lowering.reductions import Reductions
 from numjet.cpu.lowering.rematerialization import computed_again, passes
 from numjet.cpu.lowering.shifts import makers_of
-from numjet.cpu.lowering.values import Arr, Storage
+from numjet.cpu.lowering.values import LoweredArray, Storage
 from numjet.cpu.remarks import Recorder
 from numjet.foundation import source
 
@@ -50,8 +50,8 @@ class Frame:
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.jaxpr = jaxpr
         self._makers: dict[Var, JaxprEqn] | None = None
-        self.env: dict[Var, Arr] = {}
-        self.wanted: dict[Var, Arr] = {}   # without those that were found in registers
+        self.env: dict[Var, LoweredArray] = {}
+        self.wanted: dict[Var, LoweredArray] = {}   # without those that were found in registers
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
         self.passes = passes(jaxpr, needed)
@@ -66,8 +66,8 @@ class Frame:
                 self.uses[a] += 1
         self.position = -1
         self.eqn: JaxprEqn | None = None
-        self.operands: Sequence[Arr] = ()
-        self.pinned: Sequence[Arr] = ()
+        self.operands: Sequence[LoweredArray] = ()
+        self.pinned: Sequence[LoweredArray] = ()
         self.barrier = barrier
 
     @property
@@ -77,13 +77,13 @@ class Frame:
             self._makers = makers_of(self.jaxpr)
         return self._makers
 
-    def bind(self, v: Var, a: Arr) -> None:
+    def bind(self, v: Var, a: LoweredArray) -> None:
         """Makes an array the value of a variable."""
         self.env[v] = a
         if v in self.last_use:
             self.wanted[v] = a
 
-    def drop(self, v: Var) -> Arr | None:
+    def drop(self, v: Var) -> LoweredArray | None:
         """Forgets a variable; returns its value."""
         self.wanted.pop(v, None)
         return self.env.pop(v, None)
@@ -92,7 +92,7 @@ class Frame:
         """Looks at all arrays again: one has left its registers."""
         self.wanted = {v: a for v, a in self.env.items() if v in self.last_use}
 
-    def live(self) -> Iterator[Arr]:
+    def live(self) -> Iterator[LoweredArray]:
         """Arrays wanted after the current equation that are not in registers, and its operands."""
         for v in [v for v, a in self.wanted.items() if a.elems is not None]:
             del self.wanted[v]
@@ -110,11 +110,11 @@ class Frames(Reductions):
         super().__init__(name, recorder)
         self.notes = notes
         self.frames: list[Frame] = []
-        self.constants: dict[int, tuple[Any, Arr]] = {}
-        self.held: list[Arr] = []
+        self.constants: dict[int, tuple[Any, LoweredArray]] = {}
+        self.held: list[LoweredArray] = []
 
     # ------------------------------------------------------------------------------------------ liveness
-    def live_outside(self) -> Iterator[Arr]:
+    def live_outside(self) -> Iterator[LoweredArray]:
         """Live arrays of frames around the innermost loop or branch."""
         frames = list(self.frames)
         while frames and not frames.pop().barrier:
@@ -122,19 +122,19 @@ class Frames(Reductions):
         for f in frames:
             yield from f.live()
 
-    def live_here(self) -> Iterator[Arr]:
+    def live_here(self) -> Iterator[LoweredArray]:
         """Live arrays of the frames inside the innermost loop or branch."""
         for f in reversed(self.frames):
             yield from f.live()
             if f.barrier:
                 return
 
-    def spill(self, x: Arr) -> None:
+    def spill(self, x: LoweredArray) -> None:
         super().spill(x)
         for frame in self.frames:
             frame.spilled()
 
-    def _may_overwrite(self, x: Arr) -> bool:
+    def _may_overwrite(self, x: LoweredArray) -> bool:
         if not x.storage.owned:
             return False
         buffer = x.storage.buffer
@@ -148,14 +148,14 @@ class Frames(Reductions):
             return False
         return not any(same(p) for a in self.live_outside() for p in a.reachable())
 
-    def _detach(self, x: Arr) -> None:
+    def _detach(self, x: LoweredArray) -> None:
         buffer = x.storage.buffer
         for a in list(self.live_here()):
             if a.lazy and any(p.storage is not None and p.storage.buffer is buffer for p in a.reachable()):
                 self.materialize(a, "the memory that it reads is updated in place")
 
     @contextmanager
-    def consumed(self, pinned: Sequence[Arr] = ()) -> Iterator[None]:
+    def consumed(self, pinned: Sequence[LoweredArray] = ()) -> Iterator[None]:
         """While an operation's programs are lowered, its operands belong to them; `pinned` ones stay wanted throughout."""
         if not self.frames:
             yield
@@ -168,19 +168,19 @@ class Frames(Reductions):
         finally:
             frame.operands, frame.pinned = saved
 
-    def wrapped(self, x: Arr) -> Arr:
+    def wrapped(self, x: LoweredArray) -> LoweredArray:
         """The same array for use in a branch or loop: storing it there says nothing about outside."""
         if not x.lazy:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.flat is not None else None
-        made = Arr(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
+        made = LoweredArray(x.aval, lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,))
         made.pieces = x.pieces
         return made
 
     # ------------------------------------------------------------------------------------------ the walk
-    def run(self, closed: ClosedJaxpr, args: Sequence[Arr], barrier: bool = False) -> list[Arr]:
+    def run(self, closed: ClosedJaxpr, args: Sequence[LoweredArray], barrier: bool = False) -> list[LoweredArray]:
         """Lowers the equations of a program; its results as arrays (perhaps definitions)."""
-        jaxpr = shortest_lives(closed.jaxpr)
+        jaxpr = minimize_peak_memory(closed.jaxpr)
         needed = needed_eqns(jaxpr)
         frame = Frame(jaxpr, needed, barrier)
         for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
@@ -200,7 +200,7 @@ class Frames(Reductions):
         finally:
             self.frames.pop()
 
-    def embedded(self, value: Any) -> Arr:
+    def embedded(self, value: Any) -> LoweredArray:
         """A constant array, once per program."""
         found = self.constants.get(id(value))
         if found is None:
@@ -208,13 +208,13 @@ class Frames(Reductions):
             found = self.constants[id(value)] = (value, self.constant(array))
         return found[1]
 
-    def reads_from(self, x: Arr, reads: Sequence[Arr] = ()) -> None:
+    def reads_from(self, x: LoweredArray, reads: Sequence[LoweredArray] = ()) -> None:
         super().reads_from(x, reads or (self.frames[-1].operands if self.frames else ()))
 
-    def operand(self, frame: Frame, atom: Any) -> Arr:
+    def operand(self, frame: Frame, atom: Any) -> LoweredArray:
         if isinstance(atom, Literal):
             value = np.asarray(atom.val).astype(atom.aval.dtype)[()]
-            return Arr(atom.aval, elems=[self.const(value, atom.aval.dtype)], block=self.function.body)
+            return LoweredArray(atom.aval, elems=[self.const(value, atom.aval.dtype)], block=self.function.body)
         return frame.env[atom]
 
     def equation(self, frame: Frame, eqn: JaxprEqn) -> None:
@@ -244,9 +244,10 @@ class Frames(Reductions):
             self.recorder.end()
         over = [frame.drop(a) for a in {a for a in eqn.invars if isinstance(a, Var)}
                 if frame.last_use[a] == frame.position]
-        self.let_go(args, outs, over)
+        self.release_operands(args, outs, over)
 
-    def let_go(self, args: Sequence[Arr], outs: Sequence[Arr], over: Sequence[Arr | None]) -> None:
+    def release_operands(self, args: Sequence[LoweredArray], outs: Sequence[LoweredArray],
+                         over: Sequence[LoweredArray | None]) -> None:
         """Stores definitions because of which large memory would stay: those of many arrays that nothing else reads any
         more, and small parts of an array that is read for the last time (`over`)."""
         held = tuple(dict.fromkeys(b for a in args for b in (a.holds if a.lazy else _large(a))))
@@ -266,7 +267,8 @@ class Frames(Reductions):
         wanted = {a.storage.buffer for a in (*self.live_here(), *self.live_outside()) if a.storage is not None}
         return set(held) - wanted
 
-    def apply(self, op: Any, args: Sequence[Arr], params: dict[str, Any], out_avals: Sequence[Any]) -> list[Arr]:
+    def apply(self, op: Any, args: Sequence[LoweredArray], params: dict[str, Any],
+              out_avals: Sequence[Any]) -> list[LoweredArray]:
         """Calls the cpu rule of an operation."""
         rule = op.cpu
         if isinstance(rule, Missing):
@@ -283,7 +285,7 @@ class Frames(Reductions):
                 self.reads_from(o, args)
         return outs
 
-    def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[Arr]) -> None:
+    def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[LoweredArray]) -> None:
         """Stores definitions that this equation, with later ones, would compute too often."""
         op = eqn.primitive
         out_size = 0 if _spreads_short_rows(eqn) else max((v.aval.size for v in eqn.outvars), default=0)
@@ -302,10 +304,10 @@ class Frames(Reductions):
                 self._store_wanted(frame, a, f"{reads}, and it {cost}" if repeated or in_order
                                    else f"{cost}, enough for one loop")
 
-    def _long(self, a: Arr) -> bool:
+    def _long(self, a: LoweredArray) -> bool:
         return a.cost > LONG and a.work() > LONG
 
-    def _store_wanted(self, frame: Frame, a: Arr, why: str) -> None:
+    def _store_wanted(self, frame: Frame, a: LoweredArray, why: str) -> None:
         """Stores a definition, and in the same loop those parts of it that are wanted later, which would be computed
         again."""
         if a.source is not None or a.size <= self.small:
@@ -320,11 +322,11 @@ class Frames(Reductions):
                 items.append((x, self.temporary(x.aval)))
         self.store_all(items, why)
 
-    def put_all(self, items: Sequence[tuple[Arr, Storage]], why: str = "") -> None:
+    def put_all(self, items: Sequence[tuple[LoweredArray, Storage]], why: str = "") -> None:
         """Writes arrays into storages: related definitions of one shape in one loop nest, memory by copies."""
         lazy = [(a, s) for a, s in items if a.lazy]
         stored = [(a, s) for a, s in items if not a.lazy]
-        fresh: dict[tuple, list[tuple[Arr, Storage]]] = {}
+        fresh: dict[tuple, list[tuple[LoweredArray, Storage]]] = {}
         seen: set[int] = set()
         for a, s in lazy:
             twin = self.wrapped(_in_own_axes(a)) if id(a) in seen or a.source is not None else a
@@ -338,14 +340,14 @@ class Frames(Reductions):
                 self._copy_into(a, s, why and f"{why}, which is in other memory already")
 
 
-def _in_own_axes(x: Arr) -> Arr:
+def _in_own_axes(x: LoweredArray) -> LoweredArray:
     """The array of whose elements x is made by joining its last axes: their places need no division in its own axes."""
     while x.lazy and x.flat is None and x.source is not None and prod(x.source.shape[-1:]) < prod(x.shape[-1:]):
         x = x.source
     return x
 
 
-def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Storage]]]:
+def _related(group: Sequence[tuple[LoweredArray, Storage]]) -> list[list[tuple[LoweredArray, Storage]]]:
     """Parts of a group of definitions that read nothing in common, or are few: a loop over hundreds of arrays is slow
     to compile and to run. One part, if a definition reads what another one overwrites."""
     if len(group) <= TOGETHER:
@@ -360,7 +362,7 @@ def _related(group: Sequence[tuple[Arr, Storage]]) -> list[list[tuple[Arr, Stora
         for a in read:
             if a.size == x.size:
                 joined[_first(joined, number)] = _first(joined, part_of.setdefault(id(a), number))
-    parts: dict[int, list[tuple[Arr, Storage]]] = {}
+    parts: dict[int, list[tuple[LoweredArray, Storage]]] = {}
     for number, item in enumerate(group):
         parts.setdefault(_first(joined, number), []).append(item)
     return _packed(list(parts.values()))
@@ -374,9 +376,9 @@ def _first(joined: list[int], number: int) -> int:
     return number
 
 
-def _packed(parts: Sequence[list[tuple[Arr, Storage]]]) -> list[list[tuple[Arr, Storage]]]:
+def _packed(parts: Sequence[list[tuple[LoweredArray, Storage]]]) -> list[list[tuple[LoweredArray, Storage]]]:
     """Small parts joined, in their order."""
-    packed: list[list[tuple[Arr, Storage]]] = [[]]
+    packed: list[list[tuple[LoweredArray, Storage]]] = [[]]
     for part in parts:
         if packed[-1] and len(packed[-1]) + len(part) > TOGETHER:
             packed.append([])
@@ -419,7 +421,7 @@ def needed_eqns(jaxpr: Jaxpr) -> list[bool]:
     return flags[::-1]
 
 
-def _large(x: Arr) -> tuple[Buffer, ...]:
+def _large(x: LoweredArray) -> tuple[Buffer, ...]:
     """The memory of an array, if it is large and could be used for something else."""
     storage = x.storage
     return (storage.buffer,) if storage is not None and storage.buffer.kind == "temp" and storage.buffer.nbytes >= HELD else ()

@@ -11,7 +11,7 @@ from numjet.cpu.kernels import PREFIX_CODES, PREFIX_KINDS
 from numjet.cpu.lowering.builder import SHORT_ROW
 from numjet.cpu.lowering.row_reductions import RowReductions
 from numjet.cpu.lowering.scalars import FLOAT32
-from numjet.cpu.lowering.values import Arr, linear, parts_dtype
+from numjet.cpu.lowering.values import LoweredArray, linear, parts_dtype
 from numjet.foundation import dtypes
 
 HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
@@ -23,7 +23,7 @@ Place = Callable[[tuple[Any, ...], Any], tuple[Any, ...]]   # of an element at a
 class Prefixes(RowReductions):
     """Adds prefixes to the array builder."""
 
-    def materialize_for_rereading(self, x: Arr, why: str = "its elements are read several times") -> Arr:
+    def materialize_for_rereading(self, x: LoweredArray, why: str = "its elements are read several times") -> LoweredArray:
         """Stores a definition that costs something, before a rule that reads its elements more than once."""
         if x.lazy and x.cost > 0:
             self.materialize(x, why)
@@ -33,7 +33,7 @@ class Prefixes(RowReductions):
         """A serial loop nest that hands scalars from one iteration to the next."""
         raise NotImplementedError
 
-    def prefix(self, kind: str, x: Arr, axis: int, reverse: bool = False) -> Arr:
+    def prefix(self, kind: str, x: LoweredArray, axis: int, reverse: bool = False) -> LoweredArray:
         """Inclusive cumulative reduction along an axis."""
         last = prod(x.shape[axis + 1:]) == 1
         if last and x.shape[axis] >= LONG_ROW and x.size > 0 and kind in PREFIX_KINDS:
@@ -42,10 +42,10 @@ class Prefixes(RowReductions):
                 return self._converted(self._kernel_prefix(kind, self._converted(x, wide), axis, reverse), x.dtype)
         return self._prefix_by_loops(kind, x, axis, reverse)
 
-    def _converted(self, x: Arr, dtype: np.dtype) -> Arr:
+    def _converted(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
         return x if x.dtype == dtype else self.elementwise(lambda v: self.convert(v, dtype), x, dtype=dtype)
 
-    def _kernel_prefix(self, kind: str, x: Arr, axis: int, reverse: bool) -> Arr:
+    def _kernel_prefix(self, kind: str, x: LoweredArray, axis: int, reverse: bool) -> LoweredArray:
         """Rows of memory by the kernel; what is computed first is replaced by its prefix."""
         numbers = [PREFIX_KINDS[kind], PREFIX_CODES[x.dtype.name], int(reverse), prod(x.shape[:axis]), x.shape[axis]]
         if x.storage is None:
@@ -54,10 +54,10 @@ class Prefixes(RowReductions):
             (out,) = self.kernel("nj_prefix", [*numbers, x], [x.aval])
         return self.reshape(out, x.shape)
 
-    def _prefix_by_loops(self, kind: str, x: Arr, axis: int, reverse: bool) -> Arr:
+    def _prefix_by_loops(self, kind: str, x: LoweredArray, axis: int, reverse: bool) -> LoweredArray:
         self.materialize_for_rereading(x)
         n, shape, half = x.shape[axis], x.shape, x.dtype in HALVES
-        out = Arr(x.aval, storage=self.temporary(x.aval))
+        out = LoweredArray(x.aval, storage=self.temporary(x.aval))
         if x.size == 0:
             return out
 
@@ -71,7 +71,7 @@ class Prefixes(RowReductions):
             self._prefix_rows(kind, x, out, axis, at)
         return out
 
-    def _prefix_in_registers(self, kind: str, x: Arr, out: Arr, axis: int, rest: int, at: Place) -> None:
+    def _prefix_in_registers(self, kind: str, x: LoweredArray, out: LoweredArray, axis: int, rest: int, at: Place) -> None:
         """Totals go from element to element in registers: one, or a row of those along the axes from `rest` on."""
         wide, shape = FLOAT32 if x.dtype in HALVES else x.dtype, x.shape
         columns = list(np.ndindex(*shape[rest:]))
@@ -97,7 +97,7 @@ class Prefixes(RowReductions):
                 self.carry_loop((shape[axis] - 1,), first, go_on)
         self.nest((*shape[:axis], 1, *shape[axis + 1:rest]), along, mode="serial")
 
-    def _prefix_rows(self, kind: str, x: Arr, out: Arr, axis: int, at: Place) -> None:
+    def _prefix_rows(self, kind: str, x: LoweredArray, out: LoweredArray, axis: int, at: Place) -> None:
         """Along an outer axis: whole rows are combined with the row before."""
         shape, n = x.shape, x.shape[axis]
         head, tail = shape[:axis], shape[axis + 1:]

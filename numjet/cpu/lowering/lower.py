@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu.ir.nodes import Buffer, Copy, Function, exchanged, written
+from numjet.cpu.ir.nodes import Buffer, Copy, Function, swapped, written
 from numjet.cpu.kernels.callbacks import Trampoline
 from numjet.cpu.lowering.context import HELD
 from numjet.cpu.lowering.control import Control
-from numjet.cpu.lowering.values import Arr, Storage, parts_dtype
+from numjet.cpu.lowering.values import LoweredArray, Storage, parts_dtype
 from numjet.cpu.remarks import Recorder
-from numjet.foundation.record import Fields, fresh
+from numjet.foundation.record import Fields, default_factory
 
 
 class Lowered(Fields):
@@ -21,7 +21,7 @@ class Lowered(Fields):
     """
     function: Function
     aliases: list[tuple[int, int]]
-    trampolines: dict[str, Trampoline] = fresh(dict)
+    trampolines: dict[str, Trampoline] = default_factory(dict)
 
 
 def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True,
@@ -34,7 +34,7 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     b = Control(name, notes, recorder)
     flags = list(donated) or [False] * len(closed.in_avals)
     inputs = [b.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
-    args = [Arr(a, storage=Storage(buf, b.terms.index(0), d)) if a.dtype.itemsize else b.empty_elements(a)
+    args = [LoweredArray(a, storage=Storage(buf, b.terms.index(0), d)) if a.dtype.itemsize else b.empty_elements(a)
             for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
     outs = b.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
@@ -44,13 +44,13 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     return lowered
 
 
-def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
+def _bind_outputs(b: Control, outs: Sequence[LoweredArray], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
     """Gives every result its output buffer: by renaming the temporary that holds it or that it is computed from, element
     by element, by taking over a donated input, or by writing it."""
     aliases: list[tuple[int, int]] = []
     outputs: list[Buffer] = []
-    items: list[tuple[Arr, Storage]] = []
-    taken = set(exchanged(b.function.body))  # what is not where it was at the beginning
+    items: list[tuple[LoweredArray, Storage]] = []
+    taken = set(swapped(b.function.body))  # what is not where it was at the beginning
     positions = {buffer: k for k, buffer in enumerate(inputs)}
     readers = _Readers(outs)
     for k, out in enumerate(outs):
@@ -81,16 +81,16 @@ def _bind_outputs(b: Control, outs: Sequence[Arr], inputs: Sequence[Buffer]) -> 
 class _Readers:
     """How many results read which buffers, counted once for all of them."""
 
-    def __init__(self, outs: Sequence[Arr]):
+    def __init__(self, outs: Sequence[LoweredArray]):
         self.times = Counter(map(id, outs))   # how many results are the same array, by its identity
         different = {id(o): o for o in outs}.values() if any(_replaces(o) for o in outs) else ()
         self.counts = Counter(buffer for o in different for buffer in _buffers(o.reachable()))
 
-    def written_over(self, out: Arr) -> Buffer | None:
+    def written_over(self, out: LoweredArray) -> Buffer | None:
         """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
         if not _replaces(out) or self.times[id(out)] > 1:
             return None
-        here: list[Arr] = []
+        here: list[LoweredArray] = []
         elsewhere: set[Buffer] = set()
         seen, stack = {id(out)}, [out]
         while stack:
@@ -107,12 +107,12 @@ class _Readers:
                      and self.counts[buffer] == 1), None)
 
 
-def _replaces(out: Arr) -> bool:
+def _replaces(out: LoweredArray) -> bool:
     """Whether a result is so large that it should be stored over a temporary."""
     return out.pointwise and out.aval.nbytes >= HELD
 
 
-def _buffers(arrays: Iterable[Arr]) -> set[Buffer]:
+def _buffers(arrays: Iterable[LoweredArray]) -> set[Buffer]:
     return {a.storage.buffer for a in arrays if a.storage is not None}
 
 
@@ -140,7 +140,7 @@ def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
         function.body.insert(0, copy)
 
 
-def _whole(x: Arr) -> Buffer | None:
+def _whole(x: LoweredArray) -> Buffer | None:
     """The buffer of which an array is all."""
     if x.storage is None or x.storage.base.terms or x.storage.base.const or x.size <= 0:
         return None

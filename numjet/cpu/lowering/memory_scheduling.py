@@ -20,7 +20,7 @@ IN_PLACE = ("scatter", "dynamic_update_slice")
 _UPDATES = (*IN_PLACE, "scan", "while", "cond")
 
 
-def shortest_lives(jaxpr: Jaxpr) -> Jaxpr:
+def minimize_peak_memory(jaxpr: Jaxpr) -> Jaxpr:
     """The program with its equations in the order that needs less memory; the same program where it makes no difference.
 
     Programs with effects keep their order.

@@ -9,13 +9,13 @@ import numpy as np
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.nan_checks import can_be_invalid, invalid_value, wanted
-from numjet.cpu.lowering.values import Arr
+from numjet.cpu.lowering.values import LoweredArray
 
 if TYPE_CHECKING:
     from numjet.cpu.lowering.reductions import Reductions
 
 
-def guard(b: Reductions, eqn: JaxprEqn, outs: Sequence[Arr]) -> None:
+def guard(b: Reductions, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
     """Leaves the program when a result of the equation holds a NaN or an infinity, as far as flags say so.
 
     Operations that hold programs are looked at inside.

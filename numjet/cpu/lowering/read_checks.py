@@ -1,4 +1,4 @@
-"""Checks that definitions say what they read (see `Arr.parents`), for the flag jax_enable_checks.
+"""Checks that definitions say what they read (see `LoweredArray.parents`), for the flag jax_enable_checks.
 
 A definition is computed where it is wanted, perhaps long after the equation that made it. Whoever overwrites memory in place
 asks the definitions that are still wanted which memory they read: one that keeps silent about it reads other values.
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.cpu.ir.nodes import Buffer
-from numjet.cpu.lowering.values import Arr
+from numjet.cpu.lowering.values import LoweredArray
 
 
 class Reads:
@@ -18,7 +18,7 @@ class Reads:
     def __init__(self) -> None:
         self._open: list[set[Buffer]] = []
 
-    def define(self, x: Arr, compute: Callable[[], Any]) -> Any:
+    def define(self, x: LoweredArray, compute: Callable[[], Any]) -> Any:
         """The value of a definition. Raises AssertionError if that reads memory which the definition does not name."""
         named = _memory(x)
         self._open.append(set())
@@ -32,7 +32,7 @@ class Reads:
                                  "what its parents read")
         return value
 
-    def read(self, x: Arr) -> None:
+    def read(self, x: LoweredArray) -> None:
         """An array is read."""
         if self._open:
             self._open[-1] |= _memory(x)
@@ -43,6 +43,6 @@ class Reads:
             self._open[-1].add(buffer)
 
 
-def _memory(x: Arr) -> set[Buffer]:
+def _memory(x: LoweredArray) -> set[Buffer]:
     """All memory that an array or its definition names, but for constants, which stay what they are."""
     return {p.storage.buffer for p in x.reachable() if p.storage is not None and p.storage.buffer.kind != "const"}

@@ -16,7 +16,7 @@ from numjet.cpu.kernels import products
 from numjet.cpu.lowering.builder import SHORT_REDUCTION, SHORT_ROW
 from numjet.cpu.lowering.cumulative import HALVES, Prefixes
 from numjet.cpu.lowering.scalars import FLOAT32
-from numjet.cpu.lowering.values import Arr, Scalar, Storage, linear, parts_dtype
+from numjet.cpu.lowering.values import LoweredArray, Scalar, Storage, linear, parts_dtype
 from numjet.cpu.remarks import Recorder
 from numjet.foundation import dtypes
 
@@ -65,7 +65,7 @@ class Reductions(Prefixes):
             kind = {"min": "and", "mul": "and", "max": "or", "add": "or"}[kind]
         return self.prim(kind, x, y)
 
-    def reduce(self, kind: str, x: Arr, axes: Sequence[int], dtype: Any = None) -> Arr:
+    def reduce(self, kind: str, x: LoweredArray, axes: Sequence[int], dtype: Any = None) -> LoweredArray:
         """Reduction over axes by add, mul, max, min, and, or, xor."""
         axes = tuple(sorted(axes))
         dtype = np.dtype(dtype or x.dtype)
@@ -82,8 +82,8 @@ class Reductions(Prefixes):
         out = self._reduce(kind, x, shape, over, element, wide, kept, axes)
         return self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype) if wide != dtype else out
 
-    def _reduce(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
-                dtype: np.dtype, kept: tuple[int, ...], axes: tuple[int, ...]) -> Arr:
+    def _reduce(self, kind: str, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+                dtype: np.dtype, kept: tuple[int, ...], axes: tuple[int, ...]) -> LoweredArray:
         start = self.const(identity(kind, dtype), dtype)
         if prod(over) <= SHORT_REDUCTION:
             return self._short(kind, x, shape, over, element, dtype, start)
@@ -94,8 +94,8 @@ class Reductions(Prefixes):
             return self._by_short_rows(kind, x, shape, over, element, dtype, start, x.ndim - 1 - axes[-1])
         return self.reduce_rows(kind, x, element, start, kept, axes)
 
-    def _short(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
-               dtype: np.dtype, start: Any) -> Arr:
+    def _short(self, kind: str, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
+               dtype: np.dtype, start: Any) -> LoweredArray:
         """Few terms: a definition that reads them all, unless its code were too long."""
         if x.lazy and x.cost * prod(over) > LONGEST_TERMS:
             self.materialize(x)
@@ -110,8 +110,9 @@ class Reductions(Prefixes):
         out.cost = (x.cost + 1) * prod(over)
         return self.materialize(out) if out.size <= self.small else out
 
-    def _by_carries(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
-                    dtype: np.dtype, start: Any, axes: tuple[int, ...]) -> Arr:
+    def _by_carries(self, kind: str, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[...,
+                                                                                                                       Any],
+                    dtype: np.dtype, start: Any, axes: tuple[int, ...]) -> LoweredArray:
         """Accumulates in registers: one loop nest per element of the result, or one for all of a small result."""
         aval = ShapedArray(shape, dtype)
         trailing = axes == tuple(range(x.ndim - len(axes), x.ndim))
@@ -128,7 +129,7 @@ class Reductions(Prefixes):
             outers = list(np.ndindex(*shape))
             values = self.accumulate([kind] * len(outers), [start] * len(outers), dims,
                                      lambda inner: [terms(o, inner) for o in outers])
-            return Arr(aval, elems=values, block=self.block)
+            return LoweredArray(aval, elems=values, block=self.block)
         storage = self.temporary(aval)
         side_by_side = self._side_by_side(x, shape, over, element)
         accumulate = self._accumulate_any if side_by_side else self.accumulate
@@ -142,9 +143,10 @@ class Reductions(Prefixes):
             self.nest(shape, body, mode=mode)
         else:
             self._nest(list(shape), (), body, mode)
-        return Arr(aval, storage=storage)
+        return LoweredArray(aval, storage=storage)
 
-    def _side_by_side(self, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any]) -> bool:
+    def _side_by_side(self, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[...,
+                                                                                                              Any]) -> bool:
         """Whether lanes should be results, each adding up its terms in order, and not terms of one result: where terms are
         computed from what lies in order along the results, as all pairs of two lists of points are."""
         if not shape or not x.lazy or x.work() < PAIRWISE_WORK or shape[-1] < LANES or prod(over) > LONGEST_IN_ORDER:
@@ -162,10 +164,11 @@ class Reductions(Prefixes):
         loads = [e for e in nodes([w.expr for w in words(term)]) if e.op == "load"]
         return not statements and all(in_order(e.args[0], place) for e in loads)
 
-    def _by_short_rows(self, kind: str, x: Arr, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
-                       dtype: np.dtype, start: Any, width: int) -> Arr:
+    def _by_short_rows(self, kind: str, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[...,
+                                                                                                                          Any],
+                       dtype: np.dtype, start: Any, width: int) -> LoweredArray:
         """A few last axes are kept: their elements are accumulated side by side."""
-        out = Arr(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
+        out = LoweredArray(ShapedArray(shape, dtype), storage=self.temporary(ShapedArray(shape, dtype)))
         lead, tail = shape[:len(shape) - width], shape[len(shape) - width:]
         rows = list(np.ndindex(*tail))
         side_by_side = self._side_by_side(x, lead, over, lambda outer, inner: element((*outer, *rows[0]), inner))
@@ -242,7 +245,7 @@ class Reductions(Prefixes):
         return self.pair(self.wrap(self.table.var(part, "c")), self.wrap(self.table.var(part, "c")), dtype)
 
     def fold(self, shape: Sequence[int], over: Sequence[int], inits: Sequence[Any], step: Callable[...,
-            Sequence[Any]]) -> list[Arr]:
+            Sequence[Any]]) -> list[LoweredArray]:
         """out[i] = the carries after step(i, r, *carry) for every r in range(over), in order."""
         shape, over = tuple(shape), tuple(over)
         outs = [self.empty(shape, s.dtype) for s in inits]
@@ -260,8 +263,8 @@ class Reductions(Prefixes):
         return outs
 
     # ------------------------------------------------------------------------------------------ products
-    def dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
-            batch: tuple[Sequence[int], Sequence[int]], dtype: Any) -> Arr:
+    def dot(self, x: LoweredArray, y: LoweredArray, contract: tuple[Sequence[int], Sequence[int]],
+            batch: tuple[Sequence[int], Sequence[int]], dtype: Any) -> LoweredArray:
         """dot_general: batch axes first, then the free axes of x, then those of y."""
         dtype = np.dtype(dtype)
         wide = FLOAT32 if dtype in HALVES else dtype
@@ -275,8 +278,8 @@ class Reductions(Prefixes):
             out = self.elementwise(lambda v: self.convert(v, dtype), out, dtype=dtype)
         return self.reshape(out, tuple(shape))
 
-    def _short_dot(self, x: Arr, y: Arr, contract: tuple[Sequence[int], Sequence[int]],
-                   batch: tuple[Sequence[int], Sequence[int]], dtype: np.dtype) -> Arr:
+    def _short_dot(self, x: LoweredArray, y: LoweredArray, contract: tuple[Sequence[int], Sequence[int]],
+                   batch: tuple[Sequence[int], Sequence[int]], dtype: np.dtype) -> LoweredArray:
         """A product of few terms per element: a definition that adds them up, so that what follows fuses with it."""
         free = [[d for d in range(a.ndim) if d not in (*c, *g)] for a, c, g in zip((x, y), contract, batch, strict=True)]
         sizes = [prod(a.shape[d] for d in f) for a, f in zip((x, y), free, strict=True)]
@@ -286,7 +289,7 @@ class Reductions(Prefixes):
         over = [x.shape[d] for d in contract[0]]
         outer = (len(batch[0]), len(batch[0]) + len(free[0]))
 
-        def factor(a: Arr, k: int, index: Sequence[Any], inner: Sequence[int]) -> Any:
+        def factor(a: LoweredArray, k: int, index: Sequence[Any], inner: Sequence[int]) -> Any:
             groups = index[:outer[0]], index[outer[0]:outer[1]] if k == 0 else index[outer[1]:], inner
             place = dict(zip((*batch[k], *free[k], *contract[k]), (i for g in groups for i in g), strict=True))
             return self.convert(self.read(a, *[place[d] for d in range(a.ndim)]), dtype)
@@ -298,12 +301,12 @@ class Reductions(Prefixes):
                 total = self.mul(p, q) if total is None else self.fused(p, q, total)
             return total
         terms = prod(over)
-        out = Arr(ShapedArray(tuple(shape), dtype), at, cost=2.0 * terms + x.cost + y.cost, parents=(x, y))
+        out = LoweredArray(ShapedArray(tuple(shape), dtype), at, cost=2.0 * terms + x.cost + y.cost, parents=(x, y))
         if out.size <= self.written_out and out.size * terms <= WRITTEN_OUT:
             out.place(elems=[self.let(at(*i)) for i in np.ndindex(*shape)], block=self.block)
         return out
 
-    def _for_short_dot(self, x: Arr, free: Sequence[int], reads: int, lanes: bool) -> Arr:
+    def _for_short_dot(self, x: LoweredArray, free: Sequence[int], reads: int, lanes: bool) -> LoweredArray:
         """An operand as it is best read, each element so many times: stored if it is no simple definition, and with its
         last free axis last in memory if lanes go along it."""
         if x.lazy and x.work() > READ_AGAIN and (reads > 1 or x.cost > LONG_SUM):
@@ -315,7 +318,8 @@ class Reductions(Prefixes):
         moved = self.materialize(self.transpose(x, order))
         return self.transpose(moved, [order.index(d) for d in range(x.ndim)])
 
-    def _canonical(self, x: Arr, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[Arr, bool]:
+    def _canonical(self, x: LoweredArray, batch: Sequence[int], contract: Sequence[int], left: bool) -> tuple[LoweredArray,
+                                                                                                              bool]:
         """x as [batch, free, contract] (left) or [batch, contract, free], or transposed (True) where it lies so."""
         free = [d for d in range(x.ndim) if d not in (*contract, *batch)]
         groups = [list(batch), free, list(contract)] if left else [list(batch), list(contract), free]
@@ -325,7 +329,7 @@ class Reductions(Prefixes):
         self.materialize_for_rereading(x, "operand of a matrix product")
         return self._grouped(x, groups)
 
-    def _grouped(self, x: Arr, groups: list[list[int]]) -> tuple[Arr, bool]:
+    def _grouped(self, x: LoweredArray, groups: list[list[int]]) -> tuple[LoweredArray, bool]:
         """x with its axes merged into three groups; (array, True) when the last two are the other way round in memory."""
         size = lambda dims: prod(x.shape[d] for d in dims)
         flipped = [groups[0], groups[2], groups[1]]
@@ -337,7 +341,7 @@ class Reductions(Prefixes):
         moved = self.materialize(self.transpose(x, [d for g in groups for d in g]))
         return self.reshape(moved, tuple(size(g) for g in groups)), False
 
-    def _dot(self, left: tuple[Arr, bool], right: tuple[Arr, bool], dtype: np.dtype) -> Arr:
+    def _dot(self, left: tuple[LoweredArray, bool], right: tuple[LoweredArray, bool], dtype: np.dtype) -> LoweredArray:
         (x, tx), (y, ty) = left, right
         size, m, k = (x.shape[0], x.shape[2], x.shape[1]) if tx else x.shape
         n = y.shape[1] if ty else y.shape[2]
@@ -360,7 +364,7 @@ class Reductions(Prefixes):
             return self._dot_by_rows(aval, k, at_x, at_y)
         return self._dot_by_lanes(aval, k, at_x, at_y)
 
-    def _turned(self, x: Arr, rows: int, columns: int) -> Storage | None:
+    def _turned(self, x: LoweredArray, rows: int, columns: int) -> Storage | None:
         """The transpose of a matrix that is an operand of the program, made once in front of the loop that is being written;
         None for other matrices."""
         if len(self.blocks) == 1 or rows < LANES or x.storage is None or x.storage.owned or x.storage.base.terms \
@@ -368,30 +372,30 @@ class Reductions(Prefixes):
             return None
         key = (x.storage.buffer, x.storage.base.const, rows, columns)
         if key not in self.turned:
-            source = Arr(ShapedArray((rows, columns), x.dtype), storage=x.storage)
+            source = LoweredArray(ShapedArray((rows, columns), x.dtype), storage=x.storage)
             with self.inside(self.function.body):
                 made = self.transpose(source, (1, 0))
                 self.turned[key] = self.in_memory(made)
         return self.turned[key]
 
-    def _widened(self, x: Arr, dtype: np.dtype) -> Arr:
+    def _widened(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
         """x in the dtype of the product, stored."""
         if x.dtype == dtype:
             return x
         return self.materialize(self.elementwise(lambda v: self.convert(v, dtype), x, dtype=dtype))
 
-    def broadcast_constant(self, value: Any, aval: ShapedArray) -> Arr:
+    def broadcast_constant(self, value: Any, aval: ShapedArray) -> LoweredArray:
         scalar = self.const(value, aval.dtype)
-        return Arr(aval, lambda *i: scalar, flat=lambda k: scalar)
+        return LoweredArray(aval, lambda *i: scalar, flat=lambda k: scalar)
 
-    def _dot_written_out(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+    def _dot_written_out(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> LoweredArray:
         def at(*index: Any) -> Any:
             b, i, j = index
             total = self.mul(at_x(b, i, 0), at_y(b, 0, j))
             for r in range(1, k):
                 total = self.fused(at_x(b, i, r), at_y(b, r, j), total)
             return total
-        return self.materialize(Arr(aval, at, cost=2.0 * k))
+        return self.materialize(LoweredArray(aval, at, cost=2.0 * k))
 
     def fused(self, x: Any, y: Any, total: Any) -> Any:
         """x * y + total, in one rounding for floats."""
@@ -399,7 +403,7 @@ class Reductions(Prefixes):
             return self.prim("fma", x, y, total)
         return self.add(self.mul(x, y), total)
 
-    def _dot_by_rows(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+    def _dot_by_rows(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> LoweredArray:
         """Contiguous in the contracted axis: vector accumulators along it."""
         zero = self.const(0, aval.dtype)
         out = self.empty(aval.shape, aval.dtype)
@@ -413,7 +417,7 @@ class Reductions(Prefixes):
         self.nest(aval.shape, body, mode="serial")
         return out
 
-    def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> Arr:
+    def _dot_by_lanes(self, aval: ShapedArray, k: int, at_x: Any, at_y: Any) -> LoweredArray:
         """Contiguous in the columns of y: lanes are columns, the contracted axis is the inner loop."""
         zero = self.const(0, aval.dtype)
         chains = CHAINS if k >= 2 * CHAINS and len(self.blocks) > 1 else 1
@@ -435,7 +439,8 @@ class Reductions(Prefixes):
         self.nest(aval.shape, body)
         return out
 
-    def _gemm(self, x: Arr, tx: bool, y: Arr, ty: bool, aval: ShapedArray, dims: tuple[int, ...]) -> Arr:
+    def _gemm(self, x: LoweredArray, tx: bool, y: LoweredArray, ty: bool, aval: ShapedArray, dims: tuple[int,
+                                                                                                         ...]) -> LoweredArray:
         """The kernel of matrix products, which reads operands of any layout and widens narrow ones itself."""
         size, m, n, k = dims
         wide = dtypes.int32 if aval.dtype.name in products.NARROW else aval.dtype
@@ -443,7 +448,7 @@ class Reductions(Prefixes):
             x, y = self._widened(x, wide), self._widened(y, wide)
         why = "operand of a matrix product"
         sx, sy = self.in_memory(x, why), self.in_memory(y, why)
-        out = Arr(ShapedArray(aval.shape, wide), storage=self.temporary(ShapedArray(aval.shape, wide)))
+        out = LoweredArray(ShapedArray(aval.shape, wide), storage=self.temporary(ShapedArray(aval.shape, wide)))
         numbers = lambda *values: [self.table.index(v) for v in values]
         self.emit(Call(products.GEMM, [
             *numbers(products.CODES[x.dtype.name], size, m, n, k),
@@ -458,14 +463,14 @@ def words(x: Any) -> tuple[Any, ...]:
     return (x,) if isinstance(x, Scalar) else x.parts
 
 
-def _stored(x: Arr, y: Arr, dtype: np.dtype) -> bool:
+def _stored(x: LoweredArray, y: LoweredArray, dtype: np.dtype) -> bool:
     """Whether a product with a vector finds its operands in memory, as numbers that are not integers; others are read as they
     are computed."""
     return dtype.kind in "fc" and x.dtype == y.dtype and products.result(x.dtype) == dtype \
         and all(a.storage is not None for a in (x, y))
 
 
-def _looped(x: Arr, over: tuple[int, ...]) -> int:
+def _looped(x: LoweredArray, over: tuple[int, ...]) -> int:
     """How many of the axes that a definition is reduced over, its last ones, become loops: short rows at the end are written
     out, so that lanes go along the axis before, as where they are stored."""
     axes = len(over)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
-from numjet.cpu.lowering.values import Arr
+from numjet.cpu.lowering.values import LoweredArray
 
 LARGE = 2 ** 18         # bytes of such an array
 SPREAD = 8              # and at least this many times the bytes of the memory that it is computed from
@@ -50,7 +50,7 @@ def _joined(one: frozenset[int] | None, other: frozenset[int] | None) -> frozens
     return both if both is None or len(both) <= MOST_PASSES else None
 
 
-def computed_again(a: Arr, times: int) -> bool:
+def computed_again(a: LoweredArray, times: int) -> bool:
     """Whether a definition that `times` reductions read is computed by each of them."""
     limit = COMPUTED_FAR if a.aval.nbytes >= FAR else COMPUTED_AGAIN
     if not times or (times - 1) * a.work() > limit:

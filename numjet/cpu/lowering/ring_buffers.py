@@ -17,7 +17,7 @@ from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Copy, Expr, If, Let
 from numjet.cpu.lowering.carry_buffers import Settling, words_of
 from numjet.cpu.lowering.memory_scheduling import IN_PLACE
 from numjet.cpu.lowering.shifts import SHIFTS, Shift, makers_of, shift_of
-from numjet.cpu.lowering.values import Arr, Storage, linear
+from numjet.cpu.lowering.values import LoweredArray, Storage, linear
 from numjet.cpu.remarks import Recorder
 
 
@@ -81,7 +81,7 @@ def _carried(eqn: JaxprEqn) -> tuple[int, int, int]:
 class Window:
     """A carried array that slides: where it begins in its memory is carried."""
 
-    def __init__(self, b: Sliding, init: Arr, step: int):
+    def __init__(self, b: Sliding, init: LoweredArray, step: int):
         self.b, self.aval = b, init.aval
         taken = b.window_of(init)
         if taken is not None and b._may_overwrite(init) and b.windows[taken.buffer] >= step:
@@ -98,14 +98,14 @@ class Window:
         b.begins.add(self.at)
         self.here, self.there = b.terms.variable(self.at, room), b.terms.variable(self.out, room)
 
-    def current(self, block: Any) -> Arr:
-        return Arr(self.aval, storage=Storage(self.buffer, self.here, True))
+    def current(self, block: Any) -> LoweredArray:
+        return LoweredArray(self.aval, storage=Storage(self.buffer, self.here, True))
 
-    def shown(self, block: Any) -> Arr:
+    def shown(self, block: Any) -> LoweredArray:
         """The same for what may only read it."""
-        return Arr(self.aval, storage=Storage(self.buffer, self.here, False))
+        return LoweredArray(self.aval, storage=Storage(self.buffer, self.here, False))
 
-    def kept(self, new: Arr) -> Storage | None:
+    def kept(self, new: LoweredArray) -> Storage | None:
         """Where a new value is that has not been made by shifting, in memory that nothing else will use; None for others."""
         if self.b.window_of(new) is not None and new.storage.buffer is self.buffer:
             return None
@@ -113,15 +113,16 @@ class Window:
         self.b._copy_into(new, held, "carried by a loop that shifts it, but not shifted")
         return held
 
-    def advance(self, new: Arr, held: Storage | None) -> Carry:
+    def advance(self, new: LoweredArray, held: Storage | None) -> Carry:
         """What the next iteration begins with: `new`, or what `kept` has put aside."""
         if held is None:
             return Carry(self.at, self.start.expr, new.storage.base.expr, self.out)
-        self.b._copy_into(Arr(self.aval, storage=held), Storage(self.buffer, self.here, True), "carried where it was shifted")
+        self.b._copy_into(LoweredArray(self.aval, storage=held), Storage(self.buffer, self.here, True),
+                          "carried where it was shifted")
         return Carry(self.at, self.start.expr, self.at, self.out)
 
-    def result(self, block: Any) -> Arr:
-        return Arr(self.aval, storage=Storage(self.buffer, self.there, True))
+    def result(self, block: Any) -> LoweredArray:
+        return LoweredArray(self.aval, storage=Storage(self.buffer, self.there, True))
 
 
 class Sliding(Settling):
@@ -133,15 +134,16 @@ class Sliding(Settling):
         self.windows: dict[Buffer, int] = {}
         self.begins: set[Expr] = set()
 
-    def window_of(self, x: Arr) -> Storage | None:
+    def window_of(self, x: LoweredArray) -> Storage | None:
         """The memory of an array that is a window."""
         return x.storage if x.storage is not None and x.storage.buffer in self.windows else None
 
-    def apply(self, op: Any, args: Sequence[Arr], params: dict[str, Any], out_avals: Sequence[Any]) -> list[Arr]:
+    def apply(self, op: Any, args: Sequence[LoweredArray], params: dict[str, Any],
+              out_avals: Sequence[Any]) -> list[LoweredArray]:
         slid = self._slid(args, out_avals[0]) if self.windows and op.name in SHIFTS else None
         return super().apply(op, args, params, out_avals) if slid is None else [slid]
 
-    def _slid(self, args: Sequence[Arr], aval: ShapedArray) -> Arr | None:
+    def _slid(self, args: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray | None:
         """The result of the current equation, if it shifts a window that may slide."""
         frame = self.frames[-1]
         assert frame.eqn is not None
@@ -163,7 +165,7 @@ class Sliding(Settling):
             self._detach(x)
         return self._slide(x, old, shift, new)
 
-    def _slide(self, x: Arr, old: Storage, shift: Shift, new: Sequence[Arr]) -> Arr:
+    def _slide(self, x: LoweredArray, old: Storage, shift: Shift, new: Sequence[LoweredArray]) -> LoweredArray:
         """The window one step on, with what is new in it."""
         count = words_of(x.aval)
         step = count // prod(x.shape[:shift.axis + 1]) * shift.by
@@ -180,16 +182,16 @@ class Sliding(Settling):
         self.emit(Let(place, (self.terms.index(begin) + step).expr))
         storage = Storage(old.buffer, self.terms.variable(place, (0, last)), True)
         self._store_new(storage, x.aval, shift, new)
-        return Arr(x.aval, storage=storage)
+        return LoweredArray(x.aval, storage=storage)
 
-    def _store_new(self, storage: Storage, aval: ShapedArray, shift: Shift, new: Sequence[Arr]) -> None:
+    def _store_new(self, storage: Storage, aval: ShapedArray, shift: Shift, new: Sequence[LoweredArray]) -> None:
         """Writes what a shift brings in to its end of the window."""
         start: Any = aval.shape[shift.axis] - shift.by if shift.by > 0 else 0
         rows = [abs(shift.by)] if new[0].ndim == 0 and len(new) == 1 else [a.shape[shift.axis] for a in new]
         for a, n in zip(new, rows, strict=True):
             shape = (*aval.shape[:shift.axis], n, *aval.shape[shift.axis + 1:])
 
-            def body(*index: Any, a: Arr = a, start: int = start) -> None:
+            def body(*index: Any, a: LoweredArray = a, start: int = start) -> None:
                 value = self.read(a) if a.ndim == 0 else self.read(a, *index)
                 place = (*index[:shift.axis], index[shift.axis] + start, *index[shift.axis + 1:])
                 self._store_word(storage, aval.dtype, linear(aval.shape, place), value)

@@ -12,7 +12,7 @@ from typing import Any
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.lowering.builder import Builder
-from numjet.cpu.lowering.values import Arr, Scalar, Storage, linear
+from numjet.cpu.lowering.values import LoweredArray, Scalar, Storage, linear
 
 CHUNKS = 16
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs
@@ -35,12 +35,12 @@ class RowReductions(Builder):
         """One step of a reduction."""
         raise NotImplementedError
 
-    def reduce_rows(self, kind: str, x: Arr, element: Element, start: Scalar, kept: tuple[int, ...],
-                    axes: tuple[int, ...]) -> Arr:
+    def reduce_rows(self, kind: str, x: LoweredArray, element: Element, start: Scalar, kept: tuple[int, ...],
+                    axes: tuple[int, ...]) -> LoweredArray:
         """The reduction of x over `axes`, the last of which comes before a kept one; element(outer, inner) reads x."""
         shape = tuple(x.shape[d] for d in kept)
         aval = ShapedArray(shape, start.dtype)
-        out = Arr(aval, storage=self.temporary(aval))
+        out = LoweredArray(aval, storage=self.temporary(aval))
         self.fill(out.storage, start, out.size)
         leading = axes == tuple(range(len(axes)))
         enough = x.size * (1 + x.cost) >= CHUNKED_FROM and 4 * CHUNKS * out.size <= x.size
@@ -50,7 +50,8 @@ class RowReductions(Builder):
             self._in_one(kind, x, element, kept, axes, out)
         return out
 
-    def _in_one(self, kind: str, x: Arr, element: Element, kept: tuple[int, ...], axes: tuple[int, ...], out: Arr) -> None:
+    def _in_one(self, kind: str, x: LoweredArray, element: Element, kept: tuple[int, ...], axes: tuple[int, ...],
+                out: LoweredArray) -> None:
         """All rows, whatever axes are kept in front of the last reduced one."""
         axis = axes[-1]
         lanes = x.shape[axis + 1:]
@@ -63,7 +64,7 @@ class RowReductions(Builder):
             self._add(kind, out.storage, out.dtype, first, x.shape[axis], lanes, read, rows_at_once(x.cost))
         self.nest(x.shape[:axis], block, mode="serial")
 
-    def _in_chunks(self, kind: str, x: Arr, element: Element, start: Scalar, rank: int, out: Arr) -> None:
+    def _in_chunks(self, kind: str, x: LoweredArray, element: Element, start: Scalar, rank: int, out: LoweredArray) -> None:
         """Partial results of runs of rows; short rows in groups, as if a group were one row."""
         rows, width = prod(x.shape[:rank]), out.size
         flat = self.flat_ready(x)

@@ -12,7 +12,7 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from numjet.cpu.lowering.values import Arr
+from numjet.cpu.lowering.values import LoweredArray
 
 ROW_BYTES = 64       # of a row of a square
 LONGEST_ROW = 16     # elements
@@ -26,7 +26,7 @@ WAY = 2 ** 17        # bytes after which its lines share a place
 CACHE = 2 ** 19      # bytes of it that a row may take
 
 
-def read_across(arrays: Sequence[Arr]) -> int | None:
+def read_across(arrays: Sequence[LoweredArray]) -> int | None:
     """An axis, not the last, along which a transposed operand is contiguous in memory; None where squares don't pay."""
     shape = arrays[0].shape
     if arrays[0].size < FEW:
@@ -41,25 +41,25 @@ def read_across(arrays: Sequence[Arr]) -> int | None:
     return None
 
 
-def _cheap(arrays: Sequence[Arr]) -> bool:
+def _cheap(arrays: Sequence[LoweredArray]) -> bool:
     return sum(x.cost for x in arrays) <= CHEAP
 
 
-def _by_tiles(a: Arr, axis: int) -> bool:
+def _by_tiles(a: LoweredArray, axis: int) -> bool:
     """Whether the cache loses the lines of a row, which lie `step` bytes apart, before the next row reads them again."""
     axes = a.view[1] if a.view is not None else ()
     step = prod(n for n, k in zip(a.shape, axes, strict=True) if k > axes[-1]) * a.dtype.itemsize
     return min(a.shape[axis], a.shape[-1]) >= 2 * TILE and a.shape[-1] * max(LINE, gcd(step, WAY)) > CACHE
 
 
-def square_side(arrays: Sequence[Arr], across: int) -> int:
+def square_side(arrays: Sequence[LoweredArray], across: int) -> int:
     """Rows and columns of a square: a power of two."""
     widest = max(a.dtype.itemsize for x in arrays for a in x.reachable())
     most = min(LONGEST_ROW, ROW_BYTES // widest, arrays[0].shape[across], arrays[0].shape[-1])
     return 1 << max(0, most.bit_length() - 1)
 
 
-def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., None]) -> None:
+def in_squares(b: Any, arrays: Sequence[LoweredArray], across: int, body: Callable[..., None]) -> None:
     """body(i, j, ...) for every index of the arrays."""
     shape = arrays[0].shape
     last, side = len(shape) - 1, square_side(arrays, across)
@@ -77,7 +77,7 @@ def in_squares(b: Any, arrays: Sequence[Arr], across: int, body: Callable[..., N
         if cheap:
             _squares(b, side, rows // side, columns // side, lambda r, c: at(outer, r, c))
         else:
-            _tiles(b, shape[across], shape[last], lambda r, c: at(outer, r, c))
+            _gemm_with_epilogue(b, shape[across], shape[last], lambda r, c: at(outer, r, c))
     lead = [shape[d] for d in others]
     _each(b, lead, (), blocks)
     if cheap:
@@ -116,7 +116,7 @@ def _cut(n: int, most: int) -> list[tuple[int, int, int]]:
     return [(0, size, n // size), *([(whole, n - whole, 1)] if whole < n else [])]
 
 
-def _tiles(b: Any, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+def _gemm_with_epilogue(b: Any, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
     with b.loop_over(-(-rows // TILE), "serial") as i, b.loop_over(-(-columns // TILE), "serial") as j, \
             b.loop_over(extent(b, rows, i, TILE), "serial") as r, b.loop_over(extent(b, columns, j, TILE), "vector") as c:
         body(i * TILE + r, j * TILE + c)

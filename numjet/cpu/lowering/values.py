@@ -97,7 +97,7 @@ class Storage:
         return other is not None and other.buffer is self.buffer and other.base.expr is self.base.expr
 
 
-class Arr:
+class LoweredArray:
     """An array during lowering. Exactly one of these holds:
     fn: a definition, read by fn(*index); flat(k), where present, reads by row-major position;
     elems: its elements as scalars (small arrays), valid in `block` and the blocks inside it;
@@ -108,8 +108,8 @@ class Arr:
                  "pointwise", "depth", "view", "holds", "pieces", "own")
 
     def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
-                 storage: Storage | None = None, cost: float = 0.0, parents: tuple[Arr, ...] = (),
-                 source: Arr | None = None, block: Any = None):
+                 storage: Storage | None = None, cost: float = 0.0, parents: tuple[LoweredArray, ...] = (),
+                 source: LoweredArray | None = None, block: Any = None):
         self.aval, self.fn, self.flat, self.elems = aval, fn, flat, elems
         self.storage: Any = storage  # a Storage, or None
         self.cost, self.parents, self.source, self.block = cost, parents, source, block
@@ -117,7 +117,7 @@ class Arr:
         self.memo: dict[Any, Any] = {}
         self.mutable = False
         self.pointwise = False
-        self.view: tuple[Arr, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
+        self.view: tuple[LoweredArray, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
         self.holds: tuple[Buffer, ...] = ()  # large memory that a result of an equation reads, see frames
         self.pieces: tuple[Any, int] | None = None  # of a concatenation: (arrays, axis)
         self.depth: int = 1 + max((p.depth for p in parents), default=0)
@@ -137,7 +137,7 @@ class Arr:
         self.fn = self.flat = self.source = self.view = self.pieces = None
         self.parents, self.cost, self.memo, self.pointwise, self.depth = (), 0.0, {}, False, 0
 
-    def reachable(self) -> Iterator[Arr]:
+    def reachable(self) -> Iterator[LoweredArray]:
         """This array and all that its definition reads."""
         seen, stack = set(), [self]
         while stack:
@@ -156,7 +156,7 @@ class Arr:
 
     def __repr__(self) -> str:
         how = "definition" if self.lazy else "registers" if self.elems is not None else f"in {self.storage.buffer}"
-        return f"Arr({self.aval}, {how})"
+        return f"LoweredArray({self.aval}, {how})"
 
 
 @functools.lru_cache(maxsize=4096)

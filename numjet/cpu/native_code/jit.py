@@ -29,7 +29,7 @@ from numjet.cpu.native_code.linker import Linker
 from numjet.cpu.target import LIMITED, Target, from_features
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
-from numjet.foundation.record import Fields, fresh
+from numjet.foundation.record import Fields, default_factory
 
 LARGE_LINES = 2000
 # Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
@@ -62,7 +62,7 @@ class Compiled(Fields):
     name: str
     address: int
     object_bytes: bytes
-    keepalive: list[Any] = fresh(list)
+    keepalive: list[Any] = default_factory(list)
     text: str = ""
     opt: int = 2
 

@@ -6,7 +6,7 @@ name and renamed, so that other processes see all of it or nothing; one that is 
 another program, fails its checksum, is dropped, and the program compiled as if it had never been there.
 
 Entries are executed, so the folder and every file must belong to the user and be writable by nobody else, and must not
-be symbolic links; both are checked through open descriptors, so that nothing can be exchanged in between. Where a check
+be symbolic links; both are checked through open descriptors, so that nothing can be swapped in between. Where a check
 fails, one warning says so and programs are compiled without the cache.
 """
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import static_trips
 from numjet.cpu.analysis.dependence import Place, nodes, own_place
 from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store, children, walk
@@ -55,7 +55,7 @@ def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
 
 def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
     """Those of the buffers of which the body of a loop only reads elements that a statement of the body has stored before."""
-    sums, left = Sums(), set(buffers)
+    sums, left = AffineForms(), set(buffers)
     stored: dict[Buffer, dict[int, Expr]] = {buffer: {} for buffer in buffers}
 
     def look(roots: list[Expr]) -> None:
@@ -76,7 +76,7 @@ def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
     return {buffer for buffer in left if _apart(sums, stored[buffer].values())}
 
 
-def _apart(sums: Sums, places: Collection[Expr]) -> bool:
+def _apart(sums: AffineForms, places: Collection[Expr]) -> bool:
     """Whether indices differ by constants other than 0."""
     totals = [sums.split(e) for e in places]
     return len({t.terms for t in totals}) == 1 and len({t.constant for t in totals}) == len(totals)
@@ -160,7 +160,7 @@ def _guarded(loop: For, buffer: Buffer) -> bool:
 
 def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: Expr) -> None:
     """Has the body of a loop use the places from `row` on, instead of those of its iteration."""
-    sums, exprs, dropped = Sums(), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
+    sums, exprs, dropped = AffineForms(), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
     for stmt in walk(loop.body):
         if isinstance(stmt, Let):
             sums.define(stmt.var, stmt.value)

@@ -19,7 +19,7 @@ from numjet.cpu.ir.nodes import (
     Stmt,
     Store,
     children,
-    exchanged,
+    swapped,
     walk,
 )
 from numjet.cpu.passes.memory_plan import add_loaded, stmt_exprs
@@ -50,7 +50,7 @@ def _touched(call: Call) -> set[Buffer]:
 
 def _read(block: list[Stmt]) -> set[Buffer]:
     """The buffers that expressions load from, that are copied from, and that may be read under another name."""
-    found: set[Buffer] = set(exchanged(block))
+    found: set[Buffer] = set(swapped(block))
     seen: set[int] = set()
     for stmt in walk(block):
         for e in stmt_exprs(stmt):

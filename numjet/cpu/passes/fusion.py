@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import UNKNOWN_TRIPS, block_ns, static_trips
 from numjet.cpu.analysis.dependence import bound_variables, nodes, separate
 from numjet.cpu.ir.nodes import (
@@ -116,7 +116,7 @@ class _Fusion:
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
-        self.sums = Sums()
+        self.sums = AffineForms()
         for stmt in walk(function.body):
             if isinstance(stmt, Let):
                 self.sums.define(stmt.var, stmt.value)
@@ -373,7 +373,7 @@ class _Facts:
 
     __slots__ = ("loop", "operations", "separate", "steps", "touched", "written")
 
-    def __init__(self, loop: For, sums: Sums):
+    def __init__(self, loop: For, sums: AffineForms):
         self.loop = loop
         self.separate: bool | None = None
         roots, places = [c.next for c in loop.carries], list(_places(loop.body))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import static_trips
 from numjet.cpu.analysis.dependence import independent, nodes
 from numjet.cpu.analysis.ranges import Ranges
@@ -23,10 +23,10 @@ from numjet.cpu.ir.nodes import (
     Exprs,
     For,
     Function,
+    GemmWithEpilogue,
     Let,
     Stmt,
     Store,
-    Tiles,
     walk,
     written,
 )
@@ -91,12 +91,12 @@ class _Product:
         self.batch, self.m, self.n, self.k = gemm_sizes(call) or (0, 0, 0, 0)
         self.rows = self.batch * self.m
         (self.result,) = call.writes
-        self.sums, self.ranges = Sums(), Ranges()
+        self.sums, self.ranges = AffineForms(), Ranges()
         for stmt in walk(loop.body):
             if isinstance(stmt, Let):
                 self.sums.define(stmt.var, stmt.value)
 
-    def joined(self) -> Tiles | None:
+    def joined(self) -> GemmWithEpilogue | None:
         """Both as one statement; None where they cannot be."""
         place = self.call.args[_RESULT]
         simple = isinstance(place, tuple) and place[1].op == "const" and place[1].attr == 0
@@ -114,7 +114,7 @@ class _Product:
         if self._flat(nest):
             return self._flat_tiles()
         cut = self._cut(nest)
-        return self._tiles(nest, cut)
+        return self._gemm_with_epilogue(nest, cut)
 
     def _rows(self) -> list[For] | None:
         """The loops over the rows, if the result is only touched in the row that they are at; one loop over all elements."""
@@ -194,18 +194,18 @@ class _Product:
         """Whether the loop writes no other large temporary, which would have to be there beside the operands."""
         return not any(b.kind == "temp" and b.size >= WORTH for b in written([self.loop]) - {self.result})
 
-    def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> Tiles:
+    def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> GemmWithEpilogue:
         """The statement; the result becomes a tile where it need not be stored."""
         call = self.call
         if self._passing():
             self.function.temps.remove(self.result)
             self.result.kind, whole = "tile", True
-        return Tiles(THEN, call.args, call.reads, call.writes, False, tuple(bounds), [body], whole)
+        return GemmWithEpilogue(THEN, call.args, call.reads, call.writes, False, tuple(bounds), [body], whole)
 
     def _bounds(self) -> list[Expr]:
         return [self.function.exprs.var(INT64, hint) for hint in ("row", "row_end", "column", "column_end")]
 
-    def _flat_tiles(self) -> Tiles:
+    def _flat_tiles(self) -> GemmWithEpilogue:
         """A loop over all elements becomes one over rows of one over columns."""
         exprs, loop = self.function.exprs, self.loop
         row, row_end, column, column_end = bounds = self._bounds()
@@ -214,7 +214,7 @@ class _Product:
         inner = For(loop.var, exprs.prim("add", first, column), exprs.prim("add", first, column_end), loop.body, [], loop.mode)
         return self._made(bounds, For(line, row, row_end, [inner]), False)
 
-    def _tiles(self, nest: list[For], columns: For | None) -> Tiles:
+    def _gemm_with_epilogue(self, nest: list[For], columns: For | None) -> GemmWithEpilogue:
         row, row_end, column, column_end = bounds = self._bounds()
         body = nest[-1].body
         if columns is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import static_trips
 from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.ir.nodes import (
@@ -22,7 +22,7 @@ from numjet.cpu.ir.nodes import (
     Let,
     Stmt,
     Store,
-    exchanged,
+    swapped,
     walk,
 )
 from numjet.cpu.ir.printer import expressions_of
@@ -34,7 +34,7 @@ WORTH_BYTES = 1 << 18   # of each
 
 def replace(function: Function) -> None:
     """Makes one buffer of such pairs of large temporaries. Looks at statements outside of loops only."""
-    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}.difference(exchanged(function.body))
+    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}.difference(swapped(function.body))
     if len(large) < 2:
         return
     homes = _homes(function.body, large)
@@ -81,7 +81,7 @@ def replaces(stmt: Stmt, old: Buffer, new: Buffer) -> bool:
 def _once_each(index: Expr, loops: Sequence[For]) -> bool:
     """Whether an index differs between any two iterations of a nest: each stride reaches beyond what shorter ones cover."""
     trips = {loop.var: static_trips(loop) for loop in loops}
-    total = Sums().split(index)
+    total = AffineForms().split(index)
     if {term for term, _ in total.terms} != {var for var, n in trips.items() if n != 1}:
         return False
     covered = 0

@@ -17,7 +17,6 @@ from numjet.cpu.ir.nodes import (
     Call,
     Check,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
@@ -26,6 +25,7 @@ from numjet.cpu.ir.nodes import (
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
     While,
     children,
@@ -129,7 +129,7 @@ def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]],
 def _join_exchanged(function: Function, touched: dict[Buffer, list[Path]]) -> None:
     """Makes buffers that change places, directly or not, share the list of what touches them."""
     for stmt in walk(function.body):
-        if isinstance(stmt, Exchange):
+        if isinstance(stmt, SwapBuffers):
             paths = [p for found in {id(touched[b]): touched[b] for b in stmt.targets}.values() for p in found]
             joined = {id(touched[b]) for b in stmt.targets}
             touched.update((b, paths) for b, found in touched.items() if id(found) in joined)
@@ -157,7 +157,7 @@ def stmt_buffers(stmt: Stmt) -> set[Buffer]:
             found.add(b)
         case Copy(target=t, source=s):
             found.update((t, s))
-        case Exchange(targets=bs):
+        case SwapBuffers(targets=bs):
             found.update(bs)
         case Call():
             found.update(stmt.reads, stmt.writes, (a[0] for a in stmt.args if isinstance(a, tuple)))

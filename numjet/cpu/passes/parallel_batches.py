@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import static_trips
 from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.analysis.ranges import Ranges
@@ -19,7 +19,6 @@ from numjet.cpu.ir.nodes import (
     Call,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Exprs,
     Fill,
@@ -27,6 +26,7 @@ from numjet.cpu.ir.nodes import (
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     walk,
     written,
 )
@@ -65,18 +65,18 @@ class _Rows:
     def __init__(self, loop: For, rows: int):
         self.loop, self.rows = loop, rows
         self.written = written(loop.body)
-        self.sums, self.ranges = Sums(), Ranges()
+        self.sums, self.ranges = AffineForms(), Ranges()
         self.widths: dict[Buffer, int] = {}
 
     def independent(self) -> bool:
         if not all(self._stmt(s) for s in self.loop.body):
             return False
-        moving = (s.targets for s in self.loop.body if isinstance(s, Exchange))
+        moving = (s.targets for s in self.loop.body if isinstance(s, SwapBuffers))
         return all(len({self.widths[b] for b in targets if b in self.widths}) <= 1 for targets in moving)
 
     def _stmt(self, stmt: Stmt) -> bool:
         match stmt:
-            case Comment() | Exchange():
+            case Comment() | SwapBuffers():
                 return True
             case Let(value=value):
                 return not self._loads([value])
@@ -184,19 +184,19 @@ class _Chunks:
         loop, index = self.loop, self.exprs.index
         inner = For(loop.var, loop.start, loop.stop, [self._stmt(s) for s in loop.body], [], "serial")
         moved = self._moved()
-        back = [Exchange(s.sources, s.targets) for s in moved]
+        back = [SwapBuffers(s.sources, s.targets) for s in moved]
         chunks = For(self.chunk, index(0), index(-(-self.rows // self.size)), [*self.lets, inner, *back], [], "parallel")
         return [chunks, *moved]
 
-    def _moved(self) -> list[Exchange]:
+    def _moved(self) -> list[SwapBuffers]:
         """What the exchanges of all iterations come to."""
-        step = _followed(s for s in self.loop.body if isinstance(s, Exchange))
+        step = _followed(s for s in self.loop.body if isinstance(s, SwapBuffers))
         after: dict[Buffer, Buffer] = {}
         for cycle in _cycles(step):
             shift = self.trips % len(cycle)
             after.update(zip(cycle, [*cycle[shift:], *cycle[:shift]], strict=True))
         moved = {b: a for b, a in after.items() if a is not b}
-        return [Exchange(tuple(moved), tuple(moved.values()))] if moved else []
+        return [SwapBuffers(tuple(moved), tuple(moved.values()))] if moved else []
 
     def _scaled(self, value: Expr, factor: int) -> Expr:
         return value if factor == 1 else self.exprs.prim("mul", value, self.exprs.index(factor))
@@ -229,7 +229,7 @@ class _Chunks:
         return stmt
 
 
-def _followed(exchanges: Iterable[Exchange]) -> dict[Buffer, Buffer]:
+def _followed(exchanges: Iterable[SwapBuffers]) -> dict[Buffer, Buffer]:
     """By buffer, whose memory it has after several exchanges."""
     holds: dict[Buffer, Buffer] = {}
     for one in exchanges:

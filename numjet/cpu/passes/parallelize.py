@@ -18,9 +18,9 @@ from numjet.cpu.ir.nodes import (
     Expr,
     For,
     Function,
+    GemmWithEpilogue,
     Stmt,
     Store,
-    Tiles,
     children,
     identity,
 )
@@ -60,7 +60,7 @@ class _Schedule:
 
     def _stmt(self, stmt: Stmt) -> list[Stmt] | None:
         """What takes the place of a statement; None if nothing is shared."""
-        if isinstance(stmt, Tiles):
+        if isinstance(stmt, GemmWithEpilogue):
             return None
         if isinstance(stmt, Call):
             return [stmt] if multiply_adds(stmt) >= GEMM_WORTH else None

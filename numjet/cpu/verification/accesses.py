@@ -17,16 +17,16 @@ from numjet.cpu.ir.nodes import (
     Carry,
     Check,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
 )
 
@@ -59,7 +59,7 @@ class Places:
     def call(self, stmt: Call) -> None:
         """A library function touches memory."""
 
-    def exchange(self, stmt: Exchange) -> None:
+    def swap(self, stmt: SwapBuffers) -> None:
         """Buffers change places."""
 
     def loop(self, stmt: For) -> None:
@@ -129,8 +129,8 @@ class Places:
             case Fill():
                 self.reads(stmt, [stmt.value, stmt.start, stmt.count])
                 self.access(stmt, stmt.target, self._run(stmt.start, stmt.count), True)
-            case Exchange():
-                self.exchange(stmt)
+            case SwapBuffers():
+                self.swap(stmt)
             case Call():
                 self._call(stmt)
             case Check():
@@ -153,7 +153,7 @@ class Places:
     def _call(self, stmt: Call) -> None:
         self.reads(stmt, [a[1] if isinstance(a, tuple) else a for a in stmt.args])
         self.call(stmt)
-        if isinstance(stmt, Tiles):
+        if isinstance(stmt, GemmWithEpilogue):
             with self.perhaps():
                 self.block(stmt.body)
 

@@ -20,17 +20,17 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
     Function,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
     identity,
     walk,
@@ -231,7 +231,7 @@ class _Run:
         source = self.memory[stmt.source][self._range(stmt.source, stmt.source_start, count)].copy()
         self.memory[stmt.target][self._range(stmt.target, stmt.target_start, count)] = source
 
-    def _exchange(self, stmt: Exchange) -> None:
+    def _swap(self, stmt: SwapBuffers) -> None:
         self.memory.update(zip(stmt.targets, [self.memory[b] for b in stmt.sources], strict=True))
 
     def _fill(self, stmt: Fill) -> None:
@@ -246,7 +246,7 @@ class _Run:
         if stmt.checked and status:
             raise _Leave(int(status) | KERNEL_STATUS)
 
-    def _tiles(self, stmt: Tiles) -> None:
+    def _gemm_with_epilogue(self, stmt: GemmWithEpilogue) -> None:
         """All of the result is one part."""
         self.memory.setdefault(stmt.result, np.zeros(stmt.result.size, stmt.result.dtype))
         self._call(stmt)
@@ -265,7 +265,7 @@ class _Run:
 
 _EXECUTE: dict[type, Callable[[_Run, Any], None]] = {
     Let: _Run._let, Store: _Run._store, For: _Run._for, While: _Run._while, If: _Run._if, Switch: _Run._switch,
-    Copy: _Run._copy, Fill: _Run._fill, Exchange: _Run._exchange, Call: _Run._call, Tiles: _Run._tiles,
+    Copy: _Run._copy, Fill: _Run._fill, SwapBuffers: _Run._swap, Call: _Run._call, GemmWithEpilogue: _Run._gemm_with_epilogue,
     Check: _Run._check, Comment: _Run._comment,
 }
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from numjet.cpu.analysis.affine import Sums
+from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, walk, written
 from numjet.cpu.ir.printer import own_expressions
 from numjet.cpu.verification.accesses import DEEPEST, Known, Places
@@ -76,7 +76,7 @@ class _Inside(Places):
         """Numbers of iterations: the first and the last ones, and those as far apart as places in memory are."""
         n = self.trips
         chosen = {*range(min(n, _FEW)), n // 2, n - 2, n - 1}
-        steps, sums = defaultdict(set), Sums()
+        steps, sums = defaultdict(set), AffineForms()
         for stmt in walk(self.tested.body):
             for index, buffer in _indices(stmt):
                 if buffer in self.written:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.ir.nodes import Buffer, Call, Exchange, For, Function, Stmt, While
+from numjet.cpu.ir.nodes import Buffer, Call, For, Function, Stmt, SwapBuffers, While
 from numjet.cpu.verification.accesses import MOST, Known, Places
 
 _LARGE = 1 << 24   # elements of buffers that count as written as a whole
@@ -98,7 +98,7 @@ class _Walk(Places):
             if known is not None:
                 known[:] = True
 
-    def exchange(self, stmt: Exchange) -> None:
+    def swap(self, stmt: SwapBuffers) -> None:
         known = [self.set.get(b) for b in stmt.targets]
         if any(k is None for k in known):
             self.set.update((b, None) for b in stmt.targets)

@@ -13,17 +13,17 @@ from numjet.cpu.ir.nodes import (
     Carry,
     Check,
     Copy,
-    Exchange,
     Expr,
     Fill,
     For,
     Function,
+    GemmWithEpilogue,
     If,
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
-    Tiles,
     While,
     written,
 )
@@ -50,7 +50,7 @@ def check(function: Function) -> Function:
 
     Rules: each variable is bound once and used only where it is bound; operands have fitting dtypes; indices are int64;
     buffers belong to the function, inputs and constants are not written, constant indices are in range; carries and
-    results agree in dtype; an exchange permutes temporaries of one dtype and size; a combining carry is used for nothing
+    results agree in dtype; a swap permutes temporaries of one dtype and size; a combining carry is used for nothing
     but its own next value.
     """
     _Check(function).run()
@@ -237,8 +237,8 @@ class _Check:
                 self._switch(stmt, scope)
             case Check():
                 self._check(stmt, scope)
-            case Tiles():
-                self._tiles(stmt, scope)
+            case GemmWithEpilogue():
+                self._gemm_with_epilogue(stmt, scope)
             case _:
                 self._memory(stmt, scope)
 
@@ -261,18 +261,18 @@ class _Check:
                 self.expr(stmt.value, scope, stmt.target.dtype, f"what fills {stmt.target!r}")
                 for index in (stmt.start, stmt.count):
                     self.expr(index, scope, INT64, "an index")
-            case Exchange():
-                self._exchange(stmt)
+            case SwapBuffers():
+                self._swap(stmt)
             case Call():
                 self._call(stmt, scope)
 
-    def _exchange(self, stmt: Exchange) -> None:
+    def _swap(self, stmt: SwapBuffers) -> None:
         for buffer in stmt.targets:
             self._known(buffer)
         if len(set(stmt.targets)) != len(stmt.targets) or {*stmt.targets} != {*stmt.sources}:
-            self.fail("an exchange names the same buffers on both sides, each once")
+            self.fail("a swap names the same buffers on both sides, each once")
         if len({(b.kind, b.dtype, b.size) for b in stmt.targets}) > 1 or stmt.targets[0].kind != "temp":
-            self.fail("an exchange is among temporaries of one dtype and size")
+            self.fail("a swap is among temporaries of one dtype and size")
 
     def _written(self, buffer: Buffer) -> None:
         self._known(buffer)
@@ -294,7 +294,7 @@ class _Check:
                 if kind(arg.dtype) == "h":
                     self.fail(f"'{stmt.symbol}' gets a {arg.dtype} by value, which C does not know")
 
-    def _tiles(self, stmt: Tiles, scope: set[int]) -> None:
+    def _gemm_with_epilogue(self, stmt: GemmWithEpilogue, scope: set[int]) -> None:
         if stmt.result.kind == "tile":
             self.buffers.add(stmt.result)
         self._call(stmt, scope)

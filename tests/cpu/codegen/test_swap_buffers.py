@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numjet.cpu.codegen import llvm
-from numjet.cpu.ir.nodes import Exchange, For, exchanged, written
+from numjet.cpu.ir.nodes import For, SwapBuffers, swapped, written
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.printer import show
 from numjet.cpu.native_code.jit import host
@@ -26,16 +26,16 @@ def run(body, **how):
 
 
 def test_text_reads_back():
-    function = parse(HEAD + "exchange (a, b, c) = (b, c, a)" + TAIL)
-    (stmt,) = [s for s in function.body if isinstance(s, Exchange)]
+    function = parse(HEAD + "swap (a, b, c) = (b, c, a)" + TAIL)
+    (stmt,) = [s for s in function.body if isinstance(s, SwapBuffers)]
     assert [b.name for b in stmt.sources] == ["b", "c", "a"]
     assert show(parse(show(function))) == show(function)
-    assert exchanged(function.body) == list(stmt.targets)
+    assert swapped(function.body) == list(stmt.targets)
     assert {b.cell for b in stmt.targets} | set(stmt.targets) == written([stmt])
 
 
 def test_names_are_given_at_the_same_time():
-    a, b, c = run("exchange (a, b, c) = (b, c, a)")
+    a, b, c = run("swap (a, b, c) = (b, c, a)")
     assert a[0] == 2 and b[0] == 3 and np.array_equal(c, X)
 
 
@@ -45,15 +45,15 @@ def test_rotation_in_a_loop(trips):
     want = [X, np.full(40, 2.0), np.full(40, 3.0)]
     for _ in range(trips):
         want = [want[1], want[2], want[0] + want[1]]
-    loop = "for i in 0 .. 40 vector () { store a[i] = add(a[i], b[i]) } -> () exchange (a, b, c) = (b, c, a)"
+    loop = "for i in 0 .. 40 vector () { store a[i] = add(a[i], b[i]) } -> () swap (a, b, c) = (b, c, a)"
     for got in (run(f"for s in 0 .. {trips} serial () {{ {loop} }} -> ()"),
                 run(f"while (n: int64 = 0) {{ test lt(n, {trips}) {loop} next n = add(n, 1) }} -> (m)")):
         np.testing.assert_array_equal(got, want)
 
 
 def test_a_value_read_before_is_not_taken_for_the_one_after():
-    body = """let p: float32 = b[5] exchange (a, b) = (b, a) let q: float32 = b[5] let r: float32 = a[6]
-        store c[0] = p store c[1] = q store c[2] = r store a[7] = 1.0:float32 exchange (a, b) = (b, a) store c[3] = a[7]"""
+    body = """let p: float32 = b[5] swap (a, b) = (b, a) let q: float32 = b[5] let r: float32 = a[6]
+        store c[0] = p store c[1] = q store c[2] = r store a[7] = 1.0:float32 swap (a, b) = (b, a) store c[3] = a[7]"""
     c = run(body)[2]
     np.testing.assert_array_equal(c[:4], [2, X[5], 2, X[7]])
 
@@ -61,7 +61,7 @@ def test_a_value_read_before_is_not_taken_for_the_one_after():
 def test_in_one_branch():
     """Each element decides; what is read in the other branch, or in front of both, is not taken for what is there after."""
     body = """for i in 0 .. 40 serial () {
-        if gt(a[i], 20.0:float32) { exchange (a, b) = (b, a) yield () } else { store c[i] = a[i] yield () } -> ()
+        if gt(a[i], 20.0:float32) { swap (a, b) = (b, a) yield () } else { store c[i] = a[i] yield () } -> ()
         store a[i] = add(a[i], 1.0:float32) } -> ()"""
     a, b, c = X.copy(), np.full(40, 2, F32), np.full(40, 3, F32)
     for i in range(40):
@@ -88,7 +88,7 @@ def test_reads_in_the_other_branch_do_not_survive():
 def test_gathers_and_shared_loops_follow():
     body = """for s in 0 .. 3 serial () {
         for i in 0 .. 40 parallel () { store c[i] = add(a[int64(sub(x[sub(39, i)], 10.0:float32))], b[i]) } -> ()
-        exchange (a, b, c) = (c, a, b) } -> ()"""
+        swap (a, b, c) = (c, a, b) } -> ()"""
     a, b, c = X, np.full(40, 2, F32), np.full(40, 3, F32)
     for _ in range(3):
         a, b, c = a[::-1] + b, a, b
@@ -103,7 +103,7 @@ def test_memory_of_all_lives_as_long_as_that_of_any():
         for s in 0 .. 3 serial () {
           for i in 0 .. 40 vector () { store b[i] = a[sub(39, i)] } -> ()
           for i in 0 .. 40 vector () { store c[i] = add(b[i], 1.0:float32) } -> ()
-          exchange (a, c) = (c, a) } -> ()
+          swap (a, c) = (c, a) } -> ()
         for i in 0 .. 40 vector () { store d[i] = a[sub(39, i)] } -> ()
         copy y[0] = d[0] count 40 }""")
     memory_plan.plan(function)
@@ -122,7 +122,7 @@ def test_rows_in_chunks(trips):
         for s in 0 .. {trips} serial () {{
           for r in 0 .. 64 serial () {{ for i in 0 .. 100 vector () {{
             store c[add(mul(r, 100), i)] = add(a[add(mul(r, 100), sub(99, i))], b[add(mul(r, 100), i)]) }} -> () }} -> ()
-          exchange (a, b) = (b, a) exchange (a, c) = (c, a) }} -> ()
+          swap (a, b) = (b, a) swap (a, c) = (c, a) }} -> ()
         copy y[0] = a[0] count 6400 copy z[0] = b[0] count 6400 copy w[0] = c[0] count 6400 }}"""
     x = np.random.default_rng(0).normal(size=(64, 100)).astype(F32)
     a, b, c = x, np.full_like(x, 2), np.full_like(x, 3)

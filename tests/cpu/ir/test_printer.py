@@ -13,7 +13,6 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Exprs,
     Fill,
     For,
@@ -21,6 +20,7 @@ from numjet.cpu.ir.nodes import (
     If,
     Let,
     Store,
+    SwapBuffers,
     Switch,
     While,
 )
@@ -65,7 +65,7 @@ def every_statement() -> Function:
         If(e.prim("ge", v, v), [Store(y, zero, v)], [], [(r, v, e.prim("neg", v))]),
         Switch(q, [[], [Fill(t, zero, r, e.index(8))]], [(s, (v, r))]), Switch(zero, [[]], []),
         Copy(y, zero, t, e.index(2), e.index(3)), Check(e.prim("ne", s, r), 5, (q,)), Check(e.const(True, BOOL), 6),
-        Exchange((t, u), (u, t)),
+        SwapBuffers((t, u), (u, t)),
         Call("solve", [(x, e.index(1)), e.const(2.5, F64), e.index(-3)], (x,), (y, t), True), Call("none", [])]
     return Function("f", [x], [y], e, body, [t, u])
 

@@ -178,7 +178,7 @@ def test_a_while_is_one_loop_per_chunk_of_lanes_on_threads():
     a = np.abs(values(50_000)) * 100 + 0.1
     (outer,) = [s for s in planned(nj.vmap(newton), a) if isinstance(s, For)][:1]
     assert outer.mode == "parallel"
-    assert any(isinstance(s, While) and s.settles for s in walk(outer.body))
+    assert any(isinstance(s, While) and s.idempotent_after_exit for s in walk(outer.body))
 
 
 def recurrent(w, u, xs):

@@ -28,7 +28,7 @@ INTERIORS = {
     "a space": (steps(lambda c: c.at[1:-1, 1:-1, 1:-1].set(0.5 * (c[:-2, 1:-1, 1:-1] + c[2:, 1:-1, 1:-1])), (10, 10, 20)), 1),
     "leapfrog": (lambda u: lax.fori_loop(0, T, lambda i, c: (c[1], c[1].at[1:-1].set(
         2 * c[1][1:-1] - c[0][1:-1] + 0.1 * (c[1][:-2] - 2 * c[1][1:-1] + c[1][2:]))), (u, u * 0.5)), 2),
-    "until it settles": (lambda u: lax.while_loop(lambda s: (s[1] > 1e-9) & (s[2] < T), lambda s: (lambda n: (
+    "until it idempotent_after_exit": (lambda u: lax.while_loop(lambda s: (s[1] > 1e-9) & (s[2] < T), lambda s: (lambda n: (
         n, jnp.abs(n - s[0]).max(), s[2] + 1))(s[0].at[1:-1].set(0.5 * (s[0][:-2] + s[0][2:]))), (u, 1.0, 0)), 1),
     "nothing of the old": (steps(lambda c: c.at[1:-1].set(jnp.arange(1998.0))), 1),
     "complex": (lambda u: steps(lambda c: c.at[1:-1].set(0.5j * (c[:-2] + c[2:])))(u + 0j), 2),

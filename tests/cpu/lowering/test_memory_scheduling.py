@@ -24,7 +24,7 @@ def layers(x):
 
 def test_pieces_are_finished_one_by_one():
     jaxpr = program(layers, X)
-    ordered = memory_scheduling.shortest_lives(jaxpr)
+    ordered = memory_scheduling.minimize_peak_memory(jaxpr)
     assert sorted(map(id, ordered.eqns)) == sorted(map(id, jaxpr.eqns))
     assert [e.primitive.name for e in ordered.eqns].index("reduce_sum") < 6
     assert memory_scheduling.peak(ordered.eqns, ordered.outvars) < memory_scheduling.peak(jaxpr.eqns, jaxpr.outvars) / 2
@@ -42,13 +42,13 @@ def test_results_are_the_same():
 
 def test_small_programs_and_those_with_effects_stay():
     small = program(layers, X[:4, :4])
-    assert memory_scheduling.shortest_lives(small) is small
+    assert memory_scheduling.minimize_peak_memory(small) is small
 
     def shown(x):
         nj.debug.print("{}", x[0, 0])
         return layers(x)
     loud = program(shown, X)
-    assert memory_scheduling.shortest_lives(loud) is loud
+    assert memory_scheduling.minimize_peak_memory(loud) is loud
 
 
 def test_a_chain_stays():
@@ -57,7 +57,7 @@ def test_a_chain_stays():
             x = jnp.tanh(x @ x)
         return x
     jaxpr = program(chain, X[:300])
-    assert memory_scheduling.shortest_lives(jaxpr) is jaxpr
+    assert memory_scheduling.minimize_peak_memory(jaxpr) is jaxpr
 
 
 def test_readers_stay_before_an_update():
@@ -67,7 +67,7 @@ def test_readers_stay_before_an_update():
         sums = [jnp.sum(p * p) for p in pieces]
         return [p.at[0].set(0.0).sum() for p in pieces], sums
     jaxpr = program(fun, X)
-    ordered = memory_scheduling.shortest_lives(jaxpr)
+    ordered = memory_scheduling.minimize_peak_memory(jaxpr)
     assert ordered is not jaxpr
     place = {id(e): k for k, e in enumerate(ordered.eqns)}
     for update in (e for e in jaxpr.eqns if e.primitive.name.startswith("scatter")):
@@ -111,7 +111,7 @@ def test_arrays_that_stay_anyway_do_not_count():
 
 def test_old_values_are_read_before_they_are_overwritten():
     """The reader of a large array moves before the update; not one that needs its result, or keeps as much memory."""
-    names = lambda fun: [e.primitive.name for e in memory_scheduling.shortest_lives(program(fun, X[0], X[1])).eqns]
+    names = lambda fun: [e.primitive.name for e in memory_scheduling.minimize_peak_memory(program(fun, X[0], X[1])).eqns]
 
     def slice_late(x, y):
         new = lax.dynamic_update_slice(x * 2, y[:3], (1,))

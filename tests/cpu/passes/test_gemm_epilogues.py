@@ -10,7 +10,7 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu import compiler
 from numjet.cpu.ir import parser
-from numjet.cpu.ir.nodes import Call, Function, Tiles, walk
+from numjet.cpu.ir.nodes import Call, Function, GemmWithEpilogue, walk
 from numjet.cpu.ir.printer import show
 from numjet.cpu.kernels.products import GEMM, THEN
 from numjet.cpu.verification import verifier
@@ -28,8 +28,8 @@ def planned(f, *args) -> Function:
     return verifier.check(function)
 
 
-def tiles(function: Function) -> list[Tiles]:
-    return [s for s in walk(function.body) if isinstance(s, Tiles)]
+def tiles(function: Function) -> list[GemmWithEpilogue]:
+    return [s for s in walk(function.body) if isinstance(s, GemmWithEpilogue)]
 
 
 def products(function: Function) -> int:

@@ -14,7 +14,6 @@ from numjet.cpu.ir.nodes import (
     Check,
     Comment,
     Copy,
-    Exchange,
     Expr,
     Exprs,
     Fill,
@@ -24,6 +23,7 @@ from numjet.cpu.ir.nodes import (
     Let,
     Stmt,
     Store,
+    SwapBuffers,
     Switch,
     While,
 )
@@ -135,7 +135,7 @@ class Generator:
         if depth == 3:
             makers += [self.whole]
         if not self.frozen:
-            makers += [self.exchange]
+            makers += [self.swap]
         return self.pick(makers)(depth)
 
     def store(self, depth: int) -> list[Stmt]:
@@ -161,10 +161,10 @@ class Generator:
             return [Check(e.prim("or", ok, self.expr(BOOL, 1)), 4, (self.expr(INT64, 1),))]
         return [Fill(target, e.index(0), self.expr(target.dtype, 1), count)]
 
-    def exchange(self, depth: int) -> list[Stmt]:
+    def swap(self, depth: int) -> list[Stmt]:
         """The two temporaries of one dtype, or all of that one dtype as they are."""
         pair = [t for t in self.temps if t.dtype == F32]
-        return [Exchange(tuple(pair), tuple(pair[::-1] if self.chance(0.9) else pair))]
+        return [SwapBuffers(tuple(pair), tuple(pair[::-1] if self.chance(0.9) else pair))]
 
     def carries(self, dtypes: list[np.dtype]) -> list[Carry]:
         return [Carry(self.e.var(d, "c"), self.expr(d, 1), self.e.const(0, d), self.e.var(d, "r")) for d in dtypes]
