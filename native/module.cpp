@@ -1,10 +1,10 @@
 // The module numjet._native: calls the init function of every part.
 #define NJ_IMPORT_NUMPY
-#include "numpy_api.h"
+#include "array/numpy_api.h"
 
 #include <initializer_list>
 
-#include "guard.h"
+#include "runtime/guard.h"
 
 static PyModuleDef native_module = {PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr,
                                     nullptr, nullptr, nullptr, nullptr};

@@ -1,7 +1,7 @@
-// See fft_lanes.h. Compiled once per instruction set; see vectors.h.
-#include "../fft_lanes.h"
+// See lanes.h. Compiled once per instruction set; see vectors.h.
+#include "kernels/fft/lanes.h"
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 namespace nj::NJ_SIMD {
 

@@ -1,7 +1,7 @@
 // The kernels of matrix products by dtype. See gemm.h. Compiled once per instruction set; see vectors.h.
-#include "gemm_micro.h"
-#include "gemm_pack.h"
-#include "gemm_vector.h"
+#include "simd/gemm_micro.h"
+#include "simd/gemm_pack.h"
+#include "simd/gemm_vector.h"
 
 namespace nj::NJ_SIMD {
 namespace {

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 namespace nj::NJ_SIMD {
 

@@ -3,8 +3,8 @@
 // How a step of a product is computed, V, has: Element (packed, of A and B), Result (of C), Register, multiply_add(a, b, c),
 // and `bias`: what A's elements are too large by, 0 for most.
 #pragma once
-#include "../gemm.h"
-#include "gemm_lanes.h"
+#include "kernels/gemm/gemm.h"
+#include "simd/gemm_lanes.h"
 
 namespace nj::NJ_SIMD {
 template <class T> struct Plain {

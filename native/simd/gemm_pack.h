@@ -1,6 +1,6 @@
 // Copies of operands in the order in which micro-kernels read them: out[p][0 ... height), widened. See Pack in gemm.h.
 #pragma once
-#include "gemm_lanes.h"
+#include "simd/gemm_lanes.h"
 
 namespace nj::NJ_SIMD {
 template <class From, class T> NJ_INLINE T widened(const From* from) {

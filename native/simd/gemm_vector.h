@@ -1,7 +1,7 @@
 // Products of one or a few vectors with a matrix: memory decides how long they take, so it is read once and in order.
 #pragma once
-#include "../gemm.h"
-#include "gemm_lanes.h"
+#include "kernels/gemm/gemm.h"
+#include "simd/gemm_lanes.h"
 
 namespace nj::NJ_SIMD {
 constexpr int64_t kAhead = 1024;         // bytes that are asked for ahead of time; rows mostly lie one after the other

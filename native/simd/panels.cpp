@@ -1,9 +1,9 @@
 // See panels.h. Compiled once per instruction set; see vectors.h.
-#include "../panels.h"
+#include "kernels/linalg/panels.h"
 
 #include <type_traits>
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 namespace nj::NJ_SIMD {
 

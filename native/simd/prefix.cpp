@@ -2,9 +2,9 @@
 //
 // A vector is combined with itself, moved by 1, 2, 4 ... lanes (Hillis and Steele, "Data parallel algorithms", 1986). Four
 // vectors go at a time, so that only one addition waits for the vectors before.
-#include "../prefix.h"
+#include "kernels/prefix.h"
 
-#include "vectors.h"
+#include "simd/vectors.h"
 
 namespace nj::NJ_SIMD {
 

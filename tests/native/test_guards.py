@@ -1,4 +1,4 @@
-"""No C++ exception reaches Python's C code: every function in a table of the native core goes through native/guard.h."""
+"""No C++ exception reaches Python's C code: every function in its tables goes through native/runtime/guard.h."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 NATIVE = Path(__file__).parents[2] / "native"
-SOURCES = sorted(NATIVE.glob("*.cpp"))
+SOURCES = sorted(NATIVE.rglob("*.cpp"))
 
 TABLE = re.compile(r"^\s*(?:static )?(PyMethodDef|PyGetSetDef|PyType_Slot) \w+\[\] = \{(.*?)\n?\s*\{(?:nullptr|0)", re.S | re.M)
 METHOD = re.compile(r"^(?:nj::)?method<\w+>\(\)$")
@@ -29,7 +29,7 @@ def unguarded(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(NATIVE)))
 def test_tables_are_guarded(source: Path) -> None:
     assert unguarded(source.read_text()) == []
 

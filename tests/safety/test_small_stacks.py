@@ -38,7 +38,7 @@ def run_with_small_stack(case: Callable[[], None]) -> None:
         raise failure[0]
 
 
-# (rows, columns, terms): every way of cutting a product (native/gemm.cpp), with edges beyond the width of vectors.
+# (rows, columns, terms): every way of cutting a product (native/kernels/gemm/gemm.cpp), with edges beyond the width of vectors.
 PRODUCTS = [(300, 310, 320), (65, 33, 1100), (700, 17, 70), (5, 400, 600), (40, 300, 513), (3, 5, 9000), (9, 8, 7),
             (1, 3000, 900), (3000, 1, 900), (7, 4096, 300), (0, 3, 4), (4, 3, 0)]
 

@@ -277,7 +277,7 @@ class _Parser:
         writes = tuple(self.many(lambda: self.buffers[self.take()]))
         return Call(symbol, args, reads, writes, self.accept("checked"))
 
-    def _gemm_with_epilogue(self) -> Stmt:
+    def _gemm(self) -> Stmt:
         if self.accept("of"):
             self._buffer("tile")
         call = self._call()

@@ -1,6 +1,6 @@
 """Kernels that compiled programs call by address.
 
-Native kernels are extern "C" functions of the native core (`native/kernels_*.cpp`), and
+Native kernels are extern "C" functions of the native core (`native/kernels/`), and
 `numjet._native.kernel_address(name)` gives their addresses. They hold no Python state, may run in any thread without
 the GIL, and never raise: what can go wrong is a status, 0 for success. Memory that they need for themselves comes from
 the buffer pool. How much it is can be asked, see `workspace`: of `nj_X_bytes(threads, arguments of nj_X)`, or by a call
@@ -50,12 +50,12 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
 from __future__ import annotations
 
 PREFIX_KINDS: dict[str, int] = {name: code for code, name in enumerate(("add", "mul", "max", "min"))}
-"""Kinds of `nj_prefix`, in the order of native/prefix.h."""
+"""Kinds of `nj_prefix`, in the order of native/kernels/prefix.h."""
 
 PREFIX_CODES: dict[str, int] = {name: code for code, name in enumerate((
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
     "complex128"))}
-"""Codes of `nj_prefix` by dtype name, in the order of native/prefix.h."""
+"""Codes of `nj_prefix` by dtype name, in the order of native/kernels/prefix.h."""
 
 SORT_CODES: dict[str, int] = {
     name: code

@@ -1,4 +1,4 @@
-"""LAPACK for the kernels of native/kernels_lapack*.cpp: they are told the addresses of its routines, once.
+"""LAPACK for the kernels of native/kernels/linalg/: they are told the addresses of its routines, once.
 
 Addresses are kept in the native core and never in compiled programs, which may be stored on disk.
 """
@@ -10,7 +10,7 @@ import functools
 from numjet import _native
 from numjet.cpu.kernels import blas
 
-# In the order of native/lapack.h. A second name is that of the complex versions.
+# In the order of native/kernels/linalg/lapack.h. A second name is that of the complex versions.
 _ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd", "gtsv",
              "geqp3", "sytrd/hetrd", "gemm")
 KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",

@@ -1,4 +1,4 @@
-"""The kernel of matrix products, `nj_gemm` (`native/gemm*.cpp`), as compiled programs call it.
+"""The kernel of matrix products, `nj_gemm` (`native/kernels/gemm/`), as compiled programs call it.
 
     void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
                  const char* a, int64_t a_batch, int64_t a_row, int64_t a_col,
@@ -35,11 +35,11 @@ from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
 THEN = "nj_gemm_epilogue"
-PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/gemm.h
+PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/kernels/gemm/gemm.h
 CODES = {name: code for code, name in enumerate((
     "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",
     "complex128"))} | {"uint32": 8, "uint64": 9}
-"""Codes of `nj_gemm` by dtype name, in the order of native/gemm.h. Products modulo 2**n have no sign."""
+"""Codes of `nj_gemm` by dtype name, in the order of native/kernels/gemm/gemm.h. Products modulo 2**n have no sign."""
 NARROW = ("int8", "uint8", "int16", "uint16")
 POINTERS = (5, 9, 13)     # A, B and C among the arguments
 SIZES = slice(1, 5)       # batch, m, n, k among the arguments

@@ -15,14 +15,14 @@ from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stm
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
-# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/parallel.h.
+# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/runtime/parallel.h.
 _TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",
                    "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
 # Which argument counts the repetitions (the batch) of others.
 _REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
 _ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
-_ROWS_PER_CHUNK = 32768  # kChunkElements of native/sort_rows.h
+_ROWS_PER_CHUNK = 32768  # kChunkElements of native/kernels/sort/rows.h
 
 
 def routines(function: Function) -> list[tuple[Call, bool]]:

@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.foundation import lazy_import
 
 blas, lapack = lazy_import.Module("scipy.linalg.blas"), lazy_import.Module("scipy.linalg.lapack")
-CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as native/lapack.h has them
+CODES = {"float32": 0, "float64": 1, "complex64": 2, "complex128": 3}  # as native/kernels/linalg/lapack.h has them
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import numjet as nj
 from numjet import _native, lax
 from numjet.foundation.config import enable_x64
 
-RUN = 32768   # kRun of native/kernels_prefix.cpp
+RUN = 32768   # kRun of native/kernels/prefix.cpp
 UFUNCS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}
 INTEGERS = [np.dtype(f"{k}{bits}") for k in ("int", "uint") for bits in (8, 16, 32, 64)]
 

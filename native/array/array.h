@@ -1,0 +1,73 @@
+// numjet's Array: an immutable array of one device.
+#pragma once
+#include "array/aval.h"
+#include "dispatch/execution.h"
+#include "runtime/pool.h"
+
+namespace nj {
+
+struct Array {
+  PyObject_HEAD
+  AvalInfo* info;
+  PyObject* device;
+  Buffer* buffer;      // null once deleted; without data while the value is on another device only
+  PyObject* remote;    // what holds the value on a device whose memory is not the host's; null for host arrays
+  PyObject* moved;     // an ndarray of the value in memory of another array of ours, in another order; null once it is copied
+  Execution* pending;  // null when the value is there
+  PyObject* sharding;
+  PyObject* weakrefs;
+  Array *previous, *next;  // all arrays there are
+  bool committed;
+  bool marked;  // scratch of donation checks, false otherwise
+};
+
+extern PyTypeObject* array_type;
+inline bool is_array(PyObject* object) { return Py_TYPE(object) == array_type; }
+
+// Steals `buffer`, also when it fails; takes references to the rest. `pending` may be null.
+Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committed, Execution* pending = nullptr);
+// A pool-backed uninitialised array; null with MemoryError.
+Array* array_empty(AvalInfo* info, PyObject* device, bool committed);
+// Another handle on the same memory, under another aval with as many bytes.
+Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
+// An array whose value `remote` holds; the first look at the value fetches it. Takes a reference.
+Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed);
+// A transposed array: copied when somebody looks at it, as products read the memory that is there. Takes a reference to an
+// ndarray of elements like `info`, on the memory of an array of ours.
+Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
+Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// Copies the elements of an ndarray of the array's shape into its memory, in the array's dtype: 0, or -1 with the error set.
+int array_fill(Array* array, PyArrayObject* ndarray);
+// Forgets the memory; later looks raise.
+void array_delete(Array* array);
+
+// Ready means: not deleted, not waiting, and in the host's memory. Failed computations are not ready.
+inline bool array_ready(Array* array) {
+  if (!array->buffer) return false;
+  if (!array->pending) return array->buffer->data || (!array->remote && !array->moved);
+  if (execution_state(array->pending) != State::Done) return false;
+  Py_CLEAR(array->pending);  // which may run anything
+  return array->buffer != nullptr;
+}
+// Waits for the value, and fetches it from another device: 0, or -1 with the error set (also when deleted).
+int array_wait(Array* array);
+// Sets RuntimeError "Array has been deleted ..."; returns -1.
+int raise_deleted(const Array* array);
+// A read-only ndarray on the array's memory, which it keeps alive. Waits.
+PyObject* array_view(Array* array);
+// The data for reading; null with the error set. Waits.
+inline const char* array_data(Array* array) {
+  if (!array_ready(array) && array_wait(array) < 0) return nullptr;
+  return array->buffer->data;
+}
+
+// Whether an ndarray shows memory of an array of ours, which nobody writes.
+bool shows_array(PyObject* ndarray);
+
+int execution_init();
+int array_type_init(PyObject* module);
+int array_parts_init(PyObject* module);
+int hooks_init(PyObject* module);
+
+}  // namespace nj

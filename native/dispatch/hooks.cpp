@@ -1,0 +1,73 @@
+// set_hook().
+#include "dispatch/hooks.h"
+
+#include <string>
+
+#include "array/array.h"
+#include "runtime/guard.h"
+
+namespace nj {
+
+PyObject* hooks[hook_count] = {};
+
+namespace {
+
+const char* const names[hook_count] = {
+#define NJ_NAME(name) "__" #name "__",
+    NJ_BINARY_HOOKS(NJ_NAME) NJ_OTHER_HOOKS(NJ_NAME)
+#undef NJ_NAME
+        "reduce",
+    "aval", "fetch"};
+
+PyObject* set_hook(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* function;
+  if (!PyArg_ParseTuple(args, "sO:set_hook", &name, &function)) return nullptr;
+  if (function != Py_None && !PyCallable_Check(function)) {
+    return PyErr_Format(PyExc_TypeError, "set_hook: expected a function or None for %s, got %R", name, function);
+  }
+  for (int hook = 0; hook < hook_count; ++hook) {
+    if (std::string(names[hook]) != name) continue;
+    PyObject* previous = hooks[hook];
+    hooks[hook] = function == Py_None ? nullptr : Py_NewRef(function);
+    return previous ? previous : Py_NewRef(Py_None);
+  }
+  return PyErr_Format(PyExc_ValueError, "set_hook: there is no hook named %s; hook_names() lists them", name);
+}
+
+PyObject* hook_names(PyObject*, PyObject*) {
+  Ref list(PyList_New(hook_count));
+  if (!list) return nullptr;
+  for (int hook = 0; hook < hook_count; ++hook) {
+    PyObject* name = PyUnicode_FromString(names[hook]);
+    if (!name) return nullptr;
+    PyList_SET_ITEM(list.get(), hook, name);
+  }
+  return list.release();
+}
+
+PyMethodDef functions[] = {
+    {"set_hook", method<set_hook>(), METH_VARARGS,
+     PyDoc_STR("set_hook(name, function): what an Array slot calls when it has no native path; returns the old one.")},
+    {"hook_names", method<hook_names>(), METH_NOARGS, PyDoc_STR("The names that set_hook() knows.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* call_binary_hook(Hook hook, PyObject* self, PyObject* other) {
+  if (!hooks[hook]) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* args[] = {self, other};
+  return call_hook(hook, args, 2);
+}
+
+PyObject* call_hook(Hook hook, PyObject* const* args, size_t count) {
+  if (!hooks[hook]) {
+    return PyErr_Format(PyExc_TypeError, "arrays have no %s until numjet.numpy is imported", names[hook]);
+  }
+  Ref function = Ref::borrow(hooks[hook]);
+  return PyObject_Vectorcall(function.get(), args, count, nullptr);
+}
+
+int hooks_init(PyObject* module) { return PyModule_AddFunctions(module, functions); }
+
+}  // namespace nj

@@ -1,0 +1,110 @@
+// current_trace(), set_current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
+#include "dispatch/trace.h"
+
+#include "runtime/guard.h"
+
+namespace nj {
+
+__thread TraceState trace_state = {nullptr, 0, 0, 0};
+PyObject* eval_trace = nullptr;
+std::atomic<uint64_t> config_epoch{1};
+
+namespace {
+
+PyObject* config_reader = nullptr;
+
+// (serial, fast) of the reader's answer.
+bool take_apart(PyObject* answer, uint64_t* serial, bool* fast) {
+  if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2) {
+    PyErr_Format(PyExc_TypeError, "the reader of the configuration must return (serial, fast), got %R", answer);
+    return false;
+  }
+  *serial = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(answer, 0));
+  if (PyErr_Occurred()) return false;
+  int on = PyObject_IsTrue(PyTuple_GET_ITEM(answer, 1));
+  *fast = on > 0;
+  return on >= 0;
+}
+
+}  // namespace
+
+bool read_config() {
+  while (trace_state.seen != config_epoch.load(std::memory_order_acquire)) {
+    // What changes from here on is read in the next round, in which `seen` is found to be out of date.
+    const uint64_t epoch = config_epoch.load(std::memory_order_acquire);
+    uint64_t serial = 0;
+    bool fast = true;
+    if (config_reader) {
+      Ref answer(PyObject_CallNoArgs(config_reader));
+      if (!answer || !take_apart(answer.get(), &serial, &fast)) return false;
+    }
+    trace_state.serial = serial;
+    trace_state.seen = epoch;
+    trace_state.quick = fast ? epoch : 0;
+  }
+  return trace_state.quick != 0;
+}
+
+namespace {
+
+PyObject* or_none(PyObject* object) { return Py_NewRef(object ? object : Py_None); }
+
+// Puts `value` (None: nothing) into `slot`, returns what was there.
+PyObject* exchange(PyObject*& slot, PyObject* value) {
+  PyObject* previous = slot;
+  slot = value == Py_None ? nullptr : Py_NewRef(value);
+  return previous ? previous : Py_NewRef(Py_None);
+}
+
+PyObject* current_trace(PyObject*, PyObject*) {
+  return or_none(trace_state.current ? trace_state.current : eval_trace);
+}
+
+PyObject* set_current_trace(PyObject*, PyObject* trace) {
+  // The caller puts back what it got, so an unset slot has to come back as the default trace.
+  Ref previous(exchange(trace_state.current, trace));
+  return previous.get() == Py_None ? or_none(eval_trace) : previous.release();
+}
+
+PyObject* set_eval_trace(PyObject*, PyObject* trace) { return exchange(eval_trace, trace); }
+
+PyObject* config_changed_here(PyObject*, PyObject*) {
+  trace_state.seen = trace_state.quick = 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* config_epoch_now(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(config_epoch.load()); }
+
+PyObject* config_changed(PyObject*, PyObject*) {
+  config_epoch.fetch_add(1, std::memory_order_acq_rel);
+  Py_RETURN_NONE;
+}
+
+PyObject* set_config_reader(PyObject*, PyObject* reader) {
+  if (reader != Py_None && !PyCallable_Check(reader)) {
+    return PyErr_Format(PyExc_TypeError, "set_config_reader: expected a callable or None, got %R", reader);
+  }
+  config_epoch.fetch_add(1, std::memory_order_acq_rel);
+  return exchange(config_reader, reader);
+}
+
+PyMethodDef functions[] = {
+    {"current_trace", method<current_trace>(), METH_NOARGS,
+     PyDoc_STR("The trace of this thread; the evaluating trace when none was set.")},
+    {"set_current_trace", method<set_current_trace>(), METH_O,
+     PyDoc_STR("Makes a trace current in this thread (None: the default); returns the one that was.")},
+    {"set_eval_trace", method<set_eval_trace>(), METH_O,
+     PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
+    {"set_config_reader", method<set_config_reader>(), METH_O,
+     PyDoc_STR("Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
+               "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
+    {"config_epoch", method<config_epoch_now>(), METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
+    {"config_changed", method<config_changed>(), METH_NOARGS, PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
+    {"config_changed_here", method<config_changed_here>(), METH_NOARGS,
+     PyDoc_STR("This thread reads its configuration again when it next needs it.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+}  // namespace nj
+
+int trace_init(PyObject* module) { return PyModule_AddFunctions(module, nj::functions); }

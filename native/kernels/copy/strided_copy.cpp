@@ -1,0 +1,106 @@
+// Transposed copies go block by block, in squares that are transposed in registers, so that the lines of memory of a block
+// are read and written while they are in the cache. Other strides are followed row by row.
+#include "kernels/copy/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/copy/transpose.h"
+#include "runtime/threads.h"
+
+namespace nj {
+
+namespace {
+
+constexpr int64_t kLarge = 1 << 18;   // bytes from which threads pay
+constexpr int64_t kRows = 128;        // of a transposed block, along the axis on which elements are neighbours
+constexpr int64_t kColumns = 256;     // and along the last axis: one chunk of work
+constexpr int64_t kPiece = 1 << 16;   // elements of a chunk of work where nothing is transposed
+constexpr int kMostAxes = 32;
+
+struct Copy {
+  const char* from;
+  char* to;
+  int rank;
+  const intptr_t *shape, *strides;
+  int64_t steps[kMostAxes];  // in bytes, between neighbours in the contiguous copy
+  int64_t item;
+  squares::Turn turn;
+  int fast;                  // the axis along which elements are neighbours, not the last; -1: none
+  int64_t parts, part;       // of the last axis, and their length
+
+  // A part of the last axis at one place of the other axes: for everything along `fast`, if there is such an axis.
+  void chunk(int64_t number) const {
+    const int64_t first = number % parts * part, count = std::min<int64_t>(part, shape[rank - 1] - first);
+    const char* source = from + first * strides[rank - 1];
+    char* target = to + first * item;
+    int64_t place = number / parts;
+    for (int axis = rank - 2; axis >= 0; --axis) {
+      if (axis == fast) continue;
+      source += place % shape[axis] * strides[axis];
+      target += place % shape[axis] * steps[axis];
+      place /= shape[axis];
+    }
+    if (fast < 0) return row(source, target, count);
+    for (int64_t f = 0; f < shape[fast]; f += kRows)
+      turn(source + f * item, strides[rank - 1], target + f * steps[fast], steps[fast], std::min<int64_t>(kRows, shape[fast] - f),
+           count);
+  }
+
+  void row(const char* source, char* target, int64_t count) const {
+    const int64_t stride = strides[rank - 1];
+    if (stride == item) {
+      std::memcpy(target, source, size_t(count * item));
+      return;
+    }
+    switch (item) {
+      case 1: return elements<uint8_t>(source, stride, target, count);
+      case 2: return elements<uint16_t>(source, stride, target, count);
+      case 4: return elements<uint32_t>(source, stride, target, count);
+      case 8: return elements<uint64_t>(source, stride, target, count);
+      default: return elements<Wide>(source, stride, target, count);
+    }
+  }
+
+  struct Wide {
+    uint64_t halves[2];
+  };
+
+  template <class T> static void elements(const char* source, int64_t stride, char* target, int64_t count) {
+    for (int64_t k = 0; k < count; ++k) std::memcpy(target + k * sizeof(T), source + k * stride, sizeof(T));
+  }
+};
+
+}  // namespace
+
+bool copy_strided(const char* from, char* to, int rank, const intptr_t* shape, const intptr_t* strides, int64_t item) {
+  Copy copy{from, to, rank, shape, strides, {}, item, squares::turn_of(item), -1, 0, 0};
+  if (rank < 1 || rank > kMostAxes || !copy.turn) return false;
+  const int last = rank - 1;
+  int64_t bytes = item;
+  for (int axis = last; axis >= 0; --axis) {
+    copy.steps[axis] = bytes;
+    bytes *= shape[axis];
+    if (axis < last && strides[axis] == item && shape[axis] >= 4 && strides[last] != item) copy.fast = axis;
+  }
+  if (bytes < kLarge) return false;
+  copy.part = copy.fast < 0 ? kPiece : kColumns;
+  copy.parts = (shape[last] + copy.part - 1) / copy.part;
+  int64_t rows = 1;
+  for (int axis = 0; axis < last; ++axis)
+    if (axis != copy.fast) rows *= shape[axis];
+  // Short rows go to a thread by the dozen.
+  const int64_t together = std::max<int64_t>(1, copy.fast < 0 ? kPiece / shape[last] : 1), chunks = rows * copy.parts;
+  struct Work {
+    const Copy& copy;
+    int64_t together, chunks;
+  } work{copy, together, chunks};
+  nj_parallel_for((chunks + together - 1) / together, [](void* context, int64_t begin, int64_t end) {
+    const Work& shared = *static_cast<const Work*>(context);
+    const int64_t stop = std::min(shared.chunks, end * shared.together);
+    for (int64_t k = begin * shared.together; k < stop; ++k) shared.copy.chunk(k);
+  }, &work);
+  return true;
+}
+
+}  // namespace nj

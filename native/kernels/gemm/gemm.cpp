@@ -1,0 +1,531 @@
+// Blocks, threads and the choice of the kernel for products of matrices.
+#include "kernels/gemm/gemm.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+
+#include "kernels/registry.h"
+#include "runtime/pool.h"
+#include "simd/choice.h"
+#include "runtime/threads.h"
+
+namespace nj {
+namespace portable { extern const gemm::Kernels gemm_kernels; }
+#ifdef NJ_SIMD_X86
+namespace avx2 { extern const gemm::Kernels gemm_kernels; }
+namespace avx512 {
+extern const gemm::Kernels gemm_kernels;
+extern const gemm::VnniKernels gemm_vnni_kernels;
+}
+#endif
+}  // namespace nj
+
+namespace nj::gemm {
+
+namespace {
+
+constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
+constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
+constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
+constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
+constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
+constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
+constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
+constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
+constexpr int64_t kMostParts = 64;
+constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
+constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
+constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
+constexpr int64_t kLongSum = 2048;           // sums are so long at least,
+constexpr int64_t kSlender = 8;              // so many times the rows and columns,
+constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
+constexpr int64_t kSumParts = 16;            // and in so many parts at most
+constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
+template <class Body>
+void in_parts(int64_t parts, Body body, bool alone = false) {
+  for (int64_t k = 0; alone && k < parts; ++k) body(k);
+  if (alone) return;
+  nj_parallel_for(parts, [](void* context, int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
+  }, &body);
+}
+
+// A product, its kernel, and how it is cut.
+struct Plan {
+  const Product& x;
+  const Kernel& kernel;
+  int64_t depth;       // of blocks along k
+  int64_t height;      // of slivers of A
+  int64_t block_rows;  // of blocks of A, a multiple of height
+  bool direct;
+
+  explicit Plan(const Product& product)
+      : x(product), kernel(kernel_of(product.code)) {
+    depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
+    const int64_t fit = kBlockBytes / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
+    const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
+    const int64_t blocks = ceil_div(needed, slivers);
+    height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
+    block_rows = slivers * height;
+    direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
+  }
+
+  // Whether threads share the columns only.
+  bool flat() const { return direct || x.m <= block_rows || x.m * x.n * x.k < 2 * kShared; }
+
+  // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
+  void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
+    const int64_t run = x.a_row == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t first = 0; first < rows; first += height) {
+        const int64_t count = std::min(height, rows - first);
+        kernel.pack_a(x.a + ((i + first) * x.a_row + (p + q) * x.a_col) * kernel.item, x.a_row, x.a_col, count, count, there,
+                      out + (first * kernel.steps(k) + count * kernel.steps(q)) * kernel.unit);
+      }
+    }
+  }
+
+  // `panels` panels of B from column j on at depth p ... p + k, `distance` bytes apart.
+  void pack_b(int64_t j, int64_t panels, int64_t p, int64_t k, char* out, int64_t distance) const {
+    const int64_t run = x.b_col == 1 ? kRun : k;
+    for (int64_t q = 0; q < k; q += run) {
+      const int64_t there = std::min(run, k - q);
+      for (int64_t t = 0; t < panels; ++t) {
+        const int64_t column = j + t * kernel.columns(), count = std::min(kernel.columns(), x.n - column);
+        const int64_t width = ceil_div(count, kernel.lanes) * kernel.lanes;
+        kernel.pack_b(x.b + ((p + q) * x.b_row + column * x.b_col) * kernel.item, x.b_col, x.b_row, count, width, there,
+                      out + t * distance + width * kernel.steps(q) * kernel.unit);
+      }
+    }
+  }
+
+  // Rows of one panel of C, which starts at `c`; `b` holds the panel of B, packed or where it lies, at depth p ... p + k.
+  void panel(char* c, int64_t rows, int64_t j, int64_t p, int64_t k, const char* a, const char* b, int64_t b_step) const {
+    const int64_t columns = std::min(kernel.columns(), x.n - j), vectors = ceil_div(columns, kernel.lanes);
+    const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
+    for (int64_t first = 0; first < rows; first += height) {
+      const int64_t count = std::min(height, rows - first);
+      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, x.add || p > 0);
+      a += count * steps * kernel.unit;
+      c += count * x.c_row * kernel.result;
+    }
+  }
+
+  // Where element (i, j) of C is.
+  char* place(int64_t i, int64_t j) const { return x.c + (i * x.c_row + j) * kernel.result; }
+
+  // Hands over rows i ... i_end of columns j ... j_end, whose first row starts at `line`.
+  void finish(char* line, int64_t i, int64_t i_end, int64_t j, int64_t j_end) const {
+    const int64_t above = x.epilogue->first_row;
+    x.epilogue->run(x.epilogue->context, line - (above + i) * x.n * kernel.result, above + i, above + i_end, j, j_end);
+  }
+
+  // Hands over all of C.
+  void finish_all() const {
+    const int64_t parts = std::clamp<int64_t>(x.m * x.n / kFinished, 1, std::min(x.m, kMostParts));
+    in_parts(parts, [&](int64_t part) {
+      const int64_t i = part * x.m / parts, end = (part + 1) * x.m / parts;
+      finish(place(i, 0), i, end, 0, x.n);
+    });
+  }
+
+  int64_t panel_step(int64_t j) const {
+    return ceil_div(std::min(kernel.columns(), x.n - j), kernel.lanes) * kernel.lanes * kernel.unit;
+  }
+};
+
+// Few rows: the threads share the columns; each packs the panels of B that it needs.
+void multiply_flat(const Plan& plan) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  const Lent lent(Piece::block);
+  char* const block = lent.data();
+  const int64_t panels = ceil_div(x.n, kernel.columns());
+  const bool by_parts = x.epilogue && !x.epilogue->whole;
+  for (int64_t p = 0; p < x.k; p += plan.depth) {
+    const int64_t k = std::min(plan.depth, x.k - p);
+    for (int64_t i = 0; i < x.m; i += plan.block_rows) {
+      const int64_t rows = std::min(plan.block_rows, x.m - i);
+      plan.pack_a(i, rows, p, k, block);
+      const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
+      in_parts(parts, [&](int64_t part) {
+        const Lent panel(Piece::packed);
+        char* const packed = panel.data();
+        const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
+        for (int64_t q = begin; q < end; ++q) {
+          const int64_t j = q * kernel.columns();
+          if (plan.direct) {
+            plan.panel(plan.place(i, j), rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
+          } else {
+            plan.pack_b(j, 1, p, k, packed, 0);
+            plan.panel(plan.place(i, j), rows, j, p, k, block, packed, plan.panel_step(j));
+          }
+        }
+        if (by_parts && p + k == x.k)
+          plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
+      }, lent.scarce());
+    }
+  }
+  if (x.epilogue && x.epilogue->whole) plan.finish_all();
+}
+
+// Few columns: B is packed at once, and A, of which nothing is read twice, is read where it lies.
+bool narrow(const Plan& plan) {
+  const Product& x = plan.x;
+  return plan.kernel.strided[1][1][0] && x.n <= plan.kernel.columns() && x.m >= kNarrowRows && x.a_col == 1 && x.k <= kDepth;
+}
+
+void multiply_narrow(const Plan& plan) {
+  const Product& x = plan.x;
+  const Kernel& kernel = plan.kernel;
+  const Lent lent(Piece::packed);
+  char* const packed = lent.data();
+  plan.pack_b(0, 1, 0, x.k, packed, 0);
+  const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes, tiles = ceil_div(x.m, kStridedRows);
+  const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
+  in_parts(parts, [&](int64_t part) {
+    const int64_t begin = part * tiles / parts * kStridedRows, end = std::min(x.m, (part + 1) * tiles / parts * kStridedRows);
+    for (int64_t i = begin; i < end; i += kStridedRows)
+      kernel.strided[std::min(kStridedRows, end - i)][vectors][missing](
+          x.k, x.a + i * x.a_row * kernel.item, x.a_row, packed, plan.panel_step(0), plan.place(i, 0), x.c_row * kernel.result,
+          x.n, x.add);
+    if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
+  }, lent.scarce());
+}
+
+// Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
+// cache until it is done; for every depth, the rows of A are packed again.
+class Square {
+ public:
+  // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
+  explicit Square(const Plan& of)
+      : plan(of), x(of.x), kernel(of.kernel), depths(ceil_div(x.k, plan.depth)),
+        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
+        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
+
+  int64_t nbytes() const { return most * depths * panel_bytes; }
+
+  // memory: so many bytes, aligned to 64.
+  void run(char* memory) {
+    shared = memory;
+    const bool together = x.epilogue && x.epilogue->whole && most * kernel.columns() < x.n;
+    finishes = x.epilogue && !together;
+    for (first = 0; first < x.n; first += most * kernel.columns()) {
+      panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
+      groups = ceil_div(panels, kGroup);
+      in_parts(groups * depths, [this](int64_t part) { pack(part); });
+      const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
+      across = std::max(ceil_div(panels, std::max<int64_t>(1, kTileBytes / row_bytes)),
+                        std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
+      if (finishes && x.epilogue->whole) across = 1;
+      in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
+    }
+    if (together) plan.finish_all();
+  }
+
+ private:
+  void pack(int64_t part) const {
+    const int64_t d = part / groups, group = part % groups, p = d * plan.depth;
+    const int64_t begin = group * panels / groups, end = (group + 1) * panels / groups;
+    plan.pack_b(first + begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
+                shared + (d * panels + begin) * panel_bytes, panel_bytes);
+  }
+
+  void tile(int64_t down, int64_t right) const {
+    const Lent lent(Piece::block);
+    char* const block = lent.data();
+    const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
+    const int64_t begin = right * panels / across, end = (right + 1) * panels / across;
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
+      plan.pack_a(i, rows, p, k, block);
+      for (int64_t q = begin; q < end; ++q) {
+        const int64_t j = first + q * kernel.columns();
+        plan.panel(plan.place(i, j), rows, j, p, k, block, shared + (d * panels + q) * panel_bytes, plan.panel_step(j));
+      }
+    }
+    if (finishes)
+      plan.finish(plan.place(i, 0), i, i + rows, first + begin * kernel.columns(), std::min(x.n, first + end * kernel.columns()));
+  }
+
+  const Plan& plan;
+  const Product& x;
+  const Kernel& kernel;
+  const int64_t depths, panel_bytes, most;
+  char* shared = nullptr;  // packed panels
+  bool finishes = false;   // whether tiles are handed over as they are
+  int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
+};
+
+// C is nowhere: each thread computes some whole rows, hands them over and forgets them. Without memory for packed panels of
+// B they are packed for every tile.
+class Passing {
+ public:
+  explicit Passing(const Plan& of)
+      : plan(of), x(of.x), kernel(of.kernel), panels(ceil_div(x.n, kernel.columns())), depths(ceil_div(x.k, plan.depth)),
+        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
+        rows_at_once(std::clamp<int64_t>(std::min(kPassingBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height, 1,
+                                         plan.block_rows / plan.height) *
+                     plan.height) {}
+
+  int64_t nbytes() const { return plan.direct ? 0 : panels * depths * panel_bytes; }
+
+  // memory: so many bytes, aligned to 64, or null.
+  void run(char* memory) {
+    shared = memory;
+    const int64_t groups = ceil_div(panels, kGroup);
+    if (shared) in_parts(groups * depths, [&](int64_t part) { pack(part / groups, part % groups, groups); });
+    in_parts(ceil_div(x.m, rows_at_once), [this](int64_t part) { tile(part * rows_at_once); });
+  }
+
+ private:
+  void pack(int64_t d, int64_t group, int64_t groups) const {
+    const int64_t p = d * plan.depth, begin = group * panels / groups, end = (group + 1) * panels / groups;
+    plan.pack_b(begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
+                shared + (d * panels + begin) * panel_bytes, panel_bytes);
+  }
+
+  void tile(int64_t i) const {
+    const Lent block_memory(Piece::block), line_memory(Piece::lines), panel_memory(Piece::packed);
+    char *const block = block_memory.data(), *const lines = line_memory.data(), *const packed = panel_memory.data();
+    const int64_t rows = std::min(rows_at_once, x.m - i);
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
+      plan.pack_a(i, rows, p, k, block);
+      for (int64_t q = 0; q < panels; ++q) {
+        const int64_t j = q * kernel.columns();
+        const char* b = shared ? shared + (d * panels + q) * panel_bytes : packed;
+        int64_t step = plan.panel_step(j);
+        if (plan.direct) {
+          b = x.b + (p * x.b_row + j) * kernel.item;
+          step = x.b_row * kernel.item;
+        } else if (!shared) {
+          plan.pack_b(j, 1, p, k, packed, 0);
+        }
+        plan.panel(lines + j * kernel.result, rows, j, p, k, block, b, step);
+      }
+    }
+    plan.finish(lines, i, i + rows, 0, x.n);
+  }
+
+  const Plan& plan;
+  const Product& x;
+  const Kernel& kernel;
+  const int64_t panels, depths, panel_bytes, rows_at_once;
+  char* shared = nullptr;  // packed panels
+};
+
+// A small C with long sums: parts of the sums are added up side by side, and then in order.
+int64_t parts_of_sums(const Product& x, const Kernel& kernel) {
+  const bool suits = x.m * x.n * kernel.result <= kSmall && x.k >= kLongSum && x.k >= kSlender * std::max(x.m, x.n) &&
+                     (x.m + x.n) * x.k * kernel.item >= kLongBytes;
+  return suits ? std::clamp<int64_t>(x.k / kDepth, 2, kSumParts) : 1;
+}
+
+// Rows `begin` ... `end` along k, into another C.
+Product part_of_sums(const Product& x, const Kernel& kernel, int64_t begin, int64_t end, char* c) {
+  Product part = x;
+  part.k = end - begin;
+  part.epilogue = nullptr;
+  part.a += begin * x.a_col * kernel.item;
+  part.b += begin * x.b_row * kernel.item;
+  part.c = c;
+  part.c_row = x.n;
+  part.add = false;
+  return part;
+}
+
+template <class T>
+void accumulate(const Product& x, const char* from, bool add) {
+  const int64_t width = x.n * (x.code >= code_complex64 ? 2 : 1), apart = x.c_row * (x.code >= code_complex64 ? 2 : 1);
+  auto* c = reinterpret_cast<T*>(x.c);
+  auto* part = reinterpret_cast<const T*>(from);
+  for (int64_t i = 0; i < x.m; ++i)
+    for (int64_t j = 0; j < width; ++j) c[i * apart + j] = add ? c[i * apart + j] + part[i * width + j] : part[i * width + j];
+}
+
+void accumulate_any(const Product& x, const char* from, bool add) {
+  switch (x.code) {
+    case code_float32: case code_bfloat16: case code_float16: case code_complex64: return accumulate<float>(x, from, add);
+    case code_float64: case code_complex128: return accumulate<double>(x, from, add);
+    case code_int64: return accumulate<uint64_t>(x, from, add);
+    default: return accumulate<uint32_t>(x, from, add);
+  }
+}
+
+// Without memory for all parts one comes after the other.
+void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* memory) {
+  std::optional<Lent> one;
+  if (!memory) one.emplace(Piece::part);
+  const int64_t nbytes = x.m * x.n * kernel.result;
+  const auto compute = [&](int64_t t, char* to) {
+    const int64_t begin = t * x.k / parts / kEven * kEven, end = t + 1 == parts ? x.k : (t + 1) * x.k / parts / kEven * kEven;
+    multiply(part_of_sums(x, kernel, begin, end, to));
+  };
+  if (memory) in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
+  for (int64_t t = 0; t < parts; ++t) {
+    if (!memory) compute(t, one->data());
+    accumulate_any(x, memory ? memory + t * nbytes : one->data(), x.add || t > 0);
+  }
+}
+
+// Memory for parts of sums, and for C where it is not kept.
+int64_t bytes_of_parts(const Product& x, const Kernel& kernel, int64_t parts) {
+  return (parts + (x.c ? 0 : 1)) * x.m * x.n * kernel.result;
+}
+
+// False without memory for a C that is not kept.
+bool multiply_in_parts(const Product& x, const Kernel& kernel, int64_t parts) {
+  const Scratch memory(bytes_of_parts(x, kernel, parts));
+  if (!x.c && memory.failed) return false;
+  Product kept = x;
+  if (!x.c) kept.c = memory.data() + parts * x.m * x.n * kernel.result;
+  multiply_long(kept, kernel, parts, memory.data());
+  if (x.epilogue) Plan(kept).finish_all();
+  return true;
+}
+
+constexpr int kHighest = 3;
+std::atomic<int> most_level{kHighest};
+
+// 3: AVX-512 with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+int cpu_level() {
+#ifdef NJ_SIMD_X86
+  static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_vnni() ? 3 : 2;
+  return level;
+#else
+  return 0;
+#endif
+}
+
+void clear(const Product& x, int64_t bytes) {
+  for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
+}
+
+}  // namespace
+
+const Kernel& kernel_of(Code code) {
+#ifdef NJ_SIMD_X86
+  const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
+  if (level == 3 && code == code_int8) return avx512::gemm_vnni_kernels.int8;
+  if (level == 3 && code == code_uint8) return avx512::gemm_vnni_kernels.uint8;
+  if (level == 3 && code == code_int16) return avx512::gemm_vnni_kernels.int16;
+  if (level >= 2) return avx512::gemm_kernels.of[code];
+  if (level == 1) return avx2::gemm_kernels.of[code];
+#endif
+  return portable::gemm_kernels.of[code];
+}
+
+void multiply(const Product& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  const Kernel& kernel = kernel_of(x.code);
+  if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
+    if (multiply_in_parts(x, kernel, parts)) return;
+  }
+  const Plan plan(x);
+  if (!x.c) {
+    Passing passing(plan);
+    const Scratch memory(passing.nbytes());
+    return passing.run(memory.data());
+  }
+  if (multiply_vector(x)) return x.epilogue ? plan.finish_all() : void();
+  if (narrow(plan)) return multiply_narrow(plan);
+  if (plan.flat()) return multiply_flat(plan);
+  Square square(plan);
+  const Scratch memory(square.nbytes());
+  if (memory.failed) return multiply_flat(plan);  // needs no memory of the pool
+  square.run(memory.data());
+}
+
+// Memory that one product takes of the pool, with so many threads at work on it.
+int64_t bytes(const Product& x, int64_t threads) {
+  if (x.m <= 0 || x.n <= 0 || x.k <= 0) return 0;
+  const Kernel& kernel = kernel_of(x.code);
+  if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
+    const Product part = part_of_sums(x, kernel, 0, x.k / parts, x.c);
+    const auto sums = static_cast<int64_t>(pool_capacity(bytes_of_parts(x, kernel, parts)));
+    return sums + std::min(threads, parts) * bytes(part, 1);
+  }
+  const auto taken = [](int64_t nbytes) { return nbytes ? static_cast<int64_t>(pool_capacity(nbytes)) : 0; };
+  const Plan plan(x);
+  if (!x.c) return taken(Passing(plan).nbytes());
+  if (const int64_t vector = vector_bytes(x); vector >= 0) return taken(vector);
+  return narrow(plan) || plan.flat() ? 0 : taken(Square(plan).nbytes());
+}
+
+// How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.
+int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
+  const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
+  if (batch <= 1 || each >= 64 * kShared) return 1;
+  return std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
+}
+
+}  // namespace nj::gemm
+
+// `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
+extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                             int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                             char* c, int64_t add, int64_t whole,
+                             void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
+  using namespace nj::gemm;
+  const Kernel& kernel = kernel_of(static_cast<Code>(code));
+  const auto one = [&](int64_t t) {
+    const Epilogue epilogue{then, context, t * m, whole != 0};
+    multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
+              b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, add != 0, then ? &epilogue : nullptr});
+  };
+  const int64_t parts = batch_parts(batch, m, n, k);
+  in_parts(parts, [&](int64_t part) {
+    for (int64_t t = part * batch / parts; t < (part + 1) * batch / parts; ++t) one(t);
+  });
+}
+NJ_KERNEL(nj_gemm_epilogue);
+
+extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                        char* c, int64_t add) {
+  nj_gemm_epilogue(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
+}
+NJ_KERNEL(nj_gemm);
+
+static int64_t bytes_of_batch(int64_t threads, nj::gemm::Product x, int64_t batch) {
+  using namespace nj::gemm;
+  if (batch <= 0) return 0;
+  const int64_t together = std::min(threads, batch_parts(batch, x.m, x.n, x.k));
+  return together * bytes(x, together > 1 ? 1 : threads);
+}
+
+extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a,
+                                 int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t, int64_t b_row, int64_t b_col,
+                                 char*, int64_t add) {
+  static char kept;  // none of the arrays is looked at
+  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n,
+                                  add != 0}, batch);
+}
+NJ_KERNEL(nj_gemm_bytes);
+
+// The same where C is not kept.
+extern "C" int64_t nj_gemm_then_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
+                                      const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
+                                      int64_t b_row, int64_t b_col, char*, int64_t add) {
+  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n,
+                                  add != 0}, batch);
+}
+NJ_KERNEL(nj_gemm_then_bytes);
+
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI. Returns the level
+// in use: this CPU may have less. For tests, while nothing else runs.
+extern "C" int64_t nj_gemm_level(int64_t level) {
+  nj::gemm::most_level.store(static_cast<int>(level));
+  return std::min<int64_t>(level, nj::gemm::cpu_level());
+}
+NJ_KERNEL(nj_gemm_level);

@@ -1,0 +1,107 @@
+// Products of matrices: C = A B or C += A B. No Python in here.
+//
+// The loops are those of K. Goto and R. van de Geijn, "Anatomy of high-performance matrix multiplication" (2008), and of
+// F. Van Zee and R. van de Geijn, "BLIS" (2015): panels of B and blocks of A are copied into the order in which a
+// micro-kernel reads them, which computes a small tile of C in registers.
+#pragma once
+#include <cstdint>
+
+#include "kernels/gemm/memory.h"
+
+namespace nj::gemm {
+
+// Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
+enum Code : int64_t {
+  code_float32, code_float64, code_bfloat16, code_float16, code_int8, code_uint8, code_int16, code_uint16, code_int32,
+  code_int64, code_complex64, code_complex128, code_count
+};
+
+// What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
+// column ... column_end. Rows are counted through all products of a batch; element (i, j) is at c + (i * n + j) * bytes.
+struct Epilogue {
+  void (*run)(void* context, char* c, int64_t row, int64_t row_end, int64_t column, int64_t column_end);
+  void* context;
+  int64_t first_row;  // of this product
+  bool whole;         // rows are handed over whole
+};
+
+// C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
+// With an epilogue that takes whole rows c may be null: C is only there as long as the epilogue runs.
+struct Product {
+  Code code;
+  int64_t m, n, k;
+  const char* a;
+  int64_t a_row, a_col;
+  const char* b;
+  int64_t b_row, b_col;
+  char* c;
+  int64_t c_row;
+  bool add;
+  const Epilogue* epilogue = nullptr;
+};
+
+constexpr int64_t kMostRows = 14, kMostVectors = 2;
+constexpr int64_t kStridedRows = 8;  // of a tile, if A is read where it lies
+
+// Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
+using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
+
+// One tile of C, from `steps` rows of a packed sliver of A and of B, whose rows are `b_step` bytes apart; `columns` of the
+// tile are there.
+using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
+                       int64_t columns, bool add);
+
+// The same, A being read where it lies: its rows are contiguous, a_row elements apart.
+using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c,
+                              int64_t c_row, int64_t columns, bool add);
+
+// For each of `vectors` rows of x, which are contiguous and packed, x_row elements apart: `count` results, `step` apart, the
+// sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
+using Vectors = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
+                         char* out, int64_t out_row, int64_t step, bool add);
+// Combinations add up to `sums`, kSumBytes for each vector, twice that if they are complex.
+using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
+                             char* out, int64_t out_row, int64_t step, bool add, char* sums);
+constexpr int64_t kMostVectorRows = 16;  // vectors of one call
+constexpr int64_t kSumBytes = 4096;      // of a vector of sums, which are kept in the cache
+static_assert(2 * kMostVectorRows * kSumBytes <= kSumsBytes, "sums of all vectors fit");
+
+// How products of one dtype are computed on a kind of CPU.
+struct Kernel {
+  int64_t rows, lanes, vectors;  // the largest tile: rows x (lanes * vectors)
+  int64_t group;                 // this many neighbours along k share one step
+  int64_t item;                  // bytes of an element of A or B where it lies
+  int64_t unit;                  // bytes of a step of one row or column, packed
+  int64_t result;                // bytes of an element of C
+  bool direct;                   // B may be read where it lies, if its columns are side by side
+  Pack pack_a, pack_b, pack_x;   // pack_x: of vectors, in the dtype of C
+  Vectors dots;
+  Combination combination;
+  Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
+  StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2];  // null where A has to be packed
+
+  int64_t columns() const { return lanes * vectors; }
+  int64_t steps(int64_t k) const { return (k + group - 1) / group; }
+};
+
+// By code. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
+struct Kernels {
+  Kernel of[code_count];
+};
+struct VnniKernels {
+  Kernel int8, uint8, int16;
+};
+
+// The kernel for this CPU.
+const Kernel& kernel_of(Code code);
+
+// Shared among threads where that pays; the same, bit by bit, for any number of threads.
+void multiply(const Product& product);
+
+// Products with one row or one column, or of a few rows with a large matrix, at the speed of memory; false for others.
+bool multiply_vector(const Product& product);
+
+// Bytes of memory that multiply_vector takes; -1 for products that it leaves to others.
+int64_t vector_bytes(const Product& product);
+
+}  // namespace nj::gemm

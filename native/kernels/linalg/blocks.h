@@ -1,0 +1,141 @@
+// Blocks of row-major matrices, and what the blocked algorithms of linear algebra do with them: products and triangular
+// systems, by BLAS in this thread, or as tiles over all threads. How work is cut depends on its shape only. No Python here.
+#pragma once
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+
+#include "kernels/linalg/lapack.h"
+#include "runtime/parallel.h"
+
+namespace nj::lapack {
+
+// A block of a row-major matrix; rows start `ld` elements apart.
+template <class T> struct View {
+  T* data;
+  int64_t ld;
+  T& operator()(int64_t i, int64_t j) const { return data[i * ld + j]; }
+  View at(int64_t i, int64_t j) const { return {data + i * ld + j, ld}; }
+  T* row(int64_t i) const { return data + i * ld; }
+};
+
+enum class Op : char { none = 'N', transposed = 'T', adjoint = 'C' };
+
+// c = beta c + alpha a b, of op(a)[m, k] and op(b)[k, n]. All products of this folder go through here.
+template <class T>
+void multiply(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a, View<T> b, T beta, View<T> c) {
+  const auto run = [&](auto zero) {  // row-major is column-major of the transposes
+    using I = decltype(zero);
+    const char first = static_cast<char>(tb), second = static_cast<char>(ta);
+    const I rows = static_cast<I>(n), columns = static_cast<I>(m), inner = static_cast<I>(k);
+    const I lda = static_cast<I>(a.ld), ldb = static_cast<I>(b.ld), ldc = static_cast<I>(c.ld);
+    call<T>(gemm, &first, &second, &rows, &columns, &inner, &alpha, b.data, &ldb, a.data, &lda, &beta, c.data, &ldc);
+  };
+  if (m == 0 || n == 0) return;
+  int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
+}
+
+// The same as tiles over all threads.
+template <class T>
+void multiply_shared(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a, View<T> b, T beta, View<T> c) {
+  constexpr int64_t worth = 1 << 20;  // multiplications below which threads do not pay
+  if (m * n * k < worth) return multiply(ta, tb, m, n, k, alpha, a, b, beta, c);
+  const auto cut = [](int64_t size) { return std::max<int64_t>(1, (size + 128) / 256); };
+  const int64_t down = cut(m), across = std::max(cut(n), down == 1 && n >= 64 ? int64_t{2} : int64_t{1});
+  const auto edge = [](int64_t size, int64_t parts, int64_t part) { return size * part / parts / 16 * 16; };
+  parallel_for(down * across, [&](int64_t tile) {
+    const int64_t r = tile / across, s = tile % across;
+    const int64_t i0 = edge(m, down, r), i1 = r + 1 == down ? m : edge(m, down, r + 1);
+    const int64_t j0 = edge(n, across, s), j1 = s + 1 == across ? n : edge(n, across, s + 1);
+    const View<T> rows = ta == Op::none ? a.at(i0, 0) : a.at(0, i0), columns = tb == Op::none ? b.at(0, j0) : b.at(j0, 0);
+    multiply(ta, tb, i1 - i0, j1 - j0, k, alpha, rows, columns, beta, c.at(i0, j0));
+  });
+}
+
+// A triangular matrix as the operand of a system of equations.
+template <class T> struct Triangle {
+  View<T> a;
+  bool lower, unit;
+  Op op;
+  bool down() const { return lower == (op == Op::none); }  // op(a) is lower triangular
+  Triangle at(int64_t i) const { return {a.at(i, i), lower, unit, op}; }
+  // Elements (i.., j..) of op(a), as the operand of a product with op.
+  View<T> block(int64_t i, int64_t j) const { return op == Op::none ? a.at(i, j) : a.at(j, i); }
+};
+
+template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
+  const auto run = [&](auto zero) {  // of the transposes: sides and triangles swap
+    using I = decltype(zero);
+    const I rows = static_cast<I>(n), columns = static_cast<I>(m), lda = static_cast<I>(t.a.ld), ldb = static_cast<I>(b.ld);
+    const char op = static_cast<char>(t.op);
+    const T one(1);
+    call<T>(trsm, left ? "R" : "L", t.lower ? "U" : "L", &op, t.unit ? "U" : "N", &rows, &columns, &one, t.a.data, &lda,
+            b.data, &ldb);
+  };
+  int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
+}
+
+// op(a) x = b (left) or x op(a) = b, in place; b is m x n. By halves, so that nearly all work is products, which are
+// `product` (multiply or multiply_shared).
+template <class T, class Product>
+void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b, Product product) {
+  constexpr int64_t leaf = 32;
+  const int64_t order = left ? m : n;
+  if (order <= leaf) return solve_leaf(left, t, m, n, b);
+  const int64_t half = (order / 2 + 15) / 16 * 16, rest = order - half;
+  const bool first_half_first = t.down() == left;
+  const int64_t done = first_half_first ? 0 : half, open = first_half_first ? half : 0;
+  const int64_t size = first_half_first ? half : rest, other = order - size;
+  const T minus(-1), one(1);
+  if (left) {
+    solve_by_halves(left, t.at(done), size, n, b.at(done, 0), product);
+    product(t.op, Op::none, other, n, size, minus, t.block(open, done), b.at(done, 0), one, b.at(open, 0));
+    solve_by_halves(left, t.at(open), other, n, b.at(open, 0), product);
+  } else {
+    solve_by_halves(left, t.at(done), m, size, b.at(0, done), product);
+    product(Op::none, t.op, m, other, size, minus, b.at(0, done), t.block(done, open), one, b.at(0, open));
+    solve_by_halves(left, t.at(open), m, other, b.at(0, open), product);
+  }
+}
+
+// The same over all threads: strips of b, which do not depend on each other, where there are enough of them.
+template <class T> void solve_shared(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
+  const int64_t order = left ? m : n, across = left ? n : m;
+  if (order == 0 || across == 0) return;
+  constexpr int64_t strip = 64;
+  const auto serial = [](auto... args) { multiply(args...); };
+  const auto shared = [](auto... args) { multiply_shared(args...); };
+  if (across < 2 * strip || order * order * across < 1 << 18) return solve_by_halves(left, t, m, n, b, shared);
+  const int64_t strips = across / strip;
+  const auto edge = [=](int64_t k) { return k == strips ? across : across * k / strips / 16 * 16; };
+  parallel_for(strips, [&](int64_t k) {
+    const int64_t first = edge(k), size = edge(k + 1) - first;
+    if (left) solve_by_halves(left, t, m, size, b.at(0, first), serial);
+    else solve_by_halves(left, t, size, n, b.at(first, 0), serial);
+  });
+}
+
+// How many matrices of a batch one thread takes: small ones are shared among threads, large ones share their own work.
+inline int64_t matrices_per_chunk(int64_t batch, int64_t elements) {
+  constexpr int64_t large = 256 * 256, worth = 1 << 13;
+  return elements >= large ? std::max<int64_t>(1, batch) : std::max<int64_t>(1, worth / std::max<int64_t>(1, elements));
+}
+
+// body(k) for each matrix of a batch.
+template <class Body> void for_batch(int64_t batch, int64_t elements, Body body) {
+  const int64_t each = matrices_per_chunk(batch, elements);
+  parallel_for((batch + each - 1) / each, [&](int64_t c) {
+    for (int64_t k = c * each; k < std::min(batch, (c + 1) * each); ++k) body(k);
+  });
+}
+
+// Bytes that for_batch takes of the pool, if one matrix with so many threads at work on it takes of(T{}, threads).
+template <class Of>
+int64_t bytes_for_batch(Routine routine, int64_t code, int64_t threads, int64_t batch, int64_t elements, Of of) {
+  const int64_t each = matrices_per_chunk(batch, elements), together = std::min(threads, (batch + each - 1) / each);
+  int64_t bytes = 0;
+  dispatch(routine, code, [&](auto zero, auto) { bytes = together * of(zero, together > 1 ? 1 : threads); });
+  return bytes;
+}
+
+}  // namespace nj::lapack

@@ -1,0 +1,267 @@
+// QR factors by Householder reflections, of batches of row-major matrices. No Python here.
+// `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
+//
+// A block of reflections H_1 ... H_k is I - V T V^H (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for
+// products of Householder transformations", 1989), so that nearly all work is products. A block is factored by halves (E.
+// Elmroth, F. Gustavson, "Applying recursion to serial and parallel QR factorization", 2000), while other
+// threads update the columns to its right.
+#include <algorithm>
+
+#include "runtime/task_graph.h"
+#include "kernels/registry.h"
+#include "kernels/linalg/panels.h"
+#include "kernels/linalg/blocks.h"
+
+namespace nj::lapack {
+
+namespace {
+
+constexpr int64_t block_width = 64;
+constexpr int64_t product_width = 96;
+
+// T (upper triangular, zeros below) from the taus and the inner products g of the vectors (above the diagonal).
+template <class T> void small_triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < n; ++i) t(i, j) = T(0);
+    for (int64_t i = 0; i < j; ++i) {
+      T sum(0);
+      for (int64_t k = i; k < j; ++k) sum += t(i, k) * g(k, j);
+      t(i, j) = -taus[j] * sum;
+    }
+    t(j, j) = taus[j];
+  }
+}
+
+// The upper right block of T: -T1 (V1^H V2) T2, for the products g = V1^H V2.
+template <class T> void join_triangles(int64_t n1, int64_t n2, View<T> g, View<T> t) {
+  Workspace<T> memory(n1 * n2);
+  const View<T> half{memory.data(), n2};
+  multiply(Op::none, Op::none, n1, n2, n1, T(-1), t, g, T(0), half);
+  multiply(Op::none, Op::none, n1, n2, n2, T(1), half, t.at(n1, n1), T(0), t.at(0, n1));
+  for (int64_t i = n1; i < n1 + n2; ++i) std::fill_n(t.row(i), n1, T(0));
+}
+
+template <class T> void triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
+  if (n <= panel_width) return small_triangle(g, taus, n, t);
+  const int64_t half = n / 2;
+  triangle(g, taus, half, t);
+  triangle(g.at(half, half), taus + half, n - half, t.at(half, half));
+  join_triangles(half, n - half, g.at(0, half), t);
+}
+
+// A panel of complex numbers by LAPACK, column-major.
+template <class T, class I> void factor_by_library(T* panel, int64_t m, int64_t n, T* taus) {
+  Workspace<T> columns(m * n), work(64 * n);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) columns.data()[j * m + i] = panel[i * panel_width + j];
+  const I rows = static_cast<I>(m), cols = static_cast<I>(n), size = static_cast<I>(64 * n);
+  I info = 0;
+  call<T>(geqrf, &rows, &cols, columns.data(), &rows, taus, work.data(), &size, &info);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) panel[i * panel_width + j] = columns.data()[j * m + i];
+}
+
+// Factors v[m, n], m >= n <= panel_width: v becomes V (ones on its diagonal, zeros above), r the triangle R.
+template <class T> void factor_panel(View<T> v, int64_t m, int64_t n, View<T> r, T* taus, View<T> t) {
+  Workspace<T> memory(m * panel_width), products(panel_width * panel_width);
+  T* panel = memory.data();
+  if (n < panel_width) std::fill_n(panel, m * panel_width, T(0));
+  for (int64_t i = 0; i < m; ++i) std::copy_n(v.row(i), n, panel + i * panel_width);
+  if constexpr (is_complex<T>) {
+    int_bytes == 8 ? factor_by_library<T, int64_t>(panel, m, n, taus) : factor_by_library<T, int32_t>(panel, m, n, taus);
+  } else {
+    panel_functions<T>().qr(panel, m, n, taus, products.data());
+  }
+  for (int64_t i = 0; i < m; ++i) std::copy_n(panel + i * panel_width, n, v.row(i));
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = i; j < n; ++j) r(i, j) = v(i, j), v(i, j) = T(i == j);
+  const View<T> g{products.data(), panel_width};
+  if constexpr (is_complex<T>) multiply(Op::adjoint, Op::none, n, n, m, T(1), v, v, T(0), g);
+  small_triangle(g, taus, n, t);
+}
+
+// a = (I - V T' V^H) a for a[m, n] and k reflections, T' being T or its adjoint; work: 2 k n numbers.
+template <class T> void reflect(int64_t m, int64_t n, int64_t k, View<T> v, View<T> t, Op op, View<T> a, T* work) {
+  const View<T> inner{work, n}, turned{work + k * n, n};
+  multiply(Op::adjoint, Op::none, k, n, m, T(1), v, a, T(0), inner);
+  multiply(op, Op::none, k, n, k, T(1), t, inner, T(0), turned);
+  multiply(Op::none, Op::none, m, n, k, T(-1), v, turned, T(1), a);
+}
+
+int64_t left_half(int64_t n) { return (n / 2 + panel_width - 1) / panel_width * panel_width; }
+
+// The same as factor_panel for any n.
+template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r, T* taus, View<T> t) {
+  if (n <= panel_width) return factor_panel(v, m, n, r, taus, t);
+  const int64_t n1 = left_half(n), n2 = n - n1;
+  factor_block(v, m, n1, r, taus, t);
+  Workspace<T> work(2 * n1 * n2);
+  const View<T> right = v.at(0, n1);
+  reflect(m, n2, n1, v, t, Op::adjoint, right, work.data());
+  for (int64_t i = 0; i < n1; ++i)
+    for (int64_t j = 0; j < n2; ++j) r(i, n1 + j) = right(i, j), right(i, j) = T(0);
+  factor_block(v.at(n1, n1), m - n1, n2, r.at(n1, n1), taus + n1, t.at(n1, n1));
+  const View<T> g{work.data(), n2};
+  multiply(Op::adjoint, Op::none, n1, n2, m - n1, T(1), v.at(n1, 0), v.at(n1, n1), T(0), g);
+  join_triangles(n1, n2, g, t);
+}
+
+// Bytes that the functions above take.
+template <class T> int64_t triangle_bytes(int64_t n) {
+  return n <= panel_width ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2));
+}
+
+template <class T> int64_t panel_bytes(int64_t m, int64_t n) {
+  const int64_t own = Workspace<T>::taken(m * panel_width) + Workspace<T>::taken(panel_width * panel_width);
+  return is_complex<T> ? own + Workspace<T>::taken(m * n) + Workspace<T>::taken(64 * n) : own;
+}
+
+template <class T> int64_t block_bytes(int64_t m, int64_t n) {
+  if (n <= panel_width) return panel_bytes<T>(m, n);
+  const int64_t n1 = left_half(n), n2 = n - n1, within = std::max(block_bytes<T>(m - n1, n2), Workspace<T>::taken(n1 * n2));
+  return std::max(block_bytes<T>(m, n1), Workspace<T>::taken(2 * n1 * n2) + within);
+}
+
+// V and T of the blocks of k reflections of m numbers.
+template <class T> struct Blocks {
+  int64_t m, k, count;
+  Workspace<T> vectors, triangles;
+  Blocks(int64_t rows, int64_t reflections)
+      : m(rows), k(reflections), count((k + block_width - 1) / block_width), vectors(count * m * block_width),
+        triangles(count * block_width * block_width) {}
+  static int64_t bytes(int64_t m, int64_t k) {
+    const int64_t count = (k + block_width - 1) / block_width;
+    return Workspace<T>::taken(count * m * block_width) + Workspace<T>::taken(count * block_width * block_width);
+  }
+  int64_t width(int64_t b) const { return std::min(block_width, k - b * block_width); }
+  View<T> v(int64_t b) const { return {vectors.data() + b * m * block_width, width(b)}; }
+  View<T> t(int64_t b) const { return {triangles.data() + b * block_width * block_width, block_width}; }
+
+  // Factors the columns of block b; they become R above and V below the diagonal.
+  void factor(int64_t b, View<T> a, T* taus) const {
+    const int64_t first = b * block_width, n = width(b);
+    Workspace<T> memory(block_width * block_width);
+    const View<T> r{memory.data(), block_width}, to = v(b);
+    for (int64_t i = first; i < m; ++i) std::copy_n(a.row(i) + first, n, to.row(i - first));
+    factor_block(to, m - first, n, r, taus + first, t(b));
+    for (int64_t i = first; i < m; ++i) std::copy_n(to.row(i - first), n, a.row(i) + first);
+    for (int64_t i = 0; i < n; ++i) std::copy_n(r.row(i) + i, n - i, a.row(first + i) + first + i);
+  }
+
+  // V and T of block b from factors.
+  void read(int64_t b, View<const T> a, const T* taus) const {
+    const int64_t first = b * block_width, n = width(b);
+    for (int64_t i = first; i < m; ++i) {
+      T* to = v(b).row(i - first);
+      for (int64_t j = 0; j < n; ++j) to[j] = i - first > j ? a(i, first + j) : T(i - first == j);
+    }
+    Workspace<T> products(n * n);
+    const View<T> g{products.data(), n};
+    multiply(Op::adjoint, Op::none, n, n, m - first, T(1), v(b), v(b), T(0), g);
+    triangle(g, taus + first, n, t(b));
+  }
+
+  // Applies block b, or its adjoint, to columns whose first row is the block's; work: 2 block_width columns numbers.
+  void apply(int64_t b, Op op, View<T> a, int64_t columns, T* work) const {
+    reflect(m - b * block_width, columns, width(b), v(b), t(b), op, a, work);
+  }
+};
+
+template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
+  const Strips strips(std::min(m, n), n, block_width);
+  const Blocks<T> blocks(m, strips.factored);
+  factor_strips(
+      strips, [&](int64_t s) { blocks.factor(s, a, taus); },
+      [&](int64_t s, int64_t p) {
+        Workspace<T> work(2 * block_width * strips.size(s));
+        blocks.apply(p, Op::adjoint, a.at(strips.first(p), strips.first(s)), strips.size(s), work.data());
+      });
+}
+
+// Bytes that factor takes: while one thread factors a panel but the first, others update strips.
+template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
+  const int64_t k = std::min(m, n);
+  if (k == 0) return Blocks<T>::bytes(m, 0);
+  const Strips strips(k, n, block_width);
+  const auto panel = [&](int64_t s) {
+    return Workspace<T>::taken(block_width * block_width) + block_bytes<T>(m - strips.first(s), strips.size(s));
+  };
+  const auto updates = [&](int64_t at_once, int64_t left) {
+    return std::clamp<int64_t>(left, 0, at_once) * Workspace<T>::taken(2 * block_width * block_width);
+  };
+  const int64_t later = strips.panels > 1 ? panel(1) + updates(threads - 1, strips.count - 2) : 0;
+  return Blocks<T>::bytes(m, k) + std::max({panel(0), later, updates(threads, strips.count - 1)});
+}
+
+// The first n columns of the product of the k reflections in a[m, n], by strips of columns: the identity, to which the
+// blocks that touch these columns are applied, the last one first.
+template <class T> void form_product(View<const T> a, const T* taus, int64_t m, int64_t n, int64_t k, T* out) {
+  const Blocks<T> blocks(m, k);
+  const Strips strips(n, n, product_width);
+  parallel_for(blocks.count, [&](int64_t b) { blocks.read(b, a, taus); });
+  parallel_for(strips.count, [&](int64_t s) {
+    const int64_t first = strips.first(s), columns = strips.size(s);
+    Workspace<T> memory(m * columns), work(2 * block_width * columns);
+    const View<T> q{memory.data(), columns};
+    std::fill_n(memory.data(), m * columns, T(0));
+    for (int64_t j = 0; j < columns; ++j) q(first + j, j) = T(1);
+    for (int64_t b = blocks.count - 1; b >= 0; --b)
+      if (b * block_width < first + columns) blocks.apply(b, Op::none, q.at(b * block_width, 0), columns, work.data());
+    for (int64_t i = 0; i < m; ++i) std::copy_n(q.row(i), columns, out + i * n + first);
+  });
+}
+
+// Bytes that form_product takes: for products of vectors first, then for strips of columns.
+template <class T> int64_t product_bytes(int64_t m, int64_t n, int64_t k, int64_t threads) {
+  const int64_t width = std::min(k, block_width), columns = std::min(n, product_width);
+  const int64_t blocks = (k + block_width - 1) / block_width, strips = Strips(n, n, product_width).count;
+  const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
+  const int64_t strip = Workspace<T>::taken(m * columns) + Workspace<T>::taken(2 * block_width * columns);
+  return Blocks<T>::bytes(m, k) + std::max(std::min(threads, blocks) * reading, std::min(threads, strips) * strip);
+}
+
+}  // namespace
+}  // namespace nj::lapack
+
+using namespace nj::lapack;
+
+// Overwrites x with its QR factors: R above, Householder vectors below the diagonal.
+extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, char* x, char* taus) {
+  return dispatch(geqrf, code, [=](auto t, auto) {
+    using T = decltype(t);
+    for_batch(batch, m * n, [=](int64_t b) {
+      const View<T> a{reinterpret_cast<T*>(x) + b * m * n, n};
+      factor(a, m, n, reinterpret_cast<T*>(taus) + b * std::min(m, n));
+    });
+  });
+}
+NJ_KERNEL(nj_geqrf);
+
+extern "C" int64_t nj_geqrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, char*, char*) {
+  return bytes_for_batch(geqrf, code, threads, batch, m * n, [=](auto t, int64_t sharing) {
+    return factor_bytes<decltype(t)>(m, n, sharing);
+  });
+}
+NJ_KERNEL(nj_geqrf_bytes);
+
+// The first n columns of the product of k Householder reflections; in and out are m x n, m >= n >= k. What stands above
+// the diagonal of `in` is not read.
+extern "C" int64_t nj_orgqr(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* in, const char* taus,
+                            char* out) {
+  return dispatch(orgqr, code, [=](auto t, auto) {
+    using T = decltype(t);
+    for_batch(m * n == 0 ? 0 : batch, m * n, [=](int64_t b) {
+      const View<const T> a{reinterpret_cast<const T*>(in) + b * m * n, n};
+      form_product(a, reinterpret_cast<const T*>(taus) + b * k, m, n, k, reinterpret_cast<T*>(out) + b * m * n);
+    });
+  });
+}
+NJ_KERNEL(nj_orgqr);
+
+extern "C" int64_t nj_orgqr_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char*,
+                                  const char*, char*) {
+  return bytes_for_batch(orgqr, code, threads, m * n == 0 ? 0 : batch, m * n, [=](auto t, int64_t sharing) {
+    return product_bytes<decltype(t)>(m, n, k, sharing);
+  });
+}
+NJ_KERNEL(nj_orgqr_bytes);

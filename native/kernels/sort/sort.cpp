@@ -1,0 +1,223 @@
+// nj_sort: stable lexicographic sort of several operands along the middle axis. No Python in here.
+#include <algorithm>
+
+#include "kernels/registry.h"
+#include "kernels/sort/order.h"
+#include "kernels/sort/rows.h"
+
+namespace nj::sorting {
+
+namespace {
+
+constexpr int64_t kCounted = 512;  // bytes in a row from which they are counted
+
+struct Strides {
+  int64_t outer, axis, inner;
+};
+
+struct Problem {
+  int64_t num_operands, num_keys;
+  const int64_t* codes;
+  char* const* ins;
+  char* const* outs;
+  int64_t outer, axis, inner;
+  const int64_t *in_strides, *out_strides;  // null: C-contiguous
+
+  int item_size(int64_t operand) const { return kItemSizes[codes[operand]]; }
+  Strides strides(const int64_t* given, int64_t operand) const {
+    if (given) return {given[3 * operand], given[3 * operand + 1], given[3 * operand + 2]};
+    int64_t size = item_size(operand);
+    return {axis * inner * size, inner * size, size};
+  }
+};
+
+// One operand's part of one row.
+struct Row {
+  const char* in;
+  char* out;
+  int64_t in_stride, out_stride;
+  int size;
+};
+
+Row row_of(const Problem& p, int64_t operand, int64_t row) {
+  const int64_t o = row / p.inner, i = row % p.inner;
+  Strides in = p.strides(p.in_strides, operand), out = p.strides(p.out_strides, operand);
+  return {p.ins[operand] + o * in.outer + i * in.inner, p.outs[operand] + o * out.outer + i * out.inner, in.axis,
+          out.axis, p.item_size(operand)};
+}
+
+template <int kSize>
+void copy_items(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, kSize);
+}
+
+void copy_row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int size, int64_t n) {
+  if (to_stride == size && from_stride == size) {
+    std::memmove(to, from, size_t(size * n));
+    return;
+  }
+  switch (size) {
+    case 1: return copy_items<1>(to, to_stride, from, from_stride, n);
+    case 2: return copy_items<2>(to, to_stride, from, from_stride, n);
+    case 4: return copy_items<4>(to, to_stride, from, from_stride, n);
+    case 8: return copy_items<8>(to, to_stride, from, from_stride, n);
+    default: return copy_items<16>(to, to_stride, from, from_stride, n);
+  }
+}
+
+template <int kSize>
+void gather_items(char* to, int64_t stride, const char* from, const uint32_t* order, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * stride, from + int64_t(order[i]) * kSize, kSize);
+}
+
+void gather_row(char* to, int64_t stride, const char* from, int size, const uint32_t* order, int64_t n) {
+  switch (size) {
+    case 1: return gather_items<1>(to, stride, from, order, n);
+    case 2: return gather_items<2>(to, stride, from, order, n);
+    case 4: return gather_items<4>(to, stride, from, order, n);
+    case 8: return gather_items<8>(to, stride, from, order, n);
+    default: return gather_items<16>(to, stride, from, order, n);
+  }
+}
+
+// What an unstable sort of floats loses: the bits of NaNs, and the order of -0 and 0.
+template <class Bits>
+struct FloatRow {
+  static constexpr Bits sign = Bits(1) << (sizeof(Bits) * 8 - 1);
+  static constexpr Bits infinity = sizeof(Bits) == 4 ? Bits(0x7f800000u) : Bits(0x7ff0000000000000u);
+  static bool is_nan(Bits bits) { return (bits & ~sign) > infinity; }
+  static bool is_zero(Bits bits) { return (bits & ~sign) == 0; }
+  static bool below_zero(Bits bits) { return (bits & sign) && !is_zero(bits); }
+
+  // spare: memory for n elements.
+  static void sort(Bits* row, int64_t n, RowSort row_sort, Bits* spare) {
+    int64_t nans = 0, zeros = 0, negative_zeros = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      nans += is_nan(row[i]);
+      zeros += is_zero(row[i]);
+      negative_zeros += row[i] == sign;
+    }
+    bool mixed = negative_zeros != 0 && negative_zeros != zeros;
+    if (!nans && !mixed) {
+      row_sort(row, n, nullptr);
+      return;
+    }
+    Bits *nan = spare, *zero = spare + nans;
+    for (int64_t i = 0; i < n; ++i) {
+      if (is_nan(row[i])) *nan++ = row[i];
+      else if (is_zero(row[i])) *zero++ = row[i];
+    }
+    row_sort(row, n, nullptr);
+    std::copy(spare, spare + nans, row + (n - nans));
+    Bits* first_zero = std::partition_point(row, row + (n - nans), below_zero);
+    std::copy(spare + nans, spare + nans + zeros, first_zero);
+  }
+};
+
+template <class Bits>
+void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare) {
+  FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare));
+}
+
+// Bytes are counted. flip: 128 where they have a sign.
+void sort_bytes(uint8_t* row, int64_t n, uint8_t flip) {
+  int64_t counts[4][256] = {};  // neighbours count in different tables, so that none waits for the one before
+  for (int64_t i = 0; i < n; ++i) ++counts[i & 3][row[i] ^ flip];
+  for (int value = 0; value < 256; ++value) {
+    const int64_t count = counts[0][value] + counts[1][value] + counts[2][value] + counts[3][value];
+    std::memset(row, value ^ flip, size_t(count));
+    row += count;
+  }
+}
+
+void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
+  if (n >= kCounted && (code == code_int8 || code == code_uint8 || code == code_bool))
+    return sort_bytes(reinterpret_cast<uint8_t*>(row), n, code == code_int8 ? 128 : 0);
+  RowSort row_sort = row_sorts[code];
+  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare);
+  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare);
+  row_sort(row, n, nullptr);
+}
+
+// Rows first ... last of one operand of a dtype that has a row sort.
+Status sort_values(const Problem& p, int64_t first, int64_t last) {
+  const int64_t line = p.axis * p.item_size(0);
+  const bool direct = p.strides(p.out_strides, 0).axis == p.item_size(0);
+  Array<char> spare(direct ? line : 2 * line);
+  if (!spare.data) return status_no_memory;
+  for (int64_t r = first; r < last; ++r) {
+    Row row = row_of(p, 0, r);
+    char* work = direct ? row.out : spare.data + line;
+    copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
+    sort_contiguous(p.codes[0], work, p.axis, spare.data);
+    if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
+  }
+  return status_good;
+}
+
+int64_t count_parts(const Problem& p) {
+  int64_t parts = 0;
+  for (int64_t k = 0; k < p.num_keys; ++k) parts += key_kind(p.codes[k]).parts;
+  return parts;
+}
+
+// Fills the keys of one row, all parts of all key operands.
+void fill_row_keys(const Problem& p, int64_t r, uint64_t* values, Keys* keys) {
+  for (int64_t k = 0; k < p.num_keys; ++k) {
+    Row row = row_of(p, k, r);
+    KeyKind kind = key_kind(p.codes[k]);
+    for (int part = 0; part < kind.parts; ++part) {
+      key_loop(p.codes[k])(values, row.in, row.in_stride, p.axis, part);
+      *keys++ = {values, kind.bits};
+      values += p.axis;
+    }
+  }
+}
+
+int64_t largest_item(const Problem& p) {
+  int64_t size = 1;
+  for (int64_t k = 0; k < p.num_operands; ++k) size = std::max<int64_t>(size, p.item_size(k));
+  return size;
+}
+
+// Rows first ... last of any operands: sort positions by the keys, then gather.
+Status sort_by_keys(const Problem& p, int64_t first, int64_t last) {
+  int64_t n = p.axis, parts = count_parts(p);
+  Array<uint64_t> values(n * parts), words(n);
+  Array<uint32_t> order(n);
+  Array<char> line(n * largest_item(p));
+  Array<Keys> keys(parts);
+  if (!values.data || !words.data || !order.data || !line.data || !keys.data) return status_no_memory;
+  for (int64_t r = first; r < last; ++r) {
+    fill_row_keys(p, r, values.data, keys.data);
+    if (!argsort(order.data, keys.data, parts, words.data, n)) return status_row_too_long;
+    for (int64_t operand = 0; operand < p.num_operands; ++operand) {
+      Row row = row_of(p, operand, r);
+      // Through a copy: an operand may be sorted in place.
+      copy_row(line.data, row.size, row.in, row.in_stride, row.size, n);
+      gather_row(row.out, row.out_stride, line.data, row.size, order.data, n);
+    }
+  }
+  return status_good;
+}
+
+bool valid(const Problem& p) {
+  if (p.num_keys < 1 || p.num_operands < p.num_keys || p.outer < 0 || p.axis < 0 || p.inner < 0) return false;
+  return std::all_of(p.codes, p.codes + p.num_operands, [](int64_t code) { return code >= 0 && code < code_count; });
+}
+
+}  // namespace
+}  // namespace nj::sorting
+
+extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes, char* const* ins,
+                           char* const* outs, int64_t outer, int64_t axis, int64_t inner, const int64_t* in_strides,
+                           const int64_t* out_strides) {
+  using namespace nj::sorting;
+  Problem problem{num_operands, num_keys, codes, ins, outs, outer, axis, inner, in_strides, out_strides};
+  if (!valid(problem)) return status_bad_argument;
+  if (axis == 0 || inner == 0) return status_good;
+  const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : sort_by_keys;
+  if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, and so tells how much that is
+  return share_rows(problem, run, outer * inner, axis);
+}
+NJ_KERNEL(nj_sort);
