@@ -514,13 +514,13 @@ extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, i
 NJ_KERNEL(nj_gemm_bytes);
 
 // The same where C is not kept.
-extern "C" int64_t nj_gemm_then_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
+extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
                                       const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
                                       int64_t b_row, int64_t b_col, char*, int64_t add) {
   return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n,
                                   add != 0}, batch);
 }
-NJ_KERNEL(nj_gemm_then_bytes);
+NJ_KERNEL(nj_gemm_epilogue_bytes);
 
 // Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI. Returns the level
 // in use: this CPU may have less. For tests, while nothing else runs.
