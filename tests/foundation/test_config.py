@@ -248,7 +248,7 @@ def test_every_traced_flag_changes_the_token(flag):
     samples = {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_matmul_precision": "high", "jax_default_prng_impl": "rbg", "jax_default_device": "cpu"}
     samples |= {"jax_random_seed_offset": 5}
-    value = samples.get(flag.name, not flag.default)
+    value = samples.get(flag.name, not config.read(flag.name))
     base = config.token
     with module.Override(flag.name, value):
         assert config.token is not base

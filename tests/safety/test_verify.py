@@ -16,7 +16,7 @@ from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exprs, Fill, For, Fun
 from numjet.cpu.lowering import cumulative, scalars
 from numjet.cpu.lowering.builder import Builder
 from numjet.cpu.lowering.control import Control
-from numjet.cpu.lowering.values import Arr
+from numjet.cpu.lowering.values import LoweredArray
 from numjet.cpu.verification import verifier
 from numjet.cpu.verification.verifier import LoopIRError, verify
 from numjet.foundation.config import config, enable_checks
@@ -24,8 +24,15 @@ from numjet.testing.verify import MiscompiledError
 from numjet.transforms import simplify
 
 
+@pytest.fixture(autouse=True)
+def unchecked() -> Iterator[None]:
+    """Also where the whole suite runs with checks: broken code has to get as far as each test says."""
+    with enable_checks(False):
+        yield
+
+
 @pytest.fixture
-def checked() -> Iterator[None]:
+def checked(unchecked: None) -> Iterator[None]:
     with enable_checks(True):
         yield
 
@@ -86,7 +93,7 @@ def test_results_that_read_what_another_replaces(reduction) -> None:
 
 def test_hidden_reads_are_refused(checked: None) -> None:
     b = Control("f")
-    x, y = (Arr(ShapedArray((50,), np.float32), storage=b.temporary(ShapedArray((50,), np.float32))) for _ in range(2))
+    x, y = (LoweredArray(ShapedArray((50,), np.float32), storage=b.temporary(ShapedArray((50,), np.float32))) for _ in range(2))
     honest = b.compute((50,), np.float32, lambda i: b.add(b.read(x, i), b.read(y, i)), reads=(x, y))
     b.materialize(honest)
     silent = b.compute((50,), np.float32, lambda i: b.add(b.read(x, i), b.read(y, i)), reads=(x,))
@@ -248,9 +255,9 @@ def test_a_recurrence_without_order_is_refused_when_it_is_lowered(checked: None,
 
 
 @pytest.mark.parametrize("name,module,function", [
-    ("unread", "unread", "remove"), ("in_place", "in_place", "replace"), ("fuse", "fuse", "fuse"),
-    ("contract values", "contract", "values"), ("expand", "expand", "expand_math"), ("schedule", "schedule", "share"),
-    ("contract rows", "contract", "rows"), ("memory", "memory", "plan")])
+    ("unread", "dead_calls", "remove"), ("in_place", "in_place", "replace"), ("fuse", "fusion", "fuse"),
+    ("contract values", "array_contraction", "values"), ("expand", "legalize_math", "expand_math"),
+    ("schedule", "parallelize", "share"), ("contract rows", "array_contraction", "rows"), ("memory", "memory_plan", "plan")])
 def test_the_pass_that_breaks_a_program_is_named(checked: None, monkeypatch: pytest.MonkeyPatch, name: str, module: str,
                                                  function: str) -> None:
     made = getattr(compiler, module)

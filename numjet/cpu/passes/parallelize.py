@@ -105,7 +105,7 @@ class _Schedule:
             pieces.append(Carry(c.var, self.exprs.const(identity(kind, c.var.dtype), c.var.dtype), c.next, result,
                                 c.combine, c.term))
             after.append(self._combine(kind, buffer, c, acc))
-        inner = For(loop.var, first, last, loop.body, pieces, loop.mode)
+        inner = For(loop.var, first, last, loop.body, pieces, _part_mode(loop))
         body: list[Stmt] = [inner, *(Store(b, chunk, c.out) for b, c in zip(partial, pieces, strict=True))]
         return [For(chunk, self.exprs.index(0), self.exprs.index(count), body, [], "parallel"), *after]
 
@@ -119,7 +119,7 @@ class _Schedule:
             if size >= trips or not independent(_around(inner, [*nest[:place], *nest[place + 1:]], nest[-1].body)):
                 continue
             chunk, first, last = self._run(int(inner.start.attr), trips, size)
-            nest[place] = For(inner.var, first, last, inner.body, [], inner.mode)
+            nest[place] = For(inner.var, first, last, inner.body, [], _part_mode(inner))
             part = _around(nest[0], nest[1:], nest[-1].body)
             return [For(chunk, self.exprs.index(0), self.exprs.index(-(-trips // size)), [part], [], "parallel")]
         return None
@@ -163,6 +163,11 @@ def _around(outer: For, inner: list[For], body: list[Stmt]) -> For:
     for loop in reversed(inner):
         body = [For(loop.var, loop.start, loop.stop, body, [], loop.mode)]
     return For(outer.var, outer.start, outer.stop, body, [], "serial" if inner else outer.mode)
+
+
+def _part_mode(loop: For) -> str:
+    """The mode of a run of iterations: its bounds are not constant, as those of unrolled loops have to be."""
+    return "serial" if loop.mode == "unroll" else loop.mode
 
 
 def chunk_size(trips: int, unit: int, most: int) -> int:

@@ -67,8 +67,8 @@ class Places:
         raise NotImplementedError
 
     def positions(self, trips: int) -> np.ndarray:
-        """Which iterations of a loop are looked at, counted from 0."""
-        return np.arange(trips)
+        """Which iterations of a loop are looked at, counted from 0; more than MOST stand for a loop that is not known."""
+        return np.arange(min(trips, MOST + 1))
 
     # --- values ---
 

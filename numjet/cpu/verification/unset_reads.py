@@ -53,7 +53,7 @@ class _Walk(Places):
                 raise Unset(None, f"nothing writes {buffer!r}[{int(np.argmin(known))}], a result")
 
     def positions(self, trips: int) -> np.ndarray:
-        return np.arange(min(trips, 1) if self.once else trips)
+        return np.arange(min(trips, 1)) if self.once else super().positions(trips)
 
     def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
         known = self.set.get(buffer)

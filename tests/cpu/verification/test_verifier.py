@@ -23,7 +23,8 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.verification.verifier import LoopIRError, check
+from numjet.cpu.verification.accesses import MOST, Places
+from numjet.cpu.verification.verifier import LoopIRError, check, verify
 from tests.cpu.ir.test_printer import every_statement
 from tests.cpu.loops import BF16, F32, F64
 
@@ -110,3 +111,13 @@ def test_buffers_are_checked():
         check(Function("f", [X], [Buffer("x", F32, 1, "output")], e))
     with pytest.raises(LoopIRError, match="needs data of"):
         check(Function("f", [], [], e, consts=[Buffer("k", F32, 2, "const", np.zeros(3, np.float32))]))
+
+
+@pytest.mark.parametrize("mode", ["serial", "vector"])
+def test_loops_of_any_length_are_verified_in_bounded_memory(mode):
+    """Iterations are enumerated only where there are few: 2**62 must not become an array."""
+    fresh, out = Exprs(), Buffer("y", F32, 1 << 62, "output")
+    n = fresh.var(INT64, "n")
+    store = Store(out, n, fresh.const(1, F32))
+    verify(Function("f", [], [out], fresh, [For(n, fresh.index(0), fresh.index(1 << 62), [store], [], mode)]))
+    assert Places().positions(1 << 62).size == MOST + 1
