@@ -252,7 +252,7 @@ def test_every_cache_is_written_down_with_key_bound_and_end():
     found = {name for path in PACKAGE.rglob("*.py") for name in caches_of(path)
              if path.parent.name not in ("testing", "tools")}
     native = {name for name in listed if name.startswith("native.")}
-    assert all((PACKAGE.parent / "native" / f"{name.split('.')[1]}.cpp").exists() for name in native)
+    assert all((PACKAGE.parent / f"{name.replace('.', '/')}.cpp").exists() for name in native)
     assert set(listed) - native == found
 
 
