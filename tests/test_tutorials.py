@@ -40,7 +40,8 @@ def follow(text: str, folder: Path) -> list[subprocess.CompletedProcess[str]]:
 @pytest.mark.parametrize("title", sorted(tutorials()))
 def test_a_tutorial_works(title, tmp_path):
     commands = follow(tutorials()[title], tmp_path)
-    assert commands and all(c.returncode == 0 and " passed" in c.stdout for c in commands), [c.stdout + c.stderr for c in commands]
+    assert commands
+    assert all(c.returncode == 0 and " passed" in c.stdout for c in commands), [c.stdout + c.stderr for c in commands]
 
 
 @pytest.mark.parametrize(("title", "right", "wrong", "says"), [

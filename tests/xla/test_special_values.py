@@ -1,6 +1,6 @@
 """Infinities, NaN, zeros of both signs, extreme integers: the three meanings of an operation agree on them.
 
-What is left open is written down in docs/architecture.md, "Where the machines may differ".
+What is left open is written down in docs/xla.md, "Where the backends may differ".
 """
 import itertools
 
@@ -73,7 +73,7 @@ def run(case, device):
 
 
 def agree(case, device):
-    """Compares a machine's results with the eager ones, as docs/architecture.md says."""
+    """Compares a machine's results with the eager ones, as docs/xla.md says."""
     for got, want in zip(run(case, device), records.apply_eager(case), strict=True):
         note = f"{device} {case}"
         assert got.dtype == want.dtype and got.shape == want.shape, note
