@@ -128,7 +128,7 @@ def dotted_exists(name: str) -> bool:
     for cut in range(len(parts), 0, -1):
         file = module_file(parts[:cut])
         if file is not None:
-            inside = [p for p in files() if file.parent in p.parents and p.suffix == ".py"] if file.stem == "__init__" else [file]
+            inside = sorted(file.parent.rglob("*.py")) if file.stem == "__init__" else [file]
             return all(any(word in words(p) for p in inside) for word in parts[cut:])
     return any(words(p).issuperset(rest) for p in defined_in(head))
 
