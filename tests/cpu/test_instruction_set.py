@@ -16,7 +16,7 @@ PROGRAM = """
     import json
     import numpy as np
     import numjet as nj, numjet.numpy as jnp
-    from numjet.cpu import jit
+    from numjet.cpu.native_code import jit
     x = np.random.default_rng(0).normal(size=(37, 53)).astype(np.float32)
     def f(x):
         y = jnp.tanh(x @ x.T) + jnp.exp(jnp.cumsum(x, 1)[:, :37] / 9)

@@ -134,7 +134,7 @@ assert waited(seen[0], 60) == 0
 
 def test_while_the_second_tier_is_made():
     run("""
-from numjet.cpu import tiers
+from numjet.cpu.native_code import tiers
 def program(count):
     def f(x):
         for k in range(count):

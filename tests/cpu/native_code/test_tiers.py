@@ -204,7 +204,7 @@ def test_wrong_arguments_of_replace_and_when_repeated():
 
 SCRIPT = """
     import os, numpy as np, numjet as nj, numjet.numpy as jnp
-    from numjet.cpu import tiers
+    from numjet.cpu.native_code import tiers
     tiers.LARGE_LINES, tiers.NS_PER_LINE, tiers.QUIET_SECONDS = 0, 1e12, 0.0
     def chain(n):
         def f(x):
