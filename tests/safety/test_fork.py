@@ -195,14 +195,18 @@ everything()
 
 
 def test_forks_below_python():
-    """No hook of Python's runs: the child may at least look at what is ready, and compute with what was compiled."""
+    """No hook of Python's runs: the child may at least look at what is ready, and compute with what was compiled.
+
+    The queue and the threads of numjet are at work, but no other thread of Python: one that waits for the lock of the interpreter
+    makes such a child hang in Python itself, which waits in `drop_gil` for a thread that is gone.
+    """
     run("""
 import ctypes
-background(lambda: chain(big))
 fork = ctypes.PyDLL(None).fork
 small = nj.jit(lambda x: x * 2)
 small(ones)
 for k in range(20):
+    queued = [chain(big) for _ in range(3)]
     pid = fork()
     if pid == 0:
         os._exit(7 if np.allclose(ones, 1) and np.allclose(ones + 1, 2) and np.allclose(small(ones), 2) else 1)
