@@ -197,7 +197,7 @@ everything()
 def test_forks_below_python():
     """No hook of Python's runs: the child may at least look at what is ready, and compute with what was compiled.
 
-    The queue and the threads of numjet are at work, but no other thread of Python: one that waits for the lock of the interpreter
+    The queue and the threads of numjet are at work, but no other thread of Python: one that waits for the interpreter's lock
     makes such a child hang in Python itself, which waits in `drop_gil` for a thread that is gone.
     """
     run("""
