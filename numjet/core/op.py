@@ -11,7 +11,20 @@ Slots (a function, or one of the markers below):
   hlo(b, *values, **params) -> value             b: core.emit.HloBuilder; or the name of a StableHLO operation; Expand(fn);
       SCALARS: the cpu rule of an elementwise record, on whole tensors
   samples                                        inputs on which the generic record test runs
-Optional: partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or None to drop it; see transforms.
+Optional slots
+  partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or None to drop it: see transforms
+  rewrites(eqn, producer) -> atom | eqn | None   an exact algebraic identity: what may stand in place of the equation
+  in_place(eqn) -> positions of operands whose memory its results may take over
+  carries(eqn) -> Carries                        of a loop: where its state is
+  shift(eqn) -> (operand, axis, by) per way in which the result is an array shifted along an axis (to the front if by > 0) of
+      which that operand is what stays; part(eqn, result) -> (axis, start) if the result is a part of operand 0, whole
+      along all other axes, else None
+What it is like
+  traits                                         see core/traits.py
+  function                                       of an elementwise record: the function of loop IR that it applies, which
+                                                 gives its cost; cost: what it takes per element, in additions, for others
+  reduces                                        of a reduction: how two elements combine (add, mul, max, ...)
+A record never changes after it is made, but for `extensions`: rules of further machines, and how it prints.
 """
 from __future__ import annotations
 
@@ -20,8 +33,9 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.core.traits import MEANINGS, NONE, Traits
 from numjet.foundation import locks
-from numjet.foundation.record import Fields, Record
+from numjet.foundation.record import Fields, Record, default_factory
 
 
 class _Marker:
@@ -135,16 +149,34 @@ class Op(Fields):
     dce: Any = None
     collective: Any = None             # batch rule for the axis named in params
     linear_in: Any = None              # for documentation and tests: operand positions the transpose accepts
+    traits: Traits = NONE
+    function: str | None = None
+    cost: float | None = None
+    reduces: str | None = None
+    rewrites: Any = None
+    in_place: Any = None
+    carries: Any = None
+    shift: Any = None
+    part: Any = None
+    extensions: dict[str, Any] = default_factory(dict)
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
         unfilled = [s for s in slots if getattr(self, s) is _UNFILLED]
         if unfilled:
             raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
+        if unknown := self.traits - MEANINGS.keys():
+            raise TypeError(f"op {self.name!r}: these are no traits of core/traits.py: {sorted(unknown)}")
+        if self.function and (not self.elementwise or self.cost):
+            raise TypeError(f"op {self.name!r}: only elementwise operations apply a function, which gives their cost")
+        if self.carries is not None and (self.in_place is None or not self.programs):
+            raise TypeError(f"op {self.name!r}: what carries state holds programs and says which operands it replaces")
         if self.name in _registry:
             raise ValueError(f"op {self.name!r} exists already")
-        self.extensions: dict[str, Any] = {}           # rules of further machines, and how it prints
         _registry[self.name] = self
+
+    def __setattr__(self, field: str, value: Any) -> None:
+        raise AttributeError(f"op {self.name!r} does not change: give it {field!r} when it is made, or use extend")
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""

@@ -5,6 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
 
 Ints = tuple[int, ...]
@@ -71,3 +72,10 @@ def shift(axes: Sequence[int], dim: int) -> tuple[int, ...]:
 def insert(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
     """`values` with `value` at position `dim`."""
     return (*values[:dim], value, *values[dim:])
+
+
+def cut_axis(eqn: JaxprEqn, result: int) -> int | None:
+    """The one axis along which a result of an equation differs in size from its first operand; None if there are more."""
+    sizes = zip(eqn.invars[0].aval.shape, eqn.outvars[result].aval.shape, strict=True)
+    cut = [d for d, (whole, part) in enumerate(sizes) if whole != part]
+    return cut[0] if len(cut) == 1 else None

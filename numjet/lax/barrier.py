@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Op, Samples, Zero, extend
+from numjet.core.op import ZERO, Missing, Op, Samples, Zero
+from numjet.core.traits import EXACT, KEEPS_APART
 from numjet.foundation import tree
 from numjet.lax.templates import call
 
@@ -30,10 +31,9 @@ optimization_barrier_p: Op = Op(
     jvp=_barrier_jvp, transpose=lambda cts, *xs: _behind(cts), linear_in=(0,),
     batch=lambda size, args, dims: (optimization_barrier_p.bind(*args), list(dims)),
     cpu=lambda b, *xs: [b.materialize(x) for x in xs],
-    hlo=lambda b, *xs: b.op("stablehlo.optimization_barrier", xs, [x.aval for x in xs]),
+    hlo=lambda b, *xs: b.op("stablehlo.optimization_barrier", xs, [x.aval for x in xs]), traits=EXACT | KEEPS_APART,
     samples=Samples(shapes=([(3,)], [(2, 3), ()], [(0,), (40,), (2,)]), dtypes=("float32", "bfloat16", "int8", "complex64"),
                     ulps=0))
-extend(optimization_barrier_p, "keep_apart", True)
 
 
 def optimization_barrier(operand: Any, /) -> Any:
@@ -68,9 +68,8 @@ after_all_p: Op = Op(
     name="after_all", abstract=_after_abstract, eager=lambda *tokens: np.zeros(TOKEN.shape, TOKEN.dtype), jvp=ZERO,
     transpose=Missing("tokens have no values"), batch=_after_batch,
     cpu=lambda b, *tokens: b.constant(np.zeros(TOKEN.shape, TOKEN.dtype)),
-    hlo=lambda b, *tokens: b.constant(np.zeros(TOKEN.shape, TOKEN.dtype)),
+    hlo=lambda b, *tokens: b.constant(np.zeros(TOKEN.shape, TOKEN.dtype)), traits=EXACT | KEEPS_APART,
     samples=Samples(shapes=([], [(0,)], [(0,), (0,)]), dtypes=("bool",)))
-extend(after_all_p, "keep_apart", True)
 
 
 def after_all(*operands: Any) -> Any:

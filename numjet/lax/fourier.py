@@ -12,6 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.show import register_parameter_type
 from numjet.core.trace import aval_of
+from numjet.core.traits import NORMWISE
 from numjet.foundation import dtypes
 from numjet.foundation.promotion import to_inexact_dtype
 from numjet.lax.axes import Ints, as_shape
@@ -185,7 +186,7 @@ def _make(rng: Any, shape: Any, dtype: str, params: dict[str, Any]) -> list[np.n
 
 fft_p = Op(
     name="fft", params=("fft_type", "fft_lengths"), abstract=_abstract, eager=_eager, jvp=LINEAR, transpose=_transpose,
-    batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=(0,), samples=_samples())
+    batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=(0,), traits=NORMWISE, samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function

@@ -15,6 +15,7 @@ from numjet.core.ir import Literal
 from numjet.core.op import Op, PerArg, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.record import Record
 
 BOOL, INT, UINT, FLOAT, COMPLEX = "b", "i", "u", "f", "c"
 INTEGER = "iu"
@@ -45,9 +46,8 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
     return call("transpose", x, permutation=tuple(order))
 
 
-def broadcast_batch(x: Any, dim: int | None, size: int, ndim: int | None = None) -> Any:
-    """x with a batch axis of `size` in front, broadcast when it has none, and its rank (without that axis) raised to
-    `ndim` by axes of size 1 when it is a scalar."""
+def broadcast_batch(x: Any, dim: int | None, size: int) -> Any:
+    """x with a batch axis of `size` in front, broadcast when it has none."""
     if dim is not None:
         return moveaxis(x, dim, 0)
     shape = aval_of(x).shape
@@ -56,27 +56,29 @@ def broadcast_batch(x: Any, dim: int | None, size: int, ndim: int | None = None)
 
 # ------------------------------------------------------------------------------------------------ elementwise
 
+class Joint(Record):
+    """A jvp rule for all operands together, as in the record."""
+    rule: Callable[..., Any]
+
+
 def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any, hlo: Any, samples: Samples,
-                nargs: int = 1, transpose: Any = None, result: Any = None, same_dtype: bool = True,
-                params: tuple[str, ...] = (), linear_in: Any = None) -> Op:
+                transpose: Any = None, result: Any = None, same_dtype: bool = True, check: Callable[..., None] | None = None,
+                **fields: Any) -> Op:
     """A record of out[i] = f(x[i], y[i], ...). Operands have equal shapes, or rank 0.
 
     accepts: kinds of dtypes (see BOOL ... ANY). result: dtype of the result, or a function of the operand dtypes and
-    params; default: the dtype of the operands. jvp: one rule, or a tuple of one per operand: f(t, out, *primals).
-    transpose: as in the record; cotangents of rank-0 operands are summed here.
+    params; default: the dtype of the operands. jvp: one rule, or a tuple of one per operand: f(t, out, *primals); or Joint.
+    transpose: as in the record; cotangents of rank-0 operands are summed here. check(*avals, **params) raises errors before
+    others are looked for. fields: further fields of the record, or in place of those made here.
     """
-    abstract = _elementwise_abstract(name, accepts, result, same_dtype)
     rules = jvp if not callable(jvp) else (jvp,)
-    op = Op(name=name, params=params, abstract=abstract, eager=eager, elementwise=True, nargs=nargs,
-            jvp=PerArg(*rules) if isinstance(rules, tuple) else rules,
-            transpose=_unbroadcasting(transpose) if callable(transpose) else transpose or _not_linear(name),
-            batch=_UNSET, cpu=cpu, hlo=hlo, samples=samples, linear_in=linear_in,
-            prepare=promote_scalars if nargs > 1 and same_dtype else None)
-    op.batch = _elementwise_batch(op)
+    made: dict[str, Any] = {
+        "abstract": _elementwise_abstract(name, accepts, result, same_dtype, check), "elementwise": True,
+        "prepare": promote_scalars if fields.get("nargs", 1) > 1 and same_dtype else None,
+        "jvp": PerArg(*rules) if isinstance(rules, tuple) else rules.rule if isinstance(rules, Joint) else rules,
+        "transpose": _unbroadcasting(transpose) if callable(transpose) else transpose or _not_linear(name)}
+    op = Op(name=name, eager=eager, cpu=cpu, hlo=hlo, samples=samples, batch=_elementwise_batch(lambda: op), **(made | fields))
     return op
-
-
-_UNSET = object()
 
 
 def _not_linear(name: str) -> Any:
@@ -85,9 +87,12 @@ def _not_linear(name: str) -> Any:
     return transpose
 
 
-def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool) -> Callable[..., ShapedArray]:
+def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool,
+                          check: Callable[..., None] | None) -> Callable[..., ShapedArray]:
     def abstract(*avals: ShapedArray, **params: Any) -> ShapedArray:
         first = avals[0]
+        if check is not None:
+            check(*avals, **params)
         if result is None and first.dtype != _BOOL_DTYPE and kind_of(first.dtype) in accepts and all(a is first for a in avals):
             return first
         if len(avals) > 1:
@@ -142,7 +147,7 @@ def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
     return Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, True))
 
 
-def _elementwise_batch(op: Op) -> Callable[..., tuple[Any, int]]:
+def _elementwise_batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
     def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
         rank = max(ranks)
@@ -150,21 +155,14 @@ def _elementwise_batch(op: Op) -> Callable[..., tuple[Any, int]]:
         simple = len(batched) == 1 and all(r == rank if d is not None else r == 0
                                            for r, d in zip(ranks, dims, strict=True))
         if simple:
-            return op.bind(*args, **params), batched.pop()
-        full = [_align(x, d, r, rank, size) for x, d, r in zip(args, dims, ranks, strict=True)]
+            return record().bind(*args, **params), batched.pop()
+        full = [x if d is None and r == 0 else broadcast_batch(x, d, size) for x, d, r in zip(args, dims, ranks, strict=True)]
         shape = max((aval_of(x).shape for x in full), key=len)
-        return op.bind(*[_fill(x, shape, r, d) for x, r, d in zip(full, ranks, dims, strict=True)], **params), 0
+        return record().bind(*[_fill(x, shape, d) for x, d in zip(full, dims, strict=True)], **params), 0
     return batch
 
 
-def _align(x: Any, dim: int | None, rank: int, full_rank: int, size: int) -> Any:
-    """Batched operands with their batch axis in front; unbatched ones of full rank broadcast to it."""
-    if dim is None and rank == 0:
-        return x
-    return broadcast_batch(x, dim, size)
-
-
-def _fill(x: Any, shape: tuple[int, ...], rank: int, dim: int | None) -> Any:
+def _fill(x: Any, shape: tuple[int, ...], dim: int | None) -> Any:
     """A batched scalar next to operands of higher rank is broadcast along their axes."""
     if dim is None or aval_of(x).shape == shape:
         return x

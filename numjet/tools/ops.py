@@ -14,8 +14,10 @@ from typing import Any
 
 import numjet as nj
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, all_ops
+from numjet.core.traits import MEANINGS, words
 
 SLOTS = ("eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
+OPTIONAL = ("rewrites", "in_place", "carries", "shift", "part")
 _PACKAGE = nj.__name__
 
 
@@ -41,13 +43,23 @@ def kind(op: Op) -> str:
     return "program" if op.programs else "elementwise" if op.elementwise else "array"
 
 
+def nature(op: Op) -> str:
+    """What the operation is like: its traits, the function of loop IR that it applies or its cost, its optional slots.
+
+    >>> nature(all_ops()["reduce_or"])
+    'exact, lanes, reads once, scans operand, reduces=or, rewrites'
+    """
+    values = [f"{field}={value}" for field in ("function", "cost", "reduces") if (value := getattr(op, field)) is not None]
+    return ", ".join([*words(op.traits), *values, *[slot for slot in OPTIONAL if getattr(op, slot) is not None]])
+
+
 def rows() -> list[list[str]]:
-    """One row per operation: name, kind, parameters, then the slots."""
-    return [[op.name, kind(op), ", ".join(op.params), *[state(getattr(op, s)) for s in SLOTS]]
+    """One row per operation: name, kind, parameters, what it is like, then the slots."""
+    return [[op.name, kind(op), ", ".join(op.params), nature(op), *[state(getattr(op, s)) for s in SLOTS]]
             for _, op in sorted(all_ops().items())]
 
 
-HEAD = ["operation", "kind", "parameters", *SLOTS]
+HEAD = ["operation", "kind", "parameters", "traits", *SLOTS]
 
 
 def holes() -> list[tuple[str, str, str]]:
@@ -68,12 +80,17 @@ def markdown() -> str:
     cell = lambda text: text.replace("|", "\\|") or " "
     line = lambda r: "| " + " | ".join(map(cell, r)) + " |"
     body = [line(HEAD), "|" + "---|" * len(HEAD), *map(line, rows())]
+    traits = [f"- *{word}*: {meaning}" for word, meaning in MEANINGS.items()]
     missing = [f"- `{name}`, {slot}: {why}" for name, slot, why in holes() if slot != "hlo"]
     return "\n".join([
         "# Operations", "",
         f"Written by `python -m {_PACKAGE}.tools.ops --markdown`. Every operation is one record, see `core/op.py`; the columns "
         "are its slots: `linear` and `zero` are derivatives that need no rule, `derived` comes from a definition in other "
-        "operations, `-` is missing.", "", *body, "", "## Missing", "", *missing, ""])
+        "operations, `-` is missing.", "", *body, "", "## Traits", "",
+        "What passes ask a record about its operation (`core/traits.py`); the column leaves out what another trait implies. "
+        "`function` is the function of loop IR that an elementwise operation applies, which gives its cost; `cost` is given in "
+        "additions per element; `reduces` says how two elements combine. The other words are optional slots.", "", *traits,
+        "", "## Missing", "", *missing, ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

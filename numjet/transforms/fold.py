@@ -16,10 +16,10 @@ from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.nan_checks import wanted
 from numjet.core.op import Missing
 from numjet.core.trace import EVAL, set_trace
+from numjet.core.traits import COMPACT, KEEPS_APART
 
 MOST_BYTES_OUT = 1024       # of all results together: an embedded constant is read from memory, a fused iota is not
 MOST_BYTES_IN = 16 * 1024   # of all operands: folding costs time at each compilation
-_SPREAD = frozenset({"broadcast_in_dim", "iota"})  # known, but better made where they are used than stored
 
 
 def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
@@ -29,7 +29,7 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
         return False
     if wanted():
         return False  # an invalid value is to be reported with the line that made it
-    if op.name in _SPREAD and any(prod(v.aval.shape) > 1 for v in eqn.outvars):
+    if COMPACT <= op.traits and any(prod(v.aval.shape) > 1 for v in eqn.outvars):
         return False
     small = sum(v.aval.nbytes for v in eqn.outvars) <= MOST_BYTES_OUT
     return small and sum(a.aval.nbytes for a in operands) <= MOST_BYTES_IN
@@ -37,7 +37,7 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
 
 def calls_python(eqn: JaxprEqn) -> bool:
     """Whether an equation runs a Python function: it may take long, or be meant to run each time."""
-    return "keep_apart" in eqn.primitive.extensions or any(callable(v) for v in eqn.params.values())
+    return KEEPS_APART <= eqn.primitive.traits or any(callable(v) for v in eqn.params.values())
 
 
 def fold(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:

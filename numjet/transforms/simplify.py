@@ -8,8 +8,6 @@ or branch is simplified once, however often it occurs. Operations say how they t
   "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
       without constants to a simpler one with the same inputs and results
 
-  "keep_apart": True: not merged with equal equations, not computed before the program runs
-
 Programs in parameters of other operations are left alone. Equations with effects stay, in their order.
 """
 from __future__ import annotations
@@ -18,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import KEEPS_APART
 from numjet.foundation.record import Record
 from numjet.transforms.algebraic_simplification import identity
 from numjet.transforms.dce import dce_jaxpr
@@ -117,7 +116,7 @@ class _Scope:
 
     def value(self, eqn: JaxprEqn) -> Sequence[Atom]:
         """The results of an equation: known, found, or those of the equation, which is then written down."""
-        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
+        if eqn.effects or KEEPS_APART <= eqn.primitive.traits:
             self.emit(eqn)
             return eqn.outvars
         if not eqn.primitive.multiple:
@@ -168,7 +167,7 @@ class _Scope:
 
     def holder(self, eqn: JaxprEqn) -> Sequence[Atom]:
         """The results of an equation that holds programs."""
-        if eqn.effects or "keep_apart" in eqn.primitive.extensions:
+        if eqn.effects or KEEPS_APART <= eqn.primitive.traits:
             return self.rewritten(eqn)
         key = equation_key(eqn, eqn.invars)
         if key not in self.seen:

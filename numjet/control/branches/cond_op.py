@@ -27,6 +27,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
+from numjet.core.traits import BRANCHES
 from numjet.core.walk import eval_closed
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list
@@ -246,5 +247,7 @@ cond_p = Op(
     effects=holds_effects,
     cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
     hlo=_hlo,
+    traits=BRANCHES,
+    in_place=lambda eqn: range(1, len(eqn.invars)),
     samples=Missing("holds programs"),
 )

@@ -13,7 +13,8 @@ import numpy as np
 
 from numjet.control.branches.cond import branch
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Op, extend
+from numjet.core.op import ZERO, Missing, Op
+from numjet.core.traits import EXACT, KEEPS_APART
 
 Platforms = tuple[tuple[str, ...] | None, ...]
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -50,9 +51,9 @@ platform_index_p = Op(
     batch=Missing("it has no operands"),
     cpu=lambda b, *, platforms: b.constant(np.asarray(index_for(platforms, "cpu"), np.int32)),
     hlo=lambda b, *, platforms: b.constant(index_for(platforms, *_NAMES.get(b.platform, (b.platform,))), np.int32),
+    traits=EXACT | KEEPS_APART,
     samples=Missing("it has no operands; tests/control/branches/test_platform.py"),
 )
-extend(platform_index_p, "keep_apart", True)
 
 
 def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:

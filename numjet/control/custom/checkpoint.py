@@ -18,6 +18,7 @@ from numjet.core.check import check_jaxpr
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
+from numjet.core.traits import KEEPS_APART
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.config import config
@@ -121,7 +122,11 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
 
 
 checkpoint_p: Op = calling_op(
-    "checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params, partial_eval=_partial_eval
+    "checkpoint",
+    ("jaxpr", "prevent_cse", "differentiated", "policy"),
+    lambda params: params,
+    partial_eval=_partial_eval,
+    traits=KEEPS_APART,
 )
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from numjet.core.op import SCALARS, Op, Samples, Undefined
+from numjet.core.traits import EXACT
 from numjet.foundation import tree
 from numjet.lax.templates import ANY, elementwise
 
@@ -25,6 +26,7 @@ name_p = elementwise(
     transpose=lambda ct, x, name: ct if isinstance(x, Undefined) else None,
     cpu=lambda b, x, name: x,
     hlo=SCALARS,
+    traits=EXACT,
     samples=Samples(params=({"name": "a"},), dtypes=("float32", "int32", "bool"), ulps=0),
 )
 

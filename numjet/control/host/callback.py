@@ -18,7 +18,8 @@ from numjet.control.host.python_calls import (
 )
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, Op, extend
+from numjet.core.op import Missing, Op
+from numjet.core.traits import EXACT, KEEPS_APART
 from numjet.foundation.tree import PyTreeDef, tree_unflatten
 from numjet.lax.indexing.slicing import index_in_dim
 from numjet.lax.shape.join import concatenate
@@ -125,9 +126,9 @@ pure_callback_p = Op(
     batch=_pure_batch,
     cpu=lowered,
     hlo=called(),
+    traits=EXACT | KEEPS_APART,
     samples=Missing("calls Python"),
 )
-extend(pure_callback_p, "keep_apart", True)
 
 io_callback_p = Op(
     name="io_callback",
@@ -140,6 +141,7 @@ io_callback_p = Op(
     batch=_io_batch,
     cpu=lowered,
     hlo=called(ordered=lambda params: params["ordered"]),
+    traits=EXACT,
     samples=Missing("calls Python"),
     effects=lambda *, ordered, **_: frozenset({effects.ORDERED_IO if ordered else effects.IO}),
 )

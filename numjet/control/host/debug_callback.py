@@ -23,6 +23,7 @@ from numjet.control.host.python_calls import (
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op
+from numjet.core.traits import EXACT
 
 
 def _abstract(*avals: ShapedArray, **_: Any) -> list[ShapedArray]:
@@ -54,6 +55,7 @@ def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, An
         cpu=lowered,
         hlo=called(ordered=ordered),
         samples=Missing("calls Python"),
+        traits=EXACT,
         effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}),
     )
     return op

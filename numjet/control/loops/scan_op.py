@@ -30,6 +30,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
+from numjet.core.traits import Carries, carried
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
@@ -209,6 +210,11 @@ def _hlo(
     return b.while_loop(more, body, start, ordered=effects.ordered(jaxpr.effects))[1:]
 
 
+def _carries(eqn: JaxprEqn) -> Carries:
+    consts, count = eqn.params["num_consts"], eqn.params["num_carry"]
+    return Carries(eqn.params["jaxpr"].jaxpr, consts, consts, count)
+
+
 scan_p: Op = Op(
     name="scan",
     params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
@@ -225,5 +231,7 @@ scan_p: Op = Op(
     effects=holds_effects,
     cpu=_cpu,
     hlo=_hlo,
+    in_place=carried,
+    carries=_carries,
     samples=Missing("holds a program"),
 )

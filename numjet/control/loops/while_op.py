@@ -30,6 +30,7 @@ from numjet.core.ir import ClosedJaxpr, JaxprEqn, Var
 from numjet.core.op import Missing, Op
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.core.traits import Carries, carried
 from numjet.core.walk import eval_closed
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
@@ -331,6 +332,11 @@ def _hlo(
     )
 
 
+def _carries(eqn: JaxprEqn) -> Carries:
+    inside, outside = eqn.params["body_nconsts"], eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+    return Carries(eqn.params["body_jaxpr"].jaxpr, inside, outside, len(eqn.invars) - outside)
+
+
 while_p = Op(
     name="while",
     params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"),
@@ -347,5 +353,7 @@ while_p = Op(
     effects=holds_effects,
     cpu=_cpu,
     hlo=_hlo,
+    in_place=carried,
+    carries=_carries,
     samples=Missing("holds programs"),
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import BROADCASTS, LANES
 from numjet.cpu.ir.nodes import INT64, Carry, For, Stmt, While
 from numjet.cpu.lowering.context import Frames
 from numjet.cpu.lowering.index import Index
@@ -28,12 +29,6 @@ COMFORTABLE = 48          # numbers of one system's state that registers and the
 STATE = 160               # numbers of one system's state that registers and the nearest cache hold
 PINNED = 64               # elements of one system that an equation makes
 WORK = 2000               # elements that a step computes for one system, so that code stays small
-VECTORIZABLE = frozenset({"broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose", "rev", "pad", "iota",
-                  "expand_dims", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
-                  "dot_general", "split", "convert_element_type", "copy", "bitcast_convert_type", "threefry2x32",
-                  "cholesky", "lu", "lu_solve", "lu_inverse", "triangular_solve",
-                  "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "scatter-sub", "scatter-mul",
-                  "scatter-min", "scatter-max", "argmax", "argmin", "cumsum", "cumprod", "cummax", "cummin"})
 
 
 class NotLanewise(Exception):
@@ -336,14 +331,14 @@ class _State:
 def _known(eqn: JaxprEqn) -> bool:
     """Whether an equation may go by lanes: no library, no loop."""
     op = eqn.primitive
-    return not eqn.effects and (op.elementwise or op.name in VECTORIZABLE)
+    return not eqn.effects and (op.elementwise or LANES <= op.traits)
 
 
 def settling_mask(cond: ClosedJaxpr, body: ClosedJaxpr, consts: int) -> int | None:
     """Which carry is a mask such that the loop runs while it holds somewhere, and places where it is false don't change;
     None if there is none."""
     eqns, carries = cond.jaxpr.eqns, cond.jaxpr.invars
-    if len(eqns) != 1 or eqns[0].primitive.name != "reduce_or" or eqns[0].invars[0] not in carries:
+    if len(eqns) != 1 or eqns[0].primitive.reduces != "or" or eqns[0].invars[0] not in carries:
         return None
     k = carries.index(eqns[0].invars[0])
     olds, news = body.jaxpr.invars[consts:], body.jaxpr.outvars
@@ -357,10 +352,10 @@ def settling_mask(cond: ClosedJaxpr, body: ClosedJaxpr, consts: int) -> int | No
         if made is None:
             return False
         if old is mask:
-            return made.primitive.name == "and" and mask in made.invars
+            return made.primitive.function == "and" and mask in made.invars
         chosen = made.invars[0]
         spread = makers.get(chosen) if isinstance(chosen, Var) else None
-        by_mask = chosen is mask or (spread is not None and spread.primitive.name == "broadcast_in_dim"
+        by_mask = chosen is mask or (spread is not None and BROADCASTS <= spread.primitive.traits
                                      and spread.invars[0] is mask and spread.params["broadcast_dimensions"] == (0,))
-        return made.primitive.name == "select_n" and by_mask and made.invars[1] is old
+        return made.primitive.function == "select" and by_mask and made.invars[1] is old
     return k if mask.aval.ndim == 1 and all(map(keeps, olds, news)) else None

@@ -11,7 +11,8 @@ import numpy as np
 
 from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import Expand, Missing
+from numjet.core.op import Expand, Missing, Op
+from numjet.core.traits import BROADCASTS, READS_ONCE, SCATTERS
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.builder import SHORT_ROW
 from numjet.cpu.lowering.memory_scheduling import minimize_peak_memory
@@ -34,11 +35,7 @@ WANTED = 8.0     # what is wanted later and costs this is stored together with w
 WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
 COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
           "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
-          "threefry2x32": 80.0, "expm1": 20.0, "log1p": 24.0, "integer_pow": 3.0, "rsqrt": 8.0}
-_READS_ONCE = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax",
-               "argmin",
-               "transpose", "rev", "slice", "squeeze", "reshape", "expand_dims", "copy", "pad", "concatenate",
-               "select_and_gather_add"}
+          "expm1": 20.0, "log1p": 24.0, "rsqrt": 8.0}
 
 
 class Frame:
@@ -276,7 +273,7 @@ class Frames(Reductions):
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
         if op.elementwise:
-            cost = COSTS.get(op.name, 1.0)
+            cost = cost_of(op)
             return [self.elementwise(lambda *xs: rule(self, *xs, **params), *args, dtype=out_avals[0].dtype, cost=cost)]
         out = rule(self, *args, **params)
         outs = list(out) if op.multiple else [out]
@@ -288,16 +285,17 @@ class Frames(Reductions):
     def prepare(self, frame: Frame, eqn: JaxprEqn, args: Sequence[LoweredArray]) -> None:
         """Stores definitions that this equation, with later ones, would compute too often."""
         op = eqn.primitive
+        once = READS_ONCE <= op.traits
         out_size = 0 if _spreads_short_rows(eqn) else max((v.aval.size for v in eqn.outvars), default=0)
         for k, (atom, a) in enumerate(zip(eqn.invars, args, strict=True)):
             if not a.lazy or a.cost == 0 or k == 2 and _fills_window(eqn):
                 continue
             uses, reductions = (frame.uses[atom], frame.passes.get(atom, 0)) if isinstance(atom, Var) else (1, 0)
             repeated = not op.elementwise and a.cost > CHEAP and (
-                op.name not in _READS_ONCE and out_size > a.size
+                not once and out_size > a.size
                 or uses > 1 and not computed_again(a, reductions))
             in_order = a.cost >= HEAVY and _goes_in_order(eqn) and any(p.own >= HEAVY for p in a.reachable() if p.lazy)
-            if repeated or in_order or self._long(a) and op.name not in _READS_ONCE:
+            if repeated or in_order or self._long(a) and not once:
                 reads = f"read {uses} times" if uses > 1 else f"{op.name} reads elements several times"
                 reads = reads if repeated else f"{op.name} reads one element after the other"
                 cost = f"costs {operations(a.cost)} per element"
@@ -388,12 +386,12 @@ def _packed(parts: Sequence[list[tuple[LoweredArray, Storage]]]) -> list[list[tu
 
 def _goes_in_order(eqn: JaxprEqn) -> bool:
     """Whether elements are read one by one, which takes longer than computing them side by side and storing them."""
-    return eqn.primitive.name.startswith("scatter") and not eqn.params["unique_indices"]
+    return SCATTERS <= eqn.primitive.traits and not eqn.params["unique_indices"]
 
 
 def _fills_window(eqn: JaxprEqn) -> bool:
     """Whether an update is one window that is most of the array: then its elements are computed where they go."""
-    if not eqn.primitive.name.startswith("scatter"):
+    if not SCATTERS <= eqn.primitive.traits:
         return False
     operand, indices, updates = (a.aval for a in eqn.invars)
     return prod(indices.shape[:-1]) == 1 and 2 * updates.size >= operand.size
@@ -401,12 +399,17 @@ def _fills_window(eqn: JaxprEqn) -> bool:
 
 def _spreads_short_rows(eqn: JaxprEqn) -> bool:
     """Whether elements are only repeated along last axes so short that they are written out, side by side."""
-    if eqn.primitive.name != "broadcast_in_dim":
+    if not BROADCASTS <= eqn.primitive.traits:
         return False
     shape, given = eqn.params["shape"], eqn.invars[0].aval.shape
     kept = dict(zip(eqn.params["broadcast_dimensions"], given, strict=True))
     spread = [d for d, n in enumerate(shape) if n != kept.get(d, 1)]
     return bool(spread) and prod(shape[spread[0]:]) == prod(shape[d] for d in spread) <= SHORT_ROW
+
+
+def cost_of(op: Op) -> float:
+    """What an elementwise operation takes per element, in additions."""
+    return op.cost or COSTS.get(op.function or "", 1.0)
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:

@@ -11,13 +11,10 @@ from collections.abc import Collection, Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.cpu.lowering.builder import SMALL
-from numjet.cpu.lowering.shifts import SHIFTS, makers_of, shift_of
+from numjet.cpu.lowering.shifts import makers_of, shift_of
 
 WORTH_BYTES = 1 << 20   # least bytes saved
 WORTH_SHARE = 0.8       # and the most that may be left of the peak
-# Operations that may overwrite an operand: what reads it earlier must stay earlier, or they would have to copy.
-IN_PLACE = ("scatter", "dynamic_update_slice")
-_UPDATES = (*IN_PLACE, "scan", "while", "cond")
 
 
 def minimize_peak_memory(jaxpr: Jaxpr) -> Jaxpr:
@@ -83,17 +80,10 @@ def _waiting(k: int, needs: Sequence[Sequence[int]], done: Collection[int]) -> s
 
 def _overwritten(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Sequence[Var | Literal]:
     """The arrays whose memory an equation may use for its results."""
-    name = eqn.primitive.name
-    if name == "scan":
-        first = eqn.params["num_consts"]
-        return eqn.invars[first:first + eqn.params["num_carry"]]
-    if name == "while":
-        return eqn.invars[eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]:]
-    if name == "cond":
-        return eqn.invars[1:]
-    if name.startswith(IN_PLACE):
-        return eqn.invars[:1]
-    shift = shift_of(eqn, makers) if name in SHIFTS else None
+    replaced = eqn.primitive.in_place
+    if replaced is not None:
+        return [eqn.invars[k] for k in replaced(eqn)]
+    shift = shift_of(eqn, makers)
     return () if shift is None else (shift.var,)
 
 
@@ -174,7 +164,7 @@ def _needs(jaxpr: Jaxpr) -> list[list[int]]:
     for k, eqn in enumerate(jaxpr.eqns):
         variables = dict.fromkeys(a for a in eqn.invars if isinstance(a, Var))
         earlier = {makers[a]: None for a in variables if a in makers}
-        if eqn.primitive.name.startswith(_UPDATES):
+        if eqn.primitive.in_place is not None:  # what reads an operand earlier must stay earlier, or it would be copied
             earlier.update((r, None) for a in variables for r in readers[a])
         needs.append(list(earlier))
         for a in variables:

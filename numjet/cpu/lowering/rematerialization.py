@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import STRIDED
 from numjet.cpu.lowering.values import LoweredArray
 
 LARGE = 2 ** 18         # bytes of such an array
@@ -17,8 +18,6 @@ MOST_PASSES = 4         # reductions that may compute it
 COMPUTED_AGAIN = 40.0   # operations per element that all but the first may take together
 FAR = 2 ** 20           # bytes that caches do not hold for long,
 COMPUTED_FAR = 150.0    # of which more is computed again
-_REDUCES = {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor"}
-_MOVES = {"broadcast_in_dim", "transpose", "rev", "slice", "squeeze", "expand_dims", "copy"}
 
 
 def passes(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, int]:
@@ -38,9 +37,9 @@ def passes(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, int]:
 def _readers(eqn: JaxprEqn, number: int, reduced: dict[Var, frozenset[int] | None]) -> frozenset[int] | None:
     """The reductions that read the operands of an equation through it; None if it, or anything else, keeps them."""
     op = eqn.primitive
-    if op.name in _REDUCES:
+    if op.reduces is not None:
         return frozenset((number,))
-    if op.elementwise or op.name in _MOVES:
+    if op.elementwise or STRIDED <= op.traits:
         return reduced.get(eqn.outvars[0])
     return None
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Var
+from numjet.core.traits import BRANCHES
 from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Copy, Expr, If, Let
 from numjet.cpu.lowering.carry_buffers import Settling, words_of
-from numjet.cpu.lowering.memory_scheduling import IN_PLACE
-from numjet.cpu.lowering.shifts import SHIFTS, Shift, makers_of, shift_of
+from numjet.cpu.lowering.shifts import Shift, makers_of, shift_of
 from numjet.cpu.lowering.values import LoweredArray, Storage, linear
 from numjet.cpu.remarks import Recorder
 
@@ -43,16 +43,15 @@ def _slides(body: Jaxpr, out: Atom, given: Var) -> int | None:
 
 def _before(eqn: JaxprEqn, k: int, makers: dict[Var, JaxprEqn]) -> tuple[Atom, int] | None:
     """What result k of an equation is the shifted or updated value of, and by how much that shifts it."""
-    name = eqn.primitive.name
-    if name.startswith(IN_PLACE):
-        return eqn.invars[0], 0
-    if name in ("scan", "while"):
-        inside, outside, count = _carried(eqn)
-        inner = eqn.params["jaxpr" if name == "scan" else "body_jaxpr"].jaxpr
-        step = _slides(inner, inner.outvars[k], inner.invars[inside + k]) if k < count else None
-        return None if step is None else (eqn.invars[outside + k], step)
-    if name == "cond":
+    op = eqn.primitive
+    if op.carries is not None:
+        at = op.carries(eqn)
+        step = _slides(at.body, at.body.outvars[k], at.body.invars[at.inside + k]) if k < at.count else None
+        return None if step is None else (eqn.invars[at.outside + k], step)
+    if BRANCHES <= op.traits:
         return _before_branches(eqn, k)
+    if op.in_place is not None:
+        return eqn.invars[op.in_place(eqn)[k]], 0
     found = shift_of(eqn, makers)
     if found is None:
         return None
@@ -67,15 +66,6 @@ def _before_branches(eqn: JaxprEqn, k: int) -> tuple[Atom, int] | None:
             if None not in steps:
                 return operand, max(s for s in steps if s is not None)
     return None
-
-
-def _carried(eqn: JaxprEqn) -> tuple[int, int, int]:
-    """Where the carries of a loop are among the inputs of its body and among its operands, and how many there are."""
-    params = eqn.params
-    if eqn.primitive.name == "scan":
-        return params["num_consts"], params["num_consts"], params["num_carry"]
-    first = params["cond_nconsts"] + params["body_nconsts"]
-    return params["body_nconsts"], first, len(eqn.invars) - first
 
 
 class Window:
@@ -140,7 +130,7 @@ class Sliding(Settling):
 
     def apply(self, op: Any, args: Sequence[LoweredArray], params: dict[str, Any],
               out_avals: Sequence[Any]) -> list[LoweredArray]:
-        slid = self._slid(args, out_avals[0]) if self.windows and op.name in SHIFTS else None
+        slid = self._slid(args, out_avals[0]) if self.windows and op.shift is not None else None
         return super().apply(op, args, params, out_avals) if slid is None else [slid]
 
     def _slid(self, args: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray | None:

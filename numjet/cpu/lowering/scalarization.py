@@ -7,9 +7,10 @@ multiplies it by a matrix: the arithmetic costs more than going by way of memory
 from __future__ import annotations
 
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.traits import CONTRACTS
 from numjet.core.walk import all_eqns
 from numjet.cpu.lowering.builder import SMALL, SMALL_ONCE
-from numjet.cpu.lowering.context import COSTS, HEAVY
+from numjet.cpu.lowering.context import HEAVY, cost_of
 
 
 def most_elements(*bodies: ClosedJaxpr) -> int:
@@ -18,7 +19,6 @@ def most_elements(*bodies: ClosedJaxpr) -> int:
 
 
 def _wants_vectors(eqn: JaxprEqn) -> bool:
-    name = eqn.primitive.name
-    heavy = name == "dot_general" or COSTS.get(name, 1.0) >= HEAVY
+    heavy = CONTRACTS <= eqn.primitive.traits or cost_of(eqn.primitive) >= HEAVY
     shapes = [v.aval.shape for v in eqn.outvars if SMALL_ONCE < v.aval.size <= SMALL]
     return any(s[-1] == SMALL or s[-1] > SMALL_ONCE and heavy for s in shapes)

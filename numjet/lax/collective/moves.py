@@ -13,6 +13,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, NONE, Traits
 from numjet.lax.collective.reductions import (
     INT32,
     NO_SAMPLES,
@@ -33,7 +34,7 @@ Rule = Callable[..., tuple[Any, int | None]]
 
 
 def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedArray], along: Rule,
-            transpose: Callable[..., Any], axes: tuple[str, ...] = ()) -> Op:
+            transpose: Callable[..., Any], axes: tuple[str, ...] = (), traits: Traits = NONE) -> Op:
     """A record. along(x, size, **params): (result, dim) for x with the named axis in front; axes: the parameters that
     number axes of the operand, for other batch axes."""
     def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
@@ -44,7 +45,7 @@ def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedAr
         return op.bind(moveaxis(args[0], dims[0], 0), **shifted), 0
     op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, batch=batch, cpu=OUTSIDE,
             transpose=lambda ct, x, **params: [transpose(ct, x, **params)],
-            hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, linear_in=(0,))
+            hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, linear_in=(0,), traits=traits)
     return op
 
 
@@ -82,7 +83,7 @@ def _gather_along(x: Any, size: int, *, all_gather_dimension: int, axis_index_gr
 
 _GATHER = ("all_gather_dimension", "axis_index_groups", "axis_name", "axis_size", "tiled")
 all_gather_p: Op = _moving(
-    "all_gather", _GATHER, _gather_abstract, _gather_along, axes=("all_gather_dimension",),
+    "all_gather", _GATHER, _gather_abstract, _gather_along, axes=("all_gather_dimension",), traits=EXACT,
     transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **params))
 

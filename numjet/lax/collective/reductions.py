@@ -16,6 +16,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.named_axes import named_size, unbound
 from numjet.core.op import LINEAR, ZERO, Missing, Op
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import EXACT
 from numjet.foundation import dtypes, tree
 from numjet.lax.indexing.gather import index_take
 from numjet.lax.shape.join import concatenate
@@ -128,7 +129,7 @@ def _index_collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None
 
 axis_index_p = Op(
     name="axis_index", params=("axis_name",), abstract=lambda *, axis_name: ShapedArray((), INT32), eager=outside, jvp=ZERO,
-    transpose=Missing("no operands"), batch=Missing("no operands"), cpu=OUTSIDE, hlo=OUTSIDE, samples=NO_SAMPLES,
+    transpose=Missing("no operands"), batch=Missing("no operands"), cpu=OUTSIDE, hlo=OUTSIDE, traits=EXACT, samples=NO_SAMPLES,
     collective=_index_collective)
 
 

@@ -12,6 +12,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
+from numjet.core.traits import CONTRACTS, LANES
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
 from numjet.lax.contraction.precision import (
@@ -258,7 +259,7 @@ def _samples() -> Samples:
 dot_general_p = Op(
     name="dot_general", params=("dimension_numbers", "precision", "preferred_element_type"),
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
-    linear_in=((0,), (1,)), samples=_samples())
+    linear_in=((0,), (1,)), traits=LANES | CONTRACTS, samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public functions

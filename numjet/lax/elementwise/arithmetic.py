@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefined
 from numjet.core.trace import aval_of
+from numjet.core.traits import CHEAP, EXACT, TRANSCENDENTAL
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
@@ -44,7 +45,7 @@ from numjet.lax.templates import (
 
 neg_p: Op = elementwise(
     "neg", accepts=NUMBER, eager=same_dtype(np.negative), jvp=LINEAR, transpose=lambda ct, x: neg_p.bind(ct),
-    cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,),
+    cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,), traits=EXACT | CHEAP, function="neg",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -64,6 +65,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 add_p: Op = elementwise(
     "add", nargs=2, accepts=NUMBER, eager=np.add, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=_add_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
+    traits=CHEAP, function="add",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -83,6 +85,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 sub_p: Op = elementwise(
     "sub", nargs=2, accepts=NUMBER, eager=np.subtract, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg_p.bind(t)),
     transpose=_sub_transpose, cpu=lambda b, x, y: b.sub(x, y), hlo="stablehlo.subtract", linear_in=(0, 1),
+    traits=CHEAP, function="sub",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -105,6 +108,7 @@ mul_p: Op = elementwise(
     "mul", nargs=2, accepts=NUMBER, eager=np.multiply,
     jvp=(lambda t, out, x, y: mul_p.bind(t, y), lambda t, out, x, y: mul_p.bind(x, t)),
     transpose=_mul_transpose, cpu=lambda b, x, y: b.mul(x, y), hlo="stablehlo.multiply", linear_in=(0, 1),
+    traits=CHEAP, function="mul",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=1))
 
 
@@ -160,7 +164,7 @@ div_p: Op = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
-    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,),
+    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,), function="div",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=4))
 
 
@@ -182,7 +186,7 @@ def _rem_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 rem_p: Op = elementwise(
     "rem", nargs=2, accepts=REAL, eager=_rem_eager, jvp=(lambda t, out, x, y: t, _rem_jvp_y),
-    cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo="stablehlo.remainder",
+    cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo="stablehlo.remainder", function="rem",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
 
 
@@ -210,7 +214,7 @@ def _mulhi_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 mulhi_p: Op = elementwise(
     "mulhi", nargs=2, accepts=INTEGER, eager=_mulhi_eager, jvp=ZERO, cpu=lambda b, x, y: b.prim("mulhi", x, y),
-    hlo=SCALARS, transpose=Missing("integers have no derivative"),
+    hlo=SCALARS, transpose=Missing("integers have no derivative"), traits=EXACT, function="mulhi",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=INTS, order=0, ulps=0, low=-100, high=100))
 
 
@@ -238,7 +242,7 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
 abs_p: Op = elementwise(
     "abs", accepts="ifc", result=real_dtype,
     eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False), jvp=_abs_jvp,
-    cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo=SCALARS,
+    cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo=SCALARS, traits=EXACT | CHEAP, function="abs",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "int64", *COMPLEXES), ulps=2))
 
 
@@ -260,7 +264,7 @@ def _sign_eager(x: np.ndarray) -> np.ndarray:
 
 sign_p: Op = elementwise(
     "sign", accepts=NUMBER, eager=_sign_eager, jvp=ZERO, cpu=by_kind(lambda b, x: b.prim("sign", x), cx.sign),
-    hlo=SCALARS, samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=2, order=0))
+    hlo=SCALARS, traits=EXACT | CHEAP, function="sign", samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=2, order=0))
 
 
 def sign(x: Any) -> Any:
@@ -274,6 +278,7 @@ def sign(x: Any) -> Any:
 
 floor_p: Op = elementwise(
     "floor", accepts=FLOAT, eager=np.floor, jvp=ZERO, cpu=lambda b, x: b.prim("floor", x), hlo="stablehlo.floor",
+    traits=EXACT | CHEAP, function="floor",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 
 
@@ -288,6 +293,7 @@ def floor(x: Any) -> Any:
 
 ceil_p: Op = elementwise(
     "ceil", accepts=FLOAT, eager=np.ceil, jvp=ZERO, cpu=lambda b, x: b.prim("ceil", x), hlo="stablehlo.ceil",
+    traits=EXACT | CHEAP, function="ceil",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 
 
@@ -325,7 +331,7 @@ def _halves(rng: Any, shape: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 
 round_p: Op = elementwise(
     "round", accepts=FLOAT, eager=_round_eager, jvp=ZERO, params=("rounding_method",), cpu=_round_cpu,
-    hlo=SCALARS,
+    hlo=SCALARS, traits=EXACT,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, params=tuple({"rounding_method": m} for m in RoundingMethod),
                     ulps=0, order=0, make=_halves))
 
@@ -343,7 +349,7 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
 
 square_p: Op = elementwise(
     "square", accepts=NUMBER, eager=same_dtype(np.square), jvp=lambda t, out, x: mul_p(t, mul_p(x, 2)),
-    cpu=lambda b, x: b.mul(x, x), hlo=SCALARS,
+    cpu=lambda b, x: b.mul(x, x), hlo=SCALARS, traits=CHEAP,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=1))
 
 
@@ -393,22 +399,16 @@ def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
     return t if y == 1 else mul_p.bind(t, mul_p(integer_pow_p.bind(x, y=y - 1), y))
 
 
-integer_pow_p: Op = elementwise(
-    "integer_pow", accepts=NUMBER, eager=_integer_pow_eager, jvp=_integer_pow_jvp, params=("y",), cpu=_integer_pow_cpu,
-    hlo=_integer_pow_hlo,
-    samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.5, high=2,
-                    params=tuple({"y": y} for y in (-3, -1, 0, 1, 2, 3, 7)), ulps=8))
-_integer_pow_abstract = integer_pow_p.abstract
-
-
-def _checked_integer_pow(x: ShapedArray, *, y: int) -> ShapedArray:
-    out = _integer_pow_abstract(x, y=y)
+def _check_integer_pow(x: ShapedArray, *, y: int) -> None:
     if y < 0 and kind_of(x.dtype) in INTEGER:
         raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({x}, {y})")
-    return out
 
 
-integer_pow_p.abstract = _checked_integer_pow
+integer_pow_p: Op = elementwise(
+    "integer_pow", accepts=NUMBER, check=_check_integer_pow, eager=_integer_pow_eager, jvp=_integer_pow_jvp,
+    params=("y",), cpu=_integer_pow_cpu, hlo=_integer_pow_hlo, cost=3.0,
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.5, high=2,
+                    params=tuple({"y": y} for y in (-3, -1, 0, 1, 2, 3, 7)), ulps=8))
 
 
 def integer_pow(x: Any, y: int) -> Any:
@@ -499,11 +499,11 @@ def _pow_cpu(b: Any, x: Any, y: Any) -> Any:
 
 
 pow_p: Op = elementwise(
-    "pow", nargs=2, accepts=INEXACT, eager=_pow_eager, jvp=(_pow_jvp_x, _pow_jvp_y), cpu=_pow_cpu,
-    hlo=SCALARS, samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES, ("float32", "int32")),
+    "pow", nargs=2, accepts=INEXACT, abstract=_pow_abstract, prepare=_pow_prepare, eager=_pow_eager,
+    jvp=(_pow_jvp_x, _pow_jvp_y), cpu=_pow_cpu, hlo=SCALARS,
+    traits=TRANSCENDENTAL, function="pow",
+    samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES, ("float32", "int32")),
                                            low=0.5, high=3, ulps=16))
-pow_p.abstract = _pow_abstract
-pow_p.prepare = _pow_prepare
 
 
 def pow(x: Any, y: Any) -> Any:
@@ -519,7 +519,7 @@ def pow(x: Any, y: Any) -> Any:
 
 sqrt_p: Op = elementwise(
     "sqrt", accepts=INEXACT, eager=np.sqrt, jvp=lambda t, out, x: div_p.bind(t, mul_p(out, 2.0)),
-    cpu=by_kind(lambda b, x: b.prim("sqrt", x), cx.sqrt), hlo=SCALARS,
+    cpu=by_kind(lambda b, x: b.prim("sqrt", x), cx.sqrt), hlo=SCALARS, traits=TRANSCENDENTAL, function="sqrt",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=4))
 
 
@@ -537,7 +537,9 @@ rsqrt_p: Op = elementwise(
     "rsqrt", accepts=INEXACT, eager=lambda x: np.divide(np.asarray(1, x.dtype), np.sqrt(x)),
     jvp=lambda t, out, x: mul_p.bind(t, mul_p(div_p.bind(out, x), -0.5)),
     cpu=by_kind(lambda b, x: b.math("rsqrt", x), lambda b, x: b.div(b.const(1, x.dtype), cx.sqrt(b, x))),
-    hlo=SCALARS, samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=8))
+    hlo=SCALARS,
+    traits=TRANSCENDENTAL, function="rsqrt",
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.1, high=4, ulps=8))
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
@@ -552,7 +554,7 @@ def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
 
 cbrt_p: Op = elementwise(
     "cbrt", accepts=FLOAT, eager=np.cbrt, jvp=lambda t, out, x: mul_p.bind(t, mul_p(integer_pow_p.bind(out, y=-2), 1 / 3)),
-    cpu=lambda b, x: b.math("cbrt", x), hlo="stablehlo.cbrt",
+    cpu=lambda b, x: b.math("cbrt", x), hlo="stablehlo.cbrt", traits=TRANSCENDENTAL, function="cbrt",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=4, ulps=4))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, RECODES
 from numjet.foundation import dtypes, tree
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF
 from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, moveaxis
@@ -109,7 +110,7 @@ def _bitcast_hlo(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
 bitcast_convert_type_p: Op = Op(
     name="bitcast_convert_type", params=("new_dtype",), abstract=_bitcast_abstract, eager=_bitcast_eager, jvp=ZERO,
     transpose=Missing("bits have no derivative"), batch=_bitcast_batch, cpu=_bitcast_cpu,
-    hlo=_bitcast_hlo,
+    hlo=_bitcast_hlo, traits=RECODES | LANES,
     samples=Samples(shapes=((2,), (3, 2), (0, 2), (2, 1, 2)), dtypes=("uint32", "int32", "float32"), ulps=0, order=0,
                     params=tuple({"new_dtype": np.dtype(d)}
                                  for d in ("int32", "uint8", "float16", "uint64", "float32"))))
@@ -192,7 +193,7 @@ reduce_precision_p: Op = elementwise(
     "reduce_precision", accepts=FLOAT, params=("exponent_bits", "mantissa_bits"), eager=_reduce_eager,
     jvp=lambda t, out, x, **params: reduce_precision_p.bind(t, **params),
     transpose=lambda ct, x, **params: reduce_precision_p.bind(ct, **params), cpu=_reduce_cpu,
-    hlo=SCALARS,
+    hlo=SCALARS, traits=EXACT,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, ulps=0, order=0,
                     params=({"exponent_bits": 5, "mantissa_bits": 10}, {"exponent_bits": 8, "mantissa_bits": 7},
                             {"exponent_bits": 11, "mantissa_bits": 52}, {"exponent_bits": 4, "mantissa_bits": 3})))
@@ -217,7 +218,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 # ------------------------------------------------------------------------------------------------ stop_gradient
 
 stop_gradient_p: Op = elementwise(
-    "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=SCALARS,
+    "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=SCALARS, traits=EXACT,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "bool", *COMPLEXES), ulps=0, order=0))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
+from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
 from numjet.lax.operands import BINARY_SHAPES, UNARY_SHAPES, UNSIGNED_OF, binary, same_dtype
 from numjet.lax.templates import INTEGER, elementwise
@@ -17,7 +18,7 @@ _LOGICAL = "biu"
 
 def _logical(name: str, fn: Any) -> Op:
     return elementwise(name, nargs=2, accepts=_LOGICAL, eager=same_dtype(fn), jvp=ZERO, transpose=_NO_TRANSPOSE,
-                       cpu=lambda b, x, y: b.prim(name, x, y), hlo=f"stablehlo.{name}",
+                       cpu=lambda b, x, y: b.prim(name, x, y), hlo=f"stablehlo.{name}", traits=EXACT | CHEAP, function=name,
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0,
                                        ulps=0))
 
@@ -56,7 +57,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
 not_p = elementwise(
     "not", accepts=_LOGICAL, eager=same_dtype(np.bitwise_not), jvp=ZERO, transpose=_NO_TRANSPOSE,
-    cpu=lambda b, x: b.prim("not", x), hlo="stablehlo.not",
+    cpu=lambda b, x: b.prim("not", x), hlo="stablehlo.not", traits=EXACT | CHEAP, function="not",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0, ulps=0))
 
 
@@ -107,8 +108,8 @@ def _copies_of_highest_bit(x: np.ndarray) -> np.ndarray:
 
 def _shift_op(name: str, prim: str, fn: Any, beyond: Any) -> Op:
     return elementwise(name, nargs=2, accepts=INTEGER, eager=lambda x, y: _shift(x, y, fn, beyond), jvp=ZERO,
-                       transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=SCALARS,
-                       samples=Samples(shapes=BINARY_SHAPES, dtypes=_INTS, low=-3, high=40, order=0, ulps=0))
+                       transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=SCALARS, function=prim,
+                       traits=EXACT, samples=Samples(shapes=BINARY_SHAPES, dtypes=_INTS, low=-3, high=40, order=0, ulps=0))
 
 
 shift_left_p = _shift_op("shift_left", "shl", np.left_shift, np.zeros_like)
@@ -163,7 +164,7 @@ def _leading_zeros(x: np.ndarray) -> np.ndarray:
 
 population_count_p = elementwise(
     "population_count", accepts=INTEGER, eager=lambda x: np.bitwise_count(_bits_of(x)).astype(x.dtype), jvp=ZERO,
-    transpose=_NO_TRANSPOSE, cpu=lambda b, x: b.prim("popcount", x), hlo="stablehlo.popcnt",
+    transpose=_NO_TRANSPOSE, cpu=lambda b, x: b.prim("popcount", x), hlo="stablehlo.popcnt", traits=EXACT, function="popcount",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=_INTS, low=-100, high=100, order=0, ulps=0))
 
 
@@ -178,7 +179,7 @@ def population_count(x: Any) -> Any:
 
 clz_p = elementwise(
     "clz", accepts=INTEGER, eager=_leading_zeros, jvp=ZERO, transpose=_NO_TRANSPOSE,
-    cpu=lambda b, x: b.prim("clz", x), hlo="stablehlo.count_leading_zeros",
+    cpu=lambda b, x: b.prim("clz", x), hlo="stablehlo.count_leading_zeros", traits=EXACT, function="clz",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=_INTS, low=-100, high=100, order=0, ulps=0))
 
 

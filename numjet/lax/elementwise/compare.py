@@ -8,6 +8,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.arithmetic import mul_p
@@ -26,7 +27,7 @@ from numjet.lax.operands import (
     where,
 )
 from numjet.lax.tangent import instantiate, zero_tangent
-from numjet.lax.templates import FLOAT, broadcast_shapes, elementwise, kind_of, promote_scalars
+from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, elementwise, kind_of, promote_scalars
 
 _BOOL = np.dtype(np.bool_)
 _COMPARED = ("bool", *FLOATS, *INTS)
@@ -47,7 +48,7 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
                        cpu=lambda b, x, y: b.compare(name, x, y), hlo=SCALARS,
-                       transpose=_no_transpose(name),
+                       transpose=_no_transpose(name), traits=EXACT | CHEAP, function=name,
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=samples, order=0, ulps=0))
 
 
@@ -130,7 +131,7 @@ def _total_order(name: str, fn: Any, comparison: str) -> Any:
 
     return elementwise(name, nargs=2, accepts="biuf", result=_BOOL, jvp=ZERO, cpu=cpu, hlo=SCALARS,
                        eager=lambda x, y: fn(total_order_key(x), total_order_key(y)), transpose=_no_transpose(name),
-                       samples=Samples(shapes=BINARY_SHAPES, dtypes=_COMPARED, order=0, ulps=0))
+                       traits=EXACT, samples=Samples(shapes=BINARY_SHAPES, dtypes=_COMPARED, order=0, ulps=0))
 
 
 def _key(b: Any, x: Any) -> Any:
@@ -148,7 +149,7 @@ lt_to_p: Op = _total_order("lt_to", np.less, "lt")
 
 is_finite_p: Op = elementwise(
     "is_finite", accepts=FLOAT, result=_BOOL, eager=np.isfinite, jvp=ZERO, transpose=_no_transpose("is_finite"),
-    cpu=lambda b, x: b.prim("is_finite", x), hlo="stablehlo.is_finite",
+    cpu=lambda b, x: b.prim("is_finite", x), hlo="stablehlo.is_finite", traits=EXACT, function="is_finite",
     samples=Samples(shapes=((), (3,), (0,), (2, 1, 3)), dtypes=FLOATS, order=0, ulps=0))
 
 
@@ -181,7 +182,7 @@ def _extremum(name: str, fn: Any, boolean: str, complex_rule: Any) -> Any:
         return b.prim(boolean if x.dtype == _BOOL else name, x, y)
 
     return elementwise(name, nargs=2, accepts="biufc", eager=same_dtype(fn), jvp=_EXTREMUM_RULES, cpu=cpu,
-                       hlo=SCALARS,
+                       hlo=SCALARS, traits=EXACT | CHEAP, function=name,
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *NUMBERS), ulps=0))
 
 
@@ -234,7 +235,7 @@ clamp_p: Op = elementwise(
     eager=lambda low, x, high: np.asarray(np.minimum(np.maximum(x, low), high)).astype(x.dtype, copy=False),
     jvp=(lambda t, out, low, x, high: _masked(t, gt_p.bind(low, x)), _clamp_jvp_x,
          lambda t, out, low, x, high: _masked(t, lt_p.bind(high, x))),
-    cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp",
+    cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp", traits=EXACT | CHEAP,
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (3,), ()], [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=(*FLOATS, "int32", "uint8", "bool"), ulps=0, make=_clamp_operands))
 
@@ -297,6 +298,11 @@ def _select_transpose(ct: Any, which: Any, *cases: Any) -> tuple[Any, ...]:
     return None, *[own(i) if isinstance(c, Undefined) else None for i, c in enumerate(cases)]
 
 
+def _select_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    which, *cases = args
+    return [which, *promote_scalars(op, cases, {})[0]], params
+
+
 def _select_cpu(b: Any, which: Any, *cases: Any) -> Any:
     out = cases[0]
     for i, case in enumerate(cases[1:], 1):
@@ -312,19 +318,11 @@ def _select_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.
 
 
 select_n_p: Op = elementwise(
-    "select_n", accepts="biufcV", eager=_select_eager, jvp=_select_jvp, transpose=_select_transpose, cpu=_select_cpu,
-    hlo=SCALARS,
+    "select_n", accepts="biufcV", abstract=_select_abstract, prepare=_select_prepare, eager=_select_eager,
+    jvp=Joint(_select_jvp), transpose=_select_transpose, cpu=_select_cpu,
+    hlo=SCALARS, traits=EXACT | CHEAP, function="select",
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=("bool", *FLOATS, "int32", *COMPLEXES), make=_select_operands, ulps=0))
-select_n_p.abstract, select_n_p.jvp = _select_abstract, _select_jvp
-
-
-def _select_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    which, *cases = args
-    return [which, *promote_scalars(op, cases, {})[0]], params
-
-
-select_n_p.prepare = _select_prepare
 
 
 def select_n(which: Any, *cases: Any) -> Any:
@@ -373,7 +371,9 @@ nextafter_p: Op = elementwise(
     "nextafter", nargs=2, accepts=FLOAT, eager=lambda x, y: np.where(x == y, y, np.nextafter(x, y)), jvp=ZERO,
     transpose=_no_transpose("nextafter"),
     cpu=lambda b, x, y: b.math("nextafter", x, y) if x.dtype.itemsize > 2 else _half_nextafter(b, x, y),
-    hlo="chlo.next_after", samples=Samples(shapes=BINARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
+    hlo="chlo.next_after",
+    traits=EXACT, function="nextafter",
+    samples=Samples(shapes=BINARY_SHAPES, dtypes=FLOATS, ulps=0, order=0))
 
 
 def nextafter(x1: Any, x2: Any) -> Any:

@@ -12,10 +12,11 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, SCALARS, Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
 from numjet.foundation import dtypes, source
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
 from numjet.lax.tangent import zero_tangent
-from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, elementwise, kind_of
+from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, Joint, elementwise, kind_of
 
 _BOOL = np.dtype(np.bool_)
 _VALUES: tuple[Any, ...] = (np.ndarray, np.generic, bool, int, float, complex)  # `complex` is a function further down
@@ -93,12 +94,11 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 
 
 convert_element_type_p: Op = elementwise(
-    "convert_element_type", accepts=ANY, eager=_convert_eager, jvp=LINEAR, transpose=_convert_transpose,
-    params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,),
+    "convert_element_type", accepts=ANY, abstract=_convert_abstract, eager=_convert_eager, jvp=Joint(_convert_jvp),
+    transpose=_convert_transpose, params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,), traits=FREE,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
                     high=99, params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
-convert_element_type_p.abstract, convert_element_type_p.jvp = _convert_abstract, _convert_jvp
 
 
 def constant(value: Any, dtype: Any = None, weak_type: bool = False) -> Any:
@@ -150,7 +150,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 real_p: Op = elementwise(
     "real", accepts=COMPLEX, result=real_dtype, eager=np.real, jvp=LINEAR,
-    transpose=lambda ct, x: complex_p(ct, 0.0), cpu=lambda b, x: b.real(x), hlo="stablehlo.real", linear_in=(0,),
+    transpose=lambda ct, x: complex_p(ct, 0.0), cpu=lambda b, x: b.real(x), hlo="stablehlo.real", linear_in=(0,), traits=FREE,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
 
 
@@ -166,7 +166,7 @@ def real(x: Any) -> Any:
 imag_p: Op = elementwise(
     "imag", accepts=COMPLEX, result=real_dtype, eager=np.imag, jvp=LINEAR,
     transpose=lambda ct, x: complex_p(0.0, apply("neg", ct)), cpu=lambda b, x: b.imag(x), hlo="stablehlo.imag",
-    linear_in=(0,), samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
+    linear_in=(0,), traits=FREE, samples=Samples(shapes=UNARY_SHAPES, dtypes=COMPLEXES, ulps=0))
 
 
 def imag(x: Any) -> Any:
@@ -189,21 +189,17 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
             None if not isinstance(y, Undefined) else apply("neg", imag_p.bind(ct)))
 
 
-complex_p: Op = elementwise(
-    "complex", nargs=2, accepts=FLOAT, result=complex_dtype, eager=_complex_eager, jvp=LINEAR,
-    transpose=_complex_transpose, cpu=lambda b, x, y: b.complex(x, y), hlo="stablehlo.complex", linear_in=(0, 1),
-    samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(3,), ()]), dtypes=("float32", "float64"), ulps=0))
-_complex_any = complex_p.abstract
-
-
-def _complex_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+def _check_complex(x: ShapedArray, y: ShapedArray) -> None:
     if x.dtype not in (dtypes.float32, dtypes.float64):
         raise TypeError(f"complex does not accept dtype {dtypes.long_name(x.dtype)} at position 0. "
                         "Accepted dtypes at position 0 are float32, float64.")
-    return _complex_any(x, y)
 
 
-complex_p.abstract = _complex_abstract
+complex_p: Op = elementwise(
+    "complex", nargs=2, check=_check_complex, accepts=FLOAT, result=complex_dtype, eager=_complex_eager, jvp=LINEAR,
+    transpose=_complex_transpose, cpu=lambda b, x, y: b.complex(x, y), hlo="stablehlo.complex", linear_in=(0, 1),
+    traits=RECODES | CHEAP,
+    samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(3,), ()]), dtypes=("float32", "float64"), ulps=0))
 
 
 def complex(x: Any, y: Any) -> Any:
@@ -226,7 +222,7 @@ def _conj_cpu(b: Any, x: Any, *, input_dtype: np.dtype) -> Any:
 conj_p: Op = elementwise(
     "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
     eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
-    jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=SCALARS, linear_in=(0,),
+    jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=SCALARS, linear_in=(0,), traits=EXACT | CHEAP,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), ulps=0,
                     params=({"input_dtype": np.dtype("complex64")},)))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import SCALARS, Missing, Op, Samples
+from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
@@ -18,19 +19,18 @@ from numjet.lax.templates import FLOAT, elementwise
 def _builder_function(name: str, function: Any, jvp: Any, low: float, high: float) -> Op:
     """A record of a function of one operand that the scalar builder knows under the same name."""
     return elementwise(name, accepts=FLOAT, eager=by_scipy(function), jvp=jvp, cpu=lambda b, x: b.math(name, x),
-                       hlo=SCALARS,
+                       hlo=SCALARS, function=name, traits=TRANSCENDENTAL,
                        samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=low, high=high, ulps=32))
 
 
 def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low: float, high: float,
-                     order: int = 1, wrt: Any = None) -> Op:
+                     order: int = 1, wrt: Any = None, make: Any = None) -> Op:
     """A record whose cpu slot is a rule of special_rules with loops, so not one on scalars."""
     shapes = BINARY_SHAPES if nargs == 2 else tuple([s] * nargs for s in ((), (3,), (0, 2), (2, 3, 4)))
-    op = elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=rules.looped(rule),
-                     hlo=rules.looped_hlo(rule),
-                     samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt))
-    op.elementwise = False
-    return op
+    return elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=rules.looped(rule),
+                       hlo=rules.looped_hlo(rule), elementwise=False,
+                       samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt,
+                                       make=make))
 
 
 def _psi(x: np.ndarray) -> np.ndarray:
@@ -148,8 +148,8 @@ def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
 polygamma_p: Op = _looped_function(
     "polygamma", 2, _polygamma_eager, rules.polygamma,
     (_refuse("polygamma gradient with respect to m is not supported"),
-     lambda t, out, m, x: mul_p.bind(t, polygamma_p.bind(add_p(m, 1.0), x))), 0.5, 5, order=2, wrt=(1,))
-polygamma_p.samples = polygamma_p.samples.replace(make=_polygamma_orders)
+     lambda t, out, m, x: mul_p.bind(t, polygamma_p.bind(add_p(m, 1.0), x))), 0.5, 5, order=2, wrt=(1,),
+    make=_polygamma_orders)
 
 
 def polygamma(m: Any, x: Any) -> Any:
@@ -280,7 +280,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 bessel_i0e_p: Op = elementwise(
     "bessel_i0e", accepts=FLOAT, eager=by_scipy("i0e"), cpu=rules.bessel_i0e, hlo=SCALARS,
-    jvp=lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
+    jvp=lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))), cost=40.0,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
 
@@ -302,7 +302,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 bessel_i1e_p: Op = elementwise(
-    "bessel_i1e", accepts=FLOAT, eager=by_scipy(_odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp,
+    "bessel_i1e", accepts=FLOAT, eager=by_scipy(_odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp, cost=40.0,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import SCALARS, Op, Samples
+from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
@@ -17,7 +18,7 @@ from numjet.lax.templates import INEXACT, elementwise
 def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, low: float = -2, high: float = 2,
               ulps: float = 8) -> Op:
     """A record of a function that the scalar builder knows under the same name."""
-    return elementwise(name, accepts=INEXACT, eager=eager, jvp=jvp, hlo=SCALARS,
+    return elementwise(name, accepts=INEXACT, eager=eager, jvp=jvp, hlo=SCALARS, function=name, traits=TRANSCENDENTAL,
                        cpu=by_kind(lambda b, x: b.math(name, x), complex_rule),
                        samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=low, high=high,
                                        ulps=ulps))
@@ -232,7 +233,7 @@ atan2_p: Op = elementwise(
     "atan2", nargs=2, accepts=INEXACT, eager=_atan2_eager,
     jvp=(lambda t, out, x, y: _over_square_length(t, x, y, y),
          lambda t, out, x, y: neg_p.bind(_over_square_length(t, x, y, x))),
-    cpu=by_kind(lambda b, x, y: b.math("atan2", x, y), cx.atan2), hlo=SCALARS,
+    cpu=by_kind(lambda b, x, y: b.math("atan2", x, y), cx.atan2), hlo=SCALARS, traits=TRANSCENDENTAL, function="atan2",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, "complex64"), low=0.3, ulps=16))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis, as_shape
 from numjet.lax.indexing.dimension_numbers import (
@@ -133,7 +134,7 @@ _DYNAMIC_SIZES = ((), (2,), (1, 4), (2, 0, 1), (2, 1, 3, 0), (0,))
 dynamic_slice_p = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
     jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, cpu=_dynamic_slice_cpu,
-    hlo=_dynamic_slice_hlo, linear_in=(0,),
+    hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES,
     samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
                     ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
                         random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
@@ -214,6 +215,7 @@ def _update_sample(rng: np.random.Generator, shapes: Any, dtype: Any, params: di
 dynamic_update_slice_p = Op(
     name="dynamic_update_slice", abstract=_update_abstract, eager=_update_eager, jvp=_update_jvp,
     transpose=_update_transpose, batch=_update_batch, cpu=_update_cpu, hlo=_update_hlo, linear_in=(0, 1),
+    traits=EXACT | LANES, in_place=lambda eqn: (0,),
     samples=Samples(shapes=[list(pair) for pair in zip(_DYNAMIC_SHAPES, _DYNAMIC_SIZES, strict=True)],
                     dtypes=SAMPLE_DTYPES, ulps=0, wrt=(0, 1), make=_update_sample))
 

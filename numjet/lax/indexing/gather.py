@@ -9,6 +9,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -247,7 +248,7 @@ def _gather_samples() -> Samples:
 gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indices_are_sorted", "unique_indices", "mode",
                                      "fill_value"),
               abstract=_gather_abstract, eager=_gather_eager, jvp=_gather_jvp, transpose=_gather_transpose,
-              batch=_gather_batch, cpu=_gather_cpu, hlo=_gather_hlo, samples=_gather_samples(),
+              batch=_gather_batch, cpu=_gather_cpu, hlo=_gather_hlo, traits=EXACT | LANES, samples=_gather_samples(),
               linear_in=(0,))
 
 

@@ -10,6 +10,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Missing, Op, Samples, lookup
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, NONE, SCATTERS
 from numjet.core.walk import eval_jaxpr
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -228,7 +229,8 @@ def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpos
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
               transpose=transpose, batch=_batch(name), cpu=cpu_rule(program), hlo=_hlo(program),
-              samples=_samples(names, unique, order, program))
+              samples=_samples(names, unique, order, program), in_place=lambda eqn: (0,),
+              traits=SCATTERS | LANES | (EXACT if program in (None, "min", "max") else NONE))
 
 
 scatter_p = _record("scatter", None, _set, set_jvp, set_transpose, _ALL)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
-from numjet.lax.axes import as_axis, as_shape
+from numjet.core.traits import LANES, READS_ONCE, STRIDED
+from numjet.lax.axes import as_axis, as_shape, cut_axis
 from numjet.lax.indexing.gather import random_values
 from numjet.lax.templates import call
 
@@ -87,10 +89,16 @@ def _slice_hlo(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
     return b.slice(x, start_indices, limit_indices, strides)
 
 
+def _slice_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
+    axis, strides = cut_axis(eqn, result), eqn.params["strides"]
+    whole = strides is None or set(strides) == {1}
+    return (axis, eqn.params["start_indices"][axis]) if whole and axis is not None else None
+
+
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
     jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=_slice_hlo,
-    linear_in=(0,), samples=Samples(
+    linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, part=_slice_part, samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (

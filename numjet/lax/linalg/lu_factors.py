@@ -11,6 +11,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Expand, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, NORMWISE
 from numjet.lax.linalg import hlo, matrix, small
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul
@@ -89,7 +90,7 @@ def _matrices(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray
 
 lu_p: Op = Op(
     name="lu", multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("lu is not linear"),
-    batch=matrix.leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu,
+    batch=matrix.leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu, traits=NORMWISE | LANES,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (3, 5), (5, 3), (2, 10, 9), (9, 12), (0, 0), (2, 0, 3)),
                     dtypes=matrix.DTYPES, make=_matrices, rtol=1e-4, ulps=64))
 
@@ -130,7 +131,7 @@ lu_pivots_to_permutation_p: Op = Op(
     cpu=lambda b, pivots, permutation_size: b.kernel(
         "nj_permutation", [prod(pivots.shape[:-1]), pivots.shape[-1], permutation_size, pivots],
         [ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)], checked=True)[0],
-    hlo=hlo.pivots_to_permutation,
+    hlo=hlo.pivots_to_permutation, traits=EXACT,
     samples=Samples(shapes=((3,), (2, 3), (2, 0)), params=({"permutation_size": 4},), dtypes=("int32",), ulps=0,
                     make=lambda rng, shapes, dtype, params: [rng.integers(0, 4, shapes).astype(np.int32)]))
 
@@ -224,7 +225,7 @@ def _systems(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]
 lu_solve_p: Op = Op(
     name="lu_solve", params=("transposed",), nargs=4, abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp,
     transpose=_solve_transpose, batch=matrix.leading_batch(lambda: lu_solve_p), cpu=_solve_cpu,
-    hlo=Expand(_solve_traced), linear_in=(3,),
+    hlo=Expand(_solve_traced), linear_in=(3,), traits=NORMWISE | LANES,
     samples=Samples(shapes=[[(3, 3), (3, 2)], [(4, 4), (4, 1)], [(12, 12), (12, 3)], [(10, 10), (10, 2)]],
                     params=tuple({"transposed": t} for t in (False, True, False, True)), dtypes=matrix.DTYPES,
                     make=_systems, rtol=1e-4, ulps=64, wrt=(3,)))
@@ -281,7 +282,7 @@ def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
 lu_inverse_p: Op = Op(
     name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
     transpose=Missing("lu_inverse is not linear"), batch=matrix.leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
-    hlo=Expand(_inverse_traced),
+    hlo=Expand(_inverse_traced), traits=NORMWISE | LANES,
     samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
                     make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
 

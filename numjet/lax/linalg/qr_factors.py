@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import NORMWISE
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul, mH
@@ -51,7 +52,7 @@ def _reflections(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndar
 householder_product_p: Op = Op(
     name="householder_product", nargs=2, abstract=_product_abstract, eager=_product_eager,
     jvp=Missing("differentiate qr instead"), transpose=Missing("householder_product is not linear"),
-    batch=matrix.leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product,
+    batch=matrix.leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product, traits=NORMWISE,
     samples=Samples(shapes=[[(4, 3), (3,)], [(2, 3, 3), (2, 2)], [(5, 2), (1,)], [(3, 0), (0,)]], dtypes=matrix.DTYPES,
                     make=_reflections, rtol=1e-4, ulps=64))
 
@@ -154,7 +155,7 @@ def _full_rank(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarra
 
 qr_p: Op = Op(
     name="qr", params=("pivoting", "full_matrices", "use_magma"), multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp,
-    transpose=Missing("qr is not linear"), batch=matrix.leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr,
+    transpose=Missing("qr is not linear"), batch=matrix.leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=NORMWISE,
     samples=Samples(
         shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1)),
         params=tuple({"pivoting": p, "full_matrices": f, "use_magma": None} for p, f in (

@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples
+from numjet.core.traits import NORMWISE
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.triangular import random_matrix
@@ -38,7 +39,7 @@ schur_p: Op = Op(
     name="schur", params=("compute_schur_vectors", "sort_eig_vals", "select_callable"), multiple=True,
     abstract=_schur_abstract, eager=_schur_eager, jvp=Missing("the Schur form has no derivative here"),
     transpose=Missing("schur is not linear"), batch=matrix.leading_batch(lambda: schur_p), cpu=_schur_cpu,
-    hlo=hlo.schur,
+    hlo=hlo.schur, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (0, 0)),
                     params=tuple({"compute_schur_vectors": v, "sort_eig_vals": False, "select_callable": None}
                                  for v in (True, False, True)), dtypes=matrix.DTYPES,
@@ -84,7 +85,7 @@ hessenberg_p: Op = Op(
     batch=matrix.leading_batch(lambda: hessenberg_p),
     cpu=lambda b, x: b.kernel("nj_gehrd", [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1], x],
                               _hessenberg_abstract(ShapedArray(x.shape, x.dtype)), checked=True),
-    hlo=hlo.hessenberg,
+    hlo=hlo.hessenberg, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (1, 1)), dtypes=matrix.DTYPES, rtol=1e-3, ulps=512,
                     make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)]))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import LANES, NORMWISE
 from numjet.lax.linalg import hlo, matrix, small
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul
@@ -70,7 +71,7 @@ def random_matrix(rng: Any, shape: Any, dtype: Any) -> np.ndarray:
 cholesky_p: Op = Op(
     name="cholesky", abstract=_cholesky_abstract, eager=_cholesky_eager, jvp=_cholesky_jvp,
     transpose=Missing("cholesky is not linear"), batch=matrix.leading_batch(lambda: cholesky_p), cpu=_cholesky_cpu,
-    hlo=hlo.cholesky,
+    hlo=hlo.cholesky, traits=LANES,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (2, 0, 0), (12, 12), (2, 3, 9, 9)),
                     dtypes=matrix.DTYPES, make=positive_definite, rtol=1e-4, ulps=64, order=0))
 
@@ -200,7 +201,7 @@ def _cases() -> Samples:
 triangular_solve_p: Op = Op(
     name="triangular_solve", params=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"), nargs=2,
     abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch,
-    cpu=triangle_cpu, hlo=hlo.triangular_solve, samples=_cases(), linear_in=(1,))
+    cpu=triangle_cpu, hlo=hlo.triangular_solve, traits=NORMWISE | LANES, samples=_cases(), linear_in=(1,))
 
 
 def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
@@ -304,7 +305,7 @@ tridiagonal_solve_p: Op = Op(
     name="tridiagonal_solve", params=("perturb_singular",), nargs=4,
     abstract=_tridiagonal_abstract, eager=_tridiagonal_eager, jvp=_tridiagonal_jvp, transpose=_tridiagonal_transpose,
     batch=matrix.leading_batch(lambda: tridiagonal_solve_p), cpu=_tridiagonal_cpu,
-    hlo=hlo.tridiagonal_solve, linear_in=(3,),
+    hlo=hlo.tridiagonal_solve, linear_in=(3,), traits=NORMWISE,
     samples=Samples(shapes=[[(4,), (4, 2)], [(2, 5), (2, 5, 3)], [(1,), (1, 2)], [(0,), (0, 1)]],
                     params=({"perturb_singular": False},), dtypes=matrix.DTYPES, make=_bands, rtol=1e-4, ulps=64))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, without
 from numjet.lax.reduction.reduce import accumulator, batch, highest, lowest
@@ -79,13 +80,13 @@ def as_scalar(b: Any, index: Any, dtype: Any) -> Any:
 
 def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str, identity: Callable[[np.dtype], Any]) -> Op:
     op = Op(name=name, params=("axes", "index_dtype"), abstract=_abstract(name), eager=_eager(find), jvp=ZERO,
-            transpose=Missing(f"{name} is not linear"), batch=None, cpu=_cpu(kind, on_bool), hlo=_hlo(kind, identity),
-            samples=Samples(
+            transpose=Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=_cpu(kind, on_bool),
+            hlo=_hlo(kind, identity), samples=Samples(
                 shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1), (5, 35), (5, 35)),
                 params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
                     (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"), (0, "int32"), (1, "int32"))),
-                dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0))
-    op.batch = batch(op)
+                dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0),
+            traits=EXACT | READS_ONCE | SCANS_OPERAND | LANES)
     return op
 
 

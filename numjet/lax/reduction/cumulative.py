@@ -14,6 +14,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
 from numjet.foundation import dtypes
 from numjet.lax.axes import shift
 from numjet.lax.operands import apply, scalar, where
@@ -50,24 +51,23 @@ def _eager(run: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.nda
     return eager
 
 
-def _batch(op: Op) -> Callable[..., tuple[Any, int]]:
+def _batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
     def rule(size: int, args: Values, dims: Sequence[int], *, axis: int, reverse: bool) -> tuple[Any, int]:
-        return op.bind(args[0], axis=shift((axis,), dims[0])[0], reverse=reverse), dims[0]
+        return record().bind(args[0], axis=shift((axis,), dims[0])[0], reverse=reverse), dims[0]
     return rule
 
 
 def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, hlo: Any, low: float = -2.0,
-            dtype_names: Sequence[str] = (), transpose: Any = None) -> Op:
+            dtype_names: Sequence[str] = (), transpose: Any = None, traits: Traits = LANES) -> Op:
     op = Op(name=name, params=("axis", "reverse"), abstract=_abstract(name, accepts), eager=_eager(run), jvp=jvp,
-            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=hlo,
-            linear_in=(0,) if transpose else None,
+            transpose=transpose or Missing(f"{name} is not linear"), batch=_batch(lambda: op), cpu=cpu, hlo=hlo,
+            linear_in=(0,) if transpose else None, traits=SCANS_OPERAND | traits,
             samples=Samples(
                 shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2), (3, 20), (20, 3)),
                 params=tuple({"axis": a, "reverse": r} for a, r in (
                     (0, False), (0, True), (1, False), (1, True), (0, False), (0, True), (0, False), (1, True),
                     (0, False))),
                 dtypes=dtype_names, low=low, ulps=16))
-    op.batch = _batch(op)
     return op
 
 
@@ -178,11 +178,11 @@ def _full(value: Any, like: Any) -> Any:
 cummax_p = _record("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis),
                    _scanned("cummax", _extreme_pairs("max")),
                    _prefix_cpu("max", lambda b, u, v: complex_better(b, u, v, "gt")), _prefix_hlo("max"),
-                   dtype_names=_ORDERED)
+                   dtype_names=_ORDERED, traits=EXACT | LANES)
 cummin_p = _record("cummin", "iufc", lambda x, axis: np.minimum.accumulate(x, axis),
                    _scanned("cummin", _extreme_pairs("min")),
                    _prefix_cpu("min", lambda b, u, v: complex_better(b, u, v, "lt")), _prefix_hlo("min"),
-                   dtype_names=_ORDERED)
+                   dtype_names=_ORDERED, traits=EXACT | LANES)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -275,7 +275,7 @@ def _weight(a: Any, total: Any) -> Any:
 
 cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,
                          _prefix_cpu("logaddexp", _logaddexp_pair), prefix_hlo(_logaddexp),
-                         dtype_names=("float32", "float64", "float16", "bfloat16", "complex64"))
+                         dtype_names=("float32", "float64", "float16", "bfloat16", "complex64"), traits=NONE)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:

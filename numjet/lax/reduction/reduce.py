@@ -16,6 +16,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, reshape_p
@@ -54,11 +55,11 @@ def _dtype_message(name: str, accepts: str, dtype: np.dtype) -> str:
     return f"{name} does not accept dtype {dtypes.long_name(dtype)}. Accepted dtypes are subtypes of {wanted}."
 
 
-def batch(op: Op) -> Callable[..., tuple[Any, int]]:
+def batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
     """The batch rule of a reduction with the parameter `axes`."""
     def rule(size: int, args: Sequence[Any], dims: Sequence[int], *, axes: Ints, **params: Any) -> tuple[Any, int]:
         gone = shift(axes, dims[0])
-        return op.bind(args[0], axes=gone, **params), dims[0] - sum(a < dims[0] for a in gone)
+        return record().bind(args[0], axes=gone, **params), dims[0] - sum(a < dims[0] for a in gone)
     return rule
 
 
@@ -69,12 +70,12 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if kind_of(dtype) == "f" else np.int32)
 
 
-def _record(name: str, accepts: str, eager: Any, jvp: Any, cpu: Any, hlo: Any, samples: Samples, transpose: Any = None,
-            linear_in: Any = None) -> Op:
+def _record(name: str, kind: str, accepts: str, eager: Any, jvp: Any, cpu: Any, hlo: Any, samples: Samples,
+            transpose: Any = None, linear_in: Any = None) -> Op:
+    traits = READS_ONCE | SCANS_OPERAND | LANES | (NONE if kind in ("add", "mul") else EXACT)
     op = Op(name=name, params=("axes",), abstract=_abstract(name, accepts), eager=eager, jvp=jvp,
-            transpose=transpose or Missing(f"{name} is not linear"), batch=None, cpu=cpu, hlo=hlo,
-            samples=samples, linear_in=linear_in)
-    op.batch = batch(op)
+            transpose=transpose or Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=cpu, hlo=hlo,
+            samples=samples, linear_in=linear_in, traits=traits, reduces=kind)
     return op
 
 
@@ -109,7 +110,7 @@ def _sum_transpose(ct: Any, x: Any, *, axes: Ints) -> list[Any]:
 _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64")
 
 reduce_sum_p = _record(
-    "reduce_sum", "iufc", _arithmetic_eager(np.add), LINEAR,
+    "reduce_sum", "add", "iufc", _arithmetic_eager(np.add), LINEAR,
     lambda b, x, *, axes: b.reduce("add", x, axes), _hlo("add", lambda dtype: 0),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=8), _sum_transpose, linear_in=(0,))
 
@@ -172,7 +173,7 @@ def _rows(x: Any, start: int, stop: int, step: int) -> Any:
 
 
 reduce_prod_p = _record(
-    "reduce_prod", "iufc", _arithmetic_eager(np.multiply), _prod_jvp,
+    "reduce_prod", "mul", "iufc", _arithmetic_eager(np.multiply), _prod_jvp,
     lambda b, x, *, axes: b.reduce("mul", x, axes), _hlo("mul", lambda dtype: 1),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=16))
 
@@ -283,12 +284,12 @@ def _extreme_hlo(kind: str, identity: Callable[[np.dtype], Any], better: str) ->
 _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64")
 
 reduce_max_p = _record(
-    "reduce_max", "biufc", _extreme_eager(np.maximum, lowest), _extreme_jvp("reduce_max"),
+    "reduce_max", "max", "biufc", _extreme_eager(np.maximum, lowest), _extreme_jvp("reduce_max"),
     _extreme_cpu("max", "or", "gt"), _extreme_hlo("max", lowest, "gt"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 reduce_min_p = _record(
-    "reduce_min", "biufc", _extreme_eager(np.minimum, highest), _extreme_jvp("reduce_min"),
+    "reduce_min", "min", "biufc", _extreme_eager(np.minimum, highest), _extreme_jvp("reduce_min"),
     _extreme_cpu("min", "and", "lt"), _extreme_hlo("min", highest, "lt"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
@@ -332,7 +333,7 @@ def all_ones(dtype: np.dtype) -> Any:
 
 def _bitwise(name: str, bitwise: np.ufunc, logical: np.ufunc) -> Op:
     kind = name.removeprefix("reduce_")
-    return _record(name, "biu", _bitwise_eager(bitwise, logical), ZERO, lambda b, x, *, axes: b.reduce(kind, x, axes),
+    return _record(name, kind, "biu", _bitwise_eager(bitwise, logical), ZERO, lambda b, x, *, axes: b.reduce(kind, x, axes),
                    _hlo(kind, all_ones if kind == "and" else lambda dtype: 0),
                    Samples(shapes=_SHAPES, params=_PARAMS, dtypes=("bool", "int8", "uint32", "int64"), ulps=0))
 

@@ -15,6 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis, shift
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
@@ -201,7 +202,7 @@ def _sort_op(b: Any, xs: Sequence[Any], axis: int, stable: bool, before: Any) ->
 sort_p = Op(
     name="sort", params=("dimension", "is_stable", "num_keys"), multiple=True,
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"), batch=_batch,
-    cpu=_cpu, hlo=_hlo,
+    cpu=_cpu, hlo=_hlo, traits=EXACT,
     samples=Samples(
         shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3,
                 [(50,)], [(40, 3), (40, 3)], [(4, 5)] * 6),
@@ -314,7 +315,7 @@ def _top_k_hlo(b: Any, x: Any, *, k: int, axis: int) -> list[Any]:
 top_k_p = Op(
     name="top_k", params=("k", "axis"), multiple=True,
     abstract=_top_k_abstract, eager=_top_k_eager, jvp=_top_k_jvp, transpose=Missing("top_k is not linear"),
-    batch=_top_k_batch, cpu=_top_k_cpu, hlo=_top_k_hlo,
+    batch=_top_k_batch, cpu=_top_k_cpu, hlo=_top_k_hlo, traits=EXACT,
     samples=Samples(
         shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0), (60,)),
         params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1), (20, 0))),

@@ -11,6 +11,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import LINEAR, Expand, Missing, Op, Samples, Zero
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import EXACT, NONE, SCANS_OPERAND
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.lax.axes import Ints, as_shape, insert
@@ -181,7 +182,7 @@ def _record(name: str, accepts: str, ufunc: np.ufunc, kind: str, identity: Calla
     return Op(
         name=name, params=PARAMS, abstract=_abstract(name, accepts), eager=_eager(ufunc, identity), jvp=jvp,
         transpose=transpose, batch=_batch(name), cpu=_cpu(kind, identity), hlo=_hlo(kind, identity),
-        linear_in=(0,) if jvp is LINEAR else None,
+        linear_in=(0,) if jvp is LINEAR else None, traits=SCANS_OPERAND | (NONE if kind == "add" else EXACT),
         samples=Samples(shapes=[s for s, _ in _CASES], params=[samples_params(*p) for _, p in _CASES], dtypes=names,
                         ulps=8 if kind == "add" else 0))
 
@@ -287,7 +288,7 @@ def _affine_samples() -> Samples:
 reduce_window_p = Op(
     name="reduce_window", params=("jaxpr", "consts", *PARAMS), multiple=True, abstract=_general_abstract,
     eager=_general_eager, jvp=Expand(_general_traced), transpose=Missing("a general reduction is not linear"),
-    batch=Expand(_general_traced), cpu=_general_cpu, hlo=_general_hlo, samples=_affine_samples())
+    batch=Expand(_general_traced), cpu=_general_cpu, hlo=_general_hlo, traits=SCANS_OPERAND, samples=_affine_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function

@@ -15,6 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, READS_ONCE
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_shape
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, windows_attribute
@@ -193,7 +194,9 @@ _CASES: list[tuple[Ints, str, Any]] = [
 select_and_gather_add_p = Op(
     name="select_and_gather_add", params=("select_prim", *PARAMS), nargs=2, abstract=_gather_abstract,
     eager=_gather_eager, jvp=_linear_jvp("select_and_gather_add"), transpose=_gather_transpose,
-    batch=_batch("select_and_gather_add"), cpu=_gather_cpu, hlo=_gather_hlo, linear_in=(0,), samples=_gather_samples())
+    batch=_batch("select_and_gather_add"), cpu=_gather_cpu, hlo=_gather_hlo, linear_in=(0,),
+    traits=EXACT | READS_ONCE,
+    samples=_gather_samples())
 
 
 # -------------------------------------------------------------------------------------------- scatter

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import ZERO, Missing, Op, Samples, extend
+from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.show import register_parameter_type
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, KEEPS_APART
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_shape
 from numjet.lax.elementwise.bits import bitcast_convert_type
@@ -228,7 +229,7 @@ def _keys(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 _SHAPES = ((), (5,), (3, 4), (4, 3), (5, 3), (0,), (300,))
 rng_bit_generator_p: Op = Op(
     name="rng_bit_generator", params=("shape", "dtype", "algorithm"), multiple=True, abstract=_abstract, eager=_eager,
-    jvp=ZERO, transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo,
+    jvp=ZERO, transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo, traits=EXACT,
     samples=Samples(shapes=((),), dtypes=("uint32",), make=_keys, params=tuple(
         {"shape": s, "dtype": np.dtype(d), "algorithm": a} for s in _SHAPES for d in ("uint8", "uint32", "uint64")
         for a in (RandomAlgorithm.RNG_THREE_FRY, RandomAlgorithm.RNG_PHILOX))))
@@ -303,8 +304,7 @@ rng_uniform_p = Op(
     cpu=lambda b, low, high, *, shape: b.callback(
         lambda x, y: [np.asarray(_uniform_eager(x, y, shape=shape), x.dtype)], [low, high],
         [_uniform_abstract(low.aval, high.aval, shape=shape)])[0],
-    hlo=_uniform_hlo, samples=Missing("random"))
-extend(rng_uniform_p, "keep_apart", True)
+    hlo=_uniform_hlo, traits=KEEPS_APART, samples=Missing("random"))
 
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Any:

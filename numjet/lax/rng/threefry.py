@@ -12,6 +12,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.lax.templates import broadcast_batch, broadcast_shapes, call
 
@@ -86,7 +87,7 @@ def _operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray
 
 threefry2x32_p = Op(
     name="threefry2x32", multiple=True, abstract=_abstract, eager=_eager, jvp=ZERO,
-    transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo,
+    transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo, traits=EXACT | LANES, cost=80.0,
     samples=Samples(shapes=([()] * 4, [(5,)] * 4, [(), (), (2, 40), (2, 40)], [(0,)] * 4), dtypes=("uint32",), make=_operands))
 
 

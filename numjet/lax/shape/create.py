@@ -8,6 +8,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
+from numjet.core.traits import COMPACT, LANES
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
@@ -117,7 +118,7 @@ def _iota_cpu(b: Any, *, dtype: np.dtype, shape: tuple[int, ...], dimension: int
 iota_p = Op(
     name="iota", params=("dtype", "shape", "dimension"), abstract=_iota_abstract, eager=_iota_eager, jvp=ZERO,
     transpose=Missing("it has no operands"), batch=Missing("it has no operands"), cpu=_iota_cpu,
-    hlo=lambda b, *, dtype, shape, dimension: b.iota(shape, dimension, dtype),
+    hlo=lambda b, *, dtype, shape, dimension: b.iota(shape, dimension, dtype), traits=COMPACT | LANES,
     samples=Samples(shapes=([],), order=0, ulps=0, make=lambda rng, shapes, dtype, params: [], params=tuple(
         {"dtype": np.dtype(d), "shape": shape, "dimension": i} for d, shape, i in (
             ("int32", (4,), 0), ("float32", (2, 3), 1), ("uint8", (2, 3), 0), (dtypes.bfloat16, (3,), 0),

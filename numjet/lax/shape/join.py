@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Literal
+from numjet.core.ir import JaxprEqn, Literal
 from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
+from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
-from numjet.lax.axes import Ints, as_axis, as_shape, insert
+from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert
 from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, reshape_p, settled
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, promote_scalars
@@ -96,11 +97,19 @@ def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]
     return b.if_(cond, then, orelse)
 
 
+def _concatenate_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
+    """What stays is the first operand, or the last one."""
+    axis, last = eqn.params["dimension"], len(eqn.invars) - 1
+    new = [eqn.outvars[0].aval.shape[axis] - a.aval.shape[axis] for a in eqn.invars]
+    return [(0, axis, new[0]), (last, axis, -new[last])]
+
+
 concatenate_p = Op(
     name="concatenate", params=("dimension",),
     abstract=_concatenate_abstract, eager=_concatenate_eager, jvp=LINEAR, transpose=_concatenate_transpose,
     batch=_concatenate_batch, cpu=_concatenate_cpu,
     hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension), linear_in=(0, 1),
+    traits=MOVES | READS_ONCE | LANES, shift=_concatenate_shifts,
     samples=Samples(
         shapes=([(3,), (2,)], [(2, 3), (2, 1)], [(2, 3), (0, 3)], [(2, 3, 4), (2, 5, 4)], [(4,)],
                 [(1, 2), (2, 2), (3, 2)], [(0, 2), (0, 2)], [(1,)] * 9, [(3, 20), (3, 0), (3, 15)], [(8, 3), (2, 3)]),
@@ -164,10 +173,14 @@ def _split_hlo(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
             for start, n in zip([0, *accumulate(sizes)], sizes, strict=False)]
 
 
+def _split_part(eqn: JaxprEqn, result: int) -> tuple[int, int]:
+    return eqn.params["axis"], sum(eqn.params["sizes"][:result])
+
+
 split_p = Op(
     name="split", params=("sizes", "axis"), multiple=True,
     abstract=_split_abstract, eager=_split_eager, jvp=LINEAR, transpose=_split_transpose,
-    batch=_split_batch, cpu=_split_cpu, hlo=_split_hlo, linear_in=(0,),
+    batch=_split_batch, cpu=_split_cpu, hlo=_split_hlo, linear_in=(0,), traits=MOVES | LANES, part=_split_part,
     samples=Samples(
         shapes=((5,), (2, 5), (2, 5, 3), (3,), (0, 2), (3, 50)),
         params=tuple({"sizes": s, "axis": a} for s, a in (
@@ -308,11 +321,31 @@ def _pad_samples() -> Samples:
                    dtypes=MOVED_DTYPES, ulps=0)
 
 
+def _pad_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
+    """What stays is the operand, if it is padded at one end of one axis."""
+    padded = [(d, *one) for d, one in enumerate(eqn.params["padding_config"]) if tuple(one) != (0, 0, 0)]
+    if len(padded) != 1:
+        return []
+    axis, low, high, between = padded[0]
+    return [(0, axis, high or -low)] if between == 0 and min(low, high) == 0 else []
+
+
+def _pad_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
+    """Padding by less than nothing along one axis takes a part."""
+    axis = cut_axis(eqn, result)
+    if axis is None:
+        return None
+    others = any(tuple(one) != (0, 0, 0) for d, one in enumerate(eqn.params["padding_config"]) if d != axis)
+    low, high, between = eqn.params["padding_config"][axis]
+    return None if low > 0 or high > 0 or between or others else (axis, -low)
+
+
 pad_p = Op(
     name="pad", params=("padding_config",),
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
     cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
-    linear_in=(0, 1), prepare=promote_scalars, samples=_pad_samples())
+    linear_in=(0, 1), prepare=promote_scalars, traits=MOVES | READS_ONCE | LANES, shift=_pad_shifts, part=_pad_part,
+    samples=_pad_samples())
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
@@ -372,7 +405,7 @@ def _tile_hlo(b: Any, x: Any, *, reps: Ints) -> Any:
 tile_p = Op(
     name="tile", params=("reps",),
     abstract=_tile_abstract, eager=lambda x, *, reps: np.tile(x, reps), jvp=LINEAR, transpose=_tile_transpose,
-    batch=_tile_batch, cpu=_tile_cpu, hlo=_tile_hlo, linear_in=(0,),
+    batch=_tile_batch, cpu=_tile_cpu, hlo=_tile_hlo, linear_in=(0,), traits=MOVES,
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3), (0, 2), (4, 9)),
         params=tuple({"reps": r} for r in ((), (2,), (1, 3), (2, 0), (2, 2), (3, 5))), dtypes=MOVED_DTYPES, ulps=0))

@@ -15,6 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import Array, Tracer, aval_of
+from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
 from numjet.lax.templates import call, moveaxis
 
@@ -97,7 +98,7 @@ def _broadcast_hlo(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -
 broadcast_in_dim_p = Op(
     name="broadcast_in_dim", params=("shape", "broadcast_dimensions"),
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
-    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,),
+    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,), traits=BROADCASTS | LANES,
     samples=Samples(
         shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
         params=tuple({"shape": s, "broadcast_dimensions": d} for s, d in (
@@ -229,7 +230,7 @@ def _reshape_hlo(b: Any, x: Any, *, new_sizes: Ints, dimensions: Ints | None = N
 reshape_p = Op(
     name="reshape", params=("new_sizes", "dimensions"),
     abstract=_reshape_abstract, eager=_reshape_eager, jvp=LINEAR, transpose=_reshape_transpose,
-    batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,),
+    batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,), traits=ARRAY_VIEW | READS_ONCE | LANES,
     samples=Samples(
         shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4), (6, 35)),
         params=tuple({"new_sizes": s, "dimensions": d} for s, d in (
@@ -303,6 +304,7 @@ transpose_p: Op = Op(
     transpose=lambda ct, x, *, permutation: [transpose_p.bind(ct, permutation=inverse(permutation))],
     batch=_transpose_batch, cpu=_transpose_cpu,
     hlo=lambda b, x, *, permutation: b.transpose(x, permutation), linear_in=(0,),
+    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES,
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5), (9, 33)),
         params=tuple({"permutation": p} for p in (
@@ -350,6 +352,7 @@ squeeze_p = Op(
     jvp=LINEAR, transpose=lambda ct, x, *, dimensions: [reshape_p.bind(ct, new_sizes=x.shape, dimensions=None)],
     batch=_squeeze_batch, cpu=_squeeze_cpu,
     hlo=lambda b, x, *, dimensions: b.reshape(x, without(x.shape, dimensions)), linear_in=(0,),
+    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES,
     samples=Samples(
         shapes=((1,), (1, 3), (2, 1, 3, 1), (1, 0), (2, 3)),
         params=tuple({"dimensions": d} for d in ((0,), (0,), (1, 3), (0,), ())),
@@ -399,6 +402,7 @@ rev_p: Op = Op(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch, cpu=_rev_cpu,
     hlo=lambda b, x, *, dimensions: b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": dimensions}), linear_in=(0,),
+    traits=STRIDED | READS_ONCE | LANES,
     samples=Samples(
         shapes=((4,), (2, 3, 4), (2, 3), (0, 2), (), (3, 37)),
         params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), (), (1,))),

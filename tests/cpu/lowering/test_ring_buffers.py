@@ -133,3 +133,12 @@ def test_small_arrays_and_long_pieces_are_moved():
 def test_few_iterations(trips):
     check(lambda u: fori(0, trips, lambda i, c: right(c), u), array())
     check(lambda u, n: fori(0, n, lambda i, c: left(c), u), array(), trips)
+
+
+def test_padding_at_both_ends_is_no_shift_by_what_comes_behind():
+    def run(u):
+        return fori(0, 3, lambda i, c: lax.pad(c[2:-1], np.float32(0.5), [(1, 2, 0)]), u)
+    want = np.asarray(array())
+    for _ in range(3):
+        want = np.pad(want[2:-1], (1, 2), constant_values=0.5)
+    assert nj.jit(run)(array()).tolist() == want.tolist()
