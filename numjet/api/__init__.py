@@ -1,1 +1,1 @@
-"""Functions that take a user's function and return one: where meaning meets machine."""
+"""Functions that take a user's function and return one: where meaning meets backend."""

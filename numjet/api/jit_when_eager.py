@@ -22,7 +22,7 @@ Fun = TypeVar("Fun", bound=Callable[..., Any])
 _ARRAYS = (_native.Array, np.ndarray)
 
 
-def whole(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun], Fun]:
+def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun], Fun]:
     """A decorator: the function runs as one program when it is called with no transformation around.
 
     static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
@@ -30,7 +30,7 @@ def whole(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun
     sizes only. ValueError for a name that is no parameter.
 
     >>> import numjet.numpy as jnp
-    >>> @whole("axis")
+    >>> @jit_when_eager("axis")
     ... def spread(x, axis=None):
     ...     return jnp.max(x, axis) - jnp.min(x, axis)
     >>> spread(jnp.array([1, 5, 3]))
@@ -39,7 +39,7 @@ def whole(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun
     def decorate(fun: Fun) -> Fun:
         names = function_parameters(fun)
         if not set(static) <= set(names):
-            raise ValueError(f"whole: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
+            raise ValueError(f"jit_when_eager: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
         places = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
         program: Callable[..., Any] | None = None
 

@@ -181,12 +181,12 @@ class Lowered(Record):
         if dialect is None:
             dialect = "loops" if device == CPU else "stablehlo"
         if dialect == "loops":
-            return backends.machine("cpu").as_text(self.jaxpr, self.traced.fun_name)
+            return backends.load_backend("cpu").as_text(self.jaxpr, self.traced.fun_name)
         if dialect != "stablehlo":
             raise ValueError(f"unknown dialect {dialect!r}: expected 'loops', 'stablehlo' or 'jaxpr'")
         platform = "xla_cpu" if device == CPU else device.platform
         donated = [self.traced.donated[k] for k in self.traced.kept]
-        return backends.machine(platform).as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
+        return backends.load_backend(platform).as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost, as those of the compiled program."""

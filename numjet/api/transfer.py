@@ -14,7 +14,7 @@ from numjet.foundation import lazy_import
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree_prefix import broadcast_prefix
 from numjet.runtime import dispatch
-from numjet.runtime.backends import canonical, machine
+from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
     Device,
     default_backend as runtime_backend,
@@ -84,7 +84,7 @@ def effects_barrier() -> None:
     """
     _native.synchronize()
     for platform in other_platforms:
-        machine(platform).wait_for_effects()
+        load_backend(platform).wait_for_effects()
     unseen = failures.unseen()
     if unseen:
         raise unseen[0]

@@ -47,7 +47,7 @@ def _check_consts(closed: ClosedJaxpr) -> None:
 def check_constant(value: Any, aval: ShapedArray) -> None:
     """Raises JaxprTypeError where the value of a constant is not of the type that the program has for it.
 
-    Machines ask for every constant before it becomes part of a program: code reads as many bytes as the type says.
+    Backends ask for every constant before it becomes part of a program: code reads as many bytes as the type says.
     """
     shape, dtype = np.shape(value), getattr(value, "dtype", None)
     if shape != aval.shape or dtype != aval.dtype:

@@ -229,7 +229,7 @@ class HloBuilder(Protocol):
         ...
     def custom_call(self, target: str, operands: Sequence[Any], out: Any, *, config: Mapping[str, Any] | None = None,
                     attrs: Mapping[str, Any] | None = None) -> Any:
-        """A call of a function that the machine knows by name (typed FFI); config: the attributes it takes."""
+        """A call of a function that the backend knows by name (typed FFI); config: the attributes it takes."""
         ...
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any], outs: Sequence[ShapedArray], *,
                  ordered: bool = False) -> list[Any]:

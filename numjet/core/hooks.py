@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def _no_machine(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    raise RuntimeError(f"{op.name}: no machine is loaded to evaluate operations; `import numjet` loads one")
+def _no_backend(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    raise RuntimeError(f"{op.name}: no backend is loaded to evaluate operations; `import numjet` loads one")
 
 
-evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_machine
+evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_backend
 """evaluate(op, args, params): runs one operation now. Returns an Array, or a list of them for multiple results."""
 
 
@@ -20,7 +20,7 @@ def set_evaluate(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> Non
 
 
 def _no_arrays(x: Any, aval: Any) -> Any:
-    raise RuntimeError("no machine is loaded to make arrays; `import numjet` loads one")
+    raise RuntimeError("no backend is loaded to make arrays; `import numjet` loads one")
 
 
 host_array: Callable[[Any, Any], Any] = _no_arrays

@@ -79,7 +79,7 @@ class Samples(Record):
     shapes: one entry per case: a shape used for every operand, or a list of shapes, one per operand.
     params: one dict per case (repeated when there is one). dtypes: names; an entry may be a tuple, one per operand.
     low, high: range of random values (integers: rounded). make: optional function(rng, shapes, dtype, params) -> operands.
-    ulps / rtol: allowed difference between machines and eager; rtol for sums that may cancel, of the matrix' largest.
+    ulps / rtol: allowed difference between backends and eager; rtol for sums that may cancel, of the matrix' largest.
     order: derivative order tested (0: none).
     wrt: operands with respect to which derivatives are tested (default: all inexact ones).
     """
@@ -210,6 +210,6 @@ def lookup(name: str) -> Op:
     return _registry[name] if name in _registry else all_ops()[name]
 
 
-def extend(op: Op, machine: str, rule: Any) -> None:
-    """Adds the lowering rule of a further machine to a record."""
-    op.extensions[machine] = rule
+def extend(op: Op, backend: str, rule: Any) -> None:
+    """Adds the lowering rule of a further backend to a record."""
+    op.extensions[backend] = rule

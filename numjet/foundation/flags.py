@@ -166,8 +166,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
-    _traced("jax_platforms", parse_str, None, "Comma-separated machines to use, the first is the default.", optional=True),
-    _traced("jax_platform_name", parse_str, None, "One machine to use by default; jax_platforms is newer.", optional=True),
+    _traced("jax_platforms", parse_str, None, "Comma-separated backends to use, the first is the default.", optional=True),
+    _traced("jax_platform_name", parse_str, None, "One backend to use by default; jax_platforms is newer.", optional=True),
     Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU shows itself as."),
     Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run behind the caller's back."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
@@ -196,7 +196,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("numjet_verify", parse_bool, False, "Compare the first call of every compiled program with the reference."),
     Flag("numjet_instruction_set", one_of("native", "avx512", "avx2", "baseline"), "native",
          "The widest instructions to use: those of this CPU, or fewer, for results as on another one.", fixed=True),
-    Flag("numjet_num_threads", parse_count, None, "Threads of the CPU machine; none: one per core.", optional=True),
+    Flag("numjet_num_threads", parse_count, None, "Threads of the CPU backend; none: one per core.", optional=True),
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
          "user's cache folder; '0': none.", optional=True),
     Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: code for large programs is made quickly first, and well "

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax import axes
 from numjet.lax.elementwise import compare, convert, special, transcendental
@@ -38,7 +38,7 @@ def _relu_jvp(primals: Any, tangents: Any) -> Any:
     return _relu(x), compare.select(x > 0, t, _zero_like(t))
 
 
-@whole()
+@jit_when_eager()
 def relu(x: Any) -> Any:
     """max(x, 0), whose derivative at 0 is 0.
 
@@ -60,7 +60,7 @@ def _relu6_jvp(primals: Any, tangents: Any) -> Any:
     return _relu6(x), compare.select((x > 0) & (x < 6), t, _zero_like(t))
 
 
-@whole()
+@jit_when_eager()
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
@@ -70,7 +70,7 @@ def relu6(x: Any) -> Any:
     return _relu6(_inexact("relu6", x))
 
 
-@whole()
+@jit_when_eager()
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     """x where it is not negative, else negative_slope * x.
 
@@ -81,7 +81,7 @@ def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
-@whole()
+@jit_when_eager()
 def hard_tanh(x: Any) -> Any:
     """x limited to [-1, 1].
 
@@ -92,7 +92,7 @@ def hard_tanh(x: Any) -> Any:
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
-@whole()
+@jit_when_eager()
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6.
 
@@ -102,7 +102,7 @@ def hard_sigmoid(x: Any) -> Any:
     return relu6(array_arg("hard_sigmoid", x) + 3.0) / 6.0
 
 
-@whole()
+@jit_when_eager()
 def hard_silu(x: Any) -> Any:
     """x * hard_sigmoid(x); also named hard_swish.
 
@@ -137,7 +137,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- sigmoids
 
-@whole()
+@jit_when_eager()
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)).
 
@@ -147,7 +147,7 @@ def sigmoid(x: Any) -> Any:
     return transcendental.logistic(_inexact("sigmoid", x))
 
 
-@whole()
+@jit_when_eager()
 def silu(x: Any) -> Any:
     """x * sigmoid(x); also named swish.
 
@@ -172,7 +172,7 @@ def _softplus_jvp(primals: Any, tangents: Any) -> Any:
     return _softplus(x), t * transcendental.logistic(x)
 
 
-@whole()
+@jit_when_eager()
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow.
 
@@ -182,7 +182,7 @@ def softplus(x: Any) -> Any:
     return _softplus(_inexact("softplus", x))
 
 
-@whole()
+@jit_when_eager()
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)), without underflow.
 
@@ -192,7 +192,7 @@ def log_sigmoid(x: Any) -> Any:
     return -_softplus(-_inexact("log_sigmoid", x))
 
 
-@whole()
+@jit_when_eager()
 def soft_sign(x: Any) -> Any:
     """x / (1 + |x|).
 
@@ -223,7 +223,7 @@ def identity(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- exponential ones
 
-@whole()
+@jit_when_eager()
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where it is positive, else alpha * (exp(x) - 1).
 
@@ -234,7 +234,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
-@whole()
+@jit_when_eager()
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)): elu, smooth for all alpha.
 
@@ -245,7 +245,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
-@whole()
+@jit_when_eager()
 def selu(x: Any) -> Any:
     """elu with the scale and slope that keep mean 0 and variance 1 through layers (Klambauer et al., 2017).
 
@@ -255,7 +255,7 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
-@whole("approximate")
+@jit_when_eager("approximate")
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x Phi(x) with the normal distribution function Phi; approximate: by a tanh (Hendrycks, Gimpel, 2016).
 
@@ -269,7 +269,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
-@whole()
+@jit_when_eager()
 def mish(x: Any) -> Any:
     """x * tanh(softplus(x)).
 
@@ -280,7 +280,7 @@ def mish(x: Any) -> Any:
     return x * transcendental.tanh(_softplus(x))
 
 
-@whole()
+@jit_when_eager()
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x² + b)) / 2.
 
@@ -313,7 +313,7 @@ def log1mexp(x: Any) -> Any:
     return _log1mexp(_inexact("log1mexp", x))
 
 
-@whole("axis")
+@jit_when_eager("axis")
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half along `axis`, times the sigmoid of the second. AssertionError for an odd size.
 
@@ -330,7 +330,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return first * transcendental.logistic(slicing.slice_in_dim(x, size // 2, size, axis=place))
 
 
-@whole("num_classes", "dtype", "axis")
+@jit_when_eager("num_classes", "dtype", "axis")
 def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> Any:
     """Ones at the positions x along a new axis of size num_classes, zeros elsewhere and for positions out of range.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
@@ -40,7 +40,7 @@ def _scaled_sum(a: Any, axis: Axis, b: Any, where: Any) -> tuple[Any, Any]:
     return jnp.sum(terms, axis=axis, keepdims=True, where=where), top
 
 
-@whole("axis", "keepdims", "return_sign")
+@jit_when_eager("axis", "keepdims", "return_sign")
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
               where: Any = None) -> Any:
     """log(sum(b exp(a))) over axes, without overflow; -inf for an empty or all -inf row.
@@ -72,7 +72,7 @@ def _dropped(x: Any, ndim: int, axis: Axis) -> Any:
     return jnp.sum(x, axis=axis) if ndim else x
 
 
-@whole("axis", "keepdims")
+@jit_when_eager("axis", "keepdims")
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
     """log(mean(exp(x))) over axes, without overflow.
 
@@ -109,7 +109,7 @@ _softmax = custom_jvp(_softmax_fun, nondiff_argnums=(2,))
 _softmax.defjvp(_softmax_rule)
 
 
-@whole("axis")
+@jit_when_eager("axis")
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """exp(x) / sum(exp(x)) over axes, without overflow. NaN for rows of -inf.
 
@@ -125,7 +125,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     return _plain_softmax(x, axis, where)
 
 
-@whole("axis")
+@jit_when_eager("axis")
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """log(softmax(x)): x - logsumexp(x), accurate; where: which elements count, the others become -inf.
 
@@ -142,7 +142,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 # -------------------------------------------------------------------------------------------- standardize
 
-@whole("axis", "algorithm")
+@jit_when_eager("axis", "algorithm")
 def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None, *,
                 algorithm: str = "fast") -> Any:
     """(x - mean) / sqrt(variance + epsilon) over axes.

@@ -1,4 +1,4 @@
-"""The one lazy loader of machines: a compiler is imported when the first program is compiled."""
+"""The one lazy loader of backends: a compiler is imported when the first program is compiled."""
 from __future__ import annotations
 
 import sys
@@ -7,8 +7,8 @@ from types import ModuleType
 from numjet import _native
 from numjet.foundation import locks
 
-_XLA = "numjet.xla.machine"
-_MACHINES = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
+_XLA = "numjet.xla.backend"
+_BACKENDS = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
 _COMPILER_BYTES = 1 << 28  # of address space: a library that finds less cannot be loaded, and says something else
 _ALIASES = {"cuda": "gpu"}
 
@@ -16,15 +16,15 @@ _ALIASES = {"cuda": "gpu"}
 def canonical(platform: str) -> str:
     """The name of a platform: cpu, xla_cpu, gpu or tpu. Raises RuntimeError for any other."""
     found = _ALIASES.get(platform, platform)
-    if found not in _MACHINES:
-        raise RuntimeError(f"Unknown backend {platform!r}: expected one of {sorted(_MACHINES)}. 'cpu' is numjet's own machine, "
+    if found not in _BACKENDS:
+        raise RuntimeError(f"Unknown backend {platform!r}: expected one of {sorted(_BACKENDS)}. 'cpu' is numjet's own backend, "
                            "the others need jaxlib: pip install 'numjet[xla]', 'numjet[cuda]' or 'numjet[tpu]'.")
     return found
 
 
-def machine(platform: str) -> ModuleType:
-    """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.machine."""
-    name = _MACHINES[canonical(platform)]
+def load_backend(platform: str) -> ModuleType:
+    """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.backend."""
+    name = _BACKENDS[canonical(platform)]
     if name not in sys.modules:
         _native.require_memory(_COMPILER_BYTES)
     return locks.import_module(name)

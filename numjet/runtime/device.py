@@ -14,7 +14,7 @@ _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
 
 
 class Device(Record):
-    """One device of a platform: "cpu" is numjet's own machine; "xla_cpu", "gpu" and "tpu" run programs by XLA."""
+    """One device of a platform: "cpu" is numjet's own backend; "xla_cpu", "gpu" and "tpu" run programs by XLA."""
     platform: str
     id: int = 0
     device_kind: str = "cpu"
@@ -35,7 +35,7 @@ other_platforms: set[str] = set()  # those whose devices somebody has seen
 def _devices(platform: str) -> tuple[Device, ...]:
     if platform == "cpu":
         return (CPU,)
-    found = tuple(Device(platform, *record) for record in backends.machine(platform).device_records(platform))
+    found = tuple(Device(platform, *record) for record in backends.load_backend(platform).device_records(platform))
     other_platforms.add(platform)
     return found
 

@@ -37,8 +37,8 @@ _operations: Memo[tuple[Executable, Any]] = Memo("programs of operations", 4096,
 class Executable:
     """A compiled program: takes Arrays for all inputs of its jaxpr, returns Arrays.
 
-    `program` is what the machine's compiler gave; `native` is what runs: an executable of the native core, or of
-    another machine.
+    `program` is what the backend's compiler gave; `native` is what runs: an executable of the native core, or of
+    another backend.
     """
 
     __slots__ = ("program", "native", "name", "in_avals", "out_avals", "unverified", "__weakref__")
@@ -84,9 +84,9 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
     events.count("compile")
     with events.span("compile", name=name), rare_collections():
         if device != CPU:
-            loaded = backends.machine(device.platform).compile_program(closed, name, tuple(donated), device)
+            loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device)
             return Executable(loaded, loaded, closed, name)
-        program = backends.machine("cpu").compile_program(closed, name, tuple(donated))
+        program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.open_ended:
@@ -137,7 +137,7 @@ def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: boo
     """An Array on a device of values that nobody can write."""
     if device == CPU:
         return _native.from_numpy(value, aval, CPU, committed)
-    return backends.machine(device.platform).put(value, aval, device, committed)
+    return backends.load_backend(device.platform).put(value, aval, device, committed)
 
 
 def copied(array: Any) -> Any:

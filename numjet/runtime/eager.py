@@ -102,7 +102,7 @@ def _large_program(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Compi
         return None
     try:
         program = Compiled(op, avals, params)
-    except NotImplementedError:  # the machine has no code for these operands; the record's meaning always runs
+    except NotImplementedError:  # the backend has no code for these operands; the record's meaning always runs
         return None
     _remember(op, args, params, avals, program)
     return program

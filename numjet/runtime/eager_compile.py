@@ -30,10 +30,10 @@ def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
     if op.name in _VIEWS or isinstance(op.cpu, Missing) or op.programs or op.effects is not None:
         return False
     every = (*avals, *outs)
-    return any(a.size >= LARGE for a in every) and all(_machine_type(a.dtype) for a in every)
+    return any(a.size >= LARGE for a in every) and all(_compilable(a.dtype) for a in every)
 
 
-def _machine_type(dtype: np.dtype) -> bool:
+def _compilable(dtype: np.dtype) -> bool:
     return dtype.isbuiltin == 1 or dtype.name in _OTHER_NUMBERS
 
 
@@ -43,7 +43,7 @@ class Compiled:
     __slots__ = ("native", "multiple", "product", "params")
 
     def __init__(self, op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]):
-        """Raises NotImplementedError where the machine has no code for these operands."""
+        """Raises NotImplementedError where the backend has no code for these operands."""
         made = dispatch.operation(op, avals, params)
         self.native = made.native if made.unverified is None else made
         self.multiple = op.multiple

@@ -103,7 +103,7 @@ def apply_eager(case: Case) -> list[np.ndarray]:
 
 
 def check_compiled(case: Case) -> None:
-    """The CPU machine agrees with the eager meaning."""
+    """The CPU backend agrees with the eager meaning."""
     want = apply_eager(case)
     avals = [aval_of(x) for x in case.operands]
     executable = dispatch.compile_closed(dispatch.one_equation(case.op, avals, case.params), case.op.name.replace("-", "_"))
@@ -114,7 +114,7 @@ def check_compiled(case: Case) -> None:
 
 
 def check_hlo(checked: Sequence[Case], device: Device) -> None:
-    """The XLA machine agrees with the eager meaning. All cases are compiled as one program, which takes less time."""
+    """The XLA backend agrees with the eager meaning. All cases are compiled as one program, which takes less time."""
     want = [(case, w) for case in checked for w in apply_eager(case)]
     single = [dispatch.one_equation(c.op, [aval_of(x) for x in c.operands], c.params).jaxpr for c in checked]
     invars, outvars, eqns = ([v for j in single for v in getattr(j, name)] for name in ("invars", "outvars", "eqns"))

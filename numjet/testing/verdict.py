@@ -46,11 +46,11 @@ class Verdict:
         return self.wrong.split("(")[0][:60] if self.wrong.startswith(("eager:", "compiled:")) else self.wrong.split()[0]
 
 
-def judge(p: programs.Program, machine: str = "cpu", peer: Any = None, coverage: bool = True) -> Verdict:
+def judge(p: programs.Program, backend: str = "cpu", peer: Any = None, coverage: bool = True) -> Verdict:
     """Runs a program operation by operation, compiled twice, and compares. peer: another implementation to compare with."""
     verdict = Verdict()
     with p.context():
-        ran = _run(lambda: programs.load(p), programs.arguments(p), p.donated, machine, verdict, coverage)
+        ran = _run(lambda: programs.load(p), programs.arguments(p), p.donated, backend, verdict, coverage)
         if ran is not None and verdict.wrong is None and peer is not None and p.portable:
             verdict.wrong = _by_peer(peer.run(p), *ran, verdict)
     return verdict
@@ -66,7 +66,7 @@ def judge_function(fun: Callable[..., Any], arguments: Callable[[], Sequence[Any
     return verdict
 
 
-def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: Sequence[int], machine: str, verdict: Verdict,
+def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: Sequence[int], backend: str, verdict: Verdict,
          coverage: bool) -> tuple[list[np.ndarray], ClosedJaxpr, Sequence[Any]] | None:
     """Fills the verdict; gives what was compiled, the program and its arguments, for more to compare with."""
     try:
@@ -86,7 +86,7 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
     if coverage:
         _count(closed, verdict)
     try:
-        compiled = nj.jit(fun, backend=machine, donate_argnums=tuple(donated))
+        compiled = nj.jit(fun, backend=backend, donate_argnums=tuple(donated))
         got = [_plain(x) for x in compiled(*map(_given, drawn))]
         given = [_given(x) for x in drawn]
         again = [_plain(x) for x in compiled(*given)]

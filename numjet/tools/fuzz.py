@@ -2,7 +2,7 @@
 
     python -m numjet.tools.fuzz --count 500 --seed 0
     python -m numjet.tools.fuzz --count 20000 --jobs 2 --depth 3 --save found/
-    python -m numjet.tools.fuzz --count 100 --machine xla_cpu           compiled by XLA instead
+    python -m numjet.tools.fuzz --count 100 --backend xla_cpu           compiled by XLA instead
     python -m numjet.tools.fuzz --count 100 --jax-python /path/python   compared with JAX in that Python, too
 
 Programs run in other processes: one that crashes or hangs is a failure like any other.
@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--length", type=int, default=6, help="instructions of a program")
     parser.add_argument("--depth", type=int, default=2, help="how deep programs hold programs")
-    parser.add_argument("--machine", default="cpu", help="cpu, xla_cpu, gpu or tpu")
+    parser.add_argument("--backend", default="cpu", help="cpu, xla_cpu, gpu or tpu")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--limit", type=float, default=40.0, help="seconds that a program may compute")
     parser.add_argument("--jax-python", help="a Python that has JAX, to compare with")
@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("--no-shrink", action="store_true")
     args = parser.parse_args()
     campaign = Campaign(
-        Options(args.length, args.depth, args.machine, args.jax_python, args.checks), not args.no_shrink, args.limit, args.save
+        Options(args.length, args.depth, args.backend, args.jax_python, args.checks), not args.no_shrink, args.limit, args.save
     )
     start = time.monotonic()
     campaign.run(range(args.seed, args.seed + args.count), args.jobs)

@@ -35,7 +35,7 @@ class Options:
 
     length: int = 6
     depth: int = 2
-    machine: str = "cpu"
+    backend: str = "cpu"
     peer: str | None = None
     checks: bool = False
 
@@ -58,12 +58,12 @@ def drawn(seed: int, options: Options) -> tuple[programs.Program, generator.Gene
 def answer(request: int | programs.Program, options: Options, peer: Any = None) -> Answer:
     """Runs one request here."""
     if isinstance(request, programs.Program):
-        return Answer(verdict.judge(request, options.machine, peer, coverage=False))
+        return Answer(verdict.judge(request, options.backend, peer, coverage=False))
     try:
         p, g = drawn(request, options)
     except Exception as error:
         return Answer(Verdict(f"generator: {verdict.described(error)}"))
-    return Answer(verdict.judge(p, options.machine, peer), g.used, g.refused)
+    return Answer(verdict.judge(p, options.backend, peer), g.used, g.refused)
 
 
 def serve(options: Options) -> None:

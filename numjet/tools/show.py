@@ -89,10 +89,10 @@ def forms(fun: Callable[..., Any], args: Sequence[Any], wanted: Sequence[str] = 
 
 
 def _compiled_forms(closed: ClosedJaxpr, name: str) -> dict[str, Callable[[], str]]:
-    machine = backends.machine("cpu")
+    backend = backends.load_backend("cpu")
     with Override("numjet_tiers", "one"):
         program = dispatch.compile_closed(closed, name).program
-    return {"decisions": lambda: str(machine.explained(closed, name)), "loops": lambda: machine.as_text(closed, name),
+    return {"decisions": lambda: str(backend.explained(closed, name)), "loops": lambda: backend.as_text(closed, name),
             "llvm": lambda: program.text, "asm": lambda: native.disassembly(program.compiled)}
 
 

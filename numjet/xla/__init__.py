@@ -1,1 +1,1 @@
-"""The XLA machine: jaxprs become StableHLO, compiled and run through PJRT by jaxlib's clients (without importing jax)."""
+"""The XLA backend: jaxprs become StableHLO, compiled and run through PJRT by jaxlib's clients (without importing jax)."""

@@ -281,7 +281,7 @@ class Builder:
 
     def custom_call(self, target: str, operands: Sequence[Value], out: Any, *, config: Mapping[str, Any] | None = None,
                     attrs: Mapping[str, Any] | None = None) -> Any:
-        """A call of a function that the machine knows by name (typed FFI); config: its attributes."""
+        """A call of a function that the backend knows by name (typed FFI); config: its attributes."""
         given = {"call_target_name": text.quoted(target), "api_version": "4 : i32", **(attrs or {})}
         if config is not None:
             given["backend_config"] = f"{{{', '.join(f'{k} = {text.attribute(v)}' for k, v in config.items())}}}"

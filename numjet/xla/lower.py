@@ -90,8 +90,8 @@ class _Equations:
         op, params, rule = eqn.primitive, eqn.params, eqn.primitive.hlo
         if isinstance(rule, Missing):
             where = f" ({eqn.source})" if eqn.source is not None else ""
-            raise NotImplementedError(f"'{op.name}' has no lowering for the XLA machine: {rule.why}{where}. "
-                                      "Run this part on numjet's own CPU machine.")
+            raise NotImplementedError(f"'{op.name}' has no lowering for the XLA backend: {rule.why}{where}. "
+                                      "Run this part on numjet's own CPU backend.")
         if isinstance(rule, Expand):
             return b.trace(rule.fn, args, **params)
         if op.elementwise:

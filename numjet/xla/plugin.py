@@ -30,13 +30,13 @@ def library() -> ModuleType:
     try:
         xla_client = locks.import_module("jaxlib.xla_client")
     except ModuleNotFoundError:
-        raise RuntimeError("The XLA machine needs jaxlib, which is not installed: pip install 'numjet[xla]' for XLA's CPU "
+        raise RuntimeError("The XLA backend needs jaxlib, which is not installed: pip install 'numjet[xla]' for XLA's CPU "
                            "client, 'numjet[cuda]' for NVIDIA GPUs, 'numjet[tpu]' for TPUs.") from None
     version = importlib.metadata.version("jaxlib")
     found = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     if not OLDEST <= found < BELOW:
         wanted = f"jaxlib >= {'.'.join(map(str, OLDEST))}, < {'.'.join(map(str, BELOW))}"
-        raise RuntimeError(f"The XLA machine needs {wanted}, found jaxlib {version}: pip install '{wanted.replace(' ', '')}'.")
+        raise RuntimeError(f"The XLA backend needs {wanted}, found jaxlib {version}: pip install '{wanted.replace(' ', '')}'.")
     return xla_client
 
 
@@ -49,7 +49,7 @@ def check_fork() -> None:
     if _kept:
         raise RuntimeError("XLA's clients (xla_cpu, gpu, tpu) do not survive a fork: this process was forked after its parent "
                            "had started one. Start processes by multiprocessing.get_context('spawn'), or fork before XLA is "
-                           "first used. The platform 'cpu', numjet's own machine, works here.")
+                           "first used. The platform 'cpu', numjet's own backend, works here.")
 
 
 def keep_at_fork(things: Callable[[], list[Any]]) -> None:
@@ -72,7 +72,7 @@ def client(platform: str) -> Any:
 @functools.cache
 def _client(platform: str) -> Any:
     if platform not in EXTRAS:
-        raise RuntimeError(f"Unknown backend {platform!r}: expected 'cpu' (numjet's own machine) or one of {sorted(EXTRAS)}.")
+        raise RuntimeError(f"Unknown backend {platform!r}: expected 'cpu' (numjet's own backend) or one of {sorted(EXTRAS)}.")
     xla = library()
     if platform == "xla_cpu":
         _clients.append(platform)

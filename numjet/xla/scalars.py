@@ -1,4 +1,4 @@
-"""Scalar rules on whole tensors: implements core.emit.ScalarBuilder, so that one rule serves both machines."""
+"""Scalar rules on whole tensors: implements core.emit.ScalarBuilder, so that one rule serves both backends."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

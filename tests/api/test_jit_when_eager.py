@@ -9,7 +9,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, nn
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import events
 from numjet.foundation.config import disable_jit
 from numjet.runtime.eager_compile import LARGE
@@ -92,7 +92,7 @@ def test_errors_are_those_of_the_function() -> None:
     with pytest.raises(ValueError, match="non-negative"):
         jnp.linspace(0, 1, -1)
     with pytest.raises(ValueError, match="parameters"):
-        whole("nothing")(lambda x: x)
+        jit_when_eager("nothing")(lambda x: x)
 
 
 def test_arrays_and_lists_in_the_place_of_static_arguments() -> None:

@@ -9,7 +9,7 @@ from numjet.core.op import all_ops
 from numjet.lax.contraction.precision import DotAlgorithm, DotAlgorithmPreset
 from numjet.runtime import dispatch
 from numjet.runtime.device import devices
-from numjet.xla import machine
+from numjet.xla import backend
 
 F32 = np.dtype(np.float32)
 SVD = {"full_matrices": False, "compute_uv": True, "subset_by_index": None, "algorithm": None}
@@ -21,7 +21,7 @@ EIGH = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algor
 
 def program(name, *shapes, platform="cuda", dtype=F32, **params):
     avals = [ShapedArray(s, np.dtype(dtype)) for s in shapes]
-    return machine.as_text(dispatch.one_equation(all_ops()[name], avals, params), name, platform)
+    return backend.as_text(dispatch.one_equation(all_ops()[name], avals, params), name, platform)
 
 
 @pytest.mark.parametrize("name, shapes, params, targets", [

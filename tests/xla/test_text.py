@@ -10,7 +10,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.runtime import dispatch
 from numjet.testing import records
-from numjet.xla import machine, plugin, text
+from numjet.xla import backend, plugin, text
 
 NAMES = sorted(n for n, op in all_ops().items() if not isinstance(op.samples, Missing) and not isinstance(op.hlo, Missing))
 
@@ -22,7 +22,7 @@ def test_programs_for_accelerators_are_valid(name, platform):
     for case in records.cases(all_ops()[name], 2):
         closed = dispatch.one_equation(case.op, [aval_of(x) for x in case.operands], case.params)
         try:
-            written = machine.as_text(closed, name, platform)
+            written = backend.as_text(closed, name, platform)
         except NotImplementedError as error:
             assert "has no counterpart on platform" in str(error) and "device_put" in str(error)
             continue

@@ -1,6 +1,6 @@
-"""`platform_dependent`: a function for each platform, chosen when a program is compiled for a machine.
+"""`platform_dependent`: a function for each platform, chosen when a program is compiled for a backend.
 
-The program holds all of them: a `cond` whose index is the operation `platform_index`, which each machine lowers to a
+The program holds all of them: a `cond` whose index is the operation `platform_index`, which each backend lowers to a
 constant of its own. The others are not compiled.
 """
 
@@ -21,7 +21,7 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 
 
 def index_for(platforms: Platforms, *names: str) -> int:
-    """The position of the branch for a machine that goes by `names`, the most specific one first; None stands for all.
+    """The position of the branch for a backend that goes by `names`, the most specific one first; None stands for all.
 
     NotImplementedError when there is none.
     """
@@ -59,12 +59,12 @@ platform_index_p = Op(
 def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:
     """per_platform[p](*args), where p is the platform on which the program runs.
 
-    All functions are traced and must give results of equal structure and types; a machine compiles its own only.
+    All functions are traced and must give results of equal structure and types; a backend compiles its own only.
 
     Args:
       args: pytrees of arrays.
       default: the function for platforms that are not named.
-      per_platform: a function by the platform's name: cpu=f, gpu=g, tpu=h. numjet's own machine is "cpu".
+      per_platform: a function by the platform's name: cpu=f, gpu=g, tpu=h. numjet's own backend is "cpu".
 
     Raises:
       TypeError: something is not callable; the functions disagree on the structure or types of their results.

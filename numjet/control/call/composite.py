@@ -1,6 +1,6 @@
 """`composite`: an operation under a name of its own that is defined by a program of other operations.
 
-A machine that knows the name may have an implementation for it; every other computes the program. Derivatives and
+A backend that knows the name may have an implementation for it; every other computes the program. Derivatives and
 batches are those of the program, which then bears no name: the name promises nothing of them.
 """
 

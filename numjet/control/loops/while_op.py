@@ -258,7 +258,7 @@ class _MaskedProgram(Record):
 @remember
 def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int) -> _MaskedProgram:
     """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). That a lane which has finished
-    stays so, and keeps its values, can be read off: machines may run lanes by themselves."""
+    stays so, and keeps its values, can be read off: backends may run lanes by themselves."""
     carry = body.in_avals[body_consts:]
     running = cond.out_avals[0]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axes, as_axis
 from numjet.lax.contraction.dot import dot_general
@@ -69,7 +69,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return product("dot", a, b, contract, ((), ()), precision, preferred_element_type, out_sharding)
 
 
-@whole("precision", "preferred_element_type")
+@jit_when_eager("precision", "preferred_element_type")
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sums of products over the last axes of both; numbers multiply.
 
@@ -83,7 +83,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return product("inner", a, b, contract, ((), ()), precision, preferred_element_type)
 
 
-@whole("precision", "preferred_element_type")
+@jit_when_eager("precision", "preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products of two flattened arrays, the first conjugated.
 
@@ -135,7 +135,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return _outer(a, b) if found is None else found
 
 
-@whole()
+@jit_when_eager()
 def _outer(a: Any, b: Any) -> Any:
     a, b = promote_args("outer", a, b)
     a, b = ravel(a), ravel(b)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes, lazy_import
 from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import convert
@@ -168,7 +168,7 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
     return [tuple(p) for p in path]
 
 
-@whole("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding",
+@jit_when_eager("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding",
        large=False)
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
            preferred_element_type: Any = None, _dot_general: Any = dot_general, out_sharding: Any = None) -> Any:

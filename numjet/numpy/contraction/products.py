@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic
@@ -17,7 +17,7 @@ from numjet.numpy.reduction.reductions import sum as reduce_sum
 from numjet.numpy.shaping.manipulation import moveaxis
 
 
-@whole()
+@jit_when_eager()
 def kron(a: Any, b: Any) -> Any:
     """The Kronecker product: each element of a times the whole of b, as blocks.
 
@@ -32,7 +32,7 @@ def kron(a: Any, b: Any) -> Any:
     return rearrange.reshape(out, [m * n for m, n in zip(a.shape, b.shape, strict=True)])
 
 
-@whole("axisa", "axisb", "axisc", "axis")
+@jit_when_eager("axisa", "axisb", "axisc", "axis")
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """The cross product of vectors of 3 (or 2: their third component is 0) elements; other axes broadcast.
 
@@ -71,7 +71,7 @@ def _difference(a: Any, b: Any, c: Any, d: Any) -> Any:
     return arithmetic.sub(_times(a, b), _times(c, d))
 
 
-@whole("offset", "axis1", "axis2")
+@jit_when_eager("offset", "axis1", "axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The elements whose index along axis2 is `offset` larger than along axis1; they lie along a new last axis.
 
@@ -93,7 +93,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return getitem(a, (..., place - min(offset, 0), place + max(offset, 0)))
 
 
-@whole("offset", "axis1", "axis2", "dtype", "out")
+@jit_when_eager("offset", "axis1", "axis2", "dtype", "out")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """The sum of a diagonal. dtype: that of the sum; by default integers get at least the default width.
 

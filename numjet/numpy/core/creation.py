@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Tracer, current_trace
@@ -233,7 +233,7 @@ def _exact(x: Any) -> Any:
     return int(x) if isinstance(x, (np.integer, np.bool_)) else x
 
 
-@whole("num", "endpoint", "retstep", "dtype", "axis", "device")
+@jit_when_eager("num", "endpoint", "retstep", "dtype", "axis", "device")
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
              axis: int = 0, *, device: Any = None) -> Any:
     """`num` evenly spaced numbers from start to stop, which is the last one, unless endpoint=False.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
@@ -135,7 +135,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return reductions.all(equal(x, y))
 
 
-@whole("equal_nan")
+@jit_when_eager("equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol * |b|, elementwise; infinities are close to themselves only.
 
@@ -160,7 +160,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return out
 
 
-@whole("equal_nan")
+@jit_when_eager("equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether all elements are close, as by `isclose`. A bool array of rank 0.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode
@@ -49,7 +49,7 @@ def _clipped(indices: Any, size: int) -> Any:
     return compare.clamp(np.zeros((), dtype)[()], indices, np.asarray(top, dtype)[()])
 
 
-@whole("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value")
+@jit_when_eager("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value")
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
          indices_are_sorted: bool = False, fill_value: Any = None) -> Any:
     """Elements of a at `indices` along `axis` (None: of the flattened array); the axes of `indices` take its place.
@@ -106,7 +106,7 @@ def from_end(indices: Any, size: int) -> Any:
     return choose_by("take_along_axis", compare.lt(indices, np.int32(0)), indices + np.int32(size), indices)
 
 
-@whole("axis", "mode", "fill_value", "wrap_negative_indices")
+@jit_when_eager("axis", "mode", "fill_value", "wrap_negative_indices")
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
                     wrap_negative_indices: bool | None = None) -> Any:
     """For each place of the other axes the elements at its own indices along `axis`: what argsort and argmax give.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import compare
@@ -116,7 +116,7 @@ def _branch(f: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
     return promotion.as_dtype(value, x.dtype)
 
 
-@whole(small=False)
+@jit_when_eager(small=False)
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """arr limited to [min, max]; None: no limit. The three broadcast and promote; `max` wins where the limits cross.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
@@ -65,7 +65,7 @@ def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return sqrt(total(squares, axes, keepdims=keepdims))
 
 
-@whole("ord", "axis", "keepdims")
+@jit_when_eager("ord", "axis", "keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of vectors (one axis) or matrices (two axes).
 

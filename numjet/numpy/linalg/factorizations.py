@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
@@ -87,7 +87,7 @@ def _epsilon(x: Any) -> float:
 
 # -------------------------------------------------------------------------------------------- factors
 
-@whole("upper", "symmetrize_input")
+@jit_when_eager("upper", "symmetrize_input")
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
     """The triangular L with L L^H = a (upper: U with U^H U = a), for positive definite a[..., n, n]; NaN for others.
 
@@ -103,7 +103,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return mx.mH(factor) if upper else factor
 
 
-@whole("mode")
+@jit_when_eager("mode")
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q and R of a[..., m, n]: orthonormal columns times an upper triangle.
 
@@ -123,7 +123,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
-@whole("full_matrices", "compute_uv", "hermitian", "subset_by_index")
+@jit_when_eager("full_matrices", "compute_uv", "hermitian", "subset_by_index")
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Any:
     """Singular values and vectors: a = U diag(S) Vh, S descending. Without compute_uv: S alone.
@@ -165,7 +165,7 @@ def _taken(values: Any, order: Any) -> Any:
     return getitem(mx.take_rows(rearrange.expand_dims(values, (values.ndim,)), order), (..., 0))
 
 
-@whole()
+@jit_when_eager()
 def svdvals(x: Any, /) -> Any:
     """The singular values, descending.
 
@@ -176,7 +176,7 @@ def svdvals(x: Any, /) -> Any:
     return svd(x, compute_uv=False)
 
 
-@whole("UPLO", "symmetrize_input")
+@jit_when_eager("UPLO", "symmetrize_input")
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues, ascending, and eigenvectors (columns) of Hermitian matrices.
 
@@ -193,7 +193,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
-@whole("UPLO", "symmetrize_input")
+@jit_when_eager("UPLO", "symmetrize_input")
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """The eigenvalues of Hermitian matrices, ascending.
 
@@ -226,7 +226,7 @@ def eigvals(a: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- systems
 
-@whole()
+@jit_when_eager()
 def solve(a: Any, b: Any) -> Any:
     """The x with a @ x = b, for a[..., n, n] and b[n] or b[..., n, m]; leading axes broadcast. Singular matrices: inf, NaN.
 
@@ -258,7 +258,7 @@ def aligned(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return broadcast_to(a, (*batch, *a.shape[-2:])), broadcast_to(b, (*batch, *b.shape[-2:])), vector
 
 
-@whole()
+@jit_when_eager()
 def inv(a: Any) -> Any:
     """The inverse matrices. Singular ones: inf and NaN.
 
@@ -387,7 +387,7 @@ def _parity(pivots: Any) -> Any:
     return reductions.sum(moved, axis=-1, dtype=np.int32) % 2
 
 
-@whole("method")
+@jit_when_eager("method")
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """Sign (complex: phase) and logarithm of the absolute value of determinants; 0 and -inf for singular matrices.
 
@@ -428,7 +428,7 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
     return (phase, size), (phase * turn, mx.real(change))
 
 
-@whole()
+@jit_when_eager()
 def det(a: Any) -> Any:
     """The determinants of square matrices.
 

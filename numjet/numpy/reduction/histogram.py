@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.foundation.util import prod
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
@@ -103,7 +103,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return linspace(low, high, count + 1, dtype=dtype)
 
 
-@whole(small=False)
+@jit_when_eager(small=False)
 def _bins_of(x: Any, edges: Any) -> Any:
     """The number of the bin of each element, -1 outside; the last bin contains its right edge."""
     count = edges.shape[0] - 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.numpy.core.promotion import (
@@ -130,7 +130,7 @@ def _present(name: str, a: Any, where: Any) -> Any:
     return broadcast_to(present, a.shape) if present.shape != a.shape else present
 
 
-@whole("axis", "dtype", "out", "keepdims")
+@jit_when_eager("axis", "dtype", "out", "keepdims")
 def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Any:
     """As `mean`, without NaN; NaN where there is nothing else.
 
@@ -148,7 +148,7 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     return strong_array(as_dtype(arithmetic.div_p.bind(total, count), wanted))
 
 
-@whole("axis", "dtype", "out", "ddof", "keepdims")
+@jit_when_eager("axis", "dtype", "out", "ddof", "keepdims")
 def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False,
            where: Any = None, mean: Any = None) -> Any:
     """As `var`, without NaN; NaN where no more than ddof numbers are left.
@@ -181,7 +181,7 @@ def _squared_length(x: Any) -> Any:
     return arithmetic.add_p.bind(square(convert.real_p.bind(x)), square(convert.imag_p.bind(x)))
 
 
-@whole("axis", "dtype", "out", "ddof", "keepdims")
+@jit_when_eager("axis", "dtype", "out", "ddof", "keepdims")
 def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False,
            where: Any = None, mean: Any = None) -> Any:
     """As `std`, without NaN; NaN where no more than ddof numbers are left.

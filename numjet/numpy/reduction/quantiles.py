@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.elementwise.arithmetic import add_p, floor_p, mul_p, sub_p
@@ -198,7 +198,7 @@ def _hundredths(name: str, q: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- public
 
-@whole("axis", "out", "overwrite_input", "method", "keepdims")
+@jit_when_eager("axis", "out", "overwrite_input", "method", "keepdims")
 def quantile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False, *, weights: Any = None) -> Any:
     """The value below which a share q of the elements along `axis` lies; NaN where there is one among them.
@@ -214,7 +214,7 @@ def quantile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_inpu
     return _quantile("quantile", a, q, axis, method, keepdims, False, weights)
 
 
-@whole("axis", "out", "overwrite_input", "method", "keepdims")
+@jit_when_eager("axis", "out", "overwrite_input", "method", "keepdims")
 def nanquantile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights: Any = None) -> Any:
     """As `quantile`, without NaN; NaN where there is nothing else.
@@ -227,7 +227,7 @@ def nanquantile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_i
     return _quantile("nanquantile", a, q, axis, method, keepdims, True, weights)
 
 
-@whole("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
+@jit_when_eager("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding")
 def percentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights: Any = None, out_sharding: None = None) -> Any:
     """As `quantile`, with q in percent.
@@ -240,7 +240,7 @@ def percentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_in
     return quantile(a, _hundredths("percentile", q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
-@whole("axis", "out", "overwrite_input", "method", "keepdims")
+@jit_when_eager("axis", "out", "overwrite_input", "method", "keepdims")
 def nanpercentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """As `percentile`, without NaN; NaN where there is nothing else.
@@ -252,7 +252,7 @@ def nanpercentile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite
     return nanquantile(a, _hundredths("nanpercentile", q), axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
-@whole("axis", "out", "overwrite_input", "keepdims")
+@jit_when_eager("axis", "out", "overwrite_input", "keepdims")
 def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The middle element along `axis`, or the mean of the two middle ones.
 
@@ -263,7 +263,7 @@ def median(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = 
     return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-@whole("axis", "out", "overwrite_input", "keepdims")
+@jit_when_eager("axis", "out", "overwrite_input", "keepdims")
 def nanmedian(a: Any, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """As `median`, without NaN; NaN where there is nothing else.
 

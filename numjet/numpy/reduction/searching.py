@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
@@ -94,7 +94,7 @@ def order_of(flat: Any) -> Any:
     return scatter_update(places, order, places, "set", unique_indices=True)
 
 
-@whole("side", "method")
+@jit_when_eager("side", "method")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
     """For each element of v the place in the sorted vector a before which it would be inserted.
 
@@ -131,7 +131,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     return found if found.dtype == index else convert.convert_element_type(found, index)
 
 
-@whole("right", "method")
+@jit_when_eager("right", "method")
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """For each element of x the number of its bin: i where bins[i - 1] <= x < bins[i].
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert
@@ -39,7 +39,7 @@ def count(name: str, a: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype)
     return sum(chosen, axes, dtype=dtype, keepdims=False)
 
 
-@whole("axis", "dtype", "out", "keepdims", small=False)
+@jit_when_eager("axis", "dtype", "out", "keepdims", small=False)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """The mean of the elements along `axis` (an int, a tuple of ints; None: all); NaN when there are none.
 
@@ -123,7 +123,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
     return put_back(result, a.shape, axes) if keepdims else result
 
 
-@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
+@jit_when_eager("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The variance along `axis`: mean squared distance from the mean, with count - ddof in place of count.
@@ -138,7 +138,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: An
     return _spread("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction, False)
 
 
-@whole("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
+@jit_when_eager("axis", "dtype", "out", "ddof", "keepdims", "correction", small=False)
 def std(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False, *,
         where: Any = None, mean: Any = None, correction: Any = None) -> Any:
     """The standard deviation along `axis`, the root of `var`; arguments as there.

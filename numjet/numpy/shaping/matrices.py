@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
@@ -90,7 +90,7 @@ def _less_one(k: Any) -> Any:
     return int(k) - 1 if isinstance(k, (int, np.integer)) else arithmetic.sub(array_arg("k", k), 1)
 
 
-@whole("k")
+@jit_when_eager("k")
 def tril(m: Any, k: Any = 0) -> Any:
     """m with zeros above diagonal k (of the last two axes).
 
@@ -101,7 +101,7 @@ def tril(m: Any, k: Any = 0) -> Any:
     return _masked("tril", m, k, True)
 
 
-@whole("k")
+@jit_when_eager("k")
 def triu(m: Any, k: Any = 0) -> Any:
     """m with zeros below diagonal k (of the last two axes).
 
@@ -112,7 +112,7 @@ def triu(m: Any, k: Any = 0) -> Any:
     return _masked("triu", m, k, False)
 
 
-@whole("k")
+@jit_when_eager("k")
 def diag(v: Any, k: int = 0) -> Any:
     """The matrix with the vector v on diagonal k; or diagonal k of a matrix v. ValueError for other ranks.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
 from numjet.foundation.util import prod
 from numjet.lax.axes import as_axis, as_shape
@@ -26,7 +26,7 @@ _INT32 = np.dtype(np.int32)
 
 # -------------------------------------------------------------------------------------------- repeat
 
-@whole("reps", small=False)
+@jit_when_eager("reps", small=False)
 def tile(A: Any, reps: Any) -> Any:
     """The array repeated as a whole: reps[i] times along axis i. The shorter of shape and reps is filled up with 1 in front.
 
@@ -100,7 +100,7 @@ def _traced_positions(repeats: Any, size: int, total: int) -> Any:
 
 # -------------------------------------------------------------------------------------------- roll, flip
 
-@whole("shift", "axis", small=False)
+@jit_when_eager("shift", "axis", small=False)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved by `shift` places along `axis`, round the end; None: of the flattened array.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, compare, convert
@@ -30,7 +30,7 @@ from numjet.numpy.shaping.repeating import flip
 
 # -------------------------------------------------------------------------------------------- differences
 
-@whole("n", "axis")
+@jit_when_eager("n", "axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along `axis`, n times. prepend, append: values put before and after first.
 
@@ -130,7 +130,7 @@ def _derivative(f: Any, h: Any, d: int) -> Any:
                              slicing.slice_in_dim(slopes, n - 2, n - 1, axis=d)], d)
 
 
-@whole("axis")
+@jit_when_eager("axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples along `axis` by the trapezoidal rule. x: where the samples lie; otherwise dx apart.
 
@@ -154,7 +154,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 # -------------------------------------------------------------------------------------------- convolution
 
-@whole("mode", "precision", "preferred_element_type")
+@jit_when_eager("mode", "precision", "preferred_element_type")
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The convolution of two vectors. mode: "full" (N + M - 1 values), "same" (max(N, M)), "valid" (where both overlap).
 
@@ -168,7 +168,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     return _slide(a, v, mode, precision, preferred_element_type, "convolve")
 
 
-@whole("mode", "precision", "preferred_element_type")
+@jit_when_eager("mode", "precision", "preferred_element_type")
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The cross-correlation of two vectors: sums of a[n + k] * conj(v[n]). mode: as of convolve.
 

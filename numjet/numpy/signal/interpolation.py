@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bitwise, compare
@@ -24,7 +24,7 @@ from numjet.numpy.ufuncs.arithmetic import remainder
 _FEW = 64  # up to here places are found by comparing with all knots at once
 
 
-@whole("left", "right", "period")
+@jit_when_eager("left", "right", "period")
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """The piecewise linear function through the points (xp, fp), at x.
 
@@ -117,7 +117,7 @@ def _evaluate(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     return base
 
 
-@whole("discont", "axis", "period")
+@jit_when_eager("discont", "axis", "period")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
     """p with multiples of `period` added so that neighbours along `axis` differ by at most half of it.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.indexing import slicing
@@ -108,7 +108,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     return q, _trimmed("polydiv", u) if trim_leading_zeros else u
 
 
-@whole("unroll")
+@jit_when_eager("unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """The value of a polynomial at x, by Horner's rule. unroll: how many coefficients one turn of the loop takes.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
@@ -455,7 +455,7 @@ def _by_parts(fn: Any, x: Any) -> Any:
     return convert.complex_p.bind(fn(convert.real_p.bind(x)), fn(convert.imag_p.bind(x)))
 
 
-@whole("decimals", "out")
+@jit_when_eager("decimals", "out")
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """a rounded to `decimals` decimals, halves to even, in the dtype of a.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import whole
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
@@ -49,7 +49,7 @@ def _real_operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 # -------------------------------------------------------------------------------------------- sums of exponentials
 
-@whole()
+@jit_when_eager()
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """log(exp(x1) + exp(x2)), without overflow. Equal infinities share the derivative equally.
 
@@ -115,7 +115,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- lengths and signs
 
-@whole()
+@jit_when_eager()
 def hypot(x1: Any, x2: Any, /) -> Any:
     """sqrt(x1**2 + x2**2) without overflow; inf when one is infinite. Its derivatives at (0, 0) are 1/2.
 
@@ -189,7 +189,7 @@ def spacing(x: Any, /) -> Any:
 _SINC_TERMS = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(9))
 
 
-@whole()
+@jit_when_eager()
 def sinc(x: Any, /) -> Any:
     """sin(pi x) / (pi x), 1 at 0; near 0 by its Taylor series, so that derivatives of all orders are accurate there.
 

@@ -1,4 +1,4 @@
-"""The XLA machine as runtime sees it: devices, putting arrays on them, and compiling programs for them."""
+"""The XLA backend as runtime sees it: devices, putting arrays on them, and compiling programs for them."""
 from __future__ import annotations
 
 import weakref
