@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numjet.foundation import main_interpreter as _main_interpreter  # before all else
 
-from numjet.core import show as _show
+from numjet.core import printer as _printer
 from numjet.foundation import locks as _locks
 from numjet.runtime import eager as _eager, settings as _settings
 

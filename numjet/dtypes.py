@@ -1,6 +1,5 @@
 """Dtypes: the ones NumPy lacks, classes for `issubdtype`, promotion with weak types."""
 
-from numjet.foundation.dtype_table import bfloat16 as _bfloat16
 from numjet.foundation.dtypes import (
     TypePromotionError as TypePromotionError,
     canonicalize_dtype as canonicalize_dtype,
@@ -14,5 +13,6 @@ from numjet.foundation.dtypes import (
     result_type as result_type,
     scalar_type_of as scalar_type_of,
 )
+from numjet.foundation.dtypes.table import bfloat16 as _bfloat16
 
 bfloat16 = _bfloat16.type

@@ -85,7 +85,7 @@ ON_DEMAND = {
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
-    "numjet/foundation/tree_register.py": ["dataclasses"],  # for dataclasses that become pytrees
+    "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees
     "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
     "numjet/lax/linalg/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],

@@ -1,1 +1,4 @@
-"""Functions that take a user's function and return one: where meaning meets backend."""
+"""Function transformations for users (jit, grad, vmap, ...), where operations meet backends.
+Imports `core`, `lax`, `transforms`, `control` and `runtime`.
+Add a transformation as a module of its own, and its name to `numjet/__init__`.
+"""

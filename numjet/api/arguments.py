@@ -1,11 +1,11 @@
-"""A user's function and its arguments: names, static ones, pytrees in and out."""
+"""Arguments of a user's function: names, static ones, pytrees in and out."""
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numjet.core.entering import entered
+from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation.source import of_function
@@ -22,7 +22,7 @@ def as_tuple(x: int | str | Iterable[Any] | None) -> tuple[Any, ...]:
 
 
 def signature(fun: Callable[..., Any]) -> inspect.Signature | None:
-    """The signature, where it can be found out."""
+    """The signature, where Python knows it."""
     try:
         return inspect.signature(fun)
     except (ValueError, TypeError):
@@ -72,7 +72,7 @@ def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[.
 
 def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
                skip: Sequence[int] = ()) -> tuple[str, ...]:
-    """For every leaf of the arguments the expression a user would write for it, such as "params['w'][0]"."""
+    """The expression of every leaf of the arguments, as a user would write it, such as "params['w'][0]"."""
     sig = signature(fun)
     names = [p.name for p in sig.parameters.values()
              if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if sig else []
@@ -88,7 +88,7 @@ def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 def debug_info(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
                skip: Sequence[int] = ()) -> DebugInfo:
-    """Who is being traced, for error messages."""
+    """The function being traced, for error messages."""
     code = getattr(inspect.unwrap(fun, stop=lambda f: hasattr(f, "__code__")), "__code__", None)
     name = function_name(fun)
     if code is None:
@@ -112,13 +112,13 @@ def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what
 
 
 def as_values(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> list[Any]:
-    """The leaves as nobody can write them, Python scalars as (weakly typed) arrays: derivative rules compute with them."""
+    """The leaves as immutable values, Python scalars as (weakly typed) arrays: derivative rules compute with them."""
     check_arrays(leaves, names, what)
-    return [as_array(x) if type(x) in (bool, int, float, complex) else entered(x) for x in leaves]
+    return [as_array(x) if type(x) in (bool, int, float, complex) else frozen(x) for x in leaves]
 
 
 def flat_function(fun: Callable[..., Any], in_tree: PyTreeDef) -> tuple[Callable[..., list[Any]], list[PyTreeDef]]:
-    """`fun(*args)` as a function of the leaves of args, and where the tree of its result will be put."""
+    """`fun(*args)` as a function of the leaves of args, and the list that will hold the tree of its result."""
     from_leaves: list[PyTreeDef] = []
 
     def flat(*leaves: Any) -> list[Any]:
@@ -136,4 +136,4 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) ->
             place = f" at output component {keystr(path)}" if path else ""
             raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{place}, which is not a "
                             "valid JAX type: expected arrays, scalars or pytrees of them.")
-    return [entered(leaf) for _, leaf in paths]
+    return [frozen(leaf) for _, leaf in paths]

@@ -1,4 +1,4 @@
-"""How much arithmetic a program asks for, counted on its equations as XLA counts it on its instructions."""
+"""Operation counts: the arithmetic of a program, counted on its equations as XLA counts it on its instructions."""
 from __future__ import annotations
 
 from collections import Counter
@@ -14,7 +14,7 @@ _FREE = frozenset({"convert_element_type", "copy", "bitcast_convert_type", "real
 
 def operations(jaxpr: Jaxpr) -> Counter[str]:
     """"flops" and "transcendentals" of one run: a product of matrices counts twice its multiply-adds, other operations one
-    per element. Bodies of `while` count once, as how often they run is not known; of branches, the most expensive one.
+    per element. Bodies of `while` count once, as their trip count is unknown; of branches, the most expensive one counts.
 
     >>> import numjet as nj, numjet.numpy as jnp
     >>> operations(nj.make_jaxpr(lambda x: jnp.sin(x @ x))(jnp.ones((10, 10))).jaxpr) == {"flops": 2000, "transcendentals": 100}

@@ -1,4 +1,4 @@
-"""Questions about values, caches and the environment, and evaluation while tracing."""
+"""Diagnostics of values, caches and the environment, and evaluation while tracing."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def named_call(fun: F, *, name: str | None = None) -> F:
 
 
 def clear_caches() -> None:
-    """Forgets all traces and compiled programs: those of jitted functions, of operations, and what was derived from them.
+    """Drops all traces and compiled programs: those of jitted functions, of operations, and everything derived from them.
 
     >>> import numjet as nj
     >>> nj.clear_caches()
@@ -98,7 +98,7 @@ def _changed_flags() -> list[str]:
 
 
 class _KnownTrace(Trace):
-    """Evaluates operations on known values; leaves the others to the trace around it."""
+    """Evaluates operations on known values; passes the others to the outer trace."""
 
     __slots__ = ("parent",)
 

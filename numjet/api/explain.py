@@ -1,4 +1,4 @@
-"""nj.explain: what the compiler made of a function."""
+"""nj.explain: the compile report of a function."""
 from __future__ import annotations
 
 import functools
@@ -7,12 +7,12 @@ from typing import Any
 
 from numjet.api.arguments import check_callable
 from numjet.api.jit import jit
-from numjet.core.compile_report import Explanation
+from numjet.core.compile_report import CompileReport
 from numjet.runtime import backends
 
 
-def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
-    """The function that, given arguments of `fun` (or ShapeDtypeStructs), tells what the compiler makes of it.
+def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
+    """Decorator: a function that takes arguments of `fun` (or ShapeDtypeStructs) and returns a compile report.
 
     The result lists, each with the user's line: the loops of the machine code and what is fused into them, why an array
     is stored or not, calls of libraries, copies, and the memory of all larger arrays. It prints as text; its fields
@@ -28,7 +28,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     jitted = fun if hasattr(fun, "trace") and hasattr(fun, "lower") else jit(fun)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
-    def explained(*args: Any, **kwargs: Any) -> Explanation:
+    def explained(*args: Any, **kwargs: Any) -> CompileReport:
         traced = jitted.trace(*args, **kwargs)
         closed = traced.lower().jaxpr
         return backends.load_backend("cpu").explained(closed, traced.fun_name, [traced.donated[k] for k in traced.kept])

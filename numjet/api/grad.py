@@ -10,9 +10,9 @@ import numpy as np
 from numjet.api.arguments import as_tuple, as_values, check_callable, debug_info, flat_function, flatten_result, path_names
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
-from numjet.core.entering import entered
 from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
+from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
@@ -131,7 +131,7 @@ def _scalar(out: Any) -> Any:
     if aval.shape != ():
         raise TypeError(f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
                         "Reduce it to a scalar, or use jacrev, jacfwd or vjp.")
-    return entered(out)
+    return frozen(out)
 
 
 def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: bool) -> None:
@@ -260,7 +260,7 @@ def _cast_weak(x: Any, aval: ShapedArray) -> Any:
     """A tangent or cotangent as nobody can write it; a Python scalar in the dtype that is expected."""
     if type(x) in (bool, int, float, complex) and aval.to_tangent_aval() is aval or type(x) in (int, float):
         return np.asarray(x, aval.dtype)[()]
-    return entered(x)
+    return frozen(x)
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:

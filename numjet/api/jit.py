@@ -32,7 +32,7 @@ _BYTES_PER_FUNCTION = 1 << 28
 
 
 class Traced(Fields):
-    """A function at one signature. `jaxpr` takes the leaves of the arguments; `consts` are what it closed over."""
+    """A function at one signature. `jaxpr` takes the leaves of the arguments; `consts` are the values it closed over."""
     jaxpr: Jaxpr
     consts: list[Any]
     out_tree: PyTreeDef
@@ -41,7 +41,7 @@ class Traced(Fields):
     def __post_init__(self) -> None:
         self._executables: dict[Device, Any] = {}
         self._closed: ClosedJaxpr | None = None
-        self.key: Any = None  # in the cache that holds this
+        self.key: Any = None  # of this, in its cache
 
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
@@ -62,7 +62,7 @@ class Call(Fields):
 
 
 class Jitted:
-    """What `jit` knows of a function; `call` is the slow path of the native call."""
+    """State of a jitted function; `call` is the slow path of the native call."""
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
         self.fun, self.name = fun, function_name(fun)
@@ -76,8 +76,8 @@ class Jitted:
         self.turns = 0
 
     def _forget_native(self) -> None:
-        """Programs that were dropped here go from the native cache, too; those in use come again from here, and so count as
-        used."""
+        """Drops native cache entries when programs are dropped here; those in use are fetched from here again, and so count
+        as used."""
         native = self.native()
         self.turns = self.traces.turns
         if native is not None:
@@ -127,7 +127,7 @@ class Jitted:
 
     # -- tracing
     def trace(self, call: Call) -> Traced:
-        """The program for these avals, static values and settings: traced, or found."""
+        """The program for these avals, static values and settings: cached, or traced now."""
         key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes()))
         found = self.traces.get(key)
         if found is not None:
@@ -136,7 +136,7 @@ class Jitted:
         epoch = _native.config_epoch()
         traced = self._trace_now(call)
         if not any(isinstance(c, Tracer) for c in traced.consts):
-            if epoch == _native.config_epoch():  # else nobody knows under which flags it was made
+            if epoch == _native.config_epoch():  # else flags changed while it was made
                 self.traces.put(key, traced)
                 traced.key = key
         if self.turns != self.traces.turns:
@@ -186,7 +186,7 @@ class Jitted:
         return tree_unflatten(traced.out_tree, outs), entry
 
     def _bind(self, traced: Traced, call: Call) -> Any:
-        """The call as an operation of the program around it."""
+        """The call as an operation of the outer trace."""
         outs = named_call(traced.closed_over_nothing(), traced.consts, call.leaves, self.name, inline=self.inline,
                           donated=self.donated(call), keep_unused=self.keep_unused)
         return tree_unflatten(traced.out_tree, outs)
@@ -239,7 +239,7 @@ def _pinned(device: Any, backend: str | None) -> Device | None:
 
 
 def _check_unsupported(in_shardings: Any, out_shardings: Any, compiler_options: Any) -> None:
-    """What is not there yet raises instead of being left out."""
+    """Raises for arguments of jax.jit that are not supported, instead of ignoring them."""
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
             raise NotImplementedError(f"jit({name}=) is not supported: programs run on one device. Place the arguments "

@@ -1,7 +1,7 @@
-"""Library functions that run as one compiled program when they are called outside of jit, as if the user had jitted them.
+"""Implicit jit of library functions: called outside of transformations, they run as one compiled program.
 
-Made of many operations, they would cost one pass over memory and a few microseconds of Python for each. Inside of any
-transformation they are what they always are: the operations they apply.
+They consist of many operations, each of which would cost a pass over memory and a few microseconds of Python. Inside of
+any transformation the decorator does nothing.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ARRAYS = (_native.Array, np.ndarray)
 
 
 def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Callable[[Fun], Fun]:
-    """A decorator: the function runs as one program when it is called with no transformation around.
+    """Decorator: the function runs as one program when it is called outside of transformations.
 
     static: names of the parameters that are no arrays. small=False: only for large arrays, for functions that take few
-    NumPy calls; large=False: only without them, for products that see through transposes. Which way is taken depends on the
-    sizes only. ValueError for a name that is no parameter.
+    NumPy calls; large=False: only without them, for products that see through transposes. The choice depends on sizes
+    only. ValueError for a name that is no parameter.
 
     >>> import numjet.numpy as jnp
     >>> @jit_when_eager("axis")
@@ -39,7 +39,8 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
     def decorate(fun: Fun) -> Fun:
         names = function_parameters(fun)
         if not set(static) <= set(names):
-            raise ValueError(f"jit_when_eager: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, it has {names}")
+            raise ValueError(f"jit_when_eager: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, "
+                             f"it has {names}")
         places = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
         program: Callable[..., Any] | None = None
 
@@ -59,7 +60,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
 
 
 def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any], static: Sequence[str]) -> bool:
-    """Whether arrays and other arguments are where they are expected: no list for an array, no array where none belongs."""
+    """Whether arrays and static arguments can be told apart: no list for an array, no array for a static parameter."""
     for a in args:
         if type(a) is list:
             return False

@@ -1,4 +1,4 @@
-"""Ahead-of-time stages of a jitted function: trace, lower, compile; and programs to look at: make_jaxpr, eval_shape."""
+"""Ahead-of-time stages of a jitted function (trace, lower, compile), and inspection: make_jaxpr, eval_shape."""
 from __future__ import annotations
 
 import functools
@@ -153,7 +153,7 @@ class Traced(Record):
 
 
 class Lowered(Record):
-    """A program, simplified, that has not been compiled yet."""
+    """A simplified program, not compiled yet."""
     traced: Traced
     jaxpr: ClosedJaxpr
 
@@ -171,7 +171,7 @@ class Lowered(Record):
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device)
-        or "jaxpr". Default: what its device's compiler takes. debug_info: StableHLO with the user's lines.
+        or "jaxpr". Default: the input of its device's compiler. debug_info: StableHLO with the user's lines.
 
         Raises ValueError for other dialects.
         """
@@ -186,7 +186,8 @@ class Lowered(Record):
             raise ValueError(f"unknown dialect {dialect!r}: expected 'loops', 'stablehlo' or 'jaxpr'")
         platform = "xla_cpu" if device == CPU else device.platform
         donated = [self.traced.donated[k] for k in self.traced.kept]
-        return backends.load_backend(platform).as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
+        backend = backends.load_backend(platform)
+        return backend.as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost, as those of the compiled program."""
@@ -203,11 +204,11 @@ class Lowered(Record):
 
 
 class CompiledMemoryStats(Record):
-    """Bytes that a run of a program needs, known before it runs. Names as in JAX, where `host_...` stands for the memory of
-    a host beside its accelerator: nothing here.
+    """Bytes that a run of a program needs, known before it runs. Names as in JAX; `host_...`, the memory of a host beside
+    its accelerator, is zero here.
 
-    temp_size_in_bytes: the scratch arena, which all temporaries share, and `workspace_size_in_bytes`, what library routines
-    (LAPACK, transforms, sorts) take at most while they run. Alias: results that take over donated arguments.
+    temp_size_in_bytes: the scratch arena, which all temporaries share, and `workspace_size_in_bytes`, the most that library
+    routines (LAPACK, transforms, sorts) take while they run. Alias: results that take over donated arguments.
     """
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -224,7 +225,7 @@ class CompiledMemoryStats(Record):
 
     @property
     def peak_memory_in_bytes(self) -> int:
-        """Arguments, and everything that is allocated while the program runs."""
+        """Arguments, and all allocations of a run."""
         return self.argument_size_in_bytes + self.extra_memory_in_bytes
 
 
@@ -262,7 +263,7 @@ class Compiled(Record):
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates: "flops" and "transcendentals" (see api.costs), "bytes accessed" (at least: every argument, result and
-        temporary once), "nanoseconds" (of one thread, within an order of magnitude). On XLA's devices: what XLA estimates."""
+        temporary once), "nanoseconds" (of one thread, within an order of magnitude). On XLA's devices: XLA's estimates."""
         if self.traced.device != CPU:
             return self.executable.program.cost_analysis()
         memory, program = self.memory_analysis(), self.executable.program
@@ -272,8 +273,8 @@ class Compiled(Record):
                 "nanoseconds": program.cost_ns}
 
     def memory_analysis(self) -> CompiledMemoryStats:
-        """What a run of the program needs in memory. All of it is planned ahead, so the numbers are exact; only buffers
-        that libraries keep for the whole process (the packed operands of BLAS) do not count. On XLA's devices: as XLA says."""
+        """Memory needs of a run. All of it is planned ahead, so the numbers are exact; only buffers that libraries keep for
+        the whole process (the packed operands of BLAS) do not count. On XLA's devices: XLA's numbers."""
         if self.traced.device != CPU:
             return CompiledMemoryStats(**self.executable.program.memory_stats())
         program, e = self.executable.program, self.executable
@@ -292,7 +293,7 @@ class Compiled(Record):
         return self.executable.native
 
 
-# What empties the caches of each jitted function that is alive.
+# Functions that empty the caches of each living jitted function.
 cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
 
 
@@ -311,7 +312,7 @@ def add_stages(jitted: Any, state: Any) -> Any:
         return trace(*args, **kwargs).out_info
 
     def clear_cache() -> None:
-        """Forgets all traces and compiled programs of this function."""
+        """Drops all traces and compiled programs of this function."""
         state.traces.clear()
         alive = this()
         if alive is not None:

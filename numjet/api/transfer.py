@@ -1,4 +1,4 @@
-"""Moving data: device_put, device_get, waiting, and what arrays there are."""
+"""Data transfer: device_put, device_get, waiting, and the list of live arrays."""
 from __future__ import annotations
 
 import atexit
@@ -12,7 +12,7 @@ from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from numjet.foundation.tree_prefix import broadcast_prefix
+from numjet.foundation.tree.prefix import broadcast_prefix
 from numjet.runtime import dispatch
 from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
@@ -30,8 +30,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
     Without a device arrays stay where they are, and everything else goes to the default device, uncommitted.
-    The result never shares memory that the caller can still write. Raises ValueError for what is no device. Inside of
-    traced functions values have no place of their own, and are returned as they are.
+    The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. Inside
+    of traced functions values are on no device, and are returned as they are.
 
     >>> import numpy as np, numjet as nj
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
@@ -78,7 +78,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def effects_barrier() -> None:
-    """Waits until all computations that were started have had their effects: prints, callbacks.
+    """Waits until all started computations have had their effects: prints, callbacks.
 
     Raises JaxRuntimeError when a callback failed and nobody has seen its error yet.
     """
@@ -92,7 +92,7 @@ def effects_barrier() -> None:
 
 @atexit.register
 def _tell_unseen_failures() -> None:
-    """Errors of callbacks that nobody looked at are printed at exit, not lost."""
+    """Prints at exit the errors of callbacks that were never raised."""
     try:
         _native.close_queue()  # waits, and remembers where Ctrl-C ended the wait: nothing waits again
     except KeyboardInterrupt:
@@ -135,7 +135,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def default_backend() -> str:
-    """The platform that runs what no device was named for: the first of jax_platforms, else cpu."""
+    """The platform used where no device is named: the first of jax_platforms, else cpu."""
     return runtime_backend()
 
 

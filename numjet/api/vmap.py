@@ -1,4 +1,4 @@
-"""vmap: a function of one example becomes one of a batch."""
+"""vmap: vectorization of functions; a function of one example becomes one of a batch."""
 from __future__ import annotations
 
 import functools
@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
-from numjet.core.entering import entered
+from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation.config import config
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
-from numjet.foundation.tree_prefix import flatten_axes
+from numjet.foundation.tree.prefix import flatten_axes
 from numjet.transforms.vmap import batch_flat, move_to
 
 
@@ -48,7 +48,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
         check_arrays(leaves, names, "vmap")
-        leaves = [entered(x) for x in leaves]
+        leaves = [frozen(x) for x in leaves]
         dims = [_check_axis(aval_of(x), d, n) for n, (x, d) in enumerate(zip(leaves, axes, strict=True))]
         size = _batch_size(leaves, dims, axis_size, names)
         out_tree: list[PyTreeDef] = []
@@ -94,7 +94,7 @@ def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: in
 
 
 def _place(out: Any, dim: int | None, target: Any, size: int) -> Any:
-    """A result with its batch axis where out_axes wants it."""
+    """A result with its batch axis at the position in out_axes."""
     if target is None:
         if dim is not None:
             raise ValueError("vmap has mapped output but out_axes is None: the result depends on the mapped argument. "

@@ -1,4 +1,7 @@
-"""Operations that hold programs: calls, branches, loops, functions with derivatives of their own, checkpoints."""
+"""Operations that hold programs: calls, branches, loops, custom derivatives, checkpoints, callbacks.
+Imports `core`, `lax` and `transforms`.
+Add an operation to the package of its kind, its printing rule to `printing`, its type errors to `type_errors`.
+"""
 
 from numjet.control import printing as printing
 from numjet.control.branches.cond import cond as cond, switch as switch

@@ -1,4 +1,4 @@
-"""What loops and branches say when the types of their functions do not fit."""
+"""Type errors of loops and branches whose functions do not fit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_carry(
     names: Sequence[str],
     root: str,
 ) -> None:
-    """TypeError when a loop's carry comes out with another structure or other types than it went in with.
+    """TypeError when a loop's output carry differs from its input carry in structure or types.
 
     names: the path of each leaf of the carry, as the user wrote it; root: that of the whole carry.
     """

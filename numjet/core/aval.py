@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array while tracing."""
+"""Abstract values: shape, dtype and weak type, which are known while tracing."""
 from __future__ import annotations
 
 from math import prod
@@ -54,7 +54,7 @@ class ShapedArray:
         return self.dtype.itemsize
 
     def str_short(self) -> str:
-        """As jaxprs print it: `f32[2,3]`; a weak type ends in `*` nowhere, as in JAX."""
+        """As jaxprs print it: `f32[2,3]`; weak types are not marked, as in JAX."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __len__(self) -> int:

@@ -1,7 +1,6 @@
-"""Type checking of programs: every variable bound once and in scope, every equation typed as its operation says.
+"""Type checker of jaxprs: every variable is bound once and in scope, every equation has its operation's types.
 
-Run on what was traced and on what is about to be compiled when the flag jax_enable_checks is on, and by tests between
-passes.
+It runs after tracing and before compilation when the flag jax_enable_checks is on, and between passes in tests.
 """
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, join_effects, subjaxprs
-from numjet.core.show import equation_text, jaxpr_text
+from numjet.core.printer import equation_text, jaxpr_text
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import JaxprTypeError, compose
 
@@ -20,10 +19,9 @@ from numjet.foundation.errors import JaxprTypeError, compose
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raises JaxprTypeError, with the equation and the user's line, if a program is not well formed.
 
-    Checked are: inputs, constants and results of equations are bound once; what is read is bound before; literals are
-    scalars of their type; the results of each equation have the types that its operation gives for its operands and
-    parameters; effects are those of the equations; constants have the types of their variables; the same of all programs
-    inside.
+    Checked are: inputs, constants and results are bound once; a variable is read after it is bound; literals are scalars
+    of their type; results have the types that the operation gives for operands and parameters; effects are those of the
+    equations; constants have the types of their variables; all of this for inner programs, too.
 
     >>> import numjet as nj
     >>> check_jaxpr(nj.make_jaxpr(lambda x: x + 1)(2.0))
@@ -45,9 +43,9 @@ def _check_consts(closed: ClosedJaxpr) -> None:
 
 
 def check_constant(value: Any, aval: ShapedArray) -> None:
-    """Raises JaxprTypeError where the value of a constant is not of the type that the program has for it.
+    """Raises JaxprTypeError where the value of a constant does not have its variable's type.
 
-    Backends ask for every constant before it becomes part of a program: code reads as many bytes as the type says.
+    Backends check every constant before compilation: code reads as many bytes as the type says.
     """
     shape, dtype = np.shape(value), getattr(value, "dtype", None)
     if shape != aval.shape or dtype != aval.dtype:

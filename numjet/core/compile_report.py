@@ -1,4 +1,4 @@
-"""What a compiler decided for one program: loops, fusions, copies and memory, each with the user's line. See nj.explain."""
+"""Compile reports: loops, fusions, copies and memory of one compiled program, each with the user's line. See nj.explain."""
 from __future__ import annotations
 
 import linecache
@@ -10,7 +10,7 @@ from numjet.foundation.record import Record
 LARGE = 1 << 20   # bytes from which an allocation is listed
 
 
-class Place(Record):
+class Location(Record):
     """A line of the user's code; file None where it is not known."""
     file: str | None
     line: int
@@ -29,7 +29,7 @@ class Operation(Record):
     "shared" (the memory of an operand); `why` says why."""
     name: str
     type: str
-    place: Place
+    place: Location
     fate: str
     why: str
 
@@ -39,15 +39,15 @@ class Operation(Record):
 
 class Loop(Record):
     """A nest of loops. trips: iterations per level, None where they are not known before the program runs. mode: "vector"
-    when iterations run side by side in registers, or "serial"; pieces: how many runs of iterations threads share.
-    writes and fuses: the operations that it stores or reduces, and those that are computed inside without being stored.
+    when iterations run side by side in registers, or "serial"; pieces: chunks of iterations that threads share.
+    writes: operations that it stores or reduces; fuses: operations that it computes without storing them.
     nanoseconds: an estimate for one execution, or one piece of it, by one thread."""
     trips: tuple[int | None, ...]
     mode: str
     pieces: int
     writes: tuple[str, ...]
     fuses: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[Location, ...]
     nanoseconds: float
     inside: tuple[Loop, ...] = ()
 
@@ -61,9 +61,9 @@ class Loop(Record):
 
 class Call(Record):
     """A call of a library routine; workspace: bytes that it takes for itself in one thread. They depend on the CPU, and are
-    printed where they matter. then: loops that it calls for each part of its result, as soon as that is there."""
+    printed where they matter. then: epilogue loops, which it calls for each part of its result as soon as that is ready."""
     symbol: str
-    place: Place
+    place: Location
     workspace: int
     then: tuple[Loop, ...] = ()
 
@@ -75,7 +75,7 @@ class Call(Record):
 class Copy(Record):
     """Memory that is copied; nbytes None where it is not known before the program runs."""
     nbytes: int | None
-    place: Place
+    place: Location
     why: str
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Allocation(Record):
     """A buffer. kind: "temporary" (a part of the scratch arena, from byte `offset` on), "result" or "constant"."""
     kind: str
     nbytes: int
-    place: Place
+    place: Location
     why: str
     offset: int | None = None
 
@@ -95,8 +95,8 @@ class Allocation(Record):
         return f"{_bytes(self.nbytes)} {self.kind}{where}: {self.why}"
 
 
-class Explanation(Record):
-    """What became of a program; printing it lists everything by kind.
+class CompileReport(Record):
+    """The report on one program; printing it lists everything by kind.
 
     scratch_bytes: the size of the arena that all temporaries share; temporaries: their sizes added up.
     """
@@ -145,7 +145,7 @@ class Explanation(Record):
             yield from self._loops(loop.inside, indent + "  ")
 
     def _operations(self) -> Iterator[str]:
-        last: Place | None = None
+        last: Location | None = None
         for operation in self.operations:
             if operation.place != last:
                 yield f"  {operation.place}  {operation.place.text}"

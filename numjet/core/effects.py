@@ -1,7 +1,7 @@
-"""What operations do besides computing, and the errors of Python functions that programs call.
+"""Side effects of operations, and the errors of Python functions that programs call.
 
-A program that calls Python cannot raise: it leaves with a status. The exception waits here under a number, which
-is the status, until somebody looks at the program's results or waits for all effects.
+A compiled program cannot raise: it returns a status. The exception of a callback is kept here under a number, which is
+that status, until somebody reads the program's results or waits for all effects.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ORDERED_DEBUG = Effect("OrderedDebug", True)
 
 
 def ordered(effects: Iterable[Effect]) -> bool:
-    """Whether some of the effects have to happen in the program's order."""
+    """Whether some of the effects must happen in program order."""
     return any(e.ordered for e in effects)
 
 
@@ -63,7 +63,7 @@ class Failures:
         return found
 
     def unseen(self) -> list[BaseException]:
-        """The exceptions that nobody has seen, the oldest first; they count as seen now. Arrays still tell theirs."""
+        """The unseen exceptions, oldest first; they count as seen from now on. Arrays still raise theirs."""
         with self._lock:
             found = [e for number, e in self._waiting.items() if number not in self._told]
             self._told = set(self._waiting)

@@ -1,11 +1,11 @@
-"""The protocols that lowering rules (`cpu` and `hlo` slots) write to. The cpu and xla packages implement them; rules see
+"""Builder protocols for lowering rules (`cpu` and `hlo` slots). The cpu and xla packages implement them; rules see
 nothing else.
 
 Elementwise records get scalars: `cpu=lambda b, x, y: b.add(x, y)`. All other records get arrays: `cpu=rule(b, *arrays,
 **params)`, returning an array handle (a list for multiple results). An array handle has `.aval, .shape, .dtype, .ndim`.
 
-Arrays made by `compute` are *definitions*, not memory: `fn(*index) -> Scalar` is written out wherever an element is
-wanted, so a chain of definitions becomes one loop. The compiler decides which arrays are stored.
+Arrays made by `compute` are *deferred*: `fn(*index) -> Scalar` is written out wherever an element is read, so a chain of
+deferred arrays becomes one loop. The compiler decides which arrays are stored.
 
 Index values are Scalars of dtype int64 or Python ints; arithmetic on them is written with + - * // % and comparisons
 (< <= > >=) directly; `//` and `%` take positive divisors and round towards minus infinity.
@@ -66,9 +66,9 @@ class ScalarBuilder(Protocol):
 
 
 class LoopBuilder(ScalarBuilder, Protocol):
-    """Arrays: definitions, reductions, updates, kernels and control flow."""
+    """Arrays: deferred arrays, reductions, updates, kernels and control flow."""
 
-    # -- definitions
+    # -- deferred arrays
     def read(self, x: Any, *index: Index) -> Scalar:
         """Element of an array. The index must be in bounds wherever it is evaluated."""
         ...
@@ -97,7 +97,7 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """out axis d is axis permutation[d] of x."""
         ...
     def if_(self, cond: Scalar, then: Callable[[], Scalar], orelse: Callable[[], Scalar]) -> Scalar:
-        """Selects lazily: each side may read at indices that are only valid under its condition."""
+        """Lazy selection: each side may read at indices that are only valid under its condition."""
         ...
 
     # -- reductions
@@ -121,8 +121,8 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """A writable array with the elements of x: x itself when nobody reads x later, else a copy."""
         ...
     def own_around(self, x: Any, starts: Sequence[Scalar], sizes: Sequence[int], new: Any) -> Any:
-        """A new writable array with the elements of x around a window, those inside being undefined: for a window that is
-        known to be most of x, all of which `new` replaces. None where `own` is better, as x can be updated in place."""
+        """A new writable array with the elements of x around a window; those inside are undefined. For a window that covers
+        most of x, all of which `new` replaces. None where `own` is better, as x can be updated in place."""
         ...
     def empty(self, shape: Sequence[int], dtype: Any) -> Any:
         """A writable array with undefined elements."""
@@ -134,7 +134,7 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """How often `loop` writes its body out: once, unless the loop is short."""
         ...
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
-        """body(c) for c < count, on several threads: for work worth it, and bodies that write to different places."""
+        """body(c) for c < count, on several threads. Bodies must write to disjoint locations, and be worth a thread."""
         ...
     def store(self, x: Any, index: Sequence[Index], value: Scalar) -> None:
         """x[index] = value, for an array from own or empty, inside loop or when."""
@@ -151,7 +151,7 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any],
                  outs: Sequence[ShapedArray]) -> list[Any]:
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, at this point of the program.
-        What it raises is raised by whoever looks at the program's results."""
+        Its exception is raised where the program's results are read."""
         ...
     def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index) -> None:
         """Leaves the program with error(*values) when ok is false."""
@@ -190,7 +190,7 @@ class HloBuilder(Protocol):
         """
         ...
     def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False) -> Any:
-        """A region: fn gets values of the avals and returns what the region returns. isolated: it uses none from around."""
+        """A region: fn gets values of the avals and returns the region's results. isolated: it uses no outer values."""
         ...
     def reducer(self, kind: str, dtype: Any) -> Any:
         """The region of two scalars that adds them, or mul, max, min, and, or, xor."""
@@ -242,5 +242,5 @@ class HloBuilder(Protocol):
         """The equations of a program, written out here."""
         ...
     def trace(self, fn: Callable[..., Any], args: Sequence[Any], **params: Any) -> list[Any]:
-        """What fn(*args, **params), written with operations on arrays, computes: traced for these avals and written out."""
+        """The results of fn(*args, **params), a function of operations on arrays: traced for these avals and written out."""
         ...

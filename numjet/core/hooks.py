@@ -1,4 +1,4 @@
-"""The late-bound slots between layers: `evaluate`, `host_array` and `literal_array` (set by runtime), `simplify` (set by
+"""Late-bound slots between layers: `evaluate`, `host_array` and `literal_array` (set by runtime), `simplify` (set by
 api), `methods` (set by numpy)."""
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def set_literal_array(fn: Callable[[Any], Any]) -> None:
 
 
 simplify: Callable[[Any], Any] = lambda closed: closed
-"""simplify(closed): the program that is compiled for an operation that holds programs and is evaluated now."""
+"""simplify(closed): the simplified program, for operations that hold programs and are evaluated now."""
 
 
 def set_simplify(fn: Callable[[Any], Any]) -> None:

@@ -135,7 +135,7 @@ printer = default_printer
 
 
 def set_printer(fn: Any) -> None:
-    """core.show sets how jaxprs print."""
+    """Called by core.printer with the function that prints jaxprs."""
     global printer
     printer = fn
 

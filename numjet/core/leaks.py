@@ -1,7 +1,7 @@
-"""Finds traced values that outlive their trace, when the flag jax_check_tracer_leaks is on.
+"""Leak checker: finds traced values that outlive their trace, when the flag jax_check_tracer_leaks is on.
 
-A transformation calls `check` when its trace has ended and it has let go of the trace's tracers. Whatever then still
-refers to one was left behind by the traced function: in a global, a list around it, an attribute.
+A transformation calls `check` when its trace has ended and its own references to tracers are gone. Any reference left
+was made by the traced function: in a global, an enclosing list, an attribute.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 5
 
 
 def check(trace: Trace, debug: Any = None) -> None:
-    """Raises UnexpectedTracerError that names the tracers of an ended trace that are alive, and who holds them.
+    """Raises UnexpectedTracerError that names the living tracers of an ended trace, and their holders.
 
     debug: the traced function (stage.DebugInfo), if known.
     """
@@ -44,13 +44,13 @@ def _caller() -> str:
 
 
 def _origin(x: Tracer) -> str:
-    """Where the value was made, as far as it is known."""
+    """The location where the value was made, as far as it is known."""
     where = x.made_at()
     return f", made at {source.summarize(where)}" if where is not None else ""
 
 
 def _holders(x: Tracer, found: list[Tracer]) -> list[str]:
-    """Who refers to a tracer, other than functions that are running."""
+    """The objects that refer to a tracer, other than running functions."""
     where: list[str] = []
     trace = x._trace
     for holder in gc.get_referrers(x):  # a loop: a comprehension would hold x itself
@@ -62,7 +62,7 @@ def _holders(x: Tracer, found: list[Tracer]) -> list[str]:
 
 
 def _describe(holder: Any) -> str:
-    """A container by what it is and by the name it goes by, where one is found."""
+    """A container's description: its kind, and its name where one is found."""
     if isinstance(holder, dict):
         owner = next((r for r in gc.get_referrers(holder) if getattr(r, "__dict__", None) is holder), None)
         if isinstance(owner, types.ModuleType):

@@ -1,6 +1,6 @@
-"""The axes that vmap(axis_name=...) names while a function is traced inside of it, with their sizes.
+"""Named axes in scope, with their sizes: those of the enclosing vmap(axis_name=...).
 
-Collectives read sizes here. What remembers traced functions has `named_axes()` in its key, as a program depends on them.
+Collectives read sizes here. Caches of traced functions have `named_axes()` in their keys, as programs depend on them.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags jax_debug_nans and jax_debug_infs: which values are invalid, and the error that names where they came up."""
+"""NaN checks (the flags jax_debug_nans and jax_debug_infs): which values are invalid, and the error with their location."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from numjet.foundation.config import config
 
 
 def wanted() -> tuple[str, ...]:
-    """What is looked for now: "nan", "inf", both or nothing."""
+    """The kinds of invalid values checked now: "nan", "inf", both or none."""
     return ("nan",) * config.debug_nans + ("inf",) * config.debug_infs
 
 
@@ -20,15 +20,15 @@ def can_be_invalid(aval: ShapedArray) -> bool:
     return aval.size > 0 and aval.dtype.names is None and dtypes.issubdtype(aval.dtype, np.inexact)
 
 
-def invalid_value(kind: str, operation: str, place: Any) -> FloatingPointError:
-    """The error: kind is "nan" or "inf", place the user's frame or None."""
-    frame = place.frame if isinstance(place, source.Source) else place
-    where = f" at {frame.file}:{frame.line} in {frame.function}" if frame is not None else ""
-    return FloatingPointError(f"invalid value ({kind}) encountered in {operation}{where}")
+def invalid_value(kind: str, operation: str, where: Any) -> FloatingPointError:
+    """The error: kind is "nan" or "inf", `where` the user's frame or None."""
+    frame = where.frame if isinstance(where, source.Source) else where
+    found = f" at {frame.file}:{frame.line} in {frame.function}" if frame is not None else ""
+    return FloatingPointError(f"invalid value ({kind}) encountered in {operation}{found}")
 
 
 def check_value(value: np.ndarray, aval: ShapedArray, operation: str) -> None:
-    """Raises FloatingPointError when the result of an operation holds what is looked for."""
+    """Raises FloatingPointError when the result of an operation holds an invalid value."""
     if not can_be_invalid(aval):
         return
     wide = value if value.dtype.kind in "fc" else value.astype(np.float32)

@@ -2,7 +2,7 @@
 
 Slots (a function, or one of the markers below):
   abstract(*avals, **params) -> aval            list of avals when `multiple`
-  eager(*ndarrays, **params) -> ndarray         the meaning; every other slot is tested against it
+  eager(*ndarrays, **params) -> ndarray         the reference implementation; every other slot is tested against it
   jvp(primals, tangents, **params) -> (out, tangent)   tangents may be Zero;
       LINEAR: linear in all operands together; ZERO: no derivative; PerArg(f, g): f(t, out, *primals, **params) each
   transpose(ct, *args, **params) -> cotangent per operand; linear operands come as Undefined, known ones give None
@@ -55,7 +55,7 @@ _UNFILLED = _Marker("UNFILLED")
 
 
 class Missing(Record):
-    """This slot cannot be filled, or not yet; `why` is shown to the user who needs it."""
+    """Marker of a slot that cannot be filled, or not yet; `why` is shown to the user who needs it."""
     why: str
 
 
@@ -96,7 +96,7 @@ class Samples(Record):
 
 
 class Zero:
-    """A tangent or cotangent known to be zero, of which no array is made."""
+    """A symbolic zero: a tangent or cotangent known to be zero, for which no array is made."""
 
     __slots__ = ("aval",)
 
@@ -108,7 +108,7 @@ class Zero:
 
 
 class Undefined:
-    """Stands for a linear operand when an operation is transposed: only its aval is known."""
+    """Placeholder of a linear operand when an operation is transposed: only its aval is known."""
 
     __slots__ = ("aval",)
 

@@ -1,7 +1,7 @@
-"""Reads programs from the text that core.show prints.
+"""Parser of printed jaxprs, the inverse of core.printer.
 
-Text does not hold everything: the values of constants are given by the caller, weak types are those that the operations
-give, and parameters that are Python functions cannot be read.
+Text does not hold everything: the caller gives the values of constants, weak types are those that the operations give,
+and parameters that are Python functions cannot be read.
 """
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op, all_ops
-from numjet.core.show import parameter_types, shown
+from numjet.core.printer import parameter_types, printing_rule
 from numjet.foundation import dtypes
 
 
 def parse_jaxpr(text: str, consts: Sequence[Any] = ()) -> ClosedJaxpr:
     """The program of a printed jaxpr. consts: the values of its constant variables, in order.
 
-    Raises ValueError, with the place in the text, for what core.show does not print, for unknown operations and for types
-    that contradict the operations; for parameters that are functions.
+    Raises ValueError, with the position, for text that core.printer does not print, for unknown operations, for types that
+    contradict the operations, and for parameters that are functions.
 
     >>> import numjet as nj
     >>> parse_jaxpr("{ lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }")
@@ -205,7 +205,7 @@ class _Parser:
 
     def implied(self, op: Op, params: dict[str, Any], ins: list[ShapedArray], outs: list[ShapedArray]) -> None:
         """Fills in the parameters that the text leaves out."""
-        how = shown(op)
+        how = printing_rule(op)
         for name in how.implied:
             if name in op.params and name not in params:
                 params[name] = how.default(name, ins, outs)
@@ -235,7 +235,7 @@ class _Parser:
         return params
 
     def value(self, name: str, op: Op) -> Any:
-        """A parameter's value. Its name tells whether a word is a dtype."""
+        """A parameter's value. Its name says whether a word is a dtype."""
         self.skip()
         if self.text.startswith("{", self.at):
             return self.held(self.jaxpr(), op)
@@ -263,7 +263,7 @@ class _Parser:
     def word(self, word: str, name: str, op: Op) -> Any:
         if word in _CONSTANTS:
             return _CONSTANTS[word]
-        if name == shown(op).called and word in self.programs:
+        if name == printing_rule(op).called and word in self.programs:
             return self.held(self.programs[word], op)
         if name.endswith(("dtype", "element_type")):
             return self.dtype(word)

@@ -1,4 +1,4 @@
-"""Staging: running a Python function on StageTracers to write its jaxpr down."""
+"""Staging: a Python function runs on StageTracers, which record its jaxpr."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from numjet import _native
 from numjet.core import leaks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
-from numjet.core.entering import is_writable, snapshot
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
 from numjet.foundation import source
 from numjet.foundation.config import config
@@ -20,7 +20,7 @@ from numjet.foundation.record import Record
 
 
 class DebugInfo(Record):
-    """Who is being traced: for messages and profiles."""
+    """The function being traced, for messages and profiles."""
     name: str
     kind: str = "jit"
     file: str | None = None
@@ -31,8 +31,8 @@ class DebugInfo(Record):
         return f"{self.name} at {self.file}:{self.line}" if self.file else self.name
 
 
-def _at_hand(x: Any) -> bool:
-    """Whether a value is known and on the host: what is on another device is not fetched, and has its place there."""
+def _on_host(x: Any) -> bool:
+    """Whether a value is known and on the host: values on other devices are not fetched."""
     return not isinstance(x, Tracer) and (type(x) is not _native.Array or x._remote is None)
 
 
@@ -97,7 +97,7 @@ class StageTrace(Trace):
         elif hasattr(x, "__jax_array__"):
             return self.atom(x.__jax_array__())
         aval = aval_of(x)
-        if aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _at_hand(x):
+        if aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _on_host(x):
             value = x._value if isinstance(x, _native.Array) else np.asarray(x)
             return Literal(value.astype(aval.dtype)[()], aval)
         if is_writable(x):

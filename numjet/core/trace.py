@@ -1,4 +1,4 @@
-"""Traces and tracers: who handles an operation, and what stands for a value while a function is traced.
+"""Traces, which handle operations, and tracers, which stand for values while a function is traced.
 
 The current trace (thread-local) sees every operation. A transformation makes its trace current while the user's
 function runs; its rules run with the parent trace current. Values of other traces are constants to it, so nested
@@ -92,7 +92,7 @@ class Tracer:
         return None
 
     def origin_text(self) -> str:
-        """Which argument the value depends on, and where that argument's function stands."""
+        """The argument that the value depends on, and the location of that argument's function."""
         return ""
 
     def made_at(self) -> Any:
@@ -172,7 +172,7 @@ def _numpy_aval(x: Any) -> ShapedArray:
 
 
 def _subclass_aval(x: Any) -> ShapedArray:
-    masked = sys.modules.get("numpy.ma")  # who has a masked array has imported it
+    masked = sys.modules.get("numpy.ma")  # imported wherever masked arrays exist
     if masked is not None and isinstance(x, masked.MaskedArray):
         raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: arrays have no mask. Use "
                          "arr.filled() to convert the value to a standard numpy array.")
@@ -188,7 +188,7 @@ _aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
 def aval_of(x: Any) -> ShapedArray:
     """The aval of an array, tracer, NumPy value or Python scalar.
 
-    Raises TypeError for anything else, saying what came.
+    Raises TypeError, with the value and its type, for anything else.
     """
     rule = _aval_rules.get(type(x))
     if rule is not None:

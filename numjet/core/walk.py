@@ -1,4 +1,4 @@
-"""Walking programs: evaluation, substitution, use counts."""
+"""Walks over jaxprs: evaluation, substitution, use counts."""
 from __future__ import annotations
 
 from collections import Counter
@@ -17,7 +17,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     read = lambda a: a if type(a) is Literal else env[a]
-    with source.applied_again() as at:
+    with source.replaying() as at:
         for eqn in jaxpr.eqns:
             at(eqn.source)
             out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)

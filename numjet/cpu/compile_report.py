@@ -1,10 +1,10 @@
-"""An Explanation of a lowered and planned function, from what the recorder saw."""
+"""The CompileReport of a lowered and planned function, from what the recorder saw."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from numjet.core.compile_report import LARGE, Allocation, Call, Copy, Explanation, Loop, Operation, Place
+from numjet.core.compile_report import LARGE, Allocation, Call, CompileReport, Copy, Location, Loop, Operation
 from numjet.core.ir import JaxprEqn, Literal
 from numjet.cpu.analysis.cost import block_ns, static_trips
 from numjet.cpu.ir import nodes
@@ -14,16 +14,16 @@ from numjet.cpu.lowering.context import location, operations
 from numjet.cpu.remarks import Made, Recorder
 
 
-def explain(function: Function, recorder: Recorder, name: str, nanoseconds: float) -> Explanation:
+def explain(function: Function, recorder: Recorder, name: str, nanoseconds: float) -> CompileReport:
     """What was decided for a function; nanoseconds: the estimate of its run time."""
-    return Explanation(
+    return CompileReport(
         name, tuple(_operation(m, recorder) for m in recorder.made), tuple(_loops(function.body, recorder)),
         tuple(_calls(function, recorder)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
         function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
 
 
-def _place(eqn: JaxprEqn | None) -> Place:
-    return Place(None, 0) if eqn is None or eqn.source is None else Place(*location(eqn.source))
+def _place(eqn: JaxprEqn | None) -> Location:
+    return Location(None, 0) if eqn is None or eqn.source is None else Location(*location(eqn.source))
 
 
 def _operation(made: Made, recorder: Recorder) -> Operation:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from numjet import _native
-from numjet.core.compile_report import Explanation
+from numjet.core.compile_report import CompileReport
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
@@ -120,7 +120,7 @@ def planned(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Fun
     return lowered.function
 
 
-def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Explanation:
+def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> CompileReport:
     """What compile_program decides for a program, and why."""
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)

@@ -1,1 +1,4 @@
-"""What needs no arrays: configuration, errors, dtypes, trees, printing, source locations, events."""
+"""Foundation: configuration, errors, dtypes, pytrees, printing, source locations, events; all that needs no arrays.
+Imports the standard library, NumPy and the native core only.
+Add a flag to `flags`, a dtype to `dtypes.table`, a public error to `errors`.
+"""

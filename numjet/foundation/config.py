@@ -1,9 +1,8 @@
 """Configuration: process-wide flags with thread-local overrides.
 
 The only module that reads the environment. Values live in the dictionary of a `threading.local`, one
-per thread, kept up to date by whoever changes a flag, so that reading one is a plain attribute read. The native core keeps
-what it needs of them per thread, too, and is told when that is out of date: by an epoch that all threads compare, or for one
-thread.
+per thread, and every change of a flag updates them, so that reading one is a plain attribute read. The native core has a
+per-thread copy of the flags it needs; an epoch, which all threads compare, or one thread's mark says when that is stale.
 
 >>> from numjet.foundation.config import config, enable_x64
 >>> config.x64
@@ -83,7 +82,7 @@ class _Thread:
 
 
 class _Shared:
-    """What all threads share. The lock guards every write; reads take none."""
+    """State that all threads share. The lock guards every write; reads take none."""
 
     def __init__(self, environ: Mapping[str, str]):
         self.lock = locks.lock()
@@ -100,7 +99,7 @@ class _Shared:
         return found
 
     def assign(self, thread: _Thread, name: str) -> bool:
-        """Gives `thread` the value that now holds for it, under all its names; True when it differs from what it had."""
+        """Sets the flag's current value for `thread`, under all its names; True when it changed."""
         value = thread.override(name)
         if value is _ABSENT:
             value = self.values[name]
@@ -231,7 +230,7 @@ class Config(threading.local):
             self._notify()
 
     def _reassign(self, level: _Level) -> bool:
-        """Brings the level's thread up to date; whether that is this thread, and the value another one."""
+        """Updates the level's thread; True when that is this thread and the value changed."""
         changed = self._shared.assign(level.thread, level.name)
         if level.thread is self._thread:
             _native.config_changed_here()
@@ -271,7 +270,7 @@ class Override(contextlib.ContextDecorator):
         self._levels: list[_Level] = []
 
     def _recreate_cm(self) -> Override:
-        """One of its own for every call of a decorated function."""
+        """A new block for every call of a decorated function."""
         return Override(self._name, self._value)
 
     def __enter__(self) -> None:
@@ -288,7 +287,7 @@ _REQUIRED = object()
 
 
 class Setting:
-    """The callable face of one flag: `with setting(value): ...`, `setting.value`, `setting.set_global(v)`."""
+    """The callable facade of one flag: `with setting(value): ...`, `setting.value`, `setting.set_global(v)`."""
 
     def __init__(self, name: str, default: Any = _REQUIRED):
         self.flag = BY_NAME[name]

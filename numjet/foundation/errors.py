@@ -1,7 +1,7 @@
-"""The errors that users meet, under the names and with the bases they know from JAX.
+"""Public errors, under the names and with the bases that users know from JAX.
 
 Errors about traced values are built from the traced value: anything with `.aval`, and optionally a method
-`_origin_text()` that tells which argument it depends on. Every text says what happened, which value and
+`_origin_text()` that names the argument it depends on. Every text says what happened, to which value and
 where, and shows the wrong and the right way to write it.
 """
 
@@ -24,7 +24,7 @@ def _type_text(aval: Any) -> str:
 
 
 def origin(tracer: Any) -> str:
-    """Why the value is unknown while tracing: the tracer's own account, or the general one."""
+    """The reason why the value is unknown while tracing: the tracer's own, or the general one."""
     tell = getattr(tracer, "_origin_text", "")
     text = tell() if callable(tell) else tell
     return (text or "Its value is not known while the function is traced, only its shape and dtype").rstrip(".") + "."

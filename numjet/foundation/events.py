@@ -1,6 +1,6 @@
-"""One stream of what happens inside: spans of time, counters, and reasons of cache misses.
+"""Event stream: spans of time, counters, and reasons of cache misses.
 
-Counters always count (tests assert on them); spans and reasons cost a truth test while nobody listens.
+Counters always count (tests assert on them); spans and reasons cost a truth test while there are no listeners.
 
 >>> count("demo.calls")
 >>> counters()["demo.calls"]
@@ -83,7 +83,7 @@ def subscribe(listener: Listener) -> Subscription:
 
 
 def listening() -> bool:
-    """Whether anybody listens; ask before putting costly data together."""
+    """Whether there are listeners; test this before gathering expensive data."""
     return bool(_listeners)
 
 
@@ -150,12 +150,12 @@ _NO_SPAN = _NoSpan()
 
 
 def span(span_name: str, /, **data: Any) -> _Span | _NoSpan:
-    """Context manager: tell the listeners how long the block took, with `data`. Nearly free without listeners."""
+    """Context manager: reports the duration of the block to the listeners, with `data`. Nearly free without listeners."""
     return _Span(span_name, data) if _listeners else _NO_SPAN
 
 
 def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
-    """Cache `cache` had no entry. `reason` is called for the text only when somebody wants to know.
+    """Reports that cache `cache` had no entry. `reason`, which makes the text, is called only when it is read.
 
     It goes to the listeners, and to the log when `jax_explain_cache_misses` is set.
     """
@@ -170,7 +170,7 @@ def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
 
 
 def compiled(what: str, seconds: float, **data: Any) -> None:
-    """A program was compiled: a message to the listeners, and to the log when `jax_log_compiles` is set."""
+    """Reports a compilation: a message to the listeners, and to the log when `jax_log_compiles` is set."""
     if config.log_compiles:
         logging.getLogger("numjet").warning("compiled %s in %.4f s", what, seconds)
     if _listeners:

@@ -1,4 +1,4 @@
-"""The table of configuration flags: name, accepted values, default, meaning.
+"""Table of configuration flags: name, accepted values, default, description.
 
 Adding a flag means adding one row here; `config.py` gives it its environment variables, its
 attribute, its context manager's machinery and its place in the trace token.
@@ -65,7 +65,7 @@ def parse_str(value: Any) -> str:
 
 
 def parse_device(value: Any) -> Any:
-    """A device object, or a platform's name; which devices exist is the runtime's knowledge."""
+    """A device object, or a platform's name; the runtime knows which devices exist."""
     if isinstance(value, str) or hasattr(value, "platform"):
         return value
     raise ValueError(
@@ -86,7 +86,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 class Flag(Record):
-    """One flag: how values are read, what holds when nobody sets it, and whether programs depend on it."""
+    """One flag: its parser, its default, and whether programs depend on it."""
 
     name: str
     parse: Callable[[Any], Any]
@@ -179,7 +179,7 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
     _traced("jax_no_tracing", parse_bool, False, "Raise when a function would be traced again."),
-    # what is told
+    # logging and printing
     Flag("jax_log_compiles", parse_bool, False, "Log every compilation."),
     Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is traced again."),
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),

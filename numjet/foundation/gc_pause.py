@@ -1,7 +1,7 @@
-"""Fewer collections of cyclic garbage while programs are traced and compiled.
+"""GC pause: fewer collections of cyclic garbage while programs are traced and compiled.
 
-That makes very many objects that are all in use, so Python's collector would look through them, and through everything
-else in the process, again and again, and find nothing.
+Tracing makes very many objects that all stay in use. Python's collector would scan them, and everything else in the
+process, again and again, and find nothing.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used, so that `import numjet` stays quick."""
+"""Lazy imports: a module is imported when it is first used, so that `import numjet` stays quick."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numjet.foundation import locks
 
 
 class Module:
-    """Stands for the module `name`, which is imported when an attribute of it is first asked for.
+    """Proxy of the module `name`, which is imported with the first access to an attribute.
 
     >>> math = Module("math")
     >>> math.floor(1.5)
@@ -26,17 +26,17 @@ class Module:
         return found
 
 
-def names(face: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of the module `face`, by which it has the public names of `module`, too."""
+def names(facade: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` that give the module `facade` the public names of `module`, too."""
     more = Module(module)
 
     def __getattr__(name: str) -> Any:
         found = None if name.startswith("_") else getattr(more, name, None)
         if found is None:
-            raise AttributeError(f"module {face!r} has no attribute {name!r}")
-        setattr(sys.modules[face], name, found)
+            raise AttributeError(f"module {facade!r} has no attribute {name!r}")
+        setattr(sys.modules[facade], name, found)
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[face]), *(name for name in dir(locks.import_module(module)) if name[0] != "_")})
+        return sorted({*vars(sys.modules[facade]), *(name for name in dir(locks.import_module(module)) if name[0] != "_")})
     return __getattr__, __dir__

@@ -1,9 +1,9 @@
-"""Locks that survive a fork: the thread that forks holds all of them meanwhile, so a child finds none in the hands of a
-thread that it does not have, and nothing half written behind one.
+"""Fork-safe locks: the forking thread holds all of them during the fork, so in the child no lock belongs to a thread that
+does not exist there, and no state behind one is half written.
 
-All are reentrant: a signal handler, or a finalizer, may run in the middle of a section of its own thread. A section must be
-bounded, for forks wait for it: no lock is held while a user's function runs. Locks are for modules and what lives as long as
-they do: none is ever forgotten.
+All are reentrant: a signal handler or a finalizer may run in the middle of a section of its own thread. A section must be
+bounded, for forks wait for it: no lock is held while a user's function runs. Locks are for modules and other objects that
+live as long: the registry never drops one.
 """
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def condition() -> threading.Condition:
 
 
 def held_at_fork(other: Any) -> Any:
-    """Has a reentrant lock of somebody else held across forks; returns it."""
+    """Registers an existing reentrant lock to be held across forks; returns it."""
     return _native.guard_at_fork(other)
 
 
 def import_module(name: str) -> ModuleType:
-    """Imports a module on demand; forks in other threads wait, for a child could never import what is half imported."""
+    """Imports a module; forks in other threads wait, for a child could never finish a half-done import."""
     return _native.call_whole(importlib.import_module, name)

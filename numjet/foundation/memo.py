@@ -1,8 +1,8 @@
-"""Caches with two generations, an approximation of least recently used that costs one look-up.
+"""Two-generation caches, an approximation of least recently used that costs one look-up.
 
-What is found or added is in the young generation. When that is half of what may be kept, in number or in bytes, it becomes the
-old one, and what is left of the old one goes: that has not been used since the last such turn. Keys are made by
-`exact_key`, so that nothing stands for what is only equal to it.
+Hits and new entries are in the young generation. When that reaches half of the bound, in number or in bytes, it becomes the
+old one, and the rest of the old one, unused since the last such turn, is dropped. Keys are made by `exact_key`, so that
+equal values of different types have different entries.
 """
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ memos: weakref.WeakSet[Memo[Any]] = weakref.WeakSet()
 
 
 class Memo(Generic[T]):
-    """Values, none of which is None, by keys.
+    """A cache of values, none of which is None.
 
-    most: so many at most; most_bytes: of so many bytes in all, as `put` and `grew` are told; on_turn: called after
-    each turn: who keeps values for quicker look-up is to forget them, so that what is in use is asked for again.
+    most: bound of the number of entries; most_bytes: bound of their bytes, as given to `put` and `grew`; on_turn: called
+    after each turn: faster caches in front of this one drop their entries, so that values in use are looked up here again.
 
     >>> squares = Memo("squares", 4)
     >>> for n in range(100):
@@ -56,7 +56,7 @@ class Memo(Generic[T]):
         return value
 
     def grew(self, key: Hashable, nbytes: int) -> None:
-        """The value under a key, if it is still there, takes more memory than was told."""
+        """Adds to the recorded bytes of the value under a key, if it is still cached."""
         found = self._young.get(key) or self._old.pop(key, None)
         if found is not None:
             self._keep(key, (found[0], found[1] + nbytes))
@@ -82,7 +82,7 @@ class Memo(Generic[T]):
 
 
 def remembered(name: str, most: int = 4096) -> Callable[[F], F]:
-    """Decorator: the results of a function by its arguments, exactly, and the flags that programs depend on."""
+    """Decorator: caches results under the exact arguments and the flags that programs depend on."""
     def decorate(fun: F) -> F:
         memo: Memo[Any] = Memo(name, most)
 
@@ -93,7 +93,7 @@ def remembered(name: str, most: int = 4096) -> Callable[[F], F]:
             found = memo.get(key)
             if found is None:
                 found = fun(*args, **kwargs)
-                if epoch == config_epoch():  # else nobody knows under which flags it was made
+                if epoch == config_epoch():  # else flags changed while it was made
                     memo.put(key, found)
             return found
 

@@ -1,4 +1,4 @@
-"""A document printer that breaks lines only where a group does not fit.
+"""Pretty printer: documents whose lines break only where a group does not fit.
 
 Documents in Lindig's strict formulation of Wadler's algebra (P. Wadler, "A prettier printer", 2003;
 C. Lindig, "Strictly Pretty", 2000). A group is printed on one line when it fits into the width that is left,

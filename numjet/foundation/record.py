@@ -1,7 +1,7 @@
-"""Classes of named fields, made without compiling code.
+"""Record classes: named fields, without code generation.
 
-`dataclasses.dataclass` writes the methods of every class as source and compiles it whenever the module is imported,
-which takes longer than all else in a small module. These classes share their methods.
+`dataclasses.dataclass` writes the methods of every class as source and compiles it at every import, which takes longer
+than all else in a small module. These classes share their methods.
 
 >>> class Point(Record):
 ...     x: int
@@ -24,7 +24,7 @@ class _Fresh:
 
 
 def default_factory(make: Callable[[], T]) -> T:
-    """The default of a field whose value is made anew for every object: `children: list[Node] = default_factory(list)`."""
+    """The default of a field that gets a new value for every object: `children: list[Node] = default_factory(list)`."""
     return cast("T", _Fresh(make))
 
 
@@ -33,7 +33,7 @@ def _value(default: Any) -> Any:
 
 
 class _Named:
-    """What both kinds share. A field's default is the value given in the class; subclasses add fields."""
+    """Base of both kinds. A field's default is the value given in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[tuple[Any, ...]] = ()  # of the last fields
@@ -70,7 +70,7 @@ class _Named:
         return tuple(given[field] if field in given else _value(getattr(cls, field)) for field in fields)
 
     def __post_init__(self) -> None:
-        """Runs when an object has been made: to check its values, or to add attributes."""
+        """Runs after construction: to check values, or to add attributes."""
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{field}={getattr(self, field)!r}' for field in self._fields)})"

@@ -1,8 +1,7 @@
-"""Where in the user's code something happened: stack frames outside this package.
+"""Source locations: stack frames of the user's code, outside this package.
 
-Frames are found through `sys._getframe`; whether a frame is the package's own is remembered per code
-object, and a line number is worked out only when somebody reads it, so that looking is cheap enough to be
-done for every traced operation.
+Frames are found through `sys._getframe`. Whether a file is the package's own is cached, and a line number is computed
+only when it is read, so that this is cheap enough for every traced operation.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _hidden: dict[str, bool] = {}  # by file name: those hash once, code objects ane
 
 
 def hide(folder: str) -> None:
-    """Count the files under `folder` as internal, too; for libraries built on this one."""
+    """Counts the files under `folder` as internal, too; for libraries built on this one."""
     _HIDDEN_PREFIXES.append(os.path.join(os.path.abspath(folder), ""))
     _hidden.clear()
 
@@ -103,15 +102,15 @@ def user_frame() -> Frame | None:
 
 
 def operation_frame() -> Frame | None:
-    """Where the operation that happens now was written: the line of the equation that is applied again, if one is."""
+    """The user's frame of the current operation: that of the equation being replayed, if there is one."""
     return _scopes.frame or user_frame()
 
 
 @contextlib.contextmanager
-def applied_again() -> Iterator[Callable[[Any], None]]:
-    """While equations of a program are applied again (evaluated, transposed): what they become keeps their lines.
+def replaying() -> Iterator[Callable[[Any], None]]:
+    """Block in which equations of a program are replayed (evaluated, transposed): new equations keep their lines.
 
-    Yields the function that is told the source of each equation, a Frame or None.
+    Yields a function to call with the source of each equation, a Frame or None.
     """
     before = _scopes.frame
 
@@ -125,7 +124,7 @@ def applied_again() -> Iterator[Callable[[Any], None]]:
 
 @contextlib.contextmanager
 def user_code() -> Iterator[None]:
-    """While a function of the user runs inside of `applied_again`: its operations have lines of their own."""
+    """Block in which a user's function runs inside of `replaying`: its operations have lines of their own."""
     before, _scopes.frame = _scopes.frame, None
     try:
         yield
@@ -161,7 +160,7 @@ def summarize(frame: Frame | None) -> str:
 
 
 def of_function(fun: Callable[..., Any]) -> str:
-    """Where a function was written: `f at file.py:12`; only its name where Python cannot tell."""
+    """A function's location: `f at file.py:12`; only its name where Python does not know it."""
     inner = fun
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -180,7 +179,7 @@ _scopes = _Scopes()
 
 
 class named_scope(contextlib.ContextDecorator):
-    """Put `name` before the operations of a block in printed programs and profiles.
+    """Puts `name` before the operations of a block in printed programs and profiles.
 
     >>> with named_scope("layer1"):
     ...     name_stack()
@@ -209,7 +208,7 @@ def name_stack() -> tuple[str, ...]:
 
 
 class Source:
-    """What an equation remembers of its making: the user's frame and the names of the scopes around it."""
+    """An equation's origin: the user's frame and the names of the scopes around it."""
 
     __slots__ = ("frame", "names")
 
@@ -228,7 +227,7 @@ UNKNOWN = Source(None)
 
 
 def current() -> Source:
-    """The `Source` of what happens now."""
+    """The `Source` of the current operation."""
     return Source(user_frame(), _scopes.names)
 
 
@@ -277,7 +276,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Shorten `error`'s traceback to the user's frames as the flag `jax_traceback_filtering` says.
+    """Shortens `error`'s traceback to the user's frames as the flag `jax_traceback_filtering` says.
 
     `remove_frames` keeps the full one as the error's cause, `tracebackhide` marks frames for IPython and pytest.
     """
@@ -295,7 +294,7 @@ def filter_traceback(error: BaseException) -> None:
 
 
 def api_boundary(fun: F) -> F:
-    """Decorator of public functions that call back into the user's: errors show the user's frames only."""
+    """Decorator of public functions that call the user's functions: errors show the user's frames only."""
 
     @functools.wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

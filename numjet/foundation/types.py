@@ -1,4 +1,4 @@
-"""Types for annotations: what counts as an array, a dtype, a shape."""
+"""Types for annotations: array-likes, dtype-likes, shapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, SupportsIndex, TypeAlias, Union, runtime_check
 
 import numpy as np
 
-from numjet.foundation.dtype_table import DType
+from numjet.foundation.dtypes.table import DType
 
 
 @runtime_checkable

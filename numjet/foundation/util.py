@@ -1,4 +1,4 @@
-"""Small helpers without a better home: length-checked zips, lists split and merged, caches, axes."""
+"""Small helpers: length-checked zips, lists split and merged, caches, axes."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ _caches: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def clear_caches() -> None:
-    """Empty every cache made by `weakref_lru_cache`."""
+    """Empties every cache made by `weakref_lru_cache`."""
     for one in list(_caches):
         one.cache_clear()
 
@@ -257,7 +257,7 @@ class _WeakCache:
                 self._drop(key)
 
     def cache_clear(self) -> None:
-        """Forget everything."""
+        """Drops all results."""
         with _weak_lock:
             self._entries.clear()
             self._keys_of.clear()
@@ -268,14 +268,14 @@ class _WeakCache:
         return self.hits, self.misses, self._max_size, len(self._entries)
 
     def evict(self, first: Any) -> None:
-        """Forget the results of `first`."""
+        """Drops the results of `first`."""
         with _weak_lock:
             for key in list(self._keys_of.get(id(first), ())):
                 self._drop(key)
 
 
 def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048) -> Any:
-    """Decorator: remember results as long as the first argument lives, by its identity and the other arguments.
+    """Decorator: caches results under the identity of the first argument, as long as that lives, and the other arguments.
 
     Flags that programs depend on are part of the key. The results must not hold the first argument, or it never
     dies. The decorated function has `cache_info`, `cache_clear` and `evict(first)`.

@@ -10,11 +10,11 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op, Samples
-from numjet.core.show import register_parameter_type
+from numjet.core.printer import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
 from numjet.foundation import dtypes
-from numjet.foundation.promotion import to_inexact_dtype
+from numjet.foundation.dtypes.promotion import to_inexact_dtype
 from numjet.lax.axes import Ints, as_shape
 from numjet.lax.operands import complex_dtype, real_dtype
 from numjet.lax.shape.rearrange import broadcast_in_dim

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from numjet.foundation import tree
-from numjet.foundation.tree_prefix import flatten_axes
+from numjet.foundation.tree.prefix import flatten_axes
 from numjet.lax.shape.stacking import stage
 
 

@@ -1,4 +1,7 @@
-"""Functions for neural networks, under JAX's names."""
+"""Functions for neural networks, under JAX's names: activations, normalization, attention, initializers.
+Imports `api`, `lax`, `numpy` and `random`.
+Add a function to the file of its kind, and its name here.
+"""
 
 from numjet.nn import initializers as initializers
 

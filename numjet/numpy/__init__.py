@@ -1,4 +1,7 @@
-"""NumPy's functions on arrays that can be traced, differentiated, batched and compiled, under JAX's names."""
+"""NumPy's functions on arrays that can be traced, differentiated, batched and compiled, under JAX's names.
+Imports the public names of `lax`, `api` and `runtime`; this module is the facade.
+Add a function to the package of its kind, and its name here, or to `lazy_exports` when most programs do without it.
+"""
 
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Random numbers from explicit keys, under JAX's names: the same key gives the same numbers, everywhere.
-
 Keys, bits, `uniform`, `randint` and `permutation` are those of JAX, bit for bit; the others up to rounding.
+Imports `api`, `lax` and `numpy`. Add a distribution to the file of its kind, made of `samplers`, and its name here.
 
 >>> from numjet import random
 >>> key = random.key(0)

@@ -1,4 +1,4 @@
-"""The one lazy loader of backends: a compiler is imported when the first program is compiled."""
+"""Lazy loader of backends: a compiler is imported when the first program is compiled."""
 from __future__ import annotations
 
 import sys
@@ -9,7 +9,7 @@ from numjet.foundation import locks
 
 _XLA = "numjet.xla.backend"
 _BACKENDS = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
-_COMPILER_BYTES = 1 << 28  # of address space: a library that finds less cannot be loaded, and says something else
+_COMPILER_BYTES = 1 << 28  # of address space: with less, the loader fails with a misleading message
 _ALIASES = {"cuda": "gpu"}
 
 

@@ -1,4 +1,4 @@
-"""Devices: where arrays live and programs run, and which one is meant when none is named."""
+"""Devices, where arrays live and programs run, and the choice of one when none is named."""
 from __future__ import annotations
 
 import functools
@@ -28,7 +28,7 @@ class Device(Record):
 
 
 CPU = Device("cpu")
-other_platforms: set[str] = set()  # those whose devices somebody has seen
+other_platforms: set[str] = set()  # those whose devices were listed
 
 
 @functools.cache
@@ -49,7 +49,7 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def default_backend() -> str:
-    """The platform that runs what no device was named for: the first of jax_platforms, else cpu."""
+    """The platform used where no device is named: the first of jax_platforms, else cpu."""
     wanted = config.platforms or config.platform_name
     return backends.canonical(wanted.split(",")[0].strip()) if wanted else "cpu"
 
@@ -78,7 +78,7 @@ def on_host(x: Any) -> bool:
 
 
 def choose(values: Iterable[Any], what: str, given: Device | None = None, names: Sequence[str] = ()) -> Device:
-    """Where a computation runs: on the device that its operands are committed to, else on `given` or the default.
+    """The device of a computation: the one that its operands are committed to, else `given` or the default.
 
     Raises ValueError when operands are committed to several devices.
     """

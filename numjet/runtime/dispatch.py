@@ -1,4 +1,4 @@
-"""Running programs: jaxpr -> executable for a device, cached, and the call."""
+"""Dispatch: compiles jaxprs to executables for a device, caches and calls them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,9 +10,9 @@ from numjet import _native
 from numjet.core import hooks, nan_checks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
-from numjet.core.entering import snapshot
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
+from numjet.core.snapshots import snapshot
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
@@ -22,8 +22,8 @@ from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import plain
 
-PROGRAM_BYTES = 1 << 16  # what a program takes at least, with its code, its plan and what it was made of
-forgetters: list[Callable[[], None]] = []  # of those who hold programs of operations for quicker look-up
+PROGRAM_BYTES = 1 << 16  # a lower bound for a program with its code, its plan and its jaxpr
+forgetters: list[Callable[[], None]] = []  # empty the faster caches in front of the programs of operations
 
 
 def _forget() -> None:
@@ -37,8 +37,7 @@ _operations: Memo[tuple[Executable, Any]] = Memo("programs of operations", 4096,
 class Executable:
     """A compiled program: takes Arrays for all inputs of its jaxpr, returns Arrays.
 
-    `program` is what the backend's compiler gave; `native` is what runs: an executable of the native core, or of
-    another backend.
+    `program` is the compiler's result; `native` is what runs: an executable of the native core, or of another backend.
     """
 
     __slots__ = ("program", "native", "name", "in_avals", "out_avals", "unverified", "__weakref__")
@@ -64,7 +63,7 @@ class Executable:
 
     def _run(self, args: Sequence[Any], donated: Sequence[bool] | None) -> list[Any]:
         outs = self.native(list(args), donated)
-        if nan_checks.wanted() and type(self.native) is not _native.Executable:  # whose programs look for themselves
+        if nan_checks.wanted() and type(self.native) is not _native.Executable:  # native programs check by themselves
             for out in outs:
                 nan_checks.check_value(out._value, out.aval, self.name)
         return outs
@@ -72,7 +71,7 @@ class Executable:
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
                    device: Device = CPU, meant: ClosedJaxpr | None = None) -> Executable:
-    """Compiles a closed jaxpr for a device; constants are embedded. meant: what it was before it was simplified."""
+    """Compiles a closed jaxpr for a device; constants are embedded. meant: the jaxpr before simplification."""
     made = _compiled(closed, name, donated, device)
     made.unverified = verification.wanted(closed, meant, name)
     return made
@@ -134,7 +133,7 @@ hooks.set_literal_array(as_array)
 
 
 def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:
-    """An Array on a device of values that nobody can write."""
+    """An Array on a device, of immutable values."""
     if device == CPU:
         return _native.from_numpy(value, aval, CPU, committed)
     return backends.load_backend(device.platform).put(value, aval, device, committed)
@@ -161,7 +160,7 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
         meant = one_equation(op, avals, params)
         program = hooks.simplify(meant) if op.compiled else meant
         found = compile_closed(program, op.name, device=device, meant=meant), params
-        if epoch == _native.config_epoch():  # else nobody knows under which flags it was made
+        if epoch == _native.config_epoch():  # else flags changed while it was made
             _operations.put(key, found, found[0].nbytes)
     return found[0]
 
@@ -174,13 +173,13 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
 
 
 def clear_operations() -> None:
-    """Forgets the compiled programs of single operations."""
+    """Drops the compiled programs of single operations."""
     _operations.clear()
     _forget()
 
 
 def _key(params: dict[str, Any]) -> tuple[Any, ...]:
-    """The parameters by what they are; those without a hash by identity, as the cache keeps them alive."""
+    """The parameters by value; those without a hash by identity, as the cache keeps them alive."""
     names = sorted(params)
     key = tuple(_native.exact_key(params[name]) for name in names)
     try:

@@ -1,8 +1,8 @@
-"""Evaluating one operation now: through the record's eager slot, or by compiling it when it holds a program or its
-arrays are large.
+"""Eager evaluation of one operation: by the record's eager slot, or compiled when it holds a program or its arrays are
+large.
 
-What the abstract slot says of arrays and literals is remembered, so that operations on them cost little more than their
-NumPy function. Nothing is remembered while jax_debug_nans, jax_debug_infs or jax_disable_jit is set: these are part of
+Results of the abstract slot for arrays and literals are cached, so that operations on them cost little more than their
+NumPy function. Nothing is cached while jax_debug_nans, jax_debug_infs or jax_disable_jit is set: these are part of
 the configuration token, which is part of the key.
 """
 from __future__ import annotations
@@ -71,7 +71,7 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _array(op: Op, result: Any, aval: ShapedArray) -> Any:
-    """An Array of a NumPy result that nobody can write."""
+    """An Array of an immutable NumPy result."""
     if type(result) is not np.ndarray:
         result = np.asarray(result)
     if (result.dtype is not aval.dtype and result.dtype != aval.dtype) or result.shape != aval.shape:
@@ -102,21 +102,21 @@ def _large_program(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Compi
         return None
     try:
         program = Compiled(op, avals, params)
-    except NotImplementedError:  # the backend has no code for these operands; the record's meaning always runs
+    except NotImplementedError:  # the backend has no code for these operands; the eager slot always runs
         return None
     _remember(op, args, params, avals, program)
     return program
 
 
 def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequence[ShapedArray], found: Any) -> None:
-    """Keeps what the abstract slot said, or the program that was compiled, where it depends on nothing but the key and
-    nothing has to be looked at."""
+    """Caches the result of the abstract slot, or the compiled program, where it depends on the key alone and no values
+    are checked."""
     if op.compiled or op.programs or op.effects is not None or op.collective is not None:
         return
     if not plain() or not all(type(x) in _PLAIN for x in args):
         return
     if any(isinstance(v, (Jaxpr, ClosedJaxpr)) or (callable(v) and not isinstance(v, type)) for v in params.values()):
-        return  # what a function or program holds on to is not to be kept
+        return  # the cache must not keep alive what a function or program refers to
     key = (op.abstract, config.token, *avals, *_exact_items(params))
     try:
         hash(key)
@@ -128,7 +128,7 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
 
 
 def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """As evaluate, always by the eager slot, and asking the abstract slot every time."""
+    """As evaluate, always by the eager slot, and without the cache of the abstract slot."""
     avals = [aval_of(a) for a in args]
     out = op.abstract(*avals, **params)
     if isinstance(op.eager, Missing):

@@ -1,6 +1,6 @@
-"""Single operations on large arrays run compiled: on several threads, behind the caller's back, on warm memory.
+"""Eager compilation: single operations on large arrays run compiled, on several threads, asynchronously, on warm memory.
 
-Whether they do depends on the operation and its avals only, so that the same call always gives the same bits.
+The choice depends on the operation and its avals only, so that the same call always gives the same bits.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numjet.core.op import Missing, Op
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
-# Views in NumPy: they move nothing, or (transpose) are copied on all threads when the array is looked at.
+# Views in NumPy: they move nothing, or (transpose) are copied on all threads when the array is first read.
 _VIEWS = frozenset(("reshape", "squeeze", "expand_dims", "transpose"))
 _OTHER_NUMBERS = frozenset(("bfloat16",))
 _KEPT = 4096
@@ -51,7 +51,7 @@ class Compiled:
         self.params = params
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """The result for Arrays, Literals, and what else aval_of accepts."""
+        """The result for Arrays, Literals, and all else that aval_of accepts."""
         if self.product is not None and any(type(x) is Array and x._moved is not None for x in args):
             seen = see_through(args, self.params["dimension_numbers"])
             if seen is not None:
@@ -61,8 +61,8 @@ class Compiled:
 
 
 def see_through(args: Sequence[Any], numbers: Any) -> tuple[list[Any], Any] | None:
-    """Operands and dimension numbers of the same product without the transposes that are not made yet; None where the axes
-    of the result would come in another order."""
+    """Operands and dimension numbers of the same product without pending transposes; None where the axes of the result
+    would come in another order."""
     operands, axes = [], []
     for side, x in enumerate(args):
         contract, batch = numbers[0][side], numbers[1][side]

@@ -1,7 +1,7 @@
-"""NumPy's floating-point warnings turned off around one call, for less than np.errstate costs.
+"""Floating-point error state of NumPy, switched off around one call at less than the cost of np.errstate.
 
-NumPy keeps its error state in a context variable. The state that ignores everything is made once; setting the variable to
-it, and back, is all that a call needs. Threads and coroutines have contexts of their own, so none sees another's state.
+NumPy keeps its error state in a context variable. The state that ignores everything is made once; a call sets the
+variable to it, and back. Threads and coroutines have contexts of their own, so none sees another's state.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def _ignoring() -> tuple[ContextVar[Any], Any]:
-    """NumPy's variable, and its value when everything is ignored: what np.seterr changes in a context."""
+    """NumPy's variable, and its value when everything is ignored, found as the change by np.seterr in a context."""
     context = copy_context()
     for mode in ("raise", "ignore"):  # two different states, so that one of them is a change
         before = dict(context.items())

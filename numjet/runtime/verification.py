@@ -1,4 +1,4 @@
-"""The first call of a compiled program is compared with the reference implementation, when the flag numjet_verify is on.
+"""Verification of compiled programs: the first call is compared with the reference when the flag numjet_verify is on.
 
 The reference, `numjet.testing.verify`, is only imported then.
 """
@@ -20,7 +20,7 @@ _state = threading.local()
 
 
 class FirstCall:
-    """What a program means: `compiled` is what was compiled, `meant` what it was before it was simplified."""
+    """The first call to verify: `compiled` is the compiled jaxpr, `meant` the jaxpr before simplification."""
 
     __slots__ = ("compiled", "meant", "name")
 
@@ -38,9 +38,9 @@ class FirstCall:
 
 
 def wanted(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> FirstCall | None:
-    """What the first call of a newly compiled program has to be compared with, if anything.
+    """The verification of a newly compiled program's first call, if there is one.
 
-    Programs with effects and with callbacks are not: these would be run a second time.
+    Programs with effects or callbacks have none: these would run a second time.
     """
     if not config.verify or getattr(_state, "busy", False):
         return None
@@ -52,7 +52,7 @@ def wanted(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> First
 
 @contextmanager
 def _without() -> Iterator[None]:
-    """What is compiled here, for the comparison, is not compared itself."""
+    """Block without verification, for programs that the comparison itself compiles."""
     before, _state.busy = getattr(_state, "busy", False), True
     try:
         yield

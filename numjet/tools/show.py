@@ -24,7 +24,7 @@ import numpy as np
 import numjet as nj
 from numjet import lax, numpy as jnp
 from numjet.core.ir import ClosedJaxpr
-from numjet.core.show import jaxpr_text
+from numjet.core.printer import jaxpr_text
 from numjet.cpu.native_code import jit as native
 from numjet.foundation import dtypes
 from numjet.foundation.config import Override

@@ -21,7 +21,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
     env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
     totals: dict[Var, Any] = {}
     backward: list[JaxprEqn] = []
-    with source.applied_again() as at:
+    with source.replaying() as at:
         for eqn in jaxpr.eqns:
             at(eqn.source)
             if not _run_if_known(eqn, env, linear):

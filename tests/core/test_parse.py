@@ -1,4 +1,4 @@
-"""core.show and core.parse: programs print, read back and print the same, and compute the same."""
+"""core.printer and core.parse: programs print, read back and print the same, and compute the same."""
 from __future__ import annotations
 
 import enum
@@ -14,7 +14,7 @@ from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import all_ops
 from numjet.core.parse import parse_jaxpr
-from numjet.core.show import jaxpr_text, register_parameter_type
+from numjet.core.printer import jaxpr_text, register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.runtime import dispatch

@@ -4,8 +4,8 @@ import importlib
 import pytest
 
 MODULES = (
-    "config dtype_table dtypes errors events flags pretty promotion source tree tree_keys tree_partial tree_prefix "
-    "tree_register types util"
+    "config dtypes dtypes.promotion dtypes.table errors events flags pretty source tree tree.keys tree.partial tree.prefix "
+    "tree.register types util"
 ).split()
 
 

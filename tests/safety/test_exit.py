@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from numjet.core import entering
+from numjet.core import snapshots
 from numjet.foundation import util
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -145,9 +145,9 @@ def test_what_outlives_modules_goes_silently(monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", failures.append)
     remembered, key, array = util.weakref_lru_cache(lambda key: 1), Key(), np.ones(3)
     remembered(key)
-    copy = entering.snapshot(array)
+    copy = snapshots.snapshot(array)
     with monkeypatch.context() as gone:
         gone.setattr(util, "_weak_lock", None)
-        gone.setattr(entering, "_copies", None)
+        gone.setattr(snapshots, "_copies", None)
         del key, array
     assert failures == [] and np.asarray(copy).tolist() == [1, 1, 1]

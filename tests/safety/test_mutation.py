@@ -480,15 +480,15 @@ def test_loops_outside_of_jit_read_their_arrays_anew():
 
 
 def test_copies_are_forgotten_with_their_arrays():
-    from numjet.core import entering
+    from numjet.core import snapshots
 
-    count = len(entering._copies)
+    count = len(snapshots._copies)
     for n in range(50):
         w = np.full((n + 1, 7), n, np.float32)
         nj.jit(lambda a, w=w: lax.mul(w, a))(1.0)
     del w
     nj.clear_caches()
-    assert len(entering._copies) <= count + 1
+    assert len(snapshots._copies) <= count + 1
 
 
 # ------------------------------------------------------------------------------------------------ constants of the wrong type

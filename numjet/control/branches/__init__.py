@@ -1,4 +1,4 @@
-"""Branches: cond, switch, and the choice by platform.
+"""Branches: cond, switch, and platform_dependent.
 Imports `call`.
-Add a way to choose as an operation with a module of its own.
+Add a kind of branch as an operation with a module of its own.
 """

@@ -1,4 +1,4 @@
-"""`cond` and `switch`: one of several functions, chosen by a value."""
+"""`cond` and `switch`: branches chosen by a value."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numjet.control.branches.cond_op import clamped, cond_p, with_common_consts
 from numjet.control.call.body_tracing import Body, trace_body, where
 from numjet.control.type_errors import check_branches
-from numjet.core.entering import entered
 from numjet.core.ir import Literal
+from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
@@ -32,8 +32,8 @@ def cond(
 ) -> Any:
     """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
 
-    (Under vmap with a predicate per element both run, and each element takes its own result.) With a predicate that is
-    known, only the chosen function becomes part of the program.
+    (Under vmap with a predicate per element both run, and each element takes its own result.) With a known predicate, only
+    the chosen function becomes part of the program.
 
     Args:
       pred: boolean scalar; numbers count as true when they are not zero.
@@ -136,9 +136,9 @@ def _check_index(index: Any) -> None:
 def branch(
     kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
 ) -> Any:
-    """The function that `index` (in bounds) chooses, applied to the operands. kind, names: for messages."""
+    """The function number `index` (in bounds), applied to the operands. kind, names: for messages."""
     leaves, in_tree = tree.tree_flatten(tuple(operands))
-    leaves = [entered(x) for x in leaves]
+    leaves = [frozen(x) for x in leaves]
     avals = [aval_of(x) for x in leaves]
     bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
     # The order in which messages speak of the functions: true_fun first.
@@ -159,7 +159,7 @@ def branch(
 
 
 def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> list[Any]:
-    """The chosen branch, operation by operation; its results are as weakly typed as those of all branches."""
+    """The chosen branch, operation by operation; a result is weakly typed where that of every branch is."""
     outs = eval_closed(chosen.jaxpr, *chosen.consts, *leaves)
     weak = [all(a.weak_type for a in column) for column in zip(*[b.jaxpr.out_avals for b in bodies], strict=True)]
     return [_typed(x, w) for x, w in zip(outs, weak, strict=True)]

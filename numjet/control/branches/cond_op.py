@@ -1,4 +1,4 @@
-"""The operation `cond`: one of several programs runs, chosen by an index."""
+"""The operation `cond`: one of several programs, chosen by an index."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tup
 
 @remember
 def _with_first(closed: ClosedJaxpr, first: tuple[int | ShapedArray, ...], count: int) -> ClosedJaxpr:
-    """The program whose first `count` inputs became those that `first` tells: its own by index, or ones not read."""
+    """The program whose first `count` inputs became those in `first`: its own by index, or unused ones."""
     invars = closed.jaxpr.invars
     placed = [invars[f] if isinstance(f, int) else Var(f) for f in first]
     return ClosedJaxpr(closed.jaxpr.replace(invars=[*placed, *invars[count:]]))
@@ -104,7 +104,7 @@ def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """With a known index, the known parts of the branches run now; their residuals have places that branches share."""
+    """With a known index, the known parts of the branches run now; their residuals have slots that branches share."""
     index, *operands = args
     branches: Branches = params["branches"]
     if trace.is_unknown(index):
@@ -175,7 +175,7 @@ def _batch_as_select(
 
 
 def _only_where(chosen: Any, x: Any) -> Any:
-    """x, through which derivatives flow only for the elements that take this branch: elsewhere the branch may have an
+    """Masked identity: derivatives of x flow only for the elements that take this branch. Elsewhere the branch may have an
     infinite derivative, which times a zero cotangent would be NaN."""
     if aval_of(x).to_tangent_aval().dtype.names is not None:
         return x
@@ -222,7 +222,7 @@ def _reads(jaxpr: Any) -> set[Var]:
 
 
 def _hlo(b: Any, index: Any, *args: Any, branches: Branches) -> list[Any]:
-    if index.known is not None:  # what platform_dependent chose: the others need no lowering
+    if index.known is not None:  # chosen by platform_dependent: the others need no lowering
         return b.inline(branches[min(max(int(index.known), 0), len(branches) - 1)], args)
     last = b.constant(len(branches) - 1, np.int32)
     number = b.op("stablehlo.clamp", [b.constant(0, np.int32), b.convert(index, np.int32), last], last.aval)

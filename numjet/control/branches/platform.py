@@ -1,4 +1,4 @@
-"""`platform_dependent`: a function for each platform, chosen when a program is compiled for a backend.
+"""`platform_dependent`: branches by platform, chosen when a program is compiled for a backend.
 
 The program holds all of them: a `cond` whose index is the operation `platform_index`, which each backend lowers to a
 constant of its own. The others are not compiled.
@@ -21,7 +21,7 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 
 
 def index_for(platforms: Platforms, *names: str) -> int:
-    """The position of the branch for a backend that goes by `names`, the most specific one first; None stands for all.
+    """The position of the branch for a backend with these names, the most specific one first; None stands for all.
 
     NotImplementedError when there is none.
     """
@@ -38,7 +38,7 @@ def index_for(platforms: Platforms, *names: str) -> int:
     )
 
 
-# What XLA's platforms are called besides, the most specific name first.
+# Other names of XLA's platforms, the most specific one first.
 _NAMES = {"cpu": ("xla_cpu", "cpu"), "cuda": ("cuda", "gpu"), "rocm": ("rocm", "gpu")}
 
 platform_index_p = Op(

@@ -1,7 +1,7 @@
-"""Residuals of branches: what the known parts of several programs leave for their unknown parts, in common places.
+"""Residuals of branches: values that pass from the known parts of several programs to their unknown parts, in shared slots.
 
-Only one branch runs, so residuals of different branches with the same type share a place; a branch fills the places
-that it has no use for with zeros.
+Only one branch runs, so residuals of different branches with the same type share a slot; a branch fills its unused
+slots with zeros.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numjet.lax.tangent import zeros_like_aval
 def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[ClosedJaxpr], list[ClosedJaxpr]]:
     """Known and unknown programs with equal signatures.
 
-    known: (*own consts, *known operands) -> (*known results, *places). unknown: (*own consts, *places, *known operands,
+    known: (*own consts, *known operands) -> (*known results, *slots). unknown: (*own consts, *slots, *known operands,
     *unknown operands) -> unknown results; residuals that are operands are read from there.
     """
     places: list[ShapedArray] = []
@@ -34,7 +34,7 @@ def _computed(split: Split) -> list[int]:
 
 
 def _assign(split: Split, places: list[ShapedArray]) -> dict[int, int]:
-    """A place for every residual that the known program computes; appends to `places` what is missing."""
+    """The slot of every residual that the known program computes; appends missing slots."""
     taken: dict[int, int] = {}
     for index in _computed(split):
         aval = split.known.out_avals[index].strip_weak_type()

@@ -1,4 +1,4 @@
 """Calls of programs: the operation `jit`, composites, the tracing of bodies, and jaxprs made from jaxprs.
 Imports `core`, `lax` and `transforms`.
-Add what derives a program from a program to `jaxpr_transforms`.
+Add a transformation from jaxpr to jaxpr to `jaxpr_transforms`.
 """

@@ -1,8 +1,8 @@
-"""Tracing the functions that users give to loops, branches and calls.
+"""Body tracing: jaxprs of the functions that users give to loops, branches and calls, cached.
 
-A traced function is remembered with its function, for as long as that lives and its closure and the globals that it
-names are the same objects, none of which has changed within: a second call then traces nothing and compiles nothing.
-A lambda that is made anew for every call shares what is remembered with its predecessors, if it holds no arrays.
+A traced body is cached with its function, as long as the function lives and its closure and globals are the same,
+unchanged objects: a second call then neither traces nor compiles. A lambda made anew for every call shares the cache
+of its predecessors, if it holds no arrays.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from numjet import _native
 from numjet.control.call.jaxpr_transforms import without_consts
 from numjet.core.aval import ShapedArray
-from numjet.core.entering import snapshot
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import named_axes
 from numjet.core.op import Op
+from numjet.core.snapshots import snapshot
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, locks, source, tree
@@ -66,7 +66,7 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
 
 
 def debug_info(fun: Callable[..., Any], in_tree: Any, kind: str) -> DebugInfo:
-    """Name and place of a function, and the names of its flat arguments."""
+    """Name and location of a function, and the names of its flat arguments."""
     code = getattr(inspect.unwrap(fun) if callable(fun) else fun, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code is not None else (None, 0)
     return DebugInfo(function_name(fun), kind, file, line, argument_names(fun, in_tree))
@@ -108,20 +108,20 @@ class _Entry(Record):
 _entries: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Entry]] = weakref.WeakKeyDictionary()
 _shared: OrderedDict[Any, _Entry] = OrderedDict()  # of functions made anew for every call, by their code
 _lock = locks.lock()
-_MOST = 32  # bodies remembered per function
+_MOST = 32  # bodies cached per function
 _MOST_SHARED = 512
-_MOST_USED = 256  # objects looked at per function
+_MOST_USED = 256  # objects compared per function
 
 
 def forget() -> None:
-    """Forgets all traced functions."""
+    """Drops all traced functions."""
     with _lock:
         _entries.clear()
         _shared.clear()
 
 
 def made_for(owner: Callable[..., Any], wrapper: F) -> F:
-    """Marks a wrapper of a user's function, so that what is remembered of it is remembered with that function."""
+    """Marks a wrapper of a user's function, so that its traces are cached with that function."""
     wrapper.owner = owner  # type: ignore[attr-defined]
     return wrapper
 
@@ -161,10 +161,10 @@ def _owner(fun: Any) -> Any:
 
 
 def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
-    """What a function reads besides its arguments, and what the functions among that read: while these are the same
-    objects, the program is the same. None when one of them may change within (a list, a dict, an instance)."""
+    """The captured objects of a function, and of the functions among them: while these are the same objects, the program
+    is the same. None when one of them is mutable (a list, a dict, an instance)."""
     found: list[Any] = []
-    owner = _owner(fun)  # holds what is remembered, so is not held by it
+    owner = _owner(fun)  # holds the cache entry, which must not hold it
     pending, seen = [fun], {fun}
     while pending:
         one = pending.pop()
@@ -197,12 +197,12 @@ _BY_VALUE = frozenset({bool, int, str, bytes, frozenset})
 
 
 def _is_lasting(x: Any) -> bool:
-    """Whether an object lives as long as the program, or is small: what may be held."""
+    """Whether a cache may hold an object: it lives as long as the program, or is small."""
     return isinstance(x, _LASTING) or (type(x) is types.FunctionType and "<locals>" not in x.__qualname__)
 
 
 def _read(used: Iterable[Any]) -> Iterator[Any]:
-    """Copies of the NumPy arrays among objects: the same ones as before, as long as nobody writes the arrays."""
+    """Copies of the NumPy arrays among objects: the same copies as before while the arrays are unchanged."""
     for x in used:
         if isinstance(x, np.ndarray):
             yield snapshot(x)
@@ -218,7 +218,7 @@ _FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"}
 
 
 def _is_fixed(x: Any) -> bool:
-    """Whether an object stays what it is; the elements of a NumPy array are compared."""
+    """Whether an object is immutable, or a NumPy array, whose elements are compared."""
     if isinstance(x, (tuple, frozenset)):
         return all(map(_is_fixed, x))
     if isinstance(x, np.ndarray):

@@ -1,4 +1,4 @@
-"""The operation `jit`: a call of a program under a name."""
+"""The operation `jit`: a named call of a program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from numjet.transforms.dce import dce_jaxpr
 
 
 def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = None, **params: Any) -> list[Any]:
-    """Calls a program (without constvars) by the operation `op` (default: jit); what computes nothing is only read."""
+    """Calls a program (without constvars) by the operation `op` (default: jit); a program without equations is not called."""
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     op = op or jit_p
@@ -34,7 +34,7 @@ def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = Non
 
 
 def _only_passes(jaxpr: ClosedJaxpr) -> bool:
-    """Whether all results are inputs: nothing to call."""
+    """Whether all results are inputs, so that there is nothing to call."""
     return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
 
 
@@ -75,7 +75,7 @@ def _call_batch(
 
 
 def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
-    """Drops the results that nobody reads, and the operands that only they need."""
+    """Drops unread results, and the operands that only they need."""
     jaxpr, used_in = dce_jaxpr(eqn.params["jaxpr"].jaxpr, used)
     params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
     if "donated" in params:
@@ -95,10 +95,10 @@ def calling_op(
     through: Op | None = None,
     **slots: Any,
 ) -> Op:
-    """The record of an operation that calls a program once: its parameter `jaxpr`.
+    """The record of an operation that calls the program in its parameter `jaxpr` once.
 
-    Its derivatives and batches call the programs derived from that one, by the operation `through` (None: by itself), whose
-    other parameters are `rest(parameters but jaxpr)`. slots: those that other such operations fill otherwise.
+    Its derivatives and batches call derived programs by the operation `through` (None: by itself), whose other parameters
+    are `rest(parameters but jaxpr)`. slots: replacements of slots of the record.
     """
 
     def caller() -> Op:
@@ -173,7 +173,7 @@ def named_call(
 ) -> list[Any]:
     """Applies `jit` to a program whose first inputs are `consts`.
 
-    donated: one flag per operand of `args`: whose memory may be reused.
+    donated: one flag per operand of `args`: whether its memory may be reused.
     """
     flags = (False,) * len(consts) + tuple(donated if donated is not None else (False,) * len(args))
     return jit_p.bind(*consts, *args, name=name, jaxpr=jaxpr, inline=inline, donated=flags, keep_unused=keep_unused)

@@ -1,7 +1,7 @@
-"""`composite`: an operation under a name of its own that is defined by a program of other operations.
+"""`composite`: a named operation that is defined by a program of other operations.
 
-A backend that knows the name may have an implementation for it; every other computes the program. Derivatives and
-batches are those of the program, which then bears no name: the name promises nothing of them.
+A backend may have an implementation under the name; every other computes the program. Derivatives and batches are
+those of the program, without the name, which promises nothing about them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numjet.foundation.util import function_name
 
 
 def _dce(eqn: Any, used: list[bool]) -> Any:
-    """Whoever knows the name gives all results, so they stay as long as one is read."""
+    """Dead code elimination: a named implementation gives all results, so they stay as long as one is read."""
     return eqn if any(used) else call_dce(eqn, used)
 
 
@@ -41,7 +41,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     Args:
       decomposition: the function.
       name: of the operation, "my.softmax" say.
-      version: changes when the meaning of the name changes.
+      version: changes when the semantics of the name change.
 
     Raises:
       TypeError: the decomposition is not callable, or returns something other than arrays.

@@ -1,7 +1,7 @@
-"""Programs derived from the programs that operations hold: differentiated, split, transposed, batched; remembered.
+"""Jaxpr transforms for the programs that operations hold: differentiation, splitting, transposition, batching; cached.
 
-Every derived program has no constvars: what its rules closed over are its first inputs, whose values are `consts`.
-A derived program is the same object when it is asked for again, so that it is compiled once.
+Derived programs have no constvars: values that rules closed over are the first inputs, given as `consts`. A second
+request returns the same object, so that it is compiled once.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Derived(Record):
 
 
 class Residual(Record):
-    """Where a value that the unknown program needs comes from: an input or a result of the known program."""
+    """The origin of a value that the unknown program needs: an input or a result of the known program."""
 
     from_input: bool
     at: int
 
 
 class Split(Record):
-    """A program in two: known(*consts, *known inputs) -> known results and residuals, unknown(*residuals, *unknown
+    """A split program: known(*consts, *known inputs) -> known results and residuals, unknown(*residuals, *unknown
     inputs) -> unknown results. The first `known_count` results of `known` are those of the program."""
 
     known: ClosedJaxpr
@@ -60,7 +60,7 @@ class Split(Record):
 
 
 def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Remembers by the identity of the program, unless the result holds tracers, which die with their trace."""
+    """Decorator: caches by the identity of the program, unless the result holds tracers, which die with their trace."""
     cached = weakref_lru_cache(fn)
 
     @functools.wraps(fn)
@@ -119,7 +119,7 @@ def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wante
 
 @remember
 def split_program(closed: ClosedJaxpr, unknown_in: Flags, wanted: bool | Flags) -> Split:
-    """Splits a program by which inputs are known; see Split. wanted: results to be made unknown in any case."""
+    """Partial evaluation: splits a program by its known inputs; see Split. wanted: results to be made unknown in any case."""
     known, unknown, out_unknown, count = partial_eval_jaxpr(closed.jaxpr, unknown_in, wanted)
     hoisted = hoist_consts(known.jaxpr)
     unknown, used = _thin_unknown(unknown, count)
@@ -131,14 +131,14 @@ def split_program(closed: ClosedJaxpr, unknown_in: Flags, wanted: bool | Flags) 
 
 
 def _thin_unknown(unknown: Jaxpr, count: int) -> tuple[Jaxpr, list[bool]]:
-    """Drops what no result needs, and the residuals that only that read; keeps all unknown inputs."""
+    """Drops dead equations of the unknown program, and residuals that only they read; keeps all unknown inputs."""
     thin, used = dce_jaxpr(unknown)
     kept = [v for v, u in zip(unknown.invars[:count], used, strict=False) if u]
     return thin.replace(invars=[*kept, *unknown.invars[count:]]), used[:count]
 
 
 def _place(known: Jaxpr, known_count: int, used: Sequence[bool]) -> tuple[list[Residual], list[Any]]:
-    """Where each used residual is found; each variable is given out once."""
+    """The origin of each used residual; each variable is given out once."""
     outvars = list(known.outvars[:known_count])
     inputs = {v: i for i, v in enumerate(known.invars)}
     outputs = {v: i for i, v in reversed(list(enumerate(outvars))) if isinstance(v, Var)}
@@ -174,13 +174,13 @@ def with_zeros(flags: Sequence[bool], values: Sequence[Any], avals: Sequence[Sha
 
 
 def union(*flags: Sequence[bool]) -> Flags:
-    """Where any of them is true."""
+    """Elementwise or of the flags."""
     return tuple(any(column) for column in zip(*flags, strict=True))
 
 
 @remember
 def reordered(closed: ClosedJaxpr, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> ClosedJaxpr:
-    """The program whose i-th input is the old one's inputs[i]-th, and so with its results."""
+    """The program with permuted inputs and results: its i-th input is the old one's inputs[i]-th."""
     jaxpr = closed.jaxpr
     return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in inputs], outvars=[jaxpr.outvars[i] for i in outputs]))
 

@@ -1,8 +1,8 @@
-"""`checkpoint` (also called `remat`): a function whose intermediate values are computed again in the backward pass.
+"""Rematerialization: `checkpoint` (or `remat`), a function whose intermediate values are recomputed in the backward pass.
 
-Splitting the operation by what is known (which reverse mode does) keeps its inputs and what the policy allows; the
-values in between become part of the staged program, which starts from those. The trade of time for memory of
-A. Griewank and A. Walther, "Algorithm 799: revolve" (2000), with the places chosen by the user.
+Partial evaluation of the operation keeps its inputs and the values that the policy allows; the values in between are
+recomputed from those in the staged program. The trade of time for memory of A. Griewank and A. Walther, "Algorithm 799:
+revolve" (2000), with the checkpoints chosen by the user.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _find(env: dict[Var, Atom], atom: Atom) -> Atom:
 
 
 def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[JaxprEqn], list[Var]]:
-    """The equations that compute `wanted` again, and the values to keep that they start from."""
+    """The equations that recompute `wanted`, and the kept values that they start from."""
     needed = {v for v in wanted if isinstance(v, Var)}
     again: list[JaxprEqn] = []
     kept: list[Var] = []
@@ -139,7 +139,7 @@ def checkpoint(
     static_argnames: str | Sequence[str] = (),
     concrete: Any = None,
 ) -> Callable[..., Any]:
-    """Makes a function whose intermediate values are computed again in the backward pass instead of being kept.
+    """Makes a function whose intermediate values are recomputed in the backward pass instead of being kept.
 
     Args:
       fun: the function.

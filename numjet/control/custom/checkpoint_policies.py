@@ -1,7 +1,7 @@
-"""What a checkpoint keeps for the backward pass: policies, and names for values.
+"""Checkpoint policies: which values of the forward pass are kept for the backward pass; and names for values.
 
 A policy is called for every operation of the forward pass, policy(operation, *avals, **params), and says whether its
-results may be kept; what is not kept is computed again in the backward pass.
+results may be kept; all other values are recomputed in the backward pass.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ name_p = elementwise(
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """The same values under a name by which policies such as `save_only_these_names` know them.
+    """The same values under a name for policies such as `save_only_these_names`.
 
     >>> import numpy as np
     >>> from numjet.control import checkpoint_name
@@ -82,8 +82,8 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
-    """Keep all values except those with these names. (A value is kept under any other guise, too, so name it where it
-    is made.)"""
+    """Keep all values except those with these names. (An unnamed copy of a value is kept, too, so name it where it is
+    made.)"""
     names = frozenset(names_not_to_save)
     return lambda op, *_, **params: _name_of(op, params) not in names
 

@@ -1,4 +1,4 @@
-"""What custom_jvp and custom_vjp share: how a call is taken apart, symbolic zeros, and the staged operation."""
+"""Common parts of custom_jvp and custom_vjp: arguments of calls, symbolic zeros, and the staged operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from numjet.lax.templates import moveaxis
 
 
 class SymbolicZero:
-    """Given to rules defined with symbolic_zeros=True in place of a tangent or cotangent that is zero."""
+    """A zero tangent or cotangent, as rules defined with symbolic_zeros=True get it."""
 
     __slots__ = ("aval",)
 
@@ -39,7 +39,7 @@ class SymbolicZero:
 
 
 class UsersRule:
-    """Base of what is made of a user's rule: it bears the name of that, for messages and printed programs."""
+    """Base of wrappers of a user's rule, which have its name in messages and printed programs."""
 
     __slots__ = ("rule",)
     rule: Any
@@ -57,12 +57,12 @@ def is_symbolic_zero(x: Any) -> bool:
 
 
 def for_user(x: Any) -> Any:
-    """A value as a user's function gets it: a number that a program holds in place becomes an array."""
+    """A value for a user's function: a literal becomes an array."""
     return constant(x.val, x.aval.dtype, x.aval.weak_type) if type(x) is Literal else x
 
 
 def for_rule(t: Any, symbolic: bool) -> Any:
-    """A tangent or cotangent as the user's rule gets it."""
+    """A tangent or cotangent for the user's rule."""
     if type(t) is not Zero:
         return for_user(t)
     return SymbolicZero(t.aval) if symbolic else zeros_like_aval(t.aval)
@@ -97,7 +97,7 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 def _takes(fun: Callable[..., Any], count: int) -> bool:
-    """Whether a plain function has just so many parameters, all by position: nothing has to be looked up then."""
+    """Whether a plain function has exactly `count` positional parameters, so that its signature is not needed."""
     if type(fun) is not FunctionType or fun.__dict__:
         return False
     code = fun.__code__
@@ -156,7 +156,7 @@ def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int
 
 
 def closed_over_error(kind: str, name: str) -> Exception:
-    """For derivatives with respect to values that a function with a rule closes over."""
+    """The error for derivatives with respect to values that a function with a rule closes over."""
     return errors.UnexpectedTracerError(
         f"Detected differentiation of the {kind} function {name} with respect to a value that it closes over. Its "
         "rule only says how to differentiate with respect to its arguments. Pass the value as an argument, and extend "
@@ -182,7 +182,7 @@ def custom_call_op(
         return differentiate(primals[num_consts:], tangents[num_consts:], name=name, **params)
 
     def transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
-        """Of a function that happens to be linear: by its program."""
+        """The transpose of a function that is linear: by its program."""
         return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
 
     def batch(

@@ -1,8 +1,8 @@
 """`custom_jvp`: functions with a forward-mode rule of their own.
 
-Such a call is handled by the trace that is current: evaluation calls the function (with Python control flow on concrete
-values), differentiation calls the rule, vectorization makes both vectorized, staging writes the operation
-`custom_jvp_call` down, whose jaxpr is evaluated and whose rule is used when that program is differentiated.
+The current trace handles such a call: evaluation calls the function (with Python control flow on concrete values),
+differentiation calls the rule, vectorization vectorizes both, staging records the operation `custom_jvp_call`, whose
+jaxpr is evaluated, and whose rule is used when that program is differentiated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numjet.control.custom.custom_calls import (
     split_nondiff,
     with_fixed,
 )
-from numjet.core.entering import entered, entered_leaves
 from numjet.core.op import Zero
+from numjet.core.snapshots import frozen, frozen_leaves
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import aval_of, current_trace, set_trace
 from numjet.foundation import source, tree
@@ -88,7 +88,7 @@ def _vectorized(trace: BatchTrace, call: JVPCall, args: Sequence[Any]) -> list[A
 
         rule = batched_rule(call.rule, trace.size, dims, trace.axis_name, within)
         outs = apply_custom_jvp(JVPCall(fun, rule, call.name, call.symbolic_zeros), vals)
-        within.clear()  # what was staged outlives the trace
+        within.clear()  # the staged operation outlives the trace
     return [trace.pack(o, 0) for o in outs]
 
 
@@ -142,7 +142,7 @@ def _slice_of(zero: Zero, dim: int | None) -> Zero:
 
 
 class _Named:
-    """A function that programs print by the name of the user's rule."""
+    """A function that prints in programs by the name of the user's rule."""
 
     __slots__ = ("__name__", "fun")
 
@@ -189,10 +189,10 @@ custom_jvp_call_p = custom_call_op(
 
 
 class custom_jvp:
-    """Gives a function its own rule for derivatives (in both modes, as reverse mode transposes what the rule does).
+    """Gives a function its own rule for derivatives (in both modes, as reverse mode transposes the rule).
 
     Args:
-      fun: the function; called with Python control flow on concrete values when nothing traces it.
+      fun: the function; outside of traces it is called with Python control flow on concrete values.
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated, such as functions; the rule gets them
         first, before primals and tangents.
 
@@ -249,12 +249,12 @@ class custom_jvp:
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
         flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
         rule = _FlatRule(self, fixed, flat_fun)
-        outs = apply_custom_jvp(JVPCall(flat_fun, rule, name, self.symbolic_zeros), entered_leaves(tuple(free)))
+        outs = apply_custom_jvp(JVPCall(flat_fun, rule, name, self.symbolic_zeros), frozen_leaves(tuple(free)))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
 
 
 class FlatFunction:
-    """A function of flat arguments with flat results, which remembers the structure of its result."""
+    """A function of flat arguments with flat results, which records the structure of its result."""
 
     __slots__ = ("fun", "in_tree", "out_tree")
 
@@ -264,7 +264,7 @@ class FlatFunction:
 
     def __call__(self, *leaves: Any) -> list[Any]:
         outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, map(for_user, leaves))))
-        return list(map(entered, outs))
+        return list(map(frozen, outs))
 
 
 class _FlatRule(UsersRule):
@@ -293,7 +293,7 @@ class _FlatRule(UsersRule):
         outs_t, out_tree_t = tree.tree_flatten(pair[1], is_leaf=is_symbolic_zero)
         self._check_trees(name, out_tree, out_tree_t)
         self.flat.out_tree = out_tree
-        return list(map(entered, outs)), [entered(self._checked(p, t)) for p, t in zip(outs, outs_t, strict=True)]
+        return list(map(frozen, outs)), [frozen(self._checked(p, t)) for p, t in zip(outs, outs_t, strict=True)]
 
     def _check_trees(self, name: str, out_tree: Any, out_tree_t: Any) -> None:
         if out_tree != out_tree_t:

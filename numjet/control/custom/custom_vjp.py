@@ -1,4 +1,4 @@
-"""`custom_vjp`: functions with a reverse-mode rule of their own, and what is made of them."""
+"""`custom_vjp`: functions with a reverse-mode rule of their own, `custom_gradient` and `closure_convert`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from numjet.control.custom.custom_calls import (
 from numjet.control.custom.custom_jvp import FlatFunction
 from numjet.control.custom.custom_vjp_call import VJPCall, apply_custom_vjp
 from numjet.core.aval import ShapedArray
-from numjet.core.entering import entered, entered_leaves
 from numjet.core.op import Zero
+from numjet.core.snapshots import frozen, frozen_leaves
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
@@ -33,8 +33,7 @@ from numjet.lax.templates import call
 
 
 class CustomVJPPrimal(Record):
-    """An argument as a forward rule with symbolic_zeros=True gets it. `perturbed`: derivatives with respect to it are
-    wanted."""
+    """An argument of a forward rule with symbolic_zeros=True. `perturbed`: derivatives with respect to it are needed."""
 
     value: Any
     perturbed: bool
@@ -44,7 +43,7 @@ class custom_vjp:
     """Gives a function its own rule for reverse-mode derivatives.
 
     Args:
-      fun: the function; called with Python control flow on concrete values when nothing traces it.
+      fun: the function; outside of traces it is called with Python control flow on concrete values.
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated and not arrays, such as functions. The
         forward rule gets them in their places, the backward rule first.
 
@@ -96,7 +95,7 @@ class custom_vjp:
         args = positional(self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_vjp", args, self.nondiff_argnums)
         flat = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
-        leaves = entered_leaves(tuple(free))
+        leaves = frozen_leaves(tuple(free))
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
         outs = apply_custom_vjp(VJPCall(flat, fwd, bwd, name, self.symbolic_zeros), leaves)
@@ -104,7 +103,7 @@ class custom_vjp:
 
 
 class _FlatForward(UsersRule):
-    """The user's forward rule on flat arguments; remembers the structure of the residuals."""
+    """The user's forward rule on flat arguments; records the structure of the residuals."""
 
     __slots__ = ("call", "flat", "out_tree", "owner", "res_tree", "symbolic")
 
@@ -134,7 +133,7 @@ class _FlatForward(UsersRule):
                 f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
             )
         self.flat.out_tree = self.out_tree = out_tree
-        return list(map(entered, outs)), list(map(entered, residuals))
+        return list(map(frozen, outs)), list(map(frozen, residuals))
 
 
 class _FlatBackward(UsersRule):
@@ -168,11 +167,11 @@ class _FlatBackward(UsersRule):
 
 
 class _Nothing:
-    """Stands for each leaf of an argument whose cotangent was given as None."""
+    """Placeholder of each leaf of an argument whose cotangent was given as None."""
 
 
 def _without_none(out: Any, in_tree: Any) -> Any:
-    """The backward rule's result, where None stands for all leaves of a part; as it is when that does not fit."""
+    """The backward rule's result with None expanded to all leaves of a part; unchanged when its structure does not fit."""
     skeleton = tree.tree_unflatten(in_tree, [_Nothing] * in_tree.num_leaves)
     out = tuple(out) if isinstance(out, list) else out
     try:
@@ -198,7 +197,7 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
         )
     if got.dtype != expected.dtype:
         return call("convert_element_type", ct, new_dtype=expected.dtype, weak_type=False)
-    return entered(ct)
+    return frozen(ct)
 
 
 def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
@@ -256,8 +255,7 @@ def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Par
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """Turns the traced values that a function closes over into arguments.
 
-    For functions that are passed to custom_vjp functions through nondiff_argnums and that may close over values with
-    respect to which one differentiates.
+    For functions that are passed to custom_vjp functions through nondiff_argnums and may close over differentiated values.
 
     Args:
       fun: function of arrays.

@@ -1,6 +1,6 @@
-"""Calls of functions with a reverse-mode rule under each trace, and the operations that they are staged as.
+"""Calls of custom_vjp functions under each trace, and their staged operations.
 
-Differentiation runs the forward rule and writes down `custom_lin`: a linear operation known only by its transpose, the
+Differentiation runs the forward rule and stages `custom_lin`, a linear operation known only by its transpose, the
 backward rule. It can be transposed, but not evaluated, so forward mode raises.
 """
 
@@ -104,7 +104,7 @@ def _vectorized(trace: BatchTrace, call: VJPCall, args: Sequence[Any]) -> list[A
             VJPCall(fun, batch.forward(call.fwd, dims), batch.backward(call.bwd, dims), call.name, call.symbolic_zeros),
             vals,
         )
-        batch.within = None  # what was staged outlives the trace
+        batch.within = None  # the staged operation outlives the trace
     return [trace.pack(o, 0) for o in outs]
 
 

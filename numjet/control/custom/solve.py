@@ -1,4 +1,4 @@
-"""`custom_linear_solve` and `custom_root`: solvers whose derivatives follow from the equations that they solve."""
+"""Implicit differentiation: `custom_linear_solve` and `custom_root`, whose derivatives follow from the solved equations."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _bind(jaxprs: Programs, consts: Programs, right: Sequence[Any]) -> list[Any]
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxprs: Programs, const_lengths: Programs
 ) -> tuple[list[Any], list[Any]]:
-    """A dx = db - dA x. What only the solver closes over is not differentiated."""
+    """A dx = db - dA x. Values that only the solver closes over are not differentiated."""
     consts, right = _parts(primals, const_lengths)
     consts_t, right_t = _parts(tangents, const_lengths)
     outs = _bind(jaxprs, consts, right)
@@ -213,7 +213,7 @@ def _function(body: Body, structure: Any) -> Callable[[Any], Any]:
 
 
 def _check(name: str, body: Body, structure: Any, avals: Sequence[ShapedArray], has_aux: bool) -> Any:
-    """TypeError or ValueError unless a program's results are like b (and aux); the structure of the result."""
+    """The structure of a program's result. TypeError or ValueError unless it is like b (and aux)."""
     found = body.out_tree
     if has_aux:
         children = found.children()
@@ -241,7 +241,7 @@ def custom_root(
 ) -> Any:
     """A root of f, found by `solve`, with the derivatives of the implicit function theorem.
 
-    Derivatives are with respect to what f closes over; the guess and the way of `solve` have none.
+    Derivatives are with respect to values that f closes over; the guess and the steps of `solve` have none.
 
     Args:
       f: a function of a pytree like initial_guess that returns one of the same structure.

@@ -1,4 +1,4 @@
-"""`debug.breakpoint`: Python's debugger at a place of a program, with the values of the moment."""
+"""`debug.breakpoint`: Python's debugger inside of a program, with the current values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> None:
-    """Opens pdb when the program gets here, with the local variables of the calling function as arrays with values.
+    """Opens pdb when the program reaches this call, with the calling function's local variables as arrays with values.
 
     `p x` shows a variable, `c` continues. Variables cannot be changed for the program. Inside of loops it opens at every
     iteration; `lax.cond` around it opens it on a condition.
@@ -50,7 +50,7 @@ def breakpoint(
 
 
 def _values(variables: dict[str, Any]) -> dict[str, Any]:
-    """The variables that are pytrees of arrays become operands; the others are wrapped, to be passed on as they are."""
+    """Splits variables: pytrees of arrays become operands; the others are wrapped, to be passed on as they are."""
     return {k: v if _holds_arrays(v) else _Opaque(v) for k, v in variables.items() if isinstance(k, str)}
 
 
@@ -72,6 +72,6 @@ class _Session:
 
     def __call__(self, values: dict[str, Any]) -> None:
         here = {k: v.value if isinstance(v, _Opaque) else v for k, v in values.items()}
-        # A statement that stands where the user's line stands: the debugger shows the lines around it.
+        # A statement at the user's line, so that the debugger shows the lines around it.
         code = compile("\n" * (self.line - 1) + "pass", self.file, "exec")
         pdb.Pdb(**{"nosigint": True, **self.options}).runctx(code, dict(self.globals), here)

@@ -1,4 +1,4 @@
-"""Calling Python from programs: pure_callback for functions of their arguments alone, io_callback for all others."""
+"""Callbacks into Python: pure_callback for functions of their arguments alone, io_callback for all others."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _pure_batch(
 
 
 def _whole(method: str, size: int, x: Any, dim: int | None) -> Any:
-    """An operand as a vectorized function gets it: the batch in front."""
+    """An operand of a vectorized function, with the batch in front."""
     if dim is not None:
         return moveaxis(x, dim, 0)
     if method == "broadcast_all":
@@ -172,11 +172,11 @@ def pure_callback(
 ) -> Any:
     """Calls a Python function whose result depends on its arguments alone, from within compiled programs, too.
 
-    The program may call it any number of times, or not at all when nobody needs the result.
+    The program may call it any number of times, or not at all when the result is unused.
 
     Args:
       callback: function of Arrays (in the structure of args and kwargs); returns arrays, NumPy's or others.
-      result_shape_dtypes: what it returns, a pytree of objects with shape and dtype (ShapeDtypeStruct).
+      result_shape_dtypes: types of the result, a pytree of objects with shape and dtype (ShapeDtypeStruct).
       args, kwargs: pytrees of arrays and numbers.
       sharding: not used on one device.
       vmap_method: how a batch is called. "sequential": element by element; "sequential_unrolled": so, written out;
@@ -212,11 +212,11 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Calls a Python function with side effects, exactly once each time the program gets there.
+    """Calls a Python function with side effects, exactly once each time the program reaches the call.
 
     Args:
       callback: function of Arrays (in the structure of args and kwargs); returns arrays, NumPy's or others.
-      result_shape_dtypes: what it returns, a pytree of objects with shape and dtype; None for nothing.
+      result_shape_dtypes: types of the result, a pytree of objects with shape and dtype; None for nothing.
       args, kwargs: pytrees of arrays and numbers.
       sharding: not used on one device.
       ordered: promise that calls happen in the program's order. Here they always do; an ordered callback cannot be

@@ -1,4 +1,4 @@
-"""Python functions called for debugging: what they see does not change what is computed.
+"""Debug callbacks: Python functions that observe values and change no result.
 
 Under differentiation they see the primal values; under vmap they are called once per element.
 """
@@ -65,7 +65,7 @@ debug_callback_p = debug_op("debug_callback", ("callback", "effect"), lambda p: 
 
 
 class Observer(HostFunction):
-    """A function called for its effects; what it returns is ignored."""
+    """A function called for its effects; its result is ignored."""
 
     def accept(self, result: Any) -> list[np.ndarray]:
         """Nothing."""
@@ -73,7 +73,7 @@ class Observer(HostFunction):
 
 
 def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Observer, list[Any]]:
-    """What calls `fun` with these arguments later on, and the arrays among them. Other leaves are kept as they are."""
+    """The observer that calls `fun` with these arguments, and the arrays among them. Other leaves are kept as they are."""
     arrays, statics, in_tree = arguments_of(args, kwargs)
     return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays)), arrays
 
@@ -81,8 +81,8 @@ def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: di
 def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function with the values that its arguments have when the program runs.
 
-    It stays when nobody reads a result, and its own result is ignored. Under grad it sees the primal values, under vmap
-    it is called once per element.
+    It is never removed as dead code, and its result is ignored. Under grad it sees the primal values, under vmap it is
+    called once per element.
 
     Args:
       callback: function of Arrays (in the structure of args and kwargs); its result is ignored.

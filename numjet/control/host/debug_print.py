@@ -15,7 +15,7 @@ format_check = lazy_import.Module("numjet.control.host.format_check")
 
 
 class _Printer:
-    """Prints a format string with values, NumPy's print options being those of the place of the call."""
+    """Prints a format string with values, with NumPy's print options of the call of debug.print."""
 
     def __init__(self, fmt: str):
         self.fmt, self.options = fmt, np.get_printoptions()
@@ -38,7 +38,7 @@ def debug_print(fmt: str, *args: Any, ordered: bool = False, skip_format_check: 
 
     Raises:
       TypeError: when fmt is no str.
-      IndexError, KeyError: when fmt names an argument that is not there.
+      IndexError, KeyError: when fmt names a missing argument.
       ValueError: for arguments that fmt does not name, as when an f-string was passed.
 
     Under vmap it prints once per element, under grad the primal values. `effects_barrier()` waits for all prints.

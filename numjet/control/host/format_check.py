@@ -1,4 +1,4 @@
-"""Whether a format string and its arguments fit; imported by the first `debug.print`."""
+"""Format check of `debug.print`: a format string against its arguments; imported by the first call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _F_STRING = (
 
 
 class Checker(string.Formatter):
-    """Formats without formatting: only looks whether all fields and all arguments find each other."""
+    """A formatter that only checks that every field has an argument, and every argument a field."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if isinstance(key, int):

@@ -1,7 +1,7 @@
-"""Python functions as programs call them: flat lists of NumPy arrays in, arrays of known types out.
+"""Host functions, the wrappers by which programs call Python: flat lists of NumPy arrays in, arrays of known types out.
 
-The user's function sees Arrays in the structure of the arguments; what it returns is checked against what was promised.
-Its errors become JaxRuntimeError with the original text, the original exception as their cause.
+The user's function gets Arrays in the structure of the arguments; its results are checked against the promised types.
+Its errors become JaxRuntimeError with the original text, and the original exception as their cause.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numjet.lax.templates import moveaxis
 class HostFunction:
     """A Python function of flat NumPy arrays that returns a list of NumPy arrays of the avals `outs`.
 
-    avals: what the operands are to the user (shapes may have batch axes in front by the time of the call).
+    avals: the user's types of the operands (at the call, shapes may have batch axes in front).
     statics: leaves of the arguments that are no arrays, by position; `in_tree` is the structure of all of them.
     """
 
@@ -58,7 +58,7 @@ class HostFunction:
             raise JaxRuntimeError(f"{self.kind} of {self.where()} failed: {text}") from error
 
     def accept(self, result: Any) -> list[np.ndarray]:
-        """The results as NumPy arrays; JaxRuntimeError when they are not what was promised."""
+        """The results as NumPy arrays; JaxRuntimeError when they are not of the promised types."""
         return _checked(self, tree_leaves(result))
 
     def _arguments(self, operands: Sequence[np.ndarray]) -> Any:

@@ -1,4 +1,4 @@
-"""`associative_scan`: all prefixes of an associative operation, in a number of steps logarithmic in the length.
+"""Parallel prefix (`associative_scan`): all prefixes of an associative operation in logarithmically many steps.
 
 Odd-even recursion: combine neighbours, scan those, and combine once more for the elements in between. It takes fewer
 than 2n combinations and 2 log2(n) steps (R. Ladner and M. Fischer, "Parallel prefix computation", J. ACM 1980;
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numjet.core.entering import entered
+from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
 from numjet.foundation.util import canonicalize_axis
@@ -46,7 +46,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
     leaves, treedef = tree.tree_flatten(elems)
-    leaves = [entered(x) for x in leaves]
+    leaves = [frozen(x) for x in leaves]
     if not leaves:
         raise ValueError("associative_scan got no arrays to scan over.")
     avals = [aval_of(x) for x in leaves]
@@ -68,7 +68,7 @@ def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leav
         out, out_tree = tree.tree_flatten(fn(tree.tree_unflatten(treedef, a), tree.tree_unflatten(treedef, b)))
         if out_tree != treedef:
             raise ValueError(f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}")
-        return [entered(x) for x in out]
+        return [frozen(x) for x in out]
 
     return combine
 

@@ -1,4 +1,4 @@
-"""What loops share: carries whose Python scalars adapt to the loop, and fixpoints over flags."""
+"""Common parts of loops: carries whose Python scalars adapt to the loop, and fixpoints over flags."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Var
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
-from numjet.foundation.dtype_table import float0
+from numjet.foundation.dtypes.table import float0
 from numjet.lax.templates import call
 
-EXACT_ROUNDS = 4   # of a fixpoint, before flags that may follow are raised, too
+EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
 
 
 def trace_with_carry(
@@ -24,8 +24,8 @@ def trace_with_carry(
     """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them.
 
     trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns.
-    Returns the body, the initial values and their avals. Stops when nothing weak is left to adapt; whether the types
-    then agree is for the caller to check.
+    Returns the body, the initial values and their avals. Stops when nothing weak is left to adapt; the caller checks
+    whether the types then agree.
     """
     init = list(init)
     while True:
@@ -56,11 +56,11 @@ def fixpoint(
     start: Sequence[bool],
     leads: Callable[[], Sequence[int]] | None = None,
 ) -> tuple[Any, Flags]:
-    """Raises flags until step(flags) -> (result, flags) raises none anymore; that result and the flags.
+    """Fixpoint: raises flags until step(flags) -> (result, flags) raises none; that result and the flags.
 
-    Ends, as flags are only ever raised. leads: for every flag, as bits of a number, which ones may follow from it. Where
-    one flag after the other is raised in a long chain, all that may follow are raised at once after a few rounds: these
-    may be more than must be, but every round costs as much as the whole derivation.
+    Ends, as flags are only ever raised. leads: for every flag, the flags that may follow from it, as bits of a number. In a
+    long chain, all flags that may follow are raised at once after a few rounds: that may be more than necessary, but
+    every round costs as much as the whole derivation.
     """
     flags, rounds = tuple(start), 0
     while True:
@@ -86,9 +86,9 @@ def _followers(flags: Flags, leads: Sequence[int]) -> Flags:
 
 
 def forwards(body: ClosedJaxpr, num_consts: int, num_carry: int, differentiated: bool = False) -> Callable[[], list[int]]:
-    """For every carry of a loop, which carries of the next iteration depend on it; see `fixpoint`.
+    """For every carry of a loop, the carries of the next iteration that depend on it; see `fixpoint`.
 
-    differentiated: without those that have no derivative, as integers.
+    differentiated: without carries that have no derivative, as integers.
     """
     def leads() -> list[int]:
         reads = _carries_read(body, num_consts, num_carry)
@@ -100,7 +100,7 @@ def forwards(body: ClosedJaxpr, num_consts: int, num_carry: int, differentiated:
 
 
 def backwards(body: ClosedJaxpr, num_consts: int, num_carry: int) -> Callable[[], list[int]]:
-    """For every carry of the next iteration, which carries it depends on; see `fixpoint`."""
+    """For every carry of the next iteration, the carries that it depends on; see `fixpoint`."""
     return lambda: _carries_read(body, num_consts, num_carry)
 
 
@@ -119,7 +119,7 @@ def _carries_read(body: ClosedJaxpr, num_consts: int, num_carry: int) -> list[in
 
 
 def as_arrays(values: Any) -> Any:
-    """A pytree with its Python scalars as (weakly typed) arrays: what a loop's body sees, traced or not."""
+    """A pytree with its Python scalars as (weakly typed) arrays, for a loop's body."""
     def convert(x: Any) -> Any:
         if type(x) not in (bool, int, float, complex):
             return x

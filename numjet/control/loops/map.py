@@ -1,4 +1,4 @@
-"""`map`: a function applied to slices along the leading axis, one after the other."""
+"""`map`: sequential application of a function to slices along the leading axis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Args:
       f: function of one slice.
       xs: pytree of arrays of shape (n, ...).
-      batch_size: so many slices at once (vectorized), to use the machine better for more memory.
+      batch_size: number of slices per step (vectorized): faster, for more memory.
 
     Returns:
       Pytree of arrays of shape (n, ...).

@@ -30,9 +30,9 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Carries a value through `f` along the leading axis of `xs` and stacks what `f` returns.
+    """Carries a value through `f` along the leading axis of `xs` and stacks the results.
 
-    As the Python loop
+    Like the Python loop
 
         carry, ys = init, []
         for x in xs:
@@ -109,7 +109,7 @@ def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
 
 
 def _root(f: Callable[..., Any], in_tree: Any) -> str:
-    """What the user calls the carry."""
+    """The user's name of the carry."""
     skeleton = tree.treedef_tuple([tree.tree_structure(0), tree.tree_structure(0)])
     return argument_names(f, skeleton)[0]
 
@@ -169,7 +169,7 @@ def _shapes(xs_flat: Sequence[Any], xs_tree: Any) -> str:
 
 
 def _python_scan(f: Callable[..., Any], init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
-    """The loop in Python, as `disable_jit` wants it: `f` sees numbers, prints and debuggers work in it."""
+    """The loop in Python, for `disable_jit`: `f` sees numbers; prints and debuggers work in it."""
     carry, ys = as_arrays(init), []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree.tree_map(lambda a, i=i: index_in_dim(a, i, keepdims=False), xs))

@@ -140,7 +140,7 @@ def _batch(
 
 
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
-    """A carry that is not linear (a counter) is computed first, by splitting the scan."""
+    """The transpose rule. A carry that is not linear (a counter) is computed first, by splitting the scan."""
     linear = tuple(isinstance(a, Undefined) for a in args)
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     if all(linear[num_consts : num_consts + num_carry]):
@@ -181,7 +181,7 @@ def _cpu(
 def _hlo(
     b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
 ) -> list[Any]:
-    """A while loop over (counter, carry, stacked results); everything else is used from around it."""
+    """A while loop over (counter, carry, stacked results); all else is read from outside of its regions."""
     consts, init, xs = split_list(args, [num_consts, num_carry])
     stacks = [b.full((length, *a.shape), np.zeros((), a.dtype), a.dtype) for a in jaxpr.out_avals[num_carry:]]
     if length == 0:

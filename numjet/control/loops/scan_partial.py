@@ -1,7 +1,7 @@
-"""Splitting a scan by which operands are known: one scan that runs now and stacks what a second one, staged, reads.
+"""Partial evaluation of a scan: a known scan, which runs now and stacks residuals, and a staged scan, which reads them.
 
-What the second needs is stacked only if it changes from step to step. Values that depend on constants alone are
-computed once before the loop; slices of inputs and stacked results that exist already are read again.
+Residuals are stacked only if they change from step to step. Values that depend on constants alone are computed once
+before the loop; slices of inputs and existing stacked results are read again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numjet.transforms.dce import dce_jaxpr
 
 
 class Source(Record):
-    """Where the second scan finds a value: an operand of the first ("operand"), a value computed before the loops
+    """The origin of a value of the second scan: an operand of the first ("operand"), a value computed before the loops
     ("hoisted"), or a result of the first scan ("result")."""
 
     kind: str
@@ -29,8 +29,8 @@ class Source(Record):
 
 
 class Plan(Record):
-    """A scan in two. Operands of the known one: (*consts, *known operands). `invariant` and `stacked` say where the
-    residuals of the unknown one come from, its operands are (*invariant, *unknown consts, *carry, *xs, *stacked)."""
+    """A split scan. Operands of the known one: (*consts, *known operands). `invariant` and `stacked` are the origins of
+    the residuals of the unknown one, whose operands are (*invariant, *unknown consts, *carry, *xs, *stacked)."""
 
     known: ClosedJaxpr
     consts: list[Any]
@@ -44,7 +44,7 @@ class Plan(Record):
 
 @remember
 def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> Plan:
-    """How to split a scan of `closed` whose operands with a true flag are unknown."""
+    """The split of a scan of `closed` whose operands with a true flag are unknown."""
     consts_u, init_u, xs_u = split_list(unknown_in, [num_consts, num_carry])
     ys = len(closed.out_avals) - num_carry
 
@@ -78,7 +78,7 @@ def _varies(source: Source, first_carry: int) -> bool:
 
 
 class _Places:
-    """Finds a place for every residual, adding results to the known program."""
+    """Finds an origin for every residual, and adds results to the known program."""
 
     def __init__(self, split: Split, first_carry: int, first_xs: int, carries: int):
         self.jaxpr: Jaxpr = split.known.jaxpr
@@ -119,7 +119,7 @@ def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
 
 
 class Rest(Record):
-    """The unknown scan: operands, parameters, and what in the original scan its operands and results stand for."""
+    """The unknown scan: operands, parameters, and their positions in the original scan."""
 
     operands: list[Any]
     params: dict[str, Any]
@@ -127,7 +127,7 @@ class Rest(Record):
     results: list[int]
 
     def spread(self, values: Sequence[Any], count: int) -> list[Any]:
-        """Values of the operands, put where they stand among those of the original scan; None elsewhere."""
+        """Values of the operands at their positions in the original scan; None elsewhere."""
         out: list[Any] = [None] * count
         for position, value in zip(self.positions, values, strict=True):
             if position is not None:

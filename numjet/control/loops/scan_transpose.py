@@ -1,4 +1,4 @@
-"""Transposing a scan: a scan backwards, whose carry are the cotangents of the carry and of the constants."""
+"""Transposition of a scan: a reversed scan that carries the cotangents of the carry and of the constants."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def _accumulators(jaxpr: Jaxpr, count: int) -> tuple[list[Var], list[JaxprEqn], 
 
 
 def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Cotangents of the linear operands of a scan all of whose carries are linear; None for the others.
+    """Cotangents of the linear operands of a scan with linear carries only; None for the others.
 
-    The initial value of a carry may be known nevertheless (a zero): its cotangent is of no use.
+    The initial value of a carry may still be known (a zero): its cotangent is unused.
     """
     num_consts, num_carry = params["num_consts"], params["num_carry"]
     linear = tuple(isinstance(a, Undefined) or num_consts <= i < num_consts + num_carry for i, a in enumerate(args))

@@ -25,7 +25,7 @@ from numjet.lax.templates import call
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """Applies `body_fun` as long as `cond_fun` holds.
 
-    As the Python loop
+    Like the Python loop
 
         val = init_val
         while cond_fun(val):
@@ -54,7 +54,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         try:
             return _python_loop(cond_fun, body_fun, init_val)
         except errors.ConcretizationTypeError:
-            pass  # the condition depends on a tracer that it closes over: the loop is staged
+            pass  # the condition depends on a captured tracer: the loop is staged
     init, init_tree = tree.tree_flatten(init_val)
     in_tree = tree.treedef_tuple([init_tree])
     body, init, avals = trace_with_carry(
@@ -100,7 +100,7 @@ def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
 
 
 def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], value: Any) -> Any:
-    """The loop in Python, as `disable_jit` wants it."""
+    """The loop in Python, for `disable_jit`."""
     value = as_arrays(value)
     while cond_fun(value):
         value = body_fun(value)
@@ -112,8 +112,8 @@ def fori_loop(
 ) -> Any:
     """Applies `body_fun(i, value)` for i from `lower` to `upper` - 1.
 
-    With bounds that are known it is a `scan`, which can be differentiated in reverse mode; with bounds that are traced
-    a `while_loop`, which cannot.
+    With known bounds it is a `scan`, which can be differentiated in reverse mode; with traced bounds a `while_loop`, which
+    cannot.
 
     Args:
       lower, upper: integer scalars; no steps when upper <= lower.

@@ -152,7 +152,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
 def _known_loop(
     body_jaxpr: ClosedJaxpr, cond_jaxpr: ClosedJaxpr, unknown_in: Flags, cond_nconsts: int, body_nconsts: int
 ) -> _KnownLoop | None:
-    """The loop of those carries that depend on nothing unknown; None when the condition depends on something."""
+    """The loop of the carries that depend on nothing unknown; None when the condition depends on an unknown value."""
     cond_u, body_u, init_u = split_list(unknown_in, [cond_nconsts, body_nconsts])
 
     def step(carry_u: Flags) -> tuple[Any, Sequence[bool]]:
@@ -196,7 +196,7 @@ def _batch(
     def step(carry_b: Flags) -> tuple[Any, Sequence[bool]]:
         body = batch_program(body_jaxpr, size, (*body_b, *carry_b), carry_b, axis_name)
         cond = batch_program(cond_jaxpr, size, (*cond_b, *carry_b), False, axis_name)
-        # Where lanes stop at different times, what the body changes differs from lane to lane.
+        # Where lanes stop at different times, all changed carries differ from lane to lane.
         return (cond, body), [f or (cond.flags[0] and not c) for f, c in zip(body.flags, constant, strict=True)]
 
     (cond, body), carry_b = fixpoint(step, init_b, forwards(body_jaxpr, body_nconsts, len(init_b)))
@@ -208,7 +208,7 @@ def _batch(
 
 
 def _passed_on(body: ClosedJaxpr, body_nconsts: int) -> list[bool]:
-    """Which carries the body returns as they came."""
+    """The carries that the body returns unchanged."""
     return [v is w for v, w in zip(body.jaxpr.invars[body_nconsts:], body.jaxpr.outvars, strict=True)]
 
 
@@ -227,7 +227,7 @@ def _plain_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_const
 
 
 def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
-    """Runs while any lane's condition holds; lanes that have finished keep their values. The conditions are carried,
+    """Masked loop: it runs while any lane's condition holds; finished lanes keep their values. The conditions are carried,
     so that each is computed once per step."""
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
     masked = masked_program(body.jaxpr, cond.jaxpr, len(body_args), len(cond_args))
@@ -257,8 +257,8 @@ class _MaskedProgram(Record):
 
 @remember
 def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int) -> _MaskedProgram:
-    """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). That a lane which has finished
-    stays so, and keeps its values, can be read off: backends may run lanes by themselves."""
+    """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). Its form shows that a finished
+    lane stays finished and keeps its values, so backends may run lanes independently."""
     carry = body.in_avals[body_consts:]
     running = cond.out_avals[0]
 

@@ -1,9 +1,9 @@
-"""Scans whose state is many small arrays of one shape, as in a dictionary of 60 numbers, compute with a few larger ones.
+"""Horizontal fusion in scans: many small arrays of one shape, as in a dictionary of 60 numbers, become a few stacked ones.
 
-Equations of a body that do the same to operands of the same origin are one equation on stacked operands: it is compiled
-once and runs in vector registers. Equations are the same when they are of one operation, with the same parameters, and
-their operands, traced back to the body's inputs, were computed the same way; so none depends on another. What they
-read and make has to lie together, in long runs, else they stay as they are. Every element is computed as before.
+Isomorphic equations of a body become one equation on stacked operands: it is compiled once and runs in vector registers.
+Equations are isomorphic when they have the same operation and parameters, and their operands, traced back to the body's
+inputs, were computed the same way; so none depends on another. Their operands and results must be contiguous, in long
+runs, else they stay as they are. Every element is computed as before.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _simple(eqn: JaxprEqn) -> bool:
 
 
 class _Group:
-    """Equations of a body that become one."""
+    """Isomorphic equations of a body, which become one."""
 
     def __init__(self, level: int):
         self.level = level
@@ -50,12 +50,12 @@ class _Group:
         self.out: Var | None = None
 
     def operands(self) -> list[tuple[Atom, ...]]:
-        """What the equations read, position by position."""
+        """The operands of the equations, position by position."""
         return list(zip(*[e.invars for e in self.eqns], strict=True))
 
 
 class _Plan:
-    """Which equations and carries are stacked, and where every value is then."""
+    """The stacked equations and carries, and the location of every value."""
 
     def __init__(self, parts: ScanParts):
         self.parts = parts
@@ -73,9 +73,9 @@ class _Plan:
     def stacked(self, v: Atom, count: int) -> Var:
         return Var(v.aval.update(shape=(count, *v.aval.shape)))
 
-    # --- what is the same ---
+    # --- isomorphic equations ---
     def _groups(self) -> list[_Group]:
-        """Equations by what they compute, where there are many."""
+        """Large groups of isomorphic equations."""
         names = self.parts.inputs()
         kinds: dict[Var, Any] = {v: (k, v.aval) for k, vs in enumerate(names) for v in vs}
         numbers: dict[Any, int] = {}
@@ -96,9 +96,9 @@ class _Plan:
                 groups.setdefault(kinds[out], _Group(level)).eqns.append(eqn)
         return [g for g in groups.values() if len(g.eqns) >= FEWEST]
 
-    # --- where it lies ---
+    # --- locations ---
     def _settle(self) -> bool:
-        """Places everything for the groups that are left; whether all of them can stay."""
+        """Locates all values for the remaining groups; whether all of them can stay."""
         self.elements.clear()
         self.slices.clear()
         for v in self.makers:
@@ -116,7 +116,7 @@ class _Plan:
         return done
 
     def _place_carries(self) -> None:
-        """Carries whose next values lie together, in the order of those."""
+        """Carries whose next values are contiguous, in the order of those."""
         self.carries = []
         classes: dict[Any, list[tuple[Element, Var]]] = {}
         for v, new in zip(self.parts.inputs()[1], self.body.outvars, strict=False):
@@ -132,7 +132,7 @@ class _Plan:
             self.elements.update((v, Element(packed, k)) for k, (_, v) in enumerate(found))
 
     def _place_slices(self) -> None:
-        """Slices and constants that equations of a group read in the same position."""
+        """Slices and constants that equations of a group read in the same operand position."""
         consts, _, slices = map(set, self.parts.inputs())
         for group in self.groups:
             for atoms in group.operands():
@@ -142,7 +142,7 @@ class _Plan:
                         self.elements.update((a, Element(packed, k)) for k, a in enumerate(atoms) if isinstance(a, Var))
 
     def joined(self, eqn: JaxprEqn) -> list[Atom] | None:
-        """The values that an equation stacks, if they lie together."""
+        """The values that an equation stacks, if they are contiguous."""
         atoms = stacked_values(eqn, self.maker)
         return atoms if atoms is not None and len(atoms) >= FEWEST and self._together(atoms) else None
 
@@ -154,7 +154,7 @@ class _Plan:
 
 
 def alike(atoms: Sequence[Atom]) -> bool:
-    """Are these all one value?"""
+    """Whether these are all one value."""
     return len({atom_key(a) for a in atoms}) == 1
 
 
@@ -219,7 +219,7 @@ class _Writer:
 
     def _single(self, eqn: JaxprEqn) -> None:
         (out,) = eqn.outvars
-        if out in self.plan.elements:  # an element of a larger array, taken when it is read
+        if out in self.plan.elements:  # an element of a larger array, extracted when it is read
             return
         atoms = self.plan.joined(eqn)
         if atoms is not None:
@@ -239,7 +239,7 @@ class _Writer:
         return self.same.get(a, a)
 
     def _array(self, v: Var) -> Var:
-        """An array that elements are taken from: one of the body's own has to be there first."""
+        """An array that elements are taken from; the body's own arrays are written first."""
         found = self.read(v) if v in self.originals else v
         assert isinstance(found, Var)
         return found
@@ -273,7 +273,7 @@ class _Writer:
         return [*members, *loose], outs
 
     def _results(self, ys: Sequence[Atom]) -> list[Atom]:
-        """What is stacked step by step: whole arrays, where many of their elements are results."""
+        """The results stacked step by step: whole arrays, where many of their elements are results."""
         parts, after = self.parts, Maker(1, self.source)
         arrays: dict[Var, list[tuple[int, Var]]] = {}
         for y, result in zip(ys, parts.ys, strict=True):
@@ -293,7 +293,7 @@ class _Writer:
 
     # --- operands ---
     def _operands(self, axis: int, names: Sequence[Var], values: Sequence[Atom]) -> tuple[list[Var], list[Atom]]:
-        """The body's constants or slices, and what they get, stacked in front of the loop."""
+        """The body's constants or slices, and their operands, stacked in front of the loop."""
         given = dict(zip(names, values, strict=True))
         packs = {atoms: packed for atoms, packed in self.plan.slices.items() if atoms[0] in given}
         gone = {a for atoms in packs for a in atoms}

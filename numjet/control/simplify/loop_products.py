@@ -1,9 +1,9 @@
-"""Matrix products that a scan does step by step, but that are one product before or after the loop.
+"""Loop-invariant products: matrix products of a scan's steps become one product before or after the loop.
 
-A product of a slice and a constant (`x @ w` in a recurrent cell) is done for all slices before the loop. A carry that
+A product of a slice and a constant (`x @ w` in a recurrent cell) is computed for all slices before the loop. A carry that
 only adds up products (the gradient of `w`: the sum of x_t^T g_t) becomes a product of the stacked operands after it,
 which contracts the steps, too. Both are the sums of the loop, added in another order; large products run at the speed
-of the library and on all threads, and nothing of the size of the sum is read and written in every step.
+of the library and on all threads, and no array of the size of the sum is read and written in every step.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from numjet.lax.contraction.dot import dot_general_p
 from numjet.lax.shape.rearrange import transpose_p
 
 WORTH = 2 ** 10            # multiply-adds of a step from which a product leaves the loop
-STACKED_BYTES = 2 ** 25    # memory for what is computed for all steps, or, if that is more,
-TIMES_READ = 4             # so many times what the loop reads step by step
+STACKED_BYTES = 2 ** 25    # bound of the memory for stacked values, or, if that is more,
+TIMES_READ = 4             # this multiple of the stacked inputs of the loop
 _ADDS = ("add", "add_any")
 
 
@@ -53,7 +53,7 @@ class ScanParts(Fields):
 
 
 def move_products(parts: ScanParts) -> None:
-    """Moves products in front of the loop and behind it, in place."""
+    """Moves products before and after the loop, in place."""
     if any(e.primitive is dot_general_p for e in parts.body.eqns):
         _before(parts)
         _after(parts)
@@ -109,7 +109,7 @@ def _only_operand(eqn: JaxprEqn) -> Var:
 
 def _of_all_steps(parts: ScanParts, eqn: JaxprEqn, k: int, sides: tuple[tuple[int, ...], tuple[int, ...]], stack: Atom,
                   const: Atom) -> tuple[JaxprEqn, JaxprEqn | None]:
-    """The product of the stack that operand k is a slice of, and how to bring a slice of it in order."""
+    """The product with the stack of which operand k is a slice, and the permutation of a slice of it."""
     out = eqn.outvars[0]
     numbers = ((_shifted(sides[k]), sides[1 - k]), ((), ()))
     free = [eqn.invars[j].aval.ndim - len(sides[j]) for j in (k, 1 - k)]
@@ -142,7 +142,7 @@ def _after(parts: ScanParts) -> None:
 
 
 def _sum(parts: ScanParts, place: int, counts: Any, makers: dict[Var, JaxprEqn]) -> _Sum | None:
-    """The sum of products that carry number `place` is; None if it is something else."""
+    """The sum of products in carry number `place`; None if it is something else."""
     carry, out = parts.inputs()[1][place], parts.body.outvars[place]
     add = makers.get(out) if isinstance(out, Var) else None
     if add is None or add.primitive.name not in _ADDS or counts[out] != 1 or counts[carry] != 1:
@@ -196,7 +196,7 @@ def _sum_after(parts: ScanParts, one: _Sum) -> None:
 
 
 def _stack(parts: ScanParts, operand: Any) -> Atom:
-    """All values of a variable of the body: what it is a slice of, or a result of the loop."""
+    """All values of a variable of the body: the array that it is a slice of, or a result of the loop."""
     slices = parts.inputs()[2]
     if operand in slices:
         return parts.xs[slices.index(operand)]

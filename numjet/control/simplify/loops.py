@@ -1,7 +1,7 @@
-"""How loops are simplified: they lose what does not change in them; imported with the first loop, see simplify_rules.
+"""Loop-invariant code motion; imported with the first loop, see `rules`.
 
-What a loop's body computes from constants alone
-moves in front of the loop when it is pure, holds no program (which might not end) and needs little memory.
+Equations of a body that depend on constants alone move in front of the loop when they are pure, hold no program (which
+might not end) and need little memory.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numjet.transforms.simplify import Rewritten, Simplify
 ALWAYS_BYTES = 4096  # results this small are always worth keeping
 CHEAP_BYTES = 64 * 1024  # above, reading the result costs more than cheap arithmetic on its operands
 
-# Where elements stand, not what they are: free inside a fused loop, so moved only for what needs them.
+# Operations that only move elements: free inside a fused loop, so moved only with an equation that needs them.
 _MOVES = frozenset(
     {
         "broadcast_in_dim",
@@ -77,11 +77,11 @@ class Hoisted(NamedTuple):
 
     eqns: list[JaxprEqn]
     body: Jaxpr
-    values: list[Var]  # what the body needs of them: its further constants
+    values: list[Var]  # their results that the body needs: its further constants
 
 
 def hoist(body: Jaxpr, invariant: Sequence[Var]) -> Hoisted:
-    """Takes the equations out of a loop's body that depend on `invariant` inputs only and are worth it."""
+    """Moves out of a loop's body the profitable equations that depend on `invariant` inputs only."""
     fixed: set[Var] = set(invariant)
     makers: dict[Var, JaxprEqn] = {}
     chosen: dict[JaxprEqn, None] = {}
@@ -120,7 +120,7 @@ def _worth(eqn: JaxprEqn) -> bool:
 
 
 def _is_index(eqn: JaxprEqn) -> bool:
-    """Whether this chooses between integers, as indices from the end do: the result takes the place of what it is made of."""
+    """Whether this selects between integers, as for indices from the end: the result replaces its operands."""
     return eqn.primitive.name == "select_n" and eqn.outvars[0].aval.dtype.kind in "iu"
 
 
@@ -138,7 +138,7 @@ def _choose(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], chosen: dict[JaxprEqn, N
 
 
 class _Body:
-    """The program of a loop, whose first inputs are constants, while operands become part of it or leave it."""
+    """The program of a loop under rewriting; its first inputs are constants."""
 
     def __init__(self, closed: ClosedJaxpr, consts: Sequence[Atom], simplify: Simplify):
         self.consts = list(consts)
@@ -146,7 +146,7 @@ class _Body:
         self.before: list[JaxprEqn] = []
 
     def _with_literals(self, closed: ClosedJaxpr) -> ClosedJaxpr:
-        """The program with constants that are numbers written into it, and constants that are the same made one."""
+        """The program with numeric constants as literals, and equal constants merged."""
         env: dict[Var, Atom] = {}
         first: dict[Atom, Var] = {}
         for v, a in zip(closed.jaxpr.invars, self.consts, strict=False):
@@ -166,7 +166,7 @@ class _Body:
         return self.jaxpr.invars[len(self.consts) :]
 
     def fix(self, same: Sequence[bool], values: Sequence[Atom]) -> None:
-        """Makes constants of carries that do not change, and drops them from the results."""
+        """Turns unchanged carries into constants, and drops them from the results."""
         count, more = len(same), self.carries[len(same) :]
         consts = self.jaxpr.invars[: len(self.consts)]
         carries = self.carries[:count]
@@ -178,7 +178,7 @@ class _Body:
         self.jaxpr = self.jaxpr.replace(outvars=[*_except(outs[: len(same)], same), *outs[len(same) :]])
 
     def move_out(self) -> None:
-        """What depends on constants only is computed before the loop, under fresh names."""
+        """Hoists equations that depend on constants only, under fresh names."""
         names = self.jaxpr.invars[: len(self.consts)]
         found = hoist(self.jaxpr, names)
         if not found.eqns:
@@ -195,7 +195,7 @@ class _Body:
         self.jaxpr = found.body.replace(invars=[*names, *found.values, *rest])
 
     def drop_unread(self, parts: ScanParts) -> None:
-        """Drops stacked inputs of a scan that no step reads."""
+        """Drops unread stacked inputs of a scan."""
         counts, first = use_counts(self.jaxpr), len(self.jaxpr.invars) - len(parts.xs)
         slices = self.jaxpr.invars[first:]
         read = [v in counts for v in slices]
@@ -220,7 +220,7 @@ def _except(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
 
 
 def _unchanged(body: _Body, init: Sequence[Atom]) -> list[bool]:
-    """Which carries the body returns as they came."""
+    """The carries that the body returns unchanged."""
     return [v is w and v.aval is a.aval for v, w, a in zip(body.carries, body.jaxpr.outvars, init, strict=False)]
 
 
@@ -228,7 +228,7 @@ def _unchanged(body: _Body, init: Sequence[Atom]) -> list[bool]:
 
 
 def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    """Carries that do not change become constants; numbers and what depends on constants only leave the loop."""
+    """Simplification of `scan`: unchanged carries become constants; numbers and invariant equations leave the loop."""
     params, (consts, init, xs) = eqn.params, split_list(eqn.invars, [eqn.params["num_consts"], eqn.params["num_carry"]])
     body = _Body(params["jaxpr"], consts, simplify)
     same = _unchanged(body, init)[: len(init)]
@@ -258,7 +258,7 @@ def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
 
 
 def simplify_while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    """As for scan, in both of its programs. A loop in which nothing changes stays: it may be meant not to end."""
+    """As for scan, in both of its programs. A loop without changes stays: it may be meant not to end."""
     params, (cond_consts, body_consts, init) = (
         eqn.params,
         split_list(eqn.invars, [eqn.params["cond_nconsts"], eqn.params["body_nconsts"]]),

@@ -1,7 +1,7 @@
-"""Sums of padded values, which reverse mode makes of reads at known places: the gradient of x[0], x[1], ... put together.
+"""Sums of padded values become concatenations: reverse mode makes such sums of reads at static indices, x[0], x[1], ...
 
-n numbers, each padded with zeros to n elements and added up, cost n * n additions; they are one concatenation. Adding a
-zero changes -0.0 to 0.0 and nothing else, so 0.0 is added once.
+n numbers, each padded with zeros to n elements and added up, cost n * n additions; one concatenation gives the same.
+Adding a zero changes -0.0 to 0.0 and nothing else, so 0.0 is added once.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ADDS = ("add", "add_any")
 
 
 def join_pads(body: Jaxpr, fewest: int) -> Jaxpr:
-    """The program with sums of at least so many values padded to different places written as concatenations."""
+    """The program with sums of at least `fewest` values, padded to different positions, as concatenations."""
     counts, makers = use_counts(body), {v: e for e in body.eqns for v in e.outvars}
     inner: set[Var] = set()
     made: dict[JaxprEqn, list[JaxprEqn]] = {}
@@ -38,7 +38,7 @@ def join_pads(body: Jaxpr, fewest: int) -> Jaxpr:
 
 
 def _terms(root: JaxprEqn, counts: Counter[Var], makers: dict[Var, JaxprEqn], inner: set[Var]) -> list[Atom]:
-    """What a tree of additions adds; notes its inner sums, which nothing else reads."""
+    """The terms of a tree of additions; notes its inner sums, which nothing else reads."""
     terms: list[Atom] = []
     todo = list(root.invars)
     while todo:
@@ -53,7 +53,7 @@ def _terms(root: JaxprEqn, counts: Counter[Var], makers: dict[Var, JaxprEqn], in
 
 
 def _places(eqn: JaxprEqn | None) -> int | None:
-    """Where on the first axis a padding with zeros places its one value; None for other equations."""
+    """The position on the first axis of the one value of a padding with zeros; None for other equations."""
     if eqn is None or eqn.primitive is not pad_p:
         return None
     value, zero = eqn.invars

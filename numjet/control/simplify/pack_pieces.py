@@ -1,4 +1,4 @@
-"""Arrays put together from values that are elements of other arrays, or stand alone: as few and long runs as possible."""
+"""Assembly of arrays from elements of other arrays and single values, in as few and long runs as possible."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p, rev_p, squ
 
 
 class Element(NamedTuple):
-    """array[place] along the axis that values are stacked on."""
+    """array[place] along the stacking axis."""
     array: Var
     place: int
 
@@ -44,7 +44,7 @@ def runs(atoms: Sequence[Atom], element: Callable[[Atom], Element | None]) -> li
 
 
 class Maker:
-    """Writes equations that put arrays together along an axis, each array once."""
+    """Writes equations that assemble arrays along an axis, each array once."""
 
     def __init__(self, axis: int, source: Any):
         self.axis, self.source = axis, source
@@ -56,7 +56,7 @@ class Maker:
         return out
 
     def stacked(self, aval: ShapedArray, count: int) -> ShapedArray:
-        """The type of so many values."""
+        """The type of `count` stacked values."""
         return aval.update(shape=(*aval.shape[:self.axis], count, *aval.shape[self.axis:]))
 
     def stack(self, aval: ShapedArray, found: Sequence[Run]) -> Var:
@@ -76,13 +76,13 @@ class Maker:
         return piece if run.step > 0 else self.add(rev_p, [piece], piece.aval, dimensions=(self.axis,))
 
     def spread(self, aval: ShapedArray, value: Atom, count: int) -> Var:
-        """A value so many times."""
+        """A value, repeated."""
         shape = self.stacked(aval, count)
         kept = tuple(d for d in range(shape.ndim) if d != self.axis) if value.aval.ndim else ()
         return self.add(broadcast_in_dim_p, [value], shape, shape=shape.shape, broadcast_dimensions=kept)
 
     def cut(self, array: Var, first: int, count: int) -> Var:
-        """So many elements of an array."""
+        """A slice of an array."""
         shape = array.aval.shape
         if count == shape[self.axis]:
             return array
@@ -116,7 +116,7 @@ def stacked_values(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -
 
 
 def element_of(atom: Atom, producer: Callable[[Atom], JaxprEqn | None], axis: int) -> Element | None:
-    """The array and place that a value was taken from by slicing and squeezing one axis."""
+    """The array and index of a value that was extracted by slicing and squeezing one axis."""
     squeeze = producer(atom)
     if squeeze is None or squeeze.primitive is not squeeze_p or squeeze.params["dimensions"] != (axis,):
         return None

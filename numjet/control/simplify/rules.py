@@ -1,6 +1,6 @@
-"""How operations that hold programs are simplified: calls are written out, known branches chosen, programs inside simplified.
+"""Simplification rules of operations that hold programs: inlining of calls, choice of known branches, inner programs.
 
-The rules are extensions of the records, called by transforms.simplify; those of loops are in simplify_loops.
+The rules are extensions of the records, called by transforms.simplify; those of loops are in `loops`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ loops = lazy_import.Module("numjet.control.simplify.loops")
 
 
 def _cond(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    """Operands that no branch reads go."""
+    """Drops the operands that no branch reads."""
     branches = [simplify(b) for b in eqn.params["branches"]]
     counts = [use_counts(b.jaxpr) for b in branches]
     read = [any(v in c for v, c in zip(inputs, counts, strict=True))
@@ -37,14 +37,14 @@ def _cond(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
 
 
 def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:
-    """The branch that a known index chooses."""
+    """The branch chosen by a known index."""
     index, *operands = eqn.invars
     branches = eqn.params["branches"]
     return (branches[clamped(index.val, len(branches))], operands) if isinstance(index, Literal) else None
 
 
 def _checkpoint(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    """What is computed again on purpose is not merged with its first computation, so the call stays."""
+    """Keeps the call: a deliberate recomputation must not be merged with the first computation."""
     return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
-from numjet.core.entering import fixed
+from numjet.core.snapshots import frozen_ndarray
 from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
 from numjet.runtime.eager_compile import LARGE
@@ -61,7 +61,7 @@ def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     if type(idx) is Array and on_host(idx):
         where = idx._value
     elif type(idx) is np.ndarray:
-        where = np.array(idx) if idx.size < LARGE else fixed(idx)  # is looked at twice, and other threads may write it
+        where = np.array(idx) if idx.size < LARGE else frozen_ndarray(idx)  # is looked at twice, and other threads may write it
     else:
         return None
     if not where.ndim or not shape or 0 in shape or not where.size:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
-from numjet.core.entering import fixed
+from numjet.core.snapshots import frozen_ndarray
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.errors import NonConcreteBooleanIndexError
@@ -191,7 +191,7 @@ def _settled(idx: Any) -> Any:
     arrays of integers on other devices, where their values are used."""
     if isinstance(idx, Tracer) or (type(idx) is Array and idx._remote is not None and idx.ndim and idx.dtype != np.bool_):
         return idx
-    value = fixed(idx) if isinstance(idx, np.ndarray) else np.asarray(idx)
+    value = frozen_ndarray(idx) if isinstance(idx, np.ndarray) else np.asarray(idx)
     return int(value) if value.ndim == 0 and value.dtype != np.bool_ else value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
-from numjet.core.entering import entered
+from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
@@ -290,7 +290,7 @@ def _as_integer_of(dtype: np.dtype, value: int) -> Any:
 
 def _as_value(values: Any) -> Any:
     if is_array_like(values):
-        return entered(values)
+        return frozen(values)
     if values is None:
         raise ValueError("None is not a value that an array can hold")
     if isinstance(values, (list, tuple)):

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numjet.foundation.tree_register import register_pytree_node
+from numjet.foundation.tree.register import register_pytree_node
 
 
 class _OpaquePartial:

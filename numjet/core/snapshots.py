@@ -1,9 +1,9 @@
-"""Snapshots: the one way by which NumPy arrays become values of programs.
+"""Snapshots: immutable copies of NumPy arrays, the one way by which they become values of programs.
 
-A NumPy array belongs to its maker, who may write it at any time; that its flag `writeable` is off proves nothing, as another
-view of the same memory may have it on. So whatever outlives the call that brings it (constants, residuals, operands that wait,
-results) is a copy in an Array, whose memory nobody writes. Copies are remembered while they live, and used again as long as
-they hold the same bytes: a large array that several functions close over is copied once, and a change of it is never missed.
+A NumPy array belongs to its maker, who may write it at any time; a flag `writeable` that is off proves nothing, as another
+view of the same memory may have it on. So everything that outlives a call (constants, residuals, waiting operands, results)
+is a copy in an Array. Copies are cached weakly and reused while they hold the same bytes: a large array that several
+functions close over is copied once, and a change of it is never missed.
 """
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from numjet.foundation.tree import tree_leaves
 _copies: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}  # by identity of the NumPy array, which is held weakly
 
 
-def entered(x: Any) -> Any:
-    """A value as nobody can write it: a NumPy array as an Array, everything else as it is.
+def frozen(x: Any) -> Any:
+    """An immutable value: the snapshot of a NumPy array, everything else as it is.
 
     >>> import numpy as np
     >>> mine = np.zeros(2, np.float32)
-    >>> taken = entered(mine)
+    >>> taken = frozen(mine)
     >>> mine[:] = 1
     >>> taken
     Array([0., 0.], dtype=float32)
@@ -35,13 +35,13 @@ def entered(x: Any) -> Any:
     if kind is Array or kind in _NUMBERS or isinstance(x, Tracer):
         return x
     if isinstance(x, _WRITABLE):
-        return _native.rewrap(snapshot(x))  # a handle of its own: who gets it may delete or donate it
-    return entered(x.__jax_array__()) if hasattr(x, "__jax_array__") else x
+        return _native.rewrap(snapshot(x))  # a new handle: its owner may delete or donate it
+    return frozen(x.__jax_array__()) if hasattr(x, "__jax_array__") else x
 
 
-def entered_leaves(tree: Any) -> list[Any]:
-    """The leaves of a pytree, each as nobody can write it."""
-    return [entered(x) for x in tree_leaves(tree)]
+def frozen_leaves(tree: Any) -> list[Any]:
+    """The leaves of a pytree, each as an immutable value."""
+    return [frozen(x) for x in tree_leaves(tree)]
 
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -51,12 +51,12 @@ _WRITABLE = (np.ndarray, np.void)  # the other scalars of NumPy cannot be writte
 
 
 def is_writable(x: Any) -> bool:
-    """Whether somebody may write a value: which is to be asked of its kind only."""
+    """Whether a value is of a mutable kind."""
     return isinstance(x, _WRITABLE)
 
 
 def snapshot(x: Any) -> Any:
-    """An Array of the host with the elements that a NumPy array (or record) has now, in the dtype that arrays of it have."""
+    """An Array of the host with the current elements of a NumPy array (or record), in the dtype of its aval."""
     aval = aval_of(x)
     if isinstance(x, np.void):
         return hooks.host_array(np.asarray(x), aval)
@@ -76,8 +76,8 @@ def snapshot(x: Any) -> Any:
     return copy
 
 
-def fixed(x: np.ndarray) -> np.ndarray:
-    """The elements of a NumPy array as they are now, in a NumPy array of the same dtype that nobody can write."""
+def frozen_ndarray(x: np.ndarray) -> np.ndarray:
+    """A read-only NumPy array with the current elements of a NumPy array, of the same dtype."""
     if aval_of(x).dtype == x.dtype:
         return snapshot(x)._value
     copy = np.array(x, x.dtype.newbyteorder("="), order="C")

@@ -1,4 +1,7 @@
-"""Everything about dtypes: the table, promotion, checks of what users ask for, and what is known of one dtype."""
+"""Dtypes: the table (`table`), promotion (`promotion`), checks of requested dtypes, and limits and properties.
+Imports the configuration, errors and source locations.
+Add a dtype to `table`, its place in the lattice to `promotion`, a function of one dtype here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,17 @@ import numpy as np
 
 from numjet.foundation import source
 from numjet.foundation.config import config
-from numjet.foundation.dtype_table import (
+from numjet.foundation.dtypes.promotion import (
+    lattice_result_type,
+    promote_types,
+    result_type,
+    result_type_and_weakness,
+    to_complex_dtype,
+    to_floating_dtype,
+    to_inexact_dtype,
+    to_numeric_dtype,
+)
+from numjet.foundation.dtypes.table import (
     ALL,
     COMPLEX,
     FLOAT8,
@@ -68,16 +81,6 @@ from numjet.foundation.dtype_table import (
     uint64,
 )
 from numjet.foundation.errors import TypePromotionError
-from numjet.foundation.promotion import (
-    lattice_result_type,
-    promote_types,
-    result_type,
-    result_type_and_weakness,
-    to_complex_dtype,
-    to_floating_dtype,
-    to_inexact_dtype,
-    to_numeric_dtype,
-)
 
 __all__ = [
     "ALL",
@@ -179,7 +182,7 @@ def is_python_scalar(x: Any) -> bool:
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Whether `x` takes the dtype of what it meets: Python numbers except bool, and what has a true `weak_type`.
+    """Whether `x` takes the dtype of its partner: Python numbers except bool, and values with a true `weak_type`.
 
     >>> is_weakly_typed(1), is_weakly_typed(True), is_weakly_typed(np.float64(1))
     (True, False, False)
@@ -320,7 +323,7 @@ def check_int_fits(value: int, dtype: Any) -> None:
 def wrap_int(value: int, dtype: Any, held: Any = None) -> int:
     """A Python integer in `dtype`, modulo its range when only the dtype `held` (the default integer) holds it.
 
-    So operands beside an array of a narrow dtype wrap, as the weakly typed arrays do that they become inside of programs.
+    So operands beside an array of a narrow dtype wrap, as weakly typed arrays do inside of programs.
     OverflowError when neither dtype holds the value. Arrays made of numbers refuse instead: see `check_int_fits`.
 
     >>> wrap_int(300, "uint8"), wrap_int(-1, "uint32"), wrap_int(200, "int8"), wrap_int(2**40, "float32") == 2**40

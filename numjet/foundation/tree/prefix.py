@@ -1,4 +1,4 @@
-"""Prefixes of trees, and what tells two trees apart.
+"""Prefixes of trees, and differences between two trees.
 
 A prefix of a tree has the same nodes from the root down to its own leaves; each of its leaves stands for everything
 below. `in_axes` of vmap is one. The functions that explain differences walk level by level and name key paths.
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from numjet import _native
 from numjet.foundation.record import Record
-from numjet.foundation.tree_keys import KeyPath, keystr
-from numjet.foundation.tree_register import PyTreeDef
+from numjet.foundation.tree.keys import KeyPath, keystr
+from numjet.foundation.tree.register import PyTreeDef
 
 IsLeaf = Callable[[Any], bool]
 

@@ -1,7 +1,7 @@
-"""Key paths: how a leaf of a pytree is reached from the root.
+"""Key paths, from the root of a pytree to a leaf.
 
-A key path is a tuple of key entries, one per level. `keystr` prints it as the Python expression that would reach
-the leaf: `['layers'][0].weight`.
+A key path is a tuple of key entries, one per level. `keystr` prints it as a Python expression for the leaf:
+`['layers'][0].weight`.
 """
 
 from collections.abc import Hashable, Iterable

@@ -1,4 +1,4 @@
-"""Which dtype two operands meet in: JAX's type promotion lattice, with weak types.
+"""Type promotion: JAX's lattice of dtypes, with weak types.
 
 The order is the one JAX publishes in "Type promotion semantics". A Python `int`, `float` or `complex` is
 weakly typed: it stands in the lattice below the dtypes of its kind, so that it takes the dtype of the
@@ -12,9 +12,9 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from numjet.foundation import dtype_table as t
 from numjet.foundation.config import config
-from numjet.foundation.dtype_table import DType, as_dtype, canonicalize_dtype, long_name
+from numjet.foundation.dtypes import table as t
+from numjet.foundation.dtypes.table import DType, as_dtype, canonicalize_dtype, long_name
 from numjet.foundation.errors import TypePromotionError
 
 

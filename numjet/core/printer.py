@@ -3,7 +3,7 @@
     { lambda ; a:f32[3]. let b:f32[3] = add a 1.0:f32[] in (b,) }
 
 Variables are named in the order in which they are printed, across the programs inside; a program called more than once
-is printed once, in front. How an operation's parameters print may be told by its record's extension "show" (`Shown`).
+is printed once, in front. A record's extension "printing" (`PrintingRule`) says how its parameters print.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from numjet.foundation.record import Record
 WIDTH = 80
 
 
-class Shown(Record):
+class PrintingRule(Record):
     """How the parameters of one operation print.
 
     first: parameters that stand in front of the others, which are in alphabetical order.
@@ -44,7 +44,7 @@ class Shown(Record):
         return value(ins, outs) if callable(value) else value
 
 
-PLAIN = Shown()
+PLAIN = PrintingRule()
 
 parameter_types: dict[str, type] = {}
 
@@ -58,9 +58,9 @@ def register_parameter_type(cls: type) -> type:
     return cls
 
 
-def shown(op: Any) -> Shown:
+def printing_rule(op: Any) -> PrintingRule:
     """How an operation's parameters print."""
-    return op.extensions.get("show", PLAIN)
+    return op.extensions.get("printing", PLAIN)
 
 
 class Names:
@@ -120,7 +120,7 @@ def _shared(jaxpr: Jaxpr, names: Names) -> list[tuple[Jaxpr, str]]:
 
     def visit(program: Jaxpr) -> None:
         for eqn in program.eqns:
-            called = shown(eqn.primitive).called
+            called = printing_rule(eqn.primitive).called
             for inner in subjaxprs(eqn.params):
                 counts[id(inner)] += 1
                 if counts[id(inner)] == 1:
@@ -201,8 +201,8 @@ def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:
 # ------------------------------------------------------------------------------------------------ parameters
 
 def params_doc(eqn: JaxprEqn, names: Names) -> Doc:
-    """The parameters that neither types nor defaults tell, in brackets."""
-    how = shown(eqn.primitive)
+    """The parameters that follow neither from types nor from defaults, in brackets."""
+    how = printing_rule(eqn.primitive)
     kept = {k: v for k, v in eqn.params.items() if k not in how.implied or not _left_out(how, eqn, k, v)}
     order = [*(k for k in how.first if k in kept), *(k for k in sorted(kept) if k not in how.first)]
     if not order:
@@ -211,12 +211,12 @@ def params_doc(eqn: JaxprEqn, names: Names) -> Doc:
     return group(concat((text("["), nest(2, concat((brk(""), join(brk(), items)))), brk(""), text("]"))))
 
 
-def _left_out(how: Shown, eqn: JaxprEqn, name: str, value: Any) -> bool:
+def _left_out(how: PrintingRule, eqn: JaxprEqn, name: str, value: Any) -> bool:
     default = how.default(name, [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars])
     return type(value) is type(default) and value == default
 
 
-def _param_doc(how: Shown, eqn: JaxprEqn, name: str, value: Any, names: Names) -> Doc:
+def _param_doc(how: PrintingRule, eqn: JaxprEqn, name: str, value: Any, names: Names) -> Doc:
     if name == how.called:
         return _called_doc(eqn, value, names)
     return value_doc(_as_lists(value) if name in how.lists else value, names)

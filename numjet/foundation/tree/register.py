@@ -1,7 +1,6 @@
-"""Registration of node types: which classes are containers, and how they are taken apart and put together.
+"""Registry of node types: the container classes, with the functions that flatten and rebuild them.
 
-A type is registered once and for all, and exactly: a subclass of a registered class is a leaf until it is
-registered itself.
+A type is registered once, and exactly: a subclass of a registered class is a leaf until it is registered itself.
 """
 
 from collections import OrderedDict, defaultdict
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 
 from numjet import _native
 from numjet.foundation import lazy_import
-from numjet.foundation.tree_keys import DictKey
+from numjet.foundation.tree.keys import DictKey
 
 dataclasses = lazy_import.Module("dataclasses")
 

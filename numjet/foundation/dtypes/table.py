@@ -1,7 +1,7 @@
-"""The dtypes that arrays may have, what they are called, and which classes they belong to.
+"""Table of the dtypes that arrays may have: names and classes.
 
 NumPy's own numbers, the small ones of `ml_dtypes`, and two that carry no ordinary number: `float0`, the
-tangent of things that have no derivative, and the dtype of random keys.
+tangent of values without derivative, and the dtype of random keys.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _of_class(cls: type) -> DType:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> DType:
-    """The dtype that arrays get when `dtype` is asked for: 64 bits become 32 unless `jax_enable_x64` is set.
+    """The dtype that arrays get for a requested `dtype`: 64 bits become 32 unless `jax_enable_x64` is set.
 
     Raises TypeError when `dtype` names none, ValueError for key dtypes where `allow_extended_dtype` is False.
 

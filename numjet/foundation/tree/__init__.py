@@ -1,7 +1,8 @@
-"""Pytrees: nested containers of leaves, flattened to a list of leaves and a treedef, and put together again.
+"""Pytrees: nested containers of leaves, flattened to a list of leaves and a treedef, and rebuilt from them.
 
 Nodes are list, tuple, dict (ordered by its sorted keys), None (a node without children), OrderedDict, defaultdict,
-namedtuples and the registered classes; everything else is a leaf. The walk itself is native.
+namedtuples and the registered classes; everything else is a leaf. The walk itself is native. Key paths are in `keys`,
+prefixes and differences in `prefix`, registration in `register`, `Partial` in `partial`; add functions of trees here.
 """
 
 import functools
@@ -9,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from numjet import _native
-from numjet.foundation.tree_keys import (
+from numjet.foundation.tree.keys import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -18,8 +19,8 @@ from numjet.foundation.tree_keys import (
     SequenceKey,
     keystr,
 )
-from numjet.foundation.tree_partial import Partial
-from numjet.foundation.tree_prefix import (
+from numjet.foundation.tree.partial import Partial
+from numjet.foundation.tree.prefix import (
     Difference,
     broadcast_prefix,
     equality_errors,
@@ -28,7 +29,7 @@ from numjet.foundation.tree_prefix import (
     prefix_errors,
     tree_equal_structure,
 )
-from numjet.foundation.tree_register import (
+from numjet.foundation.tree.register import (
     PyTreeDef,
     PyTreeRegistry,
     default_registry,
