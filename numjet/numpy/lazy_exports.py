@@ -1,4 +1,4 @@
-"""The functions of numjet.numpy that most programs do without: imported when the first of them is named."""
+"""Lazy exports: functions of numjet.numpy that most programs do without, imported when the first of them is named."""
 
 from numjet.numpy import fft as fft, linalg as linalg
 from numjet.numpy.core.bitpacking import packbits as packbits, unpackbits as unpackbits

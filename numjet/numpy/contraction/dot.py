@@ -1,4 +1,4 @@
-"""Products of arrays: dot, matmul, inner, outer, tensordot, vdot and their kin. Each is one dot_general."""
+"""Products of arrays: dot, matmul, inner, outer, tensordot, vdot and others, each as one dot_general."""
 from __future__ import annotations
 
 import operator
@@ -198,7 +198,7 @@ def _batched(a: Any, b: Any, precision: Any, preferred: Any, out_sharding: Any) 
 
 
 def _without_ones(x: Any, batch: tuple[int, ...], shared: list[int], own: list[int]) -> tuple[Any, list[int]]:
-    """x without its batch axes of size 1, and which batch axes of the result the others are."""
+    """x without its batch axes of size 1, and the positions of the others among the batch axes of the result."""
     kept = sorted(shared + own)
     matrix = x.aval.shape[-2:] if x.aval.ndim > 1 else x.aval.shape
     return rearrange.reshape(x, (*[batch[d] for d in kept], *matrix)), kept

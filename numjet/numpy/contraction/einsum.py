@@ -27,7 +27,7 @@ Term = tuple[Any, str]
 opt_einsum = lazy_import.Module("opt_einsum")
 
 
-# -------------------------------------------------------------------------------------------- what the letters say
+# -------------------------------------------------------------------------------------------- subscripts
 
 def _from_lists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) in letters."""
@@ -55,7 +55,7 @@ def _with_dots(term: str, rank: int, dots: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The letters of each operand and of the result, without ellipses. ValueError for what makes no sense."""
+    """The letters of each operand and of the result, without ellipses. ValueError for malformed subscripts."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -115,7 +115,7 @@ def _prepared(x: Any, term: str, sizes: dict[str, int]) -> Term:
 
 
 def _summed(x: Any, term: str, kept: str) -> Term:
-    """x summed over the letters that nobody else needs."""
+    """x summed over the letters that occur nowhere else."""
     axes = [i for i, c in enumerate(term) if c not in kept]
     if not axes:
         return x, term
@@ -141,7 +141,7 @@ def _contract(x: Term, y: Term, kept: str, wanted: str, precision: Any, dtype: n
 
 
 def _multiplied(a: Any, left: str, b: Any, right: str, wanted: str, dtype: np.dtype) -> Term:
-    """Nothing is summed: a product of broadcast arrays, which fuses with what is around it."""
+    """The elementwise product of broadcast arrays, for terms without summed letters: it fuses with surrounding operations."""
     letters = "".join(dict.fromkeys(left + right))
     if sorted(wanted) == sorted(letters):
         letters = wanted
@@ -157,7 +157,7 @@ def _aligned(x: Any, term: str, letters: str) -> Any:
 
 
 def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], optimize: Any) -> list[tuple[int, ...]]:
-    """Which operands meet, in order; each pair is replaced by its product at the end of the list."""
+    """The contraction path: the pairs of operands in order; each pair is replaced by its product at the end of the list."""
     count = len(terms)
     if optimize is False:
         return [(0, 1), *[(0, k) for k in range(count - 2, 0, -1)]]
@@ -172,7 +172,7 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
        large=False)
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
            preferred_element_type: Any = None, _dot_general: Any = dot_general, out_sharding: Any = None) -> Any:
-    """Sums of products, as letters say: "ij,jk->ik" is the matrix product.
+    """Sums of products by subscripts: "ij,jk->ik" is the matrix product.
 
     subscripts: for each operand a letter per axis ("..." for those in front that broadcast), after "->" those of the result
     (default: letters that occur once, in order); or operands and lists of ints in turn. optimize: how opt_einsum finds

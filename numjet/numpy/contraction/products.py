@@ -1,4 +1,4 @@
-"""Products with a structure: kron, cross, and the diagonals that trace sums."""
+"""Structured products (kron, cross), diagonals and traces."""
 from __future__ import annotations
 
 from typing import Any

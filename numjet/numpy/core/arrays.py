@@ -22,7 +22,7 @@ _INTEGRAL = frozenset(dtypes.INTEGRAL)
 # -------------------------------------------------------------------------------------------- placement
 
 def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
-    """x on a device (None: where it is). NotImplementedError for shardings of results."""
+    """x on a device (None: its own). NotImplementedError for shardings of results."""
     if out_sharding is not None:
         raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}: use device_put")
     return x if device is None else device_put(x, device)
@@ -38,7 +38,7 @@ def beside(x: Any, like: Any) -> Any:
 # -------------------------------------------------------------------------------------------- conversion
 
 def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
-    """An Array of NumPy values or a number; what is too large for a narrower float becomes infinite, silently."""
+    """An Array of NumPy values or a number; numbers too large for a narrower float become infinite, silently."""
     with np.errstate(all="ignore"):
         return dispatch.as_array(x, aval)
 
@@ -166,7 +166,7 @@ def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str |
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
             out_sharding: Any = None) -> Any:
-    """As `array`; an array of the wanted dtype is returned as it is, unless copy=True.
+    """As `array`; an array of the requested dtype is returned as it is, unless copy=True.
 
     copy=False raises ValueError where a copy is needed: for everything but numjet's arrays.
 
@@ -216,7 +216,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Any:
-    """As numpy.fromfile, which see: a one-dimensional array of a file's numbers.
+    """A one-dimensional array of a file's numbers, as numpy.fromfile.
 
     >>> import numjet.numpy as jnp, tempfile
     >>> with tempfile.TemporaryFile() as f:
@@ -228,7 +228,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Any:
-    """As numpy.fromiter, which see: a one-dimensional array of an iterable's numbers.
+    """A one-dimensional array of an iterable's numbers, as numpy.fromiter.
 
     >>> fromiter((i * i for i in range(3)), dtype="int32")
     Array([0, 1, 4], dtype=int32)

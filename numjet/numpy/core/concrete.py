@@ -1,4 +1,4 @@
-"""Values that must be known while tracing, because they decide the shape of a result."""
+"""Concrete values: arguments that must be known while tracing, because they decide the shape of a result."""
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +20,7 @@ def value_of(x: Any) -> np.ndarray | None:
 
 
 def known(name: str, x: Any, what: str) -> np.ndarray:
-    """The value of x. ConcretizationTypeError, saying what jnp.<name> needs it for, when it is not known."""
+    """The value of x. ConcretizationTypeError, with the use of the value in jnp.<name>, when it is not known."""
     value = value_of(x)
     if value is None:
         raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: the argument says {what} and must be known.")

@@ -1,4 +1,4 @@
-"""Numbers with names, as NumPy's."""
+"""Named constants, as in NumPy."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Arrays made from nothing: zeros, ones, full, empty and their *_like forms; ranges and spaces."""
+"""Array creation: zeros, ones, full, empty and their *_like forms; ranges and spaces."""
 from __future__ import annotations
 
 import math
@@ -48,15 +48,15 @@ def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
 def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, name)
     target = _shape_of(name, shape)
-    if wanted in _NUMBERS and _now():
+    if wanted in _NUMBERS and _by_numpy():
         filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
     else:
         filled = create.full(target, np.asarray(value).astype(wanted)[()])
     return place(name, filled, device, out_sharding)
 
 
-def _now() -> bool:
-    """Whether arrays are to be made at once, and nobody wants to look at the steps."""
+def _by_numpy() -> bool:
+    """Whether arrays can be made at once by NumPy, outside of traces and debugging flags."""
     return current_trace() is EVAL and plain()
 
 
@@ -110,7 +110,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 
 
 def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
-    if type(value) is Literal and value.aval.dtype in _NUMBERS and _now():
+    if type(value) is Literal and value.aval.dtype in _NUMBERS and _by_numpy():
         return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
     if value.aval.shape == target:
         return promotion.to_array(value) if not hasattr(value, "val") else convert.constant(value.val, value.aval.dtype,
@@ -172,7 +172,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 # -------------------------------------------------------------------------------------------- ranges
 
 def _known(name: str, x: Any) -> Any:
-    """A limit of a range as a Python or NumPy number; the error of a tracer that depends on an input says so."""
+    """A limit of a range as a Python or NumPy number; ConcretizationTypeError for a tracer that depends on an input."""
     if isinstance(x, Tracer):
         if x.concrete() is None:
             raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: its arguments decide the shape of the result.")
@@ -216,7 +216,7 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     if dtype in _INTEGRAL and not all(float(v).is_integer() for v in (first, by)):
         return asarray(np.arange(first, last, by).astype(dtype))
     given = (first, last, by)
-    if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _now():
+    if dtype in _RANGES and all(type(v) is int and -_INT32_END < v < _INT32_END for v in given) and _by_numpy():
         return _native.from_numpy(np.arange(first, last, by, dtype=dtype), ShapedArray((size,), dtype, False), CPU)
     steps = create.iota(dtype, size)
 

@@ -1,4 +1,4 @@
-"""Names of dtypes: callable classes like `float32`, abstract ones like `floating`, limits, and questions about dtypes."""
+"""Names of dtypes: callable classes like `float32`, abstract ones like `floating`, limits, and predicates of dtypes."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from numjet.numpy.core.arrays import array
 
 
 class ScalarType(type):
-    """The class of `float32` and its kin: equal to NumPy's class of that name, and callable: float32(1) is an array."""
+    """The class of `float32` and other names: equal to NumPy's class of that name, and callable: float32(1) is an array."""
 
     dtype: np.dtype
 

@@ -32,9 +32,9 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """Reads what `save` or `savez` wrote: an array, or a mapping of names to NumPy arrays. Arguments as of numpy.load.
+    """Reads a file of `save` or `savez`: an array, or a mapping of names to NumPy arrays. Arguments as of numpy.load.
 
-    Arrays of dtypes that NumPy does not know (bfloat16 and its kin) come back when they were saved by numjet.
+    Dtypes that NumPy does not know (bfloat16 and others) are restored when numjet saved them.
 
     >>> import io
     >>> file = io.BytesIO()

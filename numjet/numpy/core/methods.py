@@ -53,7 +53,7 @@ def _tobytes(self: Any, order: str = "C") -> bytes:
 
 def _namespace(module: ModuleType) -> Any:
     def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
-        """numjet.numpy, as the array API standard asks for."""
+        """numjet.numpy, for the array API standard."""
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"array API version {api_version!r} is not available: expected '2024.12' or before")
         return module
@@ -88,7 +88,7 @@ OF_ARRAYS: dict[str, Any] = {
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    """How to pickle an array: its values on the host, which go to the default device when they are read back."""
+    """Pickling of an array: its values on the host, which go to the default device when they are loaded."""
     return dispatch.as_array, (np.asarray(self._value), self.aval)
 
 

@@ -1,4 +1,4 @@
-"""The operators of arrays and tracers: what `x + y`, `x[0]` and `x < y` call."""
+"""Operators of arrays and tracers: the functions behind `x + y`, `x[0]` and `x < y`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ _KNOWN = frozenset((Array, bool, int, float, complex, np.ndarray))
 
 
 def _binary(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """fn(self, other); other classes than arrays and numbers get their turn."""
+    """fn(self, other); NotImplemented for other classes than arrays and numbers, so that Python asks these."""
     def method(self: Any, other: Any) -> Any:
         if type(other) in _KNOWN or is_array_like(other):
             return fn(self, other)

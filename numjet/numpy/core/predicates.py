@@ -1,4 +1,4 @@
-"""Questions about whole arrays: shape, ndim, size, kinds, equality within tolerances."""
+"""Predicates and properties of arrays: shape, ndim, size, kinds, equality within tolerances."""
 from __future__ import annotations
 
 import math
@@ -53,7 +53,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether it is a number, or an array of rank 0.
+    """Whether the argument is a number, or an array of rank 0.
 
     >>> isscalar(1.0), isscalar([1.0])
     (True, False)

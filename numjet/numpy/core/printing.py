@@ -1,4 +1,4 @@
-"""How arrays print: repr, str and NumPy's print options."""
+"""Printing of arrays: repr, str and NumPy's print options."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ def _key_bits(x: Any) -> np.ndarray:
 
 
 def repr_array(x: Any) -> str:
-    """`Array([1., 2.], dtype=float32)`; weakly typed arrays say so; keys print the numbers they stand for.
+    """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers.
 
     >>> import numjet.numpy as jnp
     >>> repr_array(jnp.asarray(1.0))
@@ -35,7 +35,7 @@ def repr_array(x: Any) -> str:
 
 
 def str_array(x: Any) -> str:
-    """As NumPy prints the values.
+    """The values as NumPy prints them.
 
     >>> import numjet.numpy as jnp
     >>> str_array(jnp.array([1, 2]))

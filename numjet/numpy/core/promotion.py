@@ -1,4 +1,4 @@
-"""What every function does to its array arguments: refuse what is no array, meet in one dtype, broadcast.
+"""Argument promotion of every function: type checks, conversion to one dtype, broadcasting.
 
 Results of `promote_args` and its kin are Arrays and Tracers of one dtype and one shape. The functions named `operands`
 may also give rank-0 operands and typed literals (`core.ir.Literal`), which elementwise records take as they are: for
@@ -31,7 +31,7 @@ _PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _INEXACT = frozenset(dtypes.INEXACT)
 
 
-# -------------------------------------------------------------------------------------------- what is an array
+# -------------------------------------------------------------------------------------------- array-likes
 
 def check_arraylike(name: str, *args: Any) -> None:
     """TypeError, naming the function and the position, for the first argument that is no array and no number.
@@ -101,7 +101,7 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
         if kind is int and dtype not in _INEXACT and dtype != dtypes.bool_:
             held = dtypes.wrap_int(value, dtype)
             if held != value:
-                return literal(held, dtype, weak)  # not kept under the value: whether it wraps depends on jax_enable_x64
+                return literal(held, dtype, weak)  # not cached under the value: wrapping depends on jax_enable_x64
         if len(_literals) > _KEPT:
             _literals.clear()
         found = _literals[key] = _new_literal(value, dtype, weak)
@@ -130,14 +130,14 @@ def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
     if kind is Literal:
         if x.aval.dtype == dtype and x.aval.weak_type == weak:
             return x
-        # Integers that every float holds exactly are kept under Python's number.
+        # Integers that every float represents exactly are cached under Python's number.
         small = isinstance(x.val, np.integer) and dtype in _INEXACT and -_SMALL <= x.val <= _SMALL
         return literal(int(x.val) if small else x.val, dtype, weak)
     return _foreign(x, dtype, weak)
 
 
 def as_named_dtype(name: str, x: Any, dtype: np.dtype, weak: bool = False) -> Any:
-    """An argument of the function `name` in the dtype that its caller asks for: any Python integer of 64 bits wraps."""
+    """An argument of the function `name` in the requested dtype: any Python integer of 64 bits wraps."""
     if type(x) is int:
         return literal(dtypes.wrap_int(x, dtype, dtypes.int64), dtype, weak)
     x = operand(name, x)
@@ -160,7 +160,7 @@ def _foreign(x: Any, dtype: np.dtype, weak: bool) -> Any:
     return literal(plain(x), dtype, weak)
 
 
-def _settle(name: str, x: Any, position: int) -> Any:
+def _operand_of(name: str, x: Any, position: int) -> Any:
     """x, unless it has __jax_array__; TypeError when it is no array."""
     if type(x) is Array or type(x) in _PYTHON_SCALARS or isinstance(x, (Tracer, np.ndarray, np.generic)) or type(x) is Literal:
         return x
@@ -170,7 +170,7 @@ def _settle(name: str, x: Any, position: int) -> Any:
 
 
 def _in_one_dtype(name: str, args: Sequence[Any], inexact: bool) -> list[Any]:
-    settled = [_settle(name, x, i) for i, x in enumerate(args)]
+    settled = [_operand_of(name, x, i) for i, x in enumerate(args)]
     dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in settled])
     if inexact:
         dtype = dtypes.to_inexact_dtype(dtype)
@@ -257,7 +257,7 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
 # -------------------------------------------------------------------------------------------- both
 
 def promote_args(name: str, *args: Any) -> list[Any]:
-    """Arguments of the function `name` as Arrays and Tracers of one dtype. TypeError for what is no array."""
+    """Arguments of the function `name` as Arrays and Tracers of one dtype. TypeError for other objects."""
     return [_solid(x) for x in _in_one_dtype(name, args, False)]
 
 
@@ -267,7 +267,7 @@ def promote_args_inexact(name: str, *args: Any) -> list[Any]:
 
 
 def _scalar_beside(x: Any, kind: type, aval: ShapedArray) -> Literal | None:
-    """A Python number as operand beside an array whose dtype it takes; None when the dtypes have to be promoted."""
+    """A Python number as operand beside an array whose dtype it takes; None when the dtypes must be promoted."""
     if _SCALAR_RANK.get(kind, 9) <= _DTYPE_RANK.get(aval.dtype, 0):
         return literal(x, aval.dtype)
     return None

@@ -1,4 +1,4 @@
-"""Methods that change shapes or multiply: x.reshape(2, -1), x.T, x @ y, ..."""
+"""Methods of arrays for shapes and products: x.reshape(2, -1), x.T, x @ y, ..."""
 from __future__ import annotations
 
 from collections.abc import Callable

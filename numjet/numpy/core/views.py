@@ -1,4 +1,4 @@
-"""The bits of arrays read as another dtype: the methods view and byteswap."""
+"""Bit casts of arrays: the methods view and byteswap."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""x // y and x % y of arrays that are there, with the NumPy functions in one step.
+"""Fast path of x // y and x % y of ready arrays: the NumPy functions in one step.
 
-Only what NumPy and the composed operations agree on is answered: integers divided by positive numbers, and floats by the
-same steps. None for the rest.
+It covers the cases where NumPy and the composed operations agree: integers divided by positive numbers, and floats by the
+same steps. None for all others.
 """
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _value(x: Any) -> np.ndarray:
 
 
 def _other_sign(rest: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Whether a remainder is not 0 and has not the sign of the divisor."""
+    """Whether a remainder is not 0 and its sign differs from the divisor's."""
     if not y.ndim and y > 0:
         return rest < 0
     return (rest != 0) & ((y < 0) != (rest < 0))
@@ -81,7 +81,7 @@ def _float_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _float_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The exact remainder first, so that the quotient is whole but for rounding, which is half away from zero."""
+    """Quotients by the exact remainder, so that they are whole but for rounding, which is half away from zero."""
     rest = np.fmod(x, y)
     dividend = x - rest
     if y.ndim or y == 0:

@@ -1,7 +1,7 @@
-"""x[idx] and x.at[idx].set(y) of arrays that are there, at places that are known: by one NumPy call.
+"""Fast path of x[idx] and x.at[idx].set(y) for ready arrays and known indices: one NumPy call.
 
-These give None for everything that the plans of `index_plan` have to decide: places out of bounds, arrays next to other
-indices, traced values, values of another dtype or shape. What they do answer is what the plans would give.
+Results are those of `indexing/plan.py`. None for the cases that need a plan: indices out of bounds, arrays next to other
+indices, traced values, values of another dtype or shape.
 """
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _UPDATES: dict[str, np.ufunc] = {"add": np.add, "subtract": np.subtract, "mul": 
 
 
 def _basic(idx: Any, shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The index as a tuple of what NumPy treats the same way: ints in bounds, slices of ints, None, one `...` (added at
-    the end when there is none, so that the result is no NumPy scalar). None for any other index."""
+    """A basic index as a tuple for NumPy: ints in bounds, slices of ints, None, one `...` (added at the end when there is
+    none, so that the result is no NumPy scalar). None for any other index."""
     entries = idx if type(idx) is tuple else (idx,)
     axis, gap = 0, False
     for entry in entries:
@@ -61,7 +61,7 @@ def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     if type(idx) is Array and on_host(idx):
         where = idx._value
     elif type(idx) is np.ndarray:
-        where = np.array(idx) if idx.size < LARGE else frozen_ndarray(idx)  # is looked at twice, and other threads may write it
+        where = np.array(idx) if idx.size < LARGE else frozen_ndarray(idx)  # read twice, and other threads may write it
     else:
         return None
     if not where.ndim or not shape or 0 in shape or not where.size:
@@ -130,7 +130,7 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
 
 
 def _change(out: np.ndarray, places: tuple[Any, ...], new: np.ndarray, op: str) -> bool:
-    """Changes `out` at ints and slices; False when the shapes have to be looked at."""
+    """Updates `out` at ints and slices; False when the shapes need the general path."""
     part = out[places]
     if not part.size or new.shape not in ((), part.shape):
         return False
@@ -142,7 +142,7 @@ def _change(out: np.ndarray, places: tuple[Any, ...], new: np.ndarray, op: str) 
 
 
 def _change_each(out: np.ndarray, places: np.ndarray, new: np.ndarray, op: str) -> bool:
-    """Changes `out` at an array of places, as often as each is named; False when the shapes have to be looked at."""
+    """Updates `out` at an array of indices, repeated ones repeatedly; False when the shapes need the general path."""
     if new.shape and (places.dtype == _BOOL or new.shape != places.shape + out.shape[1:]):
         return False
     if op == "set":
@@ -153,7 +153,7 @@ def _change_each(out: np.ndarray, places: np.ndarray, new: np.ndarray, op: str) 
 
 
 def _value(values: Any, dtype: np.dtype) -> np.ndarray | None:
-    """Numbers and arrays that promotion leaves in `dtype`; None for what has to be converted."""
+    """Numbers and arrays that promotion leaves in `dtype`; None for values that need conversion."""
     kind = type(values)
     if kind is Array:
         return values._value if values.aval.dtype == dtype and on_host(values) else None

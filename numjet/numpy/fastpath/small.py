@@ -1,7 +1,7 @@
-"""Products, averages, running sums and orders of small arrays that are there, in a few NumPy calls.
+"""Fast paths of products, averages, running sums and argsorts of small ready arrays: a few NumPy calls.
 
-They give None for everything else: traced values, other dtypes, operands that do not fit, large arrays, which run compiled.
-What they do answer is what the composed operations would give, bit by bit.
+Results are those of the composed operations, bit by bit. None for all other cases: traced values, other dtypes, operands
+that do not fit, large arrays, which run compiled.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = _FLOATS | frozenset(map(np.dtype, ("int8", "int16", "int32", "int64",
 
 
 def _known(x: Any, dtypes: frozenset[np.dtype] = _FLOATS) -> bool:
-    """Whether x is a small array of one of these dtypes, to be looked at now."""
+    """Whether x is a small ready array of one of these dtypes."""
     if type(x) is not Array or current_trace() is not EVAL or not plain():
         return False
     return x.aval.dtype in dtypes and 0 < x.aval.size < LARGE and on_host(x)
@@ -46,8 +46,8 @@ def _pair(a: Any, b: Any) -> bool:
 # -------------------------------------------------------------------------------------------- products
 
 def product(a: Any, b: Any, batches: bool = False) -> Any:
-    """The product of an array with a matrix or vector, summed over the last axis of a and the first of b; with `batches` also
-    that of as many matrices as there are in b. Or None."""
+    """The product of an array with a matrix or vector, summed over the last axis of a and the first of b; with `batches`
+    also of stacks of matrices; or None."""
     if not _pair(a, b):
         return None
     left, right = a.aval.shape, b.aval.shape
@@ -60,7 +60,7 @@ def product(a: Any, b: Any, batches: bool = False) -> Any:
 
 
 def _matrices(x: np.ndarray, y: np.ndarray, each: tuple[int, ...]) -> np.ndarray:
-    """As matrices, one for each element of a shape, by the kernel that all products outside of programs take."""
+    """The product of stacks of matrices, by the kernel of all products outside of programs."""
     k, count = x.shape[-1], prod(each)
     left, right = x.reshape(count, -1, k), y.reshape(count, k, -1)
     out = np.empty((count, left.shape[1], right.shape[2]), x.dtype)
@@ -136,7 +136,7 @@ def running(ufunc: np.ufunc, a: Any, axis: Any) -> Any:
 
 
 def order(a: Any, axis: int, dtype: np.dtype) -> Any:
-    """The positions, of that dtype, that sort along an axis, NaN last, equal elements as they come; or None."""
+    """The indices, of that dtype, that sort along an axis, NaN last and stable; or None."""
     if not _known(a, _NUMBERS):
         return None
     return _run(lambda x: x.argsort(axis, "stable").astype(dtype, copy=False), dtype, a._value)

@@ -34,7 +34,7 @@ def _index_dtype() -> np.dtype:
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors as indices of all their combinations: x[ix_(rows, columns)]. Masks mean where they hold.
+    """Vectors as indices of all their combinations: x[ix_(rows, columns)]. Masks stand for the indices where they hold.
 
     >>> import numjet.numpy as jnp
     >>> jnp.arange(9).reshape(3, 3)[ix_(jnp.array([0, 2]), jnp.array([1, 2]))].tolist()
@@ -219,7 +219,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 # -------------------------------------------------------------------------------------------- r_, c_, s_
 
 class _IndexExpression:
-    """`index_exp[1:2, ...]` and `s_[1:2, ...]`: what stands in the brackets, as an object."""
+    """`index_exp[1:2, ...]` and `s_[1:2, ...]`: the index in the brackets as an object."""
 
     def __init__(self, as_tuple: bool):
         self._as_tuple = as_tuple
@@ -255,7 +255,7 @@ def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int
 
 
 def _ranked(item: Any, ndmin: int, trans1d: int) -> Any:
-    """A slice as a range, a number as a vector; with axes of size 1 around until it has ndmin of them."""
+    """A slice as a range, a number as a vector; with axes of size 1 added up to ndmin axes."""
     x = _ranged(item) if isinstance(item, slice) else asarray(item)
     if x.ndim == 0:
         x = rearrange.reshape(x, (1,))

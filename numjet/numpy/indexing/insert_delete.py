@@ -1,4 +1,4 @@
-"""Arrays with parts put in or left out: insert, delete, trim_zeros."""
+"""Insertion and deletion of parts of arrays: insert, delete, trim_zeros."""
 from __future__ import annotations
 
 import operator
@@ -30,8 +30,8 @@ def _flattened(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """The array without the parts `obj` along `axis` (None: elements of the flattened array).
 
-    obj: an int, a slice, integers or a mask. Integers and masks that are traced work where the size of the result is known
-    anyway: one integer, or with assume_unique_indices several. IndexError out of bounds.
+    obj: an int, a slice, integers or a mask. Traced ones work where the size of the result is known: one integer, or with
+    assume_unique_indices several. IndexError out of bounds.
 
     >>> import numjet.numpy as jnp
     >>> delete(jnp.array([10, 20, 30]), jnp.array([0, 2])).tolist()
@@ -63,7 +63,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
 
 def _kept(places: Any, n: int) -> Any:
-    """The numbers below n that are not among k distinct places: i plus how many places are at or below, in order."""
+    """The indices below n without k distinct ones: i plus the number of deleted indices at or below, in order."""
     places = convert.convert_element_type(places, _INT32)
     places = lax_sort(choose_by("delete", compare.lt(places, np.int32(0)), arithmetic.add(places, np.int32(n)), places), 0)
     k = places.shape[0]
@@ -75,9 +75,9 @@ def _kept(places: Any, n: int) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """The array with `values` inserted before the places `obj` along `axis` (None: of the flattened array).
+    """The array with `values` inserted before the indices `obj` along `axis` (None: of the flattened array).
 
-    obj: an int, a slice or integers; may be traced. values: broadcast to the shape of what is inserted.
+    obj: an int, a slice or integers; may be traced. values: broadcast to the shape of the inserted part.
 
     >>> import numjet.numpy as jnp
     >>> insert(jnp.array([10, 20, 30]), 1, 15).tolist()
@@ -117,7 +117,7 @@ def _counted_from_end(places: Any, n: int) -> Any:
 
 
 def _interleaved(arr: Any, places: Any, values: Any) -> Any:
-    """The rows of arr and values in one array: a stable sort by place, in which values come first."""
+    """The rows of arr and values in one array: a stable sort by index, in which values come first."""
     n, k = arr.shape[0], values.shape[0]
     keys = join.concatenate([places, create.iota(_INT32, n)], 0)
     order = lax_sort((keys, create.iota(_INT32, n + k)), 0, True, 1)[1]

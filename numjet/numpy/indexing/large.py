@@ -1,4 +1,4 @@
-"""x[idx] and its updates outside of jit where arrays of indices are large: one compiled program, as if the user had jitted it.
+"""Indexing by large arrays outside of jit: reads and updates as one compiled program, as if the user had jitted them.
 
 Operation by operation, every step of normalizing the indices would go through memory once.
 """
@@ -22,7 +22,7 @@ _ARRAY, _SLICE = "array", "slice"
 
 
 class Parts(NamedTuple):
-    """An index taken apart: what is known of it, hashable, and the arrays."""
+    """A split index: its static part, hashable, and the arrays."""
 
     known: tuple[Any, ...]
     arrays: list[Any]
@@ -49,7 +49,7 @@ def _parts(idx: Any, masks: bool) -> Parts | None:
 
 
 def _index(known: tuple[Any, ...], arrays: list[Any]) -> Any:
-    """The index again."""
+    """The index of parts, the inverse of `_parts`."""
     left = iter(arrays)
     entries = tuple(next(left) if e is _ARRAY or e == _ARRAY else slice(*e[1:]) if type(e) is tuple else e for e in known[1:])
     return entries if known[0] else entries[0]

@@ -1,4 +1,4 @@
-"""Where elements are not 0: nonzero, flatnonzero, argwhere."""
+"""Indices of elements that are not 0: nonzero, flatnonzero, argwhere."""
 from __future__ import annotations
 
 import operator
@@ -26,8 +26,8 @@ _INT32 = np.dtype(np.int32)
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
     """The indices of the elements that are not 0, one array per axis of a, in row-major order.
 
-    size: how many indices to give, needed under jit: the first so many, missing ones are fill_value (a number, or one per
-    axis; default 0). Without it the values must be known, ConcretizationTypeError otherwise. ValueError for rank 0.
+    size: the number of indices in the result, needed under jit; missing ones are fill_value (a number, or one per axis;
+    default 0). Without it the values must be known, ConcretizationTypeError otherwise. ValueError for rank 0.
 
     >>> import numjet.numpy as jnp
     >>> [i.tolist() for i in nonzero(jnp.array([0, 5, 7]), size=3, fill_value=-1)]
@@ -49,9 +49,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 
 def first_true(a: Any, size: int) -> tuple[Any, Any]:
-    """The flat positions (int32) of the first `size` elements that are not 0, and how many there are in all.
+    """The flat positions (int32) of the first `size` elements that are not 0, and the number of all such elements.
 
-    Their numbers are a running sum of the mask, by which each position is written to its place.
+    Stream compaction: a running sum of the mask gives the index at which each position is written.
     """
     x = rearrange.reshape(a, (a.size,))
     mask = x if x.dtype == _BOOL else compare.ne(x, np.zeros((), x.dtype)[()])
@@ -86,7 +86,7 @@ def _fill(value: Any, dtype: np.dtype) -> Any:
 
 def _filled(index: Any, missing: Any, value: Any, dtype: np.dtype) -> Any:
     index = index if index.dtype == dtype else convert.convert_element_type(index, dtype)
-    if type(value) is int and value == 0:  # what the search leaves in places that it did not reach
+    if type(value) is int and value == 0:  # the search leaves unreached elements 0
         return index
     return compare.select(missing, rearrange.broadcast_in_dim(_fill(value, dtype), index.shape, ()), index)
 

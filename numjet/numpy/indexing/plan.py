@@ -1,8 +1,8 @@
-"""What an index means: from what stands between the brackets of x[...] to a plan over the axes of x.
+"""Index plans: from the index in x[...] to a plan over the axes of x, by NumPy's rules.
 
-NumPy's rules: slices, None and `...` are basic; integers, arrays of integers and masks are advanced. The advanced
-indices are broadcast together to one block of axes, which stands where they stood when they are neighbours, else in
-front. A mask counts as the arrays of positions where it is true.
+Slices, None and `...` are basic; integers, arrays of integers and masks are advanced. The advanced indices are
+broadcast together to one block of axes, which takes their place when they are neighbours, else comes first. A mask
+counts as the arrays of positions where it is true.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class New:
 
 
 class Gap:
-    """`...` that stands for no axis: it still keeps the advanced indices on its sides apart."""
+    """`...` that stands for no axis: it still separates the advanced indices on its sides."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class Basic:
 
     @property
     def span(self) -> int:
-        """How many positions lie between the least and the greatest, both included."""
+        """The number of positions from the least to the greatest, both included."""
         return (self.size - 1) * abs(self.step) + 1 if self.size else 0
 
 
@@ -66,10 +66,10 @@ class Advanced:
 
 
 class Plan:
-    """An index, understood.
+    """A parsed index.
 
     shape: of the array, with an axis of size 1 at each of `expanded` (masks of rank 0 index these).
-    entries: in order. masked: whether a mask is the only advanced index, so that no element is named twice.
+    entries: in order. masked: whether a mask is the only advanced index, so that no index is repeated.
     block: shape of the broadcast advanced indices. layout: the axes of the result in order, as (kind, size, entry);
     kind is "block", "slice" or "new".
     """
@@ -95,7 +95,7 @@ class Plan:
 
     @property
     def scalar(self) -> bool:
-        """Whether all advanced indices are single integers, so that no element is named twice."""
+        """Whether all advanced indices are single integers, so that no index is repeated."""
         return all(not e.shape for e in self.advanced)
 
     @property
@@ -128,10 +128,10 @@ def _layout(entries: Sequence[Any], block: Shape) -> list[tuple[str, int, Any]]:
     return layout
 
 
-# ------------------------------------------------------------------------------------------------ from the brackets
+# ------------------------------------------------------------------------------------------------ parsing
 
 def as_tuple(idx: Any) -> tuple[Any, ...]:
-    """The index as a tuple of entries; TypeError for lists and other sequences, as their meaning was ambiguous."""
+    """The index as a tuple of entries; TypeError for lists and other sequences, which are ambiguous."""
     if isinstance(idx, tuple):
         return idx
     if isinstance(idx, Sequence) and not isinstance(idx, str):
@@ -161,7 +161,7 @@ def as_entry(idx: Any) -> Any:
     kind = dtypes.kind(dtype) if dtypes.is_array_dtype(dtype) else dtype.kind
     if not (dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_):
         raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype} (kind {kind}).")
-    return _settled(idx)
+    return _ready_values(idx)
 
 
 def _index_of(idx: Any) -> int:
@@ -186,9 +186,9 @@ def _has_tracer(items: Sequence[Any]) -> bool:
     return any(_has_tracer(i) if isinstance(i, (list, tuple)) else isinstance(i, Tracer) for i in items)
 
 
-def _settled(idx: Any) -> Any:
-    """Arrays whose values are there as NumPy arrays (integers of rank 0: as int); traced ones as they are, and so are
-    arrays of integers on other devices, where their values are used."""
+def _ready_values(idx: Any) -> Any:
+    """Ready arrays as NumPy arrays (integers of rank 0: as int); unchanged are traced ones, and arrays of integers on other
+    devices, where their values are used."""
     if isinstance(idx, Tracer) or (type(idx) is Array and idx._remote is not None and idx.ndim and idx.dtype != np.bool_):
         return idx
     value = frozen_ndarray(idx) if isinstance(idx, np.ndarray) else np.asarray(idx)
@@ -201,7 +201,7 @@ def is_mask(entry: Any) -> bool:
 
 
 def consumed(entry: Any) -> int:
-    """How many axes of the array an entry indexes."""
+    """The number of axes that an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return entry.ndim if is_mask(entry) else 1
@@ -230,7 +230,7 @@ def entries_of(idx: Any, ndim: int) -> list[Any]:
 def plan_index(shape: Shape, idx: Any) -> Plan:
     """The plan of x[idx] for x of that shape.
 
-    Raises TypeError, IndexError or ValueError for what is no index, and NonConcreteBooleanIndexError for a mask whose
+    Raises TypeError, IndexError or ValueError for invalid indices, and NonConcreteBooleanIndexError for a mask whose
     values are not known while tracing.
     """
     found: list[New | Gap | Basic | Advanced] = []

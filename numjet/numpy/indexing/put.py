@@ -50,7 +50,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: Any = None) -> Any:
-    """A copy of arr in which, at each place of the other axes, the elements at its own indices along `axis` are values.
+    """A copy of arr in which, for each position on the other axes, the elements at its own indices along `axis` are values.
 
     indices as of take_along_axis; values broadcast to their shape. ValueError unless inplace=False.
 

@@ -1,4 +1,4 @@
-"""Picking elements by index or mask: take, take_along_axis, choose, compress, extract."""
+"""Selection of elements by index or mask: take, take_along_axis, choose, compress, extract."""
 from __future__ import annotations
 
 import operator
@@ -52,7 +52,7 @@ def _clipped(indices: Any, size: int) -> Any:
 @jit_when_eager("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value")
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
          indices_are_sorted: bool = False, fill_value: Any = None) -> Any:
-    """Elements of a at `indices` along `axis` (None: of the flattened array); the axes of `indices` take its place.
+    """Elements of a at `indices` along `axis` (None: of the flattened array); the axes of `indices` replace it.
 
     indices: an array of integers, negative ones count from the end. mode: what happens out of bounds: "fill" (default)
     gives fill_value (default NaN; the least integer), "clip" the nearest element (0 for negative numbers), "wrap" counts
@@ -109,7 +109,7 @@ def from_end(indices: Any, size: int) -> Any:
 @jit_when_eager("axis", "mode", "fill_value", "wrap_negative_indices")
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
                     wrap_negative_indices: bool | None = None) -> Any:
-    """For each place of the other axes the elements at its own indices along `axis`: what argsort and argmax give.
+    """For each position on the other axes, the elements at its own indices along `axis`, as given by argsort and argmax.
 
     indices: integers, of the rank of arr; axes but `axis` broadcast. None: arr is flattened first. mode, fill_value: as of
     take ("fill", "clip", "promise_in_bounds"). wrap_negative_indices: False when negative numbers lie out of bounds.
@@ -142,7 +142,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 # -------------------------------------------------------------------------------------------- by mask or choice
 
 def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "raise") -> Any:
-    """For each element the one of choices[a] at its place; a and the choices broadcast.
+    """For each index the element of choices[a] there; a and the choices broadcast.
 
     mode: for numbers out of bounds: "clip" or "wrap"; "raise" needs known values (ValueError when one is out of bounds).
 
@@ -174,7 +174,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
              out: None = None) -> Any:
     """The parts of a along `axis` (None: elements of the flattened array) where the vector `condition` is true.
 
-    size: how many parts to give, needed under jit; missing ones are fill_value. A shorter condition ends with False.
+    size: the number of parts in the result, needed under jit; missing ones are fill_value. A shorter condition ends with
+    False.
 
     >>> import numjet.numpy as jnp
     >>> compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])).tolist()

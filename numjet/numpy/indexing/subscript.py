@@ -1,4 +1,4 @@
-"""x[idx] and its updates, lowered to slices, gathers and scatters."""
+"""Subscripts: x[idx] and its updates, as slices, gathers and scatters."""
 from __future__ import annotations
 
 import warnings
@@ -74,7 +74,7 @@ def _in_bounds(plan: Plan, wrap: bool) -> bool:
 
 
 def _check_axes(plan: Plan) -> None:
-    """IndexError for single integers along axes without elements, in any mode: there is nothing to take."""
+    """IndexError for single integers along axes without elements, in any mode."""
     for e in plan.advanced:
         if plan.shape[e.axis] == 0 and e.shape == ():
             which = f"index {e.index}" if type(e.index) is int else "index"
@@ -237,7 +237,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     Args:
       x: array. idx: as for getitem; a mask may be traced when `values` broadcast without knowing how many it selects.
       values: array, broadcast to the shape of x[idx].
-      op: "set", "add", "subtract", "mul", "min" or "max"; elements named several times are combined several times.
+      op: "set", "add", "subtract", "mul", "min" or "max"; for repeated indices values are combined repeatedly.
       indices_are_sorted, unique_indices: promises about arrays of integers.
       mode: what happens out of bounds: "drop" (default), "clip" or "promise_in_bounds".
       wrap_negative_indices: whether negative integers count from the end.
@@ -267,7 +267,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     traced = traced_mask(idx, aval.shape)
     if traced is not None:
         if aval.size:
-            GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
+            GatherScatterMode.from_any(mode)  # raises for unknown modes; no index is out of bounds
         return restore(masked_update(base, *traced, values, _ELEMENTWISE[op]))
     plan = plan_index(aval.shape, idx)
     _check_axes(plan)
@@ -304,7 +304,7 @@ def _as_value(values: Any) -> Any:
 
 
 def _common_dtype(x: Any, values: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
-    """x and values in the dtype in which they are combined, and what brings the result back to the type of x."""
+    """x and values in the dtype in which they are combined, and the conversion of the result to the type of x."""
     aval, other = aval_of(x), aval_of(values)
     if dtypes.key_dtype in (aval.dtype, other.dtype):
         if aval.dtype != other.dtype:
@@ -344,7 +344,7 @@ def broadcast_values(values: Any, shape: tuple[int, ...]) -> Any:
 
 def write(x: Any, plan: Plan, values: Any, scatter: Callable[..., Any], mode: GatherScatterMode, is_sorted: bool,
           unique: bool, wrap: bool) -> Any:
-    """scatter(x, indices, values, numbers, ...) for the places of a plan."""
+    """scatter(x, indices, values, numbers, ...) for the indices of a plan."""
     values = broadcast_values(values, plan.result_shape)
     values = _squeezed(values, [i for i, (kind, _, _) in enumerate(plan.layout) if kind == "new"])
     axes = [(kind, size, e) for kind, size, e in plan.layout if kind != "new"]
@@ -380,9 +380,9 @@ def _positions(e: Basic, dtype: np.dtype) -> Any:
 # ------------------------------------------------------------------------------------------------ traced masks
 
 def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None:
-    """(mask, first axis, its rank) when the index is a mask that is not known, next to whole slices only.
+    """(mask, first axis, its rank) when the index is a traced mask beside full slices only.
 
-    NonConcreteBooleanIndexError when such a mask stands next to anything else.
+    NonConcreteBooleanIndexError when such a mask is beside anything else.
     """
     if not any(isinstance(i, Tracer) and i.dtype == np.bool_ for i in (idx if isinstance(idx, tuple) else (idx,))):
         return None

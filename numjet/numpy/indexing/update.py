@@ -17,7 +17,7 @@ from numjet.numpy.indexing.subscript import getitem, masked_update, scatter_upda
 
 
 class IndexUpdateHelper:
-    """What `x.at` is: `x.at[idx]` names a part of x, whose methods give updated copies of x."""
+    """The property `x.at`: `x.at[idx]` refers to a part of x, and its methods give updated copies of x."""
 
     __slots__ = ("array",)
 
@@ -40,8 +40,8 @@ class IndexUpdateRef:
       wrap_negative_indices: whether negative integers count from the end (default).
       out_sharding: ignored.
 
-    Elements that are named several times are updated several times (by `set`: the last value wins).
-    Raises what indexing raises; a mask may be traced where the values don't depend on how many elements it selects.
+    Elements at repeated indices are updated repeatedly (by `set`: the last value wins). Errors are those of indexing; a
+    mask may be traced where the values don't depend on the number of selected elements.
     """
 
     __slots__ = ("array", "index")
@@ -68,19 +68,19 @@ class IndexUpdateRef:
     def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
             wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] += values`, accumulating where elements are named several times."""
+        """As `x[idx] += values`, accumulating at repeated indices."""
         return self._update("add", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                  mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
                  wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] -= values`, accumulating where elements are named several times."""
+        """As `x[idx] -= values`, accumulating at repeated indices."""
         return self._update("subtract", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                  mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
                  wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] *= values`, accumulating where elements are named several times."""
+        """As `x[idx] *= values`, accumulating at repeated indices."""
         return self._update("mul", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     mul = multiply
@@ -115,14 +115,14 @@ class IndexUpdateRef:
               mode: str | GatherScatterMode | None = None, wrap_negative_indices: bool = True) -> Any:
         """As `x[idx] = func(x[idx])` for a function from a scalar of the array's dtype to one.
 
-        With arrays of integers that are not promised to be unique, an element gets func as often as it is named; that form
-        cannot be differentiated. ValueError when func gives another shape or dtype.
+        With arrays of integers that are not promised to be unique, func is applied once per repetition of an index; that
+        form cannot be differentiated. ValueError when func gives another shape or dtype.
         """
         x, idx = self.array, self.index
         masked = traced_mask(idx, aval_of(x).shape)
         if masked is not None:
             if aval_of(x).size:
-                GatherScatterMode.from_any(mode)  # refuses what is none; nothing is out of bounds
+                GatherScatterMode.from_any(mode)  # raises for unknown modes; no index is out of bounds
             return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: _of_each(func, old))
         plan = plan_index(aval_of(x).shape, idx)
         if 0 in plan.result_shape:
@@ -150,7 +150,7 @@ class IndexUpdateRef:
 
 
 def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
-    """func of each element by itself: what it does to a whole array (its sum, its shape) must not matter."""
+    """func of each element by itself, so that operations on whole arrays in func (a sum, a shape) see one element."""
     aval = aval_of(part)
     if not aval.size:
         return part

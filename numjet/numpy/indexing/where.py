@@ -1,4 +1,4 @@
-"""Choosing between arrays: where, select, piecewise, clip."""
+"""Elementwise selection: where, select, piecewise, clip."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     """x where `condition` is true (not 0), else y; the three broadcast, x and y promote.
 
     With the condition alone: the indices of its true elements, as `nonzero`; under jit that needs `size`, the number of
-    indices wanted, and missing ones are `fill_value`. The derivative flows to the chosen element only: keep the argument
-    of the branch that is not chosen finite, too (`where(x > 0, log(where(x > 0, x, 1)), 0)`).
+    indices in the result, and missing ones are `fill_value`. The derivative flows to the chosen element only: keep the
+    argument of the other branch finite, too (`where(x > 0, log(where(x > 0, x, 1)), 0)`).
 
     >>> import numjet.numpy as jnp
     >>> jnp.where(jnp.array([True, False]), 1.0, jnp.array([2.0, 3.0])).tolist()

@@ -1,4 +1,7 @@
-"""Linear algebra on arrays: norms, products and powers of matrices; see factorizations.py for systems and factors."""
+"""Linear algebra on arrays: norms, products and powers of matrices; systems and factors are in `factorizations`.
+Imports the other packages of `numpy`.
+Add a function here or to `factorizations`.
+"""
 from __future__ import annotations
 
 import operator
@@ -232,7 +235,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
 
 
 def _cheapest_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to cut each chain i..j of matrices, of shapes (sizes[i], sizes[i + 1])."""
+    """The best split of each chain i..j of matrices, of shapes (sizes[i], sizes[i + 1])."""
     n = len(sizes) - 1
     cost = {(i, i): 0 for i in range(n)}
     cut: dict[tuple[int, int], int] = {}

@@ -1,4 +1,4 @@
-"""Factors of matrices and what is made of them: systems, inverses, determinants, eigenvalues, singular values."""
+"""Matrix factorizations, and systems, inverses, determinants, eigenvalues and singular values by them."""
 from __future__ import annotations
 
 import operator
@@ -154,7 +154,7 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 
 
 def _descending(values: Any) -> Any:
-    """Positions (int32) that put the last axis in descending order."""
+    """Indices (int32) that sort the last axis in descending order."""
     n = values.ndim - 1
     positions = iota_p.bind(dtype=np.dtype(np.int32), shape=values.shape, dimension=n)
     return call("sort", -values, positions, dimension=n, is_stable=True, num_keys=1)[1]
@@ -382,7 +382,7 @@ def _pinv_jvp(hermitian: bool, primals: Sequence[Any], tangents: Sequence[Any]) 
 # -------------------------------------------------------------------------------------------- determinants
 
 def _parity(pivots: Any) -> Any:
-    """Whether the exchanges of rows are odd in number: 0 or 1."""
+    """Parity of a row permutation: 0 or 1."""
     moved = pivots != arange(pivots.shape[-1], dtype=np.int32)
     return reductions.sum(moved, axis=-1, dtype=np.int32) % 2
 

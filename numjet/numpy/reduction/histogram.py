@@ -1,4 +1,4 @@
-"""Counting: bincount and histograms."""
+"""Histograms: bincount, histogram and its relatives."""
 from __future__ import annotations
 
 import operator
@@ -29,10 +29,10 @@ _INT32 = np.dtype(np.int32)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None) -> Any:
-    """How often each of the numbers 0, 1, ... occurs in the vector x; with weights, the sum of theirs.
+    """The number of occurrences of each of 0, 1, ... in the vector x; with weights, the sum of their weights.
 
-    length: the size of the result, needed under jit: larger numbers are not counted, negative ones count as 0; otherwise the
-    largest number decides, and minlength.
+    length: the size of the result, needed under jit: larger numbers are not counted, negative ones count as 0. Without it
+    the size follows from the largest number and minlength.
 
     >>> import numjet.numpy as jnp
     >>> bincount(jnp.array([1, 3, 1])).tolist()
@@ -116,7 +116,7 @@ def _bins_of(x: Any, edges: Any) -> Any:
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
-    """How many elements lie in each bin, and the edges of the bins.
+    """The number of elements in each bin, and the edges of the bins.
 
     bins, range: as of histogram_bin_edges; a bin contains its left edge, the last one its right edge as well. weights: of the
     shape of a, summed instead. density: divided so that the integral is 1.
@@ -151,7 +151,7 @@ def _counted(places: Any, weights: Any, size: int) -> Any:
 
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
                 density: bool | None = None) -> tuple[Any, list[Any]]:
-    """How many of N points (the rows of `sample`, (N, D)) lie in each of the boxes, and the edges along each axis.
+    """The number of points (the N rows of `sample`, (N, D)) in each box, and the edges along each axis.
 
     bins: a number for all axes, or one number or edges for each; range: None or one for each axis; others as of histogram.
 
@@ -192,7 +192,7 @@ def _upto(n: int) -> Sequence[int]:
 
 
 def _box_numbers(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int]) -> tuple[Any, Any]:
-    """The number of each point's box in row-major order, and whether it lies in none."""
+    """The index of each point's box in row-major order, and whether it lies in none."""
     place = create.full(columns[0].shape, np.int32(0))
     outside = create.full(columns[0].shape, np.False_)
     for column, e, size in zip(columns, edges, sizes, strict=True):
@@ -204,7 +204,7 @@ def _box_numbers(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[i
 
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
                 density: bool | None = None) -> tuple[Any, Any, Any]:
-    """How many points (x, y) lie in each of the boxes, and the edges along both axes; arguments as of histogramdd.
+    """The number of points (x, y) in each box, and the edges along both axes; arguments as of histogramdd.
 
     >>> import numjet.numpy as jnp
     >>> histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), 2)[0].tolist()

@@ -60,7 +60,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 
 def _covariance(x: Any, f: Any, a: Any, ddof: int, real: np.dtype) -> Any:
-    if not x.shape[1]:  # the average of nothing is NaN, of which a product of empty arrays would know nothing
+    if not x.shape[1]:  # the mean of no elements is NaN, while a product of empty arrays is 0
         side = x.shape[0]
         return create.full((side, side) if side != 1 else (), np.asarray(np.nan, x.dtype)[()])
     weights = f if a is None else a if f is None else arithmetic.mul(f, a)

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out: nansum, nanprod, nanmax, nanmin, nanmean, nanvar, nanstd, nanargmax, nanargmin."""
+"""NaN-skipping reductions: nansum, nanprod, nanmax, nanmin, nanmean, nanvar, nanstd, nanargmax, nanargmin."""
 from __future__ import annotations
 
 from typing import Any

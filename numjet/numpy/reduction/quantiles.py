@@ -1,7 +1,7 @@
 """Quantiles, percentiles and medians, with and without NaN.
 
 Methods are those of Hyndman and Fan, "Sample quantiles in statistical packages" (1996), under NumPy's names: each is a
-place h(q, n) among the sorted elements 0 ... n - 1, and a share of the element above the place.
+position h(q, n) among the sorted elements 0 ... n - 1, and the share of the upper neighbour.
 """
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _check(name: str, method: Any, overwrite_input: bool, out: None, weights: An
         raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
 
 
-# -------------------------------------------------------------------------------------------- places
+# -------------------------------------------------------------------------------------------- positions
 
-def _place(q: Any, n: Any, method: str) -> Any:
+def _position(q: Any, n: Any, method: str) -> Any:
     """h(q, n), not limited to 0 ... n - 1."""
     if method in _CONTINUOUS or method in ("lower", "higher", "midpoint", "nearest"):
         alpha, beta = _CONTINUOUS.get(method, (1.0, 1.0))
@@ -79,7 +79,7 @@ def _index(place: Any, last: Any) -> Any:
 
 
 def _blend(below: Any, above: Any, share: Any) -> Any:
-    """(1 - share) * below + share * above, in which a share of 0 takes nothing, not even of infinities."""
+    """(1 - share) * below + share * above; a share of 0 contributes 0 even for infinities."""
     zero = literal(0.0, share.dtype)
     rest = sub_p.bind(literal(1.0, share.dtype), share)
     parts = [select_n_p.bind(eq_p.bind(w, zero), mul_p.bind(w, x), zero) for w, x in ((rest, below), (share, above))]
@@ -98,7 +98,7 @@ def _of_rows(rows: Any, q: Any, method: str) -> Any:
     """Quantiles of the last axis, NaN where a row holds one; axes of q in front."""
     lead = rows.shape[:-1]
     last = literal(float(rows.shape[-1] - 1), q.dtype)
-    h = _place(q, literal(float(rows.shape[-1]), q.dtype), method)
+    h = _position(q, literal(float(rows.shape[-1]), q.dtype), method)
     low = floor_p.bind(h)
     ordered = sort(rows, rows.ndim - 1)
     above = add_p.bind(low, literal(1.0, q.dtype))
@@ -110,12 +110,12 @@ def _of_rows(rows: Any, q: Any, method: str) -> Any:
 
 
 def _of_numbers_in_rows(rows: Any, q: Any, method: str) -> Any:
-    """Quantiles of what is not NaN in the last axis; axes of q in front."""
+    """Quantiles of the numbers that are not NaN in the last axis; axes of q in front."""
     lead = rows.shape[:-1]
     full = (*lead, q.size)
     counts = reductions.sum(bitwise.not_p.bind(isnan(rows)), -1, q.dtype, None, True)
     n = rearrange.broadcast_in_dim(counts, full, range(len(full)))
-    h = _place(rearrange.broadcast_in_dim(rearrange.reshape(q, (q.size,)), full, (len(lead),)), n, method)
+    h = _position(rearrange.broadcast_in_dim(rearrange.reshape(q, (q.size,)), full, (len(lead),)), n, method)
     low = floor_p.bind(h)
     ordered = sort(rows, rows.ndim - 1)  # NaN last
     last = sub_p.bind(n, literal(1.0, q.dtype))
@@ -203,8 +203,8 @@ def quantile(a: Any, q: Any, axis: Axis = None, out: None = None, overwrite_inpu
              keepdims: bool = False, *, weights: Any = None) -> Any:
     """The value below which a share q of the elements along `axis` lies; NaN where there is one among them.
 
-    q: a number or one-dimensional array in [0, 1], whose axis comes first in the result. method: what is taken between two
-    elements, by NumPy's names. weights: of the shape of a or along its axis, with method "inverted_cdf".
+    q: a number or one-dimensional array in [0, 1], whose axis comes first in the result. method: NumPy's name of the
+    interpolation between elements. weights: of the shape of a or along its axis, with method "inverted_cdf".
 
     >>> import numjet.numpy as jnp
     >>> quantile(jnp.array([1.0, 2.0, 3.0, 4.0]), 0.5)

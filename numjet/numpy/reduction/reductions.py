@@ -51,7 +51,7 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 def put_back(x: Any, full: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """A reduced array with the reduced axes of size 1 again."""
+    """A reduced array with the reduced axes restored as axes of size 1."""
     if not axes:
         return x
     kept = without(range(len(full)), axes)
@@ -261,7 +261,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
 
 
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    """How many elements along `axis` are not 0.
+    """The number of elements along `axis` that are not 0.
 
     >>> import numjet.numpy as jnp
     >>> count_nonzero(jnp.array([0, 5, 7]))

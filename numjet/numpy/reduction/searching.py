@@ -1,4 +1,4 @@
-"""Finding places in sorted arrays: searchsorted, digitize."""
+"""Search in sorted arrays: searchsorted, digitize."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from numjet.numpy.shaping.manipulation import ravel
 from numjet.numpy.shaping.repeating import flip
 
 _INT32 = np.dtype(np.int32)
-_SHORT = 64  # arrays with which comparing all pairs, one operation at a time, is quicker than a search
+_SHORT = 64  # array sizes for which comparing all pairs, one operation at a time, is faster than a search
 METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
@@ -41,7 +41,7 @@ def _less(x: Any, y: Any) -> Any:
 
 
 def _is_before(side: str) -> Callable[[Any, Any], Any]:
-    """Whether an element of the array stands before the place of a query."""
+    """Whether an element of the array comes before the insertion index of a query."""
     return _less if side == "left" else lambda x, v: bitwise.bitwise_not(_less(v, x))
 
 
@@ -72,9 +72,9 @@ def _compare_all(a: Any, v: Any, side: str) -> Any:
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Any:
-    """The place of each query when both are sorted together, less the number of queries before it.
+    """The insertion index of each query: its rank when both are sorted together, less the number of queries before it.
 
-    The sort is stable: queries stand in front of the array for "left", behind it for "right".
+    The sort is stable: queries come before the array for "left", after it for "right".
     """
     flat, size, count = ravel(v), a.shape[0], v.size
     parts = [flat, a] if side == "left" else [a, flat]
@@ -96,7 +96,7 @@ def order_of(flat: Any) -> Any:
 
 @jit_when_eager("side", "method")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
-    """For each element of v the place in the sorted vector a before which it would be inserted.
+    """For each element of v its insertion index in the sorted vector a.
 
     side: "left": before equal elements, "right": behind them. sorter: indices that sort a. method: "scan" (binary search
     in a loop), "scan_unrolled", "sort" or "compare_all" (all pairs; fast for short a). NaN is the greatest.
@@ -133,7 +133,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 @jit_when_eager("right", "method")
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
-    """For each element of x the number of its bin: i where bins[i - 1] <= x < bins[i].
+    """For each element of x the index of its bin: i where bins[i - 1] <= x < bins[i].
 
     bins: a vector, ascending or descending. right: the bins contain their right end instead. method: as of searchsorted.
 

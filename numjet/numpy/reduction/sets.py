@@ -1,6 +1,6 @@
 """Distinct elements and sets: unique and its family, union1d, intersect1d, setdiff1d, setxor1d, isin.
 
-How many elements a result has depends on the values, so that these need known values or `size=`.
+The size of a result depends on the values, so these functions need known values or `size=`.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from numjet.numpy.shaping.manipulation import moveaxis, ravel
 
 
 class UniqueAll(NamedTuple):
-    """What unique_all gives."""
+    """The result of unique_all."""
 
     values: Any
     indices: Any
@@ -39,14 +39,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What unique_counts gives."""
+    """The result of unique_counts."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What unique_inverse gives."""
+    """The result of unique_inverse."""
 
     values: Any
     inverse_indices: Any
@@ -85,7 +85,7 @@ def _is_new(rows: Any, equal_nan: bool) -> Any:
 
 
 def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
-    """The distinct rows, where each stands first, which of them each row is, and how often each occurs."""
+    """The distinct rows, the index of their first occurrence, the inverse index of each row, and the counts."""
     n, index = rows.shape[0], _index_dtype()
     values, order = _sorted_rows(rows)
     new = _is_new(bits.stop_gradient(values), equal_nan)
@@ -115,7 +115,7 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
 
 
 def nonzero_known(mask: Any) -> Any:
-    """The places where a mask that is known holds. ConcretizationTypeError, which recommends size=, otherwise."""
+    """The indices where a known mask holds. ConcretizationTypeError, which recommends size=, otherwise."""
     places = np.nonzero(known_for_size("unique", mask))[0]
     return to_array(places.astype(_index_dtype()))
 
@@ -125,9 +125,10 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
            sorted: bool = True) -> Any:
     """The distinct elements (axis=None), or distinct parts along `axis`, in ascending order.
 
-    return_index: also where each stands first; return_inverse: which one each element is, in the shape of ar; return_counts:
-    how often each occurs. equal_nan: NaNs are one. size: how many to give, needed under jit: more are cut, missing ones
-    are fill_value (default the least). sorted: True only; ConcretizationTypeError for traced values without size.
+    return_index: also the indices of first occurrences; return_inverse: the index of each element among the distinct ones, in
+    the shape of ar; return_counts: the counts. equal_nan: NaNs are one. size: the size of the result, needed under jit: more
+    are cut, missing ones are fill_value (default the least). sorted: has no effect; ConcretizationTypeError for traced values
+    without size.
 
     >>> import numjet.numpy as jnp
     >>> values, counts = unique(jnp.array([3, 1, 3]), return_counts=True)
@@ -155,7 +156,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """The distinct elements, their first places, which one each element is, and their counts. size as of unique.
+    """The distinct elements, their first indices, the inverse indices, and their counts. size as of unique.
 
     >>> import numjet.numpy as jnp
     >>> unique_all(jnp.array([3, 1, 3])).inverse_indices.tolist()
@@ -165,7 +166,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """The distinct elements and how often each occurs. size as of unique.
+    """The distinct elements and their counts. size as of unique.
 
     >>> import numjet.numpy as jnp
     >>> unique_counts(jnp.array([3, 1, 3])).counts.tolist()
@@ -175,7 +176,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """The distinct elements and which one each element is. size as of unique.
+    """The distinct elements and the inverse indices. size as of unique.
 
     >>> import numjet.numpy as jnp
     >>> unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
@@ -241,7 +242,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 
 def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any) -> Any:
-    """The elements where a mask holds; with a size so many, missing ones filled."""
+    """The elements where a mask holds; with a size, cut or filled up to it."""
     if size is None:
         return getitem(values, np.nonzero(known_for_size(name, mask))[0])
     n = values.shape[0]
@@ -291,7 +292,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
                 fill_value: Any = None) -> Any:
-    """The elements that are in both arrays, in ascending order; with return_indices also their first places in both.
+    """The elements that are in both arrays, in ascending order; with return_indices also their first indices in both.
 
     size, fill_value (default the least element found) as of unique.
 
@@ -321,7 +322,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 
 
 def _first_places(x: Any, values: Any) -> Any:
-    """Where each value stands first in x."""
+    """The index of the first occurrence of each value in x."""
     ordered, order = lax_sort((x, create.iota(_index_dtype(), x.shape[0])), 0, True, 1)
     return getitem(order, searchsorted(ordered, values), mode="clip")
 

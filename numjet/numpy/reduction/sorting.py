@@ -92,9 +92,9 @@ def lexsort(keys: Sequence[Any] | Any, axis: int = -1) -> Any:
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
-    """The array reordered along `axis` so that element kth is where sorting would put it, smaller ones before it.
+    """The array reordered along `axis` so that element kth is that of the sorted array, smaller ones before it.
 
-    What stands before and after element kth is in ascending order here. ValueError for kth out of bounds and complex numbers.
+    Here both parts are in ascending order, too. ValueError for kth out of bounds and complex numbers.
 
     >>> import numjet.numpy as jnp
     >>> partition(jnp.array([3, 1, 2]), 1)[1].tolist()

@@ -32,7 +32,7 @@ def computing_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def count(name: str, a: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype) -> Any:
-    """How many elements are averaged: a number, or an array when a mask chooses them."""
+    """The number of averaged elements: a number, or an array when a mask chooses them."""
     if where is None:
         return literal(float(prod(a.shape[i] for i in axes)), dtype)
     chosen = promotion.broadcast_to(array_arg(name, where), a.shape)

@@ -1,4 +1,4 @@
-"""The shape of arrays: reshape, transpose, broadcast and what moves, adds or drops axes."""
+"""Shapes of arrays: reshape, transpose, broadcast, and functions that move, add or drop axes."""
 from __future__ import annotations
 
 import operator
@@ -36,7 +36,7 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
 
 
 def _check_order(name: str, order: str) -> bool:
-    """Whether the order is by columns ("F"). NotImplementedError for "A", ValueError for what is no order."""
+    """Whether the order is by columns ("F"). NotImplementedError for "A", ValueError for unknown orders."""
     if order == "A":
         raise NotImplementedError(f"jnp.{name}: order='A' is not implemented; use 'C' or 'F'")
     if order not in ("C", "F", "K"):
@@ -199,7 +199,7 @@ def axis_tuple(axis: Axes) -> tuple[Any, ...]:
 
 
 def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
-    """The array with the axes `source` (an int or ints) at the places `destination`; the others keep their order.
+    """The array with the axes `source` (an int or ints) at the positions `destination`; the others keep their order.
 
     >>> import numjet.numpy as jnp
     >>> moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape

@@ -167,7 +167,7 @@ def _statistic(array: Any, widths: Widths, mode: str, stat_length: Any) -> Any:
         sides = []
         for count, size, last in ((width[0], length[0], False), (width[1], length[1], True)):
             some = n if size is None else min(operator.index(size), n)
-            if some < 1 and not (n == 0 and mode == "mean"):  # the mean of nothing is NaN
+            if some < 1 and not (n == 0 and mode == "mean"):  # the mean of no elements is NaN
                 raise ValueError(f"jnp.pad: stat_length of 0 yields no value for padding, in mode {mode!r}")
             value = _STATISTICS[mode](_edge(array, axis, last, some), axis=axis, keepdims=True)
             if dtypes.kind(array.dtype) in "iu" and dtypes.kind(value.dtype) == "f":
@@ -180,7 +180,7 @@ def _statistic(array: Any, widths: Widths, mode: str, stat_length: Any) -> Any:
 # -------------------------------------------------------------------------------------------- reflections
 
 def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_type: str) -> Any:
-    """reflect, symmetric, wrap, edge: elements of the array itself, which NumPy's own pad of their positions names."""
+    """reflect, symmetric, wrap, edge: elements of the array itself, at positions given by NumPy's pad of the indices."""
     if reflect_type not in ("even", "odd"):
         raise ValueError(f"jnp.pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
     if not any(width):
@@ -192,7 +192,7 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
 
 
 def _picked(array: Any, axis: int, places: np.ndarray) -> Any:
-    """Elements at known places along an axis: as slices, where they are few."""
+    """Elements at known indices along an axis: as slices, where these are few."""
     runs = _runs(places)
     if len(runs) > 8:
         return getitem(array, (slice(None),) * axis + (places.astype(np.int32),))
@@ -222,7 +222,7 @@ def _runs(places: Sequence[int] | np.ndarray) -> list[tuple[int, int, int]]:
 
 
 def _odd(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
-    """Reflections through the edge: 2 * edge - what lies as far inside; as often as needed."""
+    """Odd reflections through the edge: 2 * edge - x[mirrored index], repeated as needed."""
     before, after = width
     skip = 1 if mode == "reflect" else 0
     while before or after:

@@ -1,4 +1,4 @@
-"""Repeating and turning around: tile, repeat, roll, flip, rot90, resize."""
+"""Repetition, rotation and reversal: tile, repeat, roll, flip, rot90, resize."""
 from __future__ import annotations
 
 import operator
@@ -28,7 +28,7 @@ _INT32 = np.dtype(np.int32)
 
 @jit_when_eager("reps", small=False)
 def tile(A: Any, reps: Any) -> Any:
-    """The array repeated as a whole: reps[i] times along axis i. The shorter of shape and reps is filled up with 1 in front.
+    """The array repeated reps[i] times along axis i. The shorter of shape and reps is filled up with 1 in front.
 
     >>> import numjet.numpy as jnp
     >>> tile(jnp.arange(2), (2, 2)).tolist()
@@ -64,7 +64,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     counts = value_of(repeats)
     if counts is None and total_repeat_length is None:
         raise_on = np.asarray if repeats.ndim else operator.index
-        raise_on(repeats)  # raises, saying which argument the value depends on
+        raise_on(repeats)  # the error names the argument that the value depends on
     if counts is not None and counts.ndim == 0 and total_repeat_length is None:
         return _repeat_each(a, operator.index(counts[()]), dim)
     if counts is not None:
@@ -90,7 +90,7 @@ def _repeat_each(a: Any, count: int, dim: int) -> Any:
 
 
 def _traced_positions(repeats: Any, size: int, total: int) -> Any:
-    """Element number i of the result is a[positions[i]]: how many runs have begun by then, less one."""
+    """positions of the result, a[positions[i]]: the number of runs that have begun by i, less one."""
     counts = convert.convert_element_type(repeats, _INT32)
     counts = rearrange.broadcast_in_dim(rearrange.reshape(counts, (counts.size,)), (size,), (0,))
     starts = arithmetic.sub(cumulative.cumsum(counts, 0), counts)
@@ -102,7 +102,7 @@ def _traced_positions(repeats: Any, size: int, total: int) -> Any:
 
 @jit_when_eager("shift", "axis", small=False)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements moved by `shift` places along `axis`, round the end; None: of the flattened array.
+    """Elements rotated by `shift` positions along `axis`; None: of the flattened array.
 
     shift: an int or ints, one per axis; may be traced.
 

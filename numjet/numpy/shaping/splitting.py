@@ -14,7 +14,7 @@ from numjet.numpy.core.promotion import array_arg
 
 
 def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
-    """Where the parts end, from a number of parts or the places between them."""
+    """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if np.ndim(sections if not hasattr(sections, "aval") else np.empty(sections.aval.shape, bool)):
         places = [operator.index(i) for i in np.asarray(known(name, sections, "where the parts lie"))] \
             if hasattr(sections, "aval") else [operator.index(i) for i in sections]
@@ -42,7 +42,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[An
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The array in parts along `axis`: as many as an int says, of equal size, or cut at the indices given.
+    """The array in parts along `axis`: a given number of parts of equal size, or cut at given indices.
 
     ValueError when the size is no multiple of the number of parts.
 

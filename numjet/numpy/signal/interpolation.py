@@ -1,4 +1,4 @@
-"""interp and unwrap: functions of neighbours in a sequence."""
+"""Interpolation and phase unwrapping: interp, unwrap."""
 from __future__ import annotations
 
 import math
@@ -21,7 +21,7 @@ from numjet.numpy.reduction.cumulative import cumsum
 from numjet.numpy.reduction.reductions import sum as total
 from numjet.numpy.ufuncs.arithmetic import remainder
 
-_FEW = 64  # up to here places are found by comparing with all knots at once
+_FEW = 64  # up to here intervals are found by comparing with all knots at once
 
 
 @jit_when_eager("left", "right", "period")
@@ -70,7 +70,7 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 
 def _interval(x: Any, xp: Any) -> Any:
-    """The number of the knot to the right of x, in 1 ... n - 1."""
+    """The index of the knot to the right of x, in 1 ... n - 1."""
     n = xp.shape[0]
     if n <= _FEW:
         wide = (*x.shape, n)
@@ -83,7 +83,7 @@ def _interval(x: Any, xp: Any) -> Any:
 
 
 def _bisect(xp: Any, x: Any) -> Any:
-    """How many knots are <= x, by halving: one step for each bit of their number."""
+    """Binary search for the number of knots <= x: one step for each bit of their number."""
     n = xp.shape[0]
     count: Any = create.full(x.shape, np.int32(0))
     for bit in reversed(range(n.bit_length())):

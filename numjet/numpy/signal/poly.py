@@ -61,7 +61,7 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 
 def _trimmed(name: str, x: Any) -> Any:
-    """Without zeros in front, which must be known."""
+    """Coefficients without leading zeros, which must be known."""
     values = known(name, x, "how many leading zeros there are")
     found = np.nonzero(values)[0]
     return getitem(x, slice(int(found[0]) if found.size else x.shape[0] - 1, None))
@@ -110,7 +110,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
 @jit_when_eager("unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
-    """The value of a polynomial at x, by Horner's rule. unroll: how many coefficients one turn of the loop takes.
+    """The value of a polynomial at x, by Horner's rule. unroll: the number of coefficients per iteration.
 
     >>> import numjet.numpy as jnp
     >>> polyval(jnp.array([1, 0, -2]), jnp.array([3, 4])).tolist()

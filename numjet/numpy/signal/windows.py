@@ -1,4 +1,4 @@
-"""Window functions: vectors of M weights that fall off towards both ends; and i0, by which one of them falls."""
+"""Window functions: vectors of M weights that fall off towards both ends; and i0, for the Kaiser window."""
 from __future__ import annotations
 
 import math

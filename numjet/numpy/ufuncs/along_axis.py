@@ -1,4 +1,4 @@
-"""Functions of vectors applied along axes: apply_along_axis, apply_over_axes."""
+"""Application of functions along axes: apply_along_axis, apply_over_axes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from numjet.numpy.core.promotion import array_arg
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """func1d(vector, *args, **kwargs) for each vector along `axis`; the axes of its results take the place of `axis`.
+    """func1d(vector, *args, **kwargs) for each vector along `axis`; the axes of its results replace `axis`.
 
     >>> import numjet.numpy as jnp
     >>> apply_along_axis(lambda v: v[::-1], 1, jnp.array([[1, 2], [3, 4]])).tolist()

@@ -164,7 +164,7 @@ def _sign_of_constant(y: Any) -> int:
 
 
 def _other_sign(rest: Any, x: Any, y: Any) -> Any:
-    """Whether a remainder that is not 0, of the sign of x, has not the sign of the divisor y."""
+    """Whether a remainder that is not 0, of the sign of x, differs in sign from the divisor y."""
     zero = literal(0, rest.aval.dtype)
     known = _sign_of_constant(y)
     if known:
@@ -173,7 +173,7 @@ def _other_sign(rest: Any, x: Any, y: Any) -> Any:
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient and remainder with the sign of y: exact remainder first, so that the quotient is whole."""
+    """Quotient and remainder with the sign of y, by the exact remainder, so that the quotient is an integer."""
     zero, one = literal(0.0, x.aval.dtype), literal(1.0, x.aval.dtype)
     remainder_ = rem_p.bind(x, y)
     dividend = sub_p.bind(x, remainder_)
@@ -274,7 +274,7 @@ def _integer_power(x: Any, n: int) -> Any:
 
 
 def _whole_power(x: Any, y: Any) -> Any:
-    """Squaring, for each of the exponent's lowest 6 bits; more would leave the range of every dtype, except for base 0."""
+    """Repeated squaring, for the exponent's lowest 6 bits; more would leave the range of every dtype, except for base 0."""
     weak = x.aval.weak_type and y.aval.weak_type
     zero, one = literal(0, x.aval.dtype, weak), literal(1, x.aval.dtype, weak)
     vanishes = bitwise.and_p.bind(compare.eq_p.bind(x, zero), compare.ne_p.bind(y, zero))

@@ -1,4 +1,4 @@
-"""Comparisons, logic, bits, and questions about numbers."""
+"""Comparisons, logic, bits, and predicates of numbers."""
 from __future__ import annotations
 
 from typing import Any
@@ -300,7 +300,7 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
     return right_shift(x1, x2)
 
 
-# -------------------------------------------------------------------------------------------- questions
+# -------------------------------------------------------------------------------------------- predicates
 
 def _everywhere(x: Any, value: bool) -> Any:
     return create.full(x.aval.shape, value, _BOOL)

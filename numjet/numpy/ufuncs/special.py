@@ -1,4 +1,4 @@
-"""Elementwise functions made of simpler ones: logaddexp, hypot, sinc, copysign, frexp, gcd, nan_to_num and others."""
+"""Composite elementwise functions: logaddexp, hypot, sinc, copysign, frexp, gcd, nan_to_num and others."""
 from __future__ import annotations
 
 import functools
@@ -91,7 +91,7 @@ def _sum_of_powers(binary: bool, x: Any, y: Any) -> Any:
 
 @_sum_of_powers.defjvp
 def _slope_of_sum(binary: bool, primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The derivatives are logistic(x - y) and logistic(y - x), which has all derivatives where x == y, as max has not."""
+    """The derivatives logistic(x - y) and logistic(y - x), which are smooth where x == y, unlike max."""
     difference = _difference(*primals)
     if binary:
         difference = mul_p.bind(difference, literal(_LN2, difference.aval.dtype))

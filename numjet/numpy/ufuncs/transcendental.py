@@ -85,7 +85,7 @@ def log2(x: Any, /) -> Any:
 
 
 def _by_log_of_2(x: Any) -> Any:
-    """Of floats by division: it makes logarithms of powers of 2 whole numbers."""
+    """log(x) / log(2) by division, so that logarithms of powers of 2 are integers."""
     if x.aval.dtype in _COMPLEX:
         return times_real(x, 1 / math.log(2))
     return arithmetic.div_p.bind(x, literal(math.log(2), x.aval.dtype))

@@ -23,8 +23,8 @@ from numjet.numpy.ufuncs.vectorize import vectorize
 class ufunc:
     """A function of `nin` numbers with `nout` results, applied elementwise, with NumPy's methods.
 
-    Made by `frompyfunc`, or as add, multiply, maximum and others. Methods that are not given (call, reduce, accumulate, at,
-    reduceat) are derived: loops over the elements, in order.
+    Made by `frompyfunc`, or as add, multiply, maximum and others. Missing methods (call, reduce, accumulate, at, reduceat)
+    are derived as sequential loops over the elements.
     """
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None,
@@ -108,7 +108,7 @@ class ufunc:
         return _axis_back(join.concatenate([rearrange.expand_dims(first, (0,)), rest], 0), at)
 
     def result_dtype(self, a: Any) -> np.dtype:
-        """Of the function of two elements."""
+        """The dtype of the function of two elements."""
         return aval_of(self._call(*[create.full((), 1, a.dtype)] * 2)).dtype
 
     # -- at, outer, reduceat
@@ -207,7 +207,7 @@ def _fold(op: ufunc, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
 
 
 def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
-    """a.at[indices] with repeated indices in order: each is the position in the flattened array."""
+    """a.at[indices] with repeated indices in order; indices are positions in the flattened array."""
     positions = getitem(rearrange.reshape(create.iota(dtypes.canonicalize_dtype(np.int64), a.size), a.shape), indices)
     flat, places = rearrange.reshape(a, (a.size,)), rearrange.reshape(positions, (positions.size,))
 
@@ -222,8 +222,8 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
 
 
 def _of_slices(op: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
-    """All slices at once, row after row: a row starts a slice, continues it or does not belong to it."""
-    mixed = dtypes.promote_types(a.dtype, op.result_dtype(a))  # elements that stand alone come as they are
+    """Segmented reduction of all slices at once, row after row: a row starts a slice, continues it or is outside of it."""
+    mixed = dtypes.promote_types(a.dtype, op.result_dtype(a))  # single elements are not combined
     wanted = mixed if dtype is None else dtypes.check_user_dtype(dtype, "reduceat")
     rows = _axes_in_front(as_dtype(a, wanted), (axis,))
     n, k, rest = rows.shape[0], indices.shape[0], rows.shape[1:]

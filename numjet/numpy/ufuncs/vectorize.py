@@ -1,4 +1,4 @@
-"""`vectorize`: a function of arrays of fixed ranks becomes one that broadcasts, by vmap."""
+"""`vectorize`: broadcasting of functions of arrays of fixed ranks, by vmap."""
 from __future__ import annotations
 
 import functools
@@ -106,7 +106,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
 
 
 def _over_batch(fn: Callable[..., Any], arrays: list[Any], ranks: list[int]) -> Any:
-    """fn under one vmap for each axis before the core ones, the last first; axes of size 1 are not mapped but dropped."""
+    """fn under one vmap for each axis before the core ones, the last first; axes of size 1 are dropped, not mapped."""
     leads = [x.shape[:x.ndim - r] for x, r in zip(arrays, ranks, strict=True)]
     target = rearrange.broadcast_shapes(*leads)
     rank = len(target)
