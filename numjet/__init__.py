@@ -59,12 +59,12 @@ __version__ = "0.1.0"
 if _TYPE_CHECKING:
     from numjet.api.explain import explain as explain
 
-_ON_DEMAND = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
+_LAZY = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
 
 
 def __getattr__(name: str) -> object:
-    """What is not always wanted is imported when it is first named, so that `import numjet` stays quick."""
-    if name in _ON_DEMAND:
+    """Lazy import of rarely used modules, so that `import numjet` stays quick."""
+    if name in _LAZY:
         return _locks.import_module(f"numjet.{name}")
     if name == "explain":
         return _locks.import_module("numjet.api.explain").explain

@@ -1,4 +1,4 @@
-"""Looking at values while programs run: `debug.print`, `debug.callback`, `debug.breakpoint`."""
+"""Debugging of running programs: `debug.print`, `debug.callback`, `debug.breakpoint`."""
 
 from numjet.control.host.breakpoint import breakpoint as breakpoint
 from numjet.control.host.debug_callback import debug_callback as callback

@@ -1,4 +1,4 @@
-"""The errors that numjet raises, under the names that JAX users know."""
+"""Public errors, under the names that JAX users know."""
 
 from numjet.foundation.errors import (
     ConcretizationTypeError as ConcretizationTypeError,

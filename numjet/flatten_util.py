@@ -1,4 +1,4 @@
-"""Pytrees as one vector."""
+"""Conversion of pytrees to one vector and back."""
 from __future__ import annotations
 
 import warnings
@@ -17,9 +17,9 @@ from numjet.lax.shape.rearrange import reshape
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The elements of all leaves as one vector, in the dtype they promote to, and the function that goes back.
+    """The elements of all leaves as one vector, in the dtype they promote to, and the inverse function.
 
-    The second takes a vector of that size and dtype and gives a pytree like the first, in the leaves' own dtypes.
+    The inverse takes a vector of that size and dtype and gives a pytree like the first, in the leaves' own dtypes.
     ValueError for vectors of another shape; TypeError for another dtype, where the leaves have one dtype.
 
     >>> import numjet.numpy as jnp

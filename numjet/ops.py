@@ -1,4 +1,4 @@
-"""Reductions over segments: elements that have the same number go together."""
+"""Segment reductions: elements with the same segment id are reduced together."""
 from __future__ import annotations
 
 import operator
@@ -74,8 +74,8 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, in
     """The sums of the data of each segment: (num_segments, ...).
 
     data: (n, ...); segment_ids: n integers, not necessarily sorted; those out of range are left out.
-    num_segments: default the largest number + 1, which under jit is not known: give it there. indices_are_sorted,
-    unique_indices: promises. bucket_size: sums in parts of so many elements, which rounds less. mode: of the scatter.
+    num_segments: default the largest id + 1, which must be given under jit. indices_are_sorted, unique_indices:
+    promises. bucket_size: sums in parts of that many elements, which rounds less. mode: of the scatter.
 
     >>> import numjet.numpy as jnp
     >>> segment_sum(jnp.arange(4), jnp.array([0, 0, 1, 1])).tolist()

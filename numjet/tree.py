@@ -1,4 +1,4 @@
-"""Pytree functions under short names, as users of `jax.tree` know them."""
+"""Pytree functions under short names, as in `jax.tree`."""
 
 from numjet.foundation.tree import (
     static as static,

@@ -1,4 +1,4 @@
-"""Utilities for pytrees: nested containers of arrays. Names and meaning as users of `jax.tree_util` know them."""
+"""Utilities for pytrees, nested containers of arrays, with the names and semantics of `jax.tree_util`."""
 
 from numjet.foundation.tree import (
     DictKey as DictKey,

@@ -1,4 +1,4 @@
-"""Types for annotating functions of arrays."""
+"""Types for annotations of functions of arrays."""
 
 from numjet.core.trace import ArrayBase as Array  # noqa: F401
 from numjet.foundation.types import ArrayLike as ArrayLike, DTypeLike as DTypeLike

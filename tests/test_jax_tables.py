@@ -1,4 +1,4 @@
-"""Outcomes of JAX 0.10.2, kept as text (`python -m numjet.tools.jax_tables --write tests/peer`): numjet answers alike."""
+"""Outcomes of JAX 0.10.2, kept as text (`python -m numjet.tools.jax_tables --write tests/jax_outcomes`): numjet agrees."""
 import math
 from functools import partial
 from itertools import product
@@ -10,7 +10,7 @@ import pytest
 from numjet import jit, lax
 from numjet.tools import jax_diff_cases, jax_tables
 
-TABLES = sorted((Path(__file__).parent / "peer").glob("*.txt"))
+TABLES = sorted((Path(__file__).parent / "jax_outcomes").glob("*.txt"))
 FINDINGS = [  # text, JAX's dtype, shape and values
     ("jnp.full((2,), nan, jnp.int32)", "int32", (2,), [0, 0]),
     ("u8 != -1", "bool", (4,), [True] * 4), ("u8 < 300", "bool", (4,), [True] * 4),

@@ -1,8 +1,8 @@
 """The package's imports keep to the picture of layers, without cycles; files and functions stay small.
 
 The picture (docs/architecture.md): foundation <- core <- {lax <- transforms <- control} and {cpu, xla <- runtime} <-
-api <- {numpy, random, nn, scipy, ...} <- {testing, tools, demo}. A face is a module that only gives public names to
-what others define; faces stand on top of what they show.
+api <- {numpy, random, nn, scipy, ...} <- {testing, tools, demo}. A facade is a module that only gives public names to
+what others define; facades stand on top of what they show.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MAX_LINES, MAX_FUNCTION = 800, 60
 
 FOUNDATION = {"foundation", "_native"}
 CORE = {"core"} | FOUNDATION
-MEANING = {"lax", "transforms", "control"}
-API = MEANING | {"runtime"} | CORE
+PROGRAMS = {"lax", "transforms", "control"}
+API = PROGRAMS | {"runtime"} | CORE
 LIBRARIES = {"numpy", "random", "nn", "scipy"}
-FACES = {"", "lax face", *(p.stem for p in (ROOT / "numjet").glob("*.py") if p.stem != "__init__")}
+FACADES = {"", "lax facade", *(p.stem for p in (ROOT / "numjet").glob("*.py") if p.stem != "__init__")}
 TOP = {"testing", "tools", "demo"}
 
-# What the modules of a layer may import besides their own layer. runtime finds a machine by name (runtime/backends.py).
+# What the modules of a layer may import besides their own layer. runtime finds a backend by name (runtime/backends.py).
 MAY_IMPORT: dict[str, set[str]] = {
     "foundation": {"_native"},
     "core": FOUNDATION,
@@ -41,12 +41,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "xla": CORE,
     "runtime": CORE,
     "api": API,
-    **dict.fromkeys(LIBRARIES, LIBRARIES | API | {"api"} | FACES - {""}),
-    **dict.fromkeys(TOP, TOP | LIBRARIES | API | {"api", "cpu"} | FACES),
+    **dict.fromkeys(LIBRARIES, LIBRARIES | API | {"api"} | FACADES - {""}),
+    **dict.fromkeys(TOP, TOP | LIBRARIES | API | {"api", "cpu"} | FACADES),
 }
-UNRESTRICTED = FACES
+UNRESTRICTED = FACADES
 
-# Only these layers may import these packages: what is heavy or belongs to one machine stays behind it.
+# Only these layers may import these packages: what is heavy or belongs to one backend stays behind it.
 PACKAGES: dict[str, set[str]] = {
     "llvmlite": {"cpu"},
     "jaxlib": {"xla"},
@@ -68,7 +68,7 @@ LOADS_BY_NAME = {
     "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",
     "numjet/foundation/locks.py": "the one loader of modules, which forks wait for",
     "numjet/foundation/lazy_import.py": "the loader of what follows",
-    "numjet/runtime/backends.py": "a machine is imported when it first compiles",
+    "numjet/runtime/backends.py": "a backend is imported when it first compiles",
     "numjet/runtime/verification.py": "the reference is imported only when programs are verified",
     "numjet/tools/show.py": "imports the module that the user names",
     "numjet/tools/jax_diff.py": "runs in two Pythons, one without numjet, one without JAX",
@@ -76,7 +76,7 @@ LOADS_BY_NAME = {
 }
 # Modules that are imported with the first use of an attribute (foundation.lazy_import), so that import numjet stays quick:
 # those that take long to import, while most programs do without them.
-ON_DEMAND = {
+LAZY = {
     "numjet/api/transfer.py": ["traceback"],  # errors that nobody has seen when the program ends
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
@@ -126,9 +126,9 @@ def modules() -> frozenset[str]:
 
 
 def layer(module: str) -> str:
-    """The room of a module of ours; "" is the package's own face."""
+    """The layer of a module of ours; "" is the package's own facade."""
     if module == "numjet.lax":
-        return "lax face"
+        return "lax facade"
     return module.split(".")[1] if "." in module else ""
 
 
@@ -186,9 +186,9 @@ def test_imports_go_up_the_picture_only():
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_room_is_in_the_picture():
-    rooms = {layer(m) for m in modules()} - {"_native"}
-    assert rooms <= set(MAY_IMPORT) | UNRESTRICTED, "give new rooms their place in MAY_IMPORT"
+def test_every_package_is_in_the_picture():
+    found = {layer(m) for m in modules()} - {"_native"}
+    assert found <= set(MAY_IMPORT) | UNRESTRICTED, "add new packages to MAY_IMPORT"
 
 
 def test_no_import_cycles():
@@ -228,8 +228,8 @@ def test_modules_are_loaded_by_name_in_known_places():
     assert names_used()["import_module"] | names_used().get("__import__", set()) == set(LOADS_BY_NAME)
 
 
-def loaded_on_demand() -> dict[str, list[str]]:
-    """Files, and the modules that they import on demand."""
+def lazy_imports() -> dict[str, list[str]]:
+    """Files, and the modules that they import lazily."""
     found: dict[str, list[str]] = {}
     for file, tree in sources().items():
         for node in ast.walk(tree):
@@ -238,45 +238,45 @@ def loaded_on_demand() -> dict[str, list[str]]:
     return found
 
 
-def test_modules_are_loaded_on_demand_in_known_places():
-    assert loaded_on_demand() == ON_DEMAND
+def test_modules_are_imported_lazily_in_known_places():
+    assert lazy_imports() == LAZY
 
 
-def test_what_is_loaded_on_demand_is_in_the_layer_of_the_file_and_exists():
-    for file, names in loaded_on_demand().items():
+def test_what_is_imported_lazily_is_in_the_layer_of_the_file_and_exists():
+    for file, names in lazy_imports().items():
         here = layer(module_name(file))
         for name in filter(ours, names):
             assert name in modules() and (here in UNRESTRICTED or layer(name) in MAY_IMPORT[here] | {here})
 
 
-@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
-def test_names_on_demand_are_not_those_of_files(face):
+@pytest.mark.parametrize("facade", ["numjet.lax", "numjet.numpy"])
+def test_lazy_names_are_not_those_of_files(facade):
     """Importing a file gives its package an attribute of the file's name, which would hide a function of that name."""
-    folder = ROOT / face.replace(".", "/")
-    exports = vars(importlib.import_module(f"{face}.lazy_exports"))
+    folder = ROOT / facade.replace(".", "/")
+    exports = vars(importlib.import_module(f"{facade}.lazy_exports"))
     public = {name for name, value in exports.items() if not inspect.ismodule(value)}
     assert public & {p.stem for p in folder.glob("*.py")} == set()
 
 
-@pytest.mark.parametrize("face", ["numjet.lax", "numjet.numpy"])
-def test_faces_show_their_names_on_demand(face):
-    code = (f"import sys, {face} as m; more = '{face}.lazy_exports'; "
+@pytest.mark.parametrize("facade", ["numjet.lax", "numjet.numpy"])
+def test_facades_show_their_lazy_names(facade):
+    code = (f"import sys, {facade} as m; more = '{facade}.lazy_exports'; "
             f"assert more not in sys.modules and not hasattr(m, '__nothing__');"
             f"assert more not in sys.modules; shown = set(dir(m)); names = [n for n in vars(sys.modules[more]) if n[0] != '_'];"
             f"assert shown >= set(names) and all(getattr(m, n) is getattr(sys.modules[more], n) for n in names); m.nothing")
     error = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stderr
-    assert error.splitlines()[-1] == f"AttributeError: module {face!r} has no attribute 'nothing'"
+    assert error.splitlines()[-1] == f"AttributeError: module {facade!r} has no attribute 'nothing'"
 
 
 def test_importing_numjet_imports_nothing_that_it_does_not_need():
     code = "import numpy, ml_dtypes, sys; before = set(sys.modules); import numjet; print(*sorted(set(sys.modules) - before))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     others = {name for name in shown if not ours(name)}
-    assert others <= {"__future__", "atexit", "gc", "threading"}, "import these on demand: see foundation/lazy_import.py"
-    on_demand = {name for names in ON_DEMAND.values() for name in names}
-    assert not set(shown) & on_demand
-    rooms = {layer(name) for name in shown if ours(name)}
-    assert rooms & {"cpu", "xla", "random", "nn", "scipy", "testing", "tools", "demo"} == set()
+    assert others <= {"__future__", "atexit", "gc", "threading"}, "import these lazily: see foundation/lazy_import.py"
+    lazy = {name for names in LAZY.values() for name in names}
+    assert not set(shown) & lazy
+    found = {layer(name) for name in shown if ours(name)}
+    assert found & {"cpu", "xla", "random", "nn", "scipy", "testing", "tools", "demo"} == set()
 
 
 def test_the_environment_is_touched_in_known_places():

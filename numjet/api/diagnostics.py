@@ -69,7 +69,7 @@ def clear_caches() -> None:
     for clear in list(stages.cache_clearers.values()):
         clear()
     dispatch.clear_operations()
-    body_tracing.forget()
+    body_tracing.clear_cache()
     util.clear_caches()
     clear_memos()
     aval.sweep()

@@ -20,8 +20,8 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
     Raises what tracing or lowering `fun` raises.
 
     >>> import numjet as nj, numjet.numpy as jnp
-    >>> told = nj.explain(lambda x: jnp.sum(jnp.sin(x) * 2))(jnp.ones(1000))
-    >>> [loop.fuses for loop in told.loops], [o.fate for o in told.operations]
+    >>> report = nj.explain(lambda x: jnp.sum(jnp.sin(x) * 2))(jnp.ones(1000))
+    >>> [loop.fuses for loop in report.loops], [o.fate for o in report.operations]
     ([('sin', 'mul')], ['fused', 'fused', 'registers'])
     """
     check_callable(fun)

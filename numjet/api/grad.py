@@ -257,7 +257,7 @@ def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
 
 
 def _cast_weak(x: Any, aval: ShapedArray) -> Any:
-    """A tangent or cotangent as nobody can write it; a Python scalar in the dtype that is expected."""
+    """An immutable tangent or cotangent; a Python scalar in the expected dtype."""
     if type(x) in (bool, int, float, complex) and aval.to_tangent_aval() is aval or type(x) in (int, float):
         return np.asarray(x, aval.dtype)[()]
     return frozen(x)

@@ -16,7 +16,7 @@ from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.util import function_parameters
 from numjet.runtime.eager_compile import LARGE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 Fun = TypeVar("Fun", bound=Callable[..., Any])
 _ARRAYS = (_native.Array, np.ndarray)
@@ -41,15 +41,15 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
         if not set(static) <= set(names):
             raise ValueError(f"jit_when_eager: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, "
                              f"it has {names}")
-        places = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
+        positions = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
         program: Callable[..., Any] | None = None
 
         @functools.wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not plain():
+            if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not fast_paths_allowed():
                 return fun(*args, **kwargs)
-            fixed = [args[n] for n in places if n < len(args)]
+            fixed = [args[n] for n in positions if n < len(args)]
             if not _separable(args, fixed, kwargs, static):
                 return fun(*args, **kwargs)
             if program is None:
@@ -60,7 +60,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
 
 
 def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any], static: Sequence[str]) -> bool:
-    """Whether arrays and static arguments can be told apart: no list for an array, no array for a static parameter."""
+    """Whether arrays and static arguments are separable: no list for an array, no array for a static parameter."""
     for a in args:
         if type(a) is list:
             return False

@@ -80,7 +80,7 @@ def copy_to_host_async(x: Any) -> Any:
 def effects_barrier() -> None:
     """Waits until all started computations have had their effects: prints, callbacks.
 
-    Raises JaxRuntimeError when a callback failed and nobody has seen its error yet.
+    Raises JaxRuntimeError when a callback failed and its error was not raised yet.
     """
     _native.synchronize()
     for platform in other_platforms:
@@ -94,7 +94,7 @@ def effects_barrier() -> None:
 def _tell_unseen_failures() -> None:
     """Prints at exit the errors of callbacks that were never raised."""
     try:
-        _native.close_queue()  # waits, and remembers where Ctrl-C ended the wait: nothing waits again
+        _native.close_queue()  # waits, and records where Ctrl-C ended the wait, so that there is no second wait
     except KeyboardInterrupt:
         return
     for error in failures.unseen():

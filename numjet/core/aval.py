@@ -91,7 +91,7 @@ def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, wea
 
 
 def sweep() -> None:
-    """Drops the avals that nobody else holds. Each sweep waits until there are twice as many as the last one left, so that
-    interning costs the same however many there are; a weak dictionary would cost each look-up more."""
+    """Drops unreferenced avals. The next sweep comes when there are twice as many as this one left, so that the cost per
+    aval is constant; a weak dictionary would make each look-up slower."""
     _native.drop_unshared(_table)
     _sweep_at[0] = max(_LEAST_SWEPT, 2 * len(_table))

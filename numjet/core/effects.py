@@ -13,7 +13,7 @@ from numjet.foundation.record import Record
 
 FIRST_FAILURE = 1 << 16   # smaller numbers are what kernels return
 _LAST_FAILURE = 1 << 31
-_MOST_FAILURES = 256      # of a program whose results nobody looks at; the oldest are forgotten
+_MOST_FAILURES = 256      # kept for unread results; the oldest are dropped
 
 
 class Effect(Record):

@@ -118,7 +118,7 @@ class LoopBuilder(ScalarBuilder, Protocol):
 
     # -- updates
     def own(self, x: Any) -> Any:
-        """A writable array with the elements of x: x itself when nobody reads x later, else a copy."""
+        """A writable array with the elements of x: x itself when x is not read later, else a copy."""
         ...
     def own_around(self, x: Any, starts: Sequence[Scalar], sizes: Sequence[int], new: Any) -> Any:
         """A new writable array with the elements of x around a window; those inside are undefined. For a window that covers

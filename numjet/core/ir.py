@@ -23,7 +23,7 @@ class Var:
 
 
 class DropVar(Var):
-    """An output of an equation that nobody reads; prints as `_`."""
+    """An unread output of an equation; prints as `_`."""
 
     __slots__ = ()
 

@@ -10,7 +10,7 @@ from numjet.foundation import dtypes, source
 from numjet.foundation.config import config
 
 
-def wanted() -> tuple[str, ...]:
+def checked_kinds() -> tuple[str, ...]:
     """The kinds of invalid values checked now: "nan", "inf", both or none."""
     return ("nan",) * config.debug_nans + ("inf",) * config.debug_infs
 
@@ -32,6 +32,6 @@ def check_value(value: np.ndarray, aval: ShapedArray, operation: str) -> None:
     if not can_be_invalid(aval):
         return
     wide = value if value.dtype.kind in "fc" else value.astype(np.float32)
-    for kind in wanted():
+    for kind in checked_kinds():
         if (np.isnan(wide) if kind == "nan" else np.isinf(wide)).any():
             raise invalid_value(kind, operation, source.user_frame())

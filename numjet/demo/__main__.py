@@ -1,4 +1,4 @@
-"""Trains on digits, fits hares and lynxes, prints what both took, and draws one picture.
+"""The demo: trains on digits, fits hares and lynxes, prints the times of both, and draws one picture.
 
     python -m numjet.demo [--picture numjet_demo.png]
 """

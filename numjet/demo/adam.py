@@ -1,4 +1,4 @@
-"""Adam on any pytree of parameters.
+"""The optimizer Adam, for any pytree of parameters.
 
 Source: D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1.
 """

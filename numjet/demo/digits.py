@@ -1,4 +1,4 @@
-"""Trains a classifier on scikit-learn's handwritten digits: 1,797 images of 8 x 8 pixels, 360 of them held out."""
+"""Classification of scikit-learn's handwritten digits: 1,797 images of 8 x 8 pixels, 360 of them held out."""
 from __future__ import annotations
 
 import time
@@ -31,7 +31,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """What the demo reports and draws; the curves have one value per epoch."""
+    """Results of the training, for the report and the picture; the curves have one value per epoch."""
 
     data: Data
     losses: list[float]
@@ -92,7 +92,7 @@ def train_step(params: Params, state: adam.AdamState, images: Any, labels: Any, 
 
 @nj.jit
 def probabilities(params: Params, images: Any) -> Any:
-    """Of every digit for every image."""
+    """Probabilities of every digit for every image."""
     return nn.softmax(logits(params, images))
 
 

@@ -1,4 +1,4 @@
-"""Fits the Lotka-Volterra equations to the hare and lynx pelts of the Hudson's Bay Company, 1900 to 1920.
+"""A fit of the Lotka-Volterra equations to the hare and lynx pelts of the Hudson's Bay Company, 1900 to 1920.
 
     d hare / dt = growth * hare - predation * hare * lynx
     d lynx / dt = conversion * hare * lynx - decline * lynx
@@ -57,7 +57,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Fit:
-    """What the demo reports and draws."""
+    """Results of the fit, for the report and the picture."""
 
     record: Record
     rates: dict[str, tuple[float, float]]
@@ -73,7 +73,7 @@ class Fit:
 
 
 def read_record() -> Record:
-    """The table that comes with the package; its source stands in its first lines."""
+    """The table that comes with the package; its first lines name its source."""
     text = resources.files("numjet.demo").joinpath("hudson_bay.csv").read_text(encoding="utf8")
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
     year, lynx, hare = np.array([[float(v) for v in row.values()] for row in rows], np.float32).T
@@ -124,7 +124,7 @@ def descend(models: Model, state: adam.AdamState, log_pelts: Any) -> tuple[Model
 
 
 def standard_errors(model: Model, log_pelts: Any) -> np.ndarray:
-    """Of the logarithms, from the curvature of the loss at its minimum: Gaussian errors, as in least squares."""
+    """Standard errors of the logarithms, from the curvature of the loss at its minimum, as in least squares."""
     def flat(v: Any) -> Any:
         return loss(Model(*v), log_pelts)
 

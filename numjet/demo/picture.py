@@ -1,4 +1,4 @@
-"""One picture of both fits: digits and what the classifier says, its training, hares and lynxes over their record."""
+"""The picture of both fits: digits with the classifier's answers, its training, hares and lynxes over their record."""
 from __future__ import annotations
 
 from pathlib import Path

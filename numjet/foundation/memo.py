@@ -81,7 +81,7 @@ class Memo(Generic[T]):
                 self.on_turn()
 
 
-def remembered(name: str, most: int = 4096) -> Callable[[F], F]:
+def memoized(name: str, most: int = 4096) -> Callable[[F], F]:
     """Decorator: caches results under the exact arguments and the flags that programs depend on."""
     def decorate(fun: F) -> F:
         memo: Memo[Any] = Memo(name, most)

@@ -93,7 +93,7 @@ def text(string: str) -> Doc:
 
 
 def brk(flat: str = " ") -> Doc:
-    """A place to break: `flat` where the group fits on the line, a newline otherwise."""
+    """A possible break: `flat` where the group fits on the line, a newline otherwise."""
     return _Break(flat)
 
 

@@ -43,7 +43,7 @@ def is_internal(code: types.CodeType) -> bool:
 
 
 class Frame:
-    """One place in the user's code: `file`, `line`, `function`; compares by place."""
+    """A location in the user's code: `file`, `line`, `function`; compares by location."""
 
     __slots__ = ("_last", "code")
 

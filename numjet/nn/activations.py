@@ -17,7 +17,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer 
 
 
 def _inexact(name: str, x: Any) -> Any:
-    """The argument as array of floats or complex numbers."""
+    """The argument as an array of floats or complex numbers."""
     return promote_args_inexact(name, x)[0]
 
 
@@ -221,7 +221,7 @@ def identity(x: Any) -> Any:
     return array_arg("identity", x)
 
 
-# -------------------------------------------------------------------------------------------- exponential ones
+# -------------------------------------------------------------------------------------------- exponential functions
 
 @jit_when_eager()
 def elu(x: Any, alpha: Any = 1.0) -> Any:
@@ -332,9 +332,10 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 @jit_when_eager("num_classes", "dtype", "axis")
 def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> Any:
-    """Ones at the positions x along a new axis of size num_classes, zeros elsewhere and for positions out of range.
+    """One-hot encoding: ones at the indices x along a new axis of size num_classes, zeros elsewhere and for indices out of
+    range.
 
-    x: integers of any shape. dtype: default the float one. axis: where the new axis stands in the result.
+    x: integers of any shape. dtype: default the float one. axis: position of the new axis in the result.
 
     >>> import numjet.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3).tolist()

@@ -1,4 +1,4 @@
-"""Attention: softmax(query key^T) value, for heads in groups."""
+"""Grouped-query attention: softmax(query key^T) value."""
 from __future__ import annotations
 
 import math
@@ -38,7 +38,7 @@ def _check(query: Any, key: Any, value: Any) -> None:
 
 
 def _score_shape(name: str, x: Any, full: tuple[int, ...]) -> Any:
-    """A bias or mask of rank 4 that broadcasts to (B, N, T, S), so broadcast."""
+    """A bias or mask of rank 4, broadcast to (B, N, T, S)."""
     x = array_arg("dot_product_attention", x)
     if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, full, strict=True)):
         raise ValueError(f"{name} should have a shape that broadcasts to {full} (batch, heads, query length, key length), got "
@@ -54,13 +54,13 @@ def _window(size: Any) -> tuple[int, int]:
 
 
 def _within(lengths: Any, full: tuple[int, ...], axis: int) -> Any:
-    """Where the position along an axis of the scores is below the length of its batch element."""
+    """Length mask: whether the position along an axis of the scores is below the length of its batch element."""
     lengths = broadcast_to(shapes.reshape(array_arg("dot_product_attention", lengths), (full[0], 1, 1, 1)), full)
     return create.broadcasted_iota(lengths.dtype, full, axis) < lengths
 
 
 def _all_masks(full: tuple[int, ...], mask: Any, is_causal: bool, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
-    """Which scores count, bool (B, N, T, S); None: all."""
+    """The conjunction of all masks, bool (B, N, T, S); None: no mask."""
     found = []
     if mask is not None:
         if _dtype_of(mask) != np.bool_:
@@ -117,7 +117,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
 
     query: (B, T, N, H); key, value: (B, S, K, H), N a multiple of K: groups of N / K query heads share a key head. Without
     B, too. bias, mask: broadcast to (B, N, T, S); scores where the bool mask is False do not count. scale: default
-    1 / sqrt(H). is_causal: position t sees s <= t. local_window_size: an int or (left, right): how far it sees.
+    1 / sqrt(H). is_causal: position t sees s <= t. local_window_size: an int or (left, right): the distance it sees.
     query_seq_lengths, key_value_seq_lengths: int[B]; positions from there on do not count; their results are 0.
     implementation: None or 'xla' ('cudnn': NotImplementedError). return_residual: gives (result, logsumexp of the
     scores (B, T, N)), too. ValueError for shapes and dtypes that do not fit.

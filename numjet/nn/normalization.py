@@ -1,4 +1,4 @@
-"""Sums of exponentials and what is made of them, softmax among it; standardization."""
+"""Softmax, logsumexp and relatives; standardization."""
 from __future__ import annotations
 
 from typing import Any
@@ -45,7 +45,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
               where: Any = None) -> Any:
     """log(sum(b exp(a))) over axes, without overflow; -inf for an empty or all -inf row.
 
-    b: weights that broadcast with a; weights 0 leave their terms out. where: which terms count. return_sign: gives the
+    b: weights that broadcast with a; weights 0 leave their terms out. where: mask of the terms. return_sign: gives the
     logarithm of the sum's absolute value, and its sign. Without it a negative sum gives NaN.
 
     >>> import numjet.numpy as jnp
@@ -113,7 +113,7 @@ _softmax.defjvp(_softmax_rule)
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """exp(x) / sum(exp(x)) over axes, without overflow. NaN for rows of -inf.
 
-    where: which elements count; the others become 0.
+    where: mask of the elements; the others become 0.
 
     >>> import numjet.numpy as jnp
     >>> softmax(jnp.array([1000.0, 1000.0])).tolist()
@@ -127,7 +127,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
 
 @jit_when_eager("axis")
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
-    """log(softmax(x)): x - logsumexp(x), accurate; where: which elements count, the others become -inf.
+    """log(softmax(x)): x - logsumexp(x), accurate; where: mask of the elements, the others become -inf.
 
     >>> import numjet.numpy as jnp
     >>> log_softmax(jnp.array([0.0, -1000.0])).tolist()

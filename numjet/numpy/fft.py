@@ -29,16 +29,16 @@ _INVERSE = (FftType.IFFT, FftType.IRFFT)
 def _nd(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Any:
     """All transforms: axes to the end, cut or filled up to size, transformed, scaled, moved back."""
     x = array_arg(f"fft.{name}", a)
-    places, sizes = _axes_and_sizes(name, x.ndim, s, axes)
+    positions, sizes = _axes_and_sizes(name, x.ndim, s, axes)
     shape = x.shape
     if sizes is None:
-        sizes = [shape[d] for d in places]
-        if kind is FftType.IRFFT and places:
+        sizes = [shape[d] for d in positions]
+        if kind is FftType.IRFFT and positions:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
-    order = [*(d for d in range(x.ndim) if d not in places), *places]
+    order = [*(d for d in range(x.ndim) if d not in positions), *positions]
     x = x if order == sorted(order) else transpose(x, order)
     given = list(sizes)
-    if kind is FftType.IRFFT and places:
+    if kind is FftType.IRFFT and positions:
         given[-1] = sizes[-1] // 2 + 1 if sizes[-1] else 0
     out = _scaled(_transform(_resized(x, given), kind, sizes), kind, prod(sizes), norm)
     return out if order == sorted(order) else transpose(out, [order.index(d) for d in range(len(order))])
@@ -55,10 +55,10 @@ def _axes_and_sizes(name: str, ndim: int, s: Any, axes: Any) -> tuple[tuple[int,
         raise ValueError(f"numjet.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
     if sizes is not None and len(sizes) != len(axes):
         raise ValueError(f"Shape and axes have different lengths: numjet.numpy.fft.{name} got {tuple(sizes)} and {axes}.")
-    places = as_axes(axes, ndim)
-    if len(set(places)) != len(places):
+    positions = as_axes(axes, ndim)
+    if len(set(positions)) != len(positions):
         raise ValueError(f"numjet.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
-    return places, sizes
+    return positions, sizes
 
 
 def _resized(x: Any, sizes: Sequence[int]) -> Any:
@@ -293,10 +293,10 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
     a = array_arg(f"fft.{name}", x)
-    places = tuple(range(a.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
-    places = as_axes(places, a.ndim)
-    amounts = tuple(sign * (a.shape[d] // 2) for d in places)
-    return roll(a, amounts, places) if places else a
+    positions = tuple(range(a.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
+    positions = as_axes(positions, a.ndim)
+    amounts = tuple(sign * (a.shape[d] // 2) for d in positions)
+    return roll(a, amounts, positions) if positions else a
 
 
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:

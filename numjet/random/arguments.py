@@ -1,4 +1,4 @@
-"""What samplers do with their arguments `shape`, `dtype` and parameters."""
+"""Arguments of samplers: shapes, dtypes and parameters."""
 from __future__ import annotations
 
 from typing import Any
@@ -60,7 +60,7 @@ def unsigned_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def fit(name: str, shape: Any, *params: Any) -> Shape:
-    """The shape of samples: `shape`, or (None) what the parameters' shapes broadcast to. ValueError when they don't fit."""
+    """The shape of samples: `shape`, or (None) the parameters' broadcast shape. ValueError when they don't fit."""
     given = [aval_of(p).shape for p in params]
     if shape is None:
         return shapes.broadcast_shapes(*given)

@@ -1,4 +1,4 @@
-"""Bits, uniform and normal numbers, integers, and coins."""
+"""Basic samplers: bits, uniform and normal numbers, integers, and coins."""
 from __future__ import annotations
 
 import math
@@ -109,7 +109,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 # -------------------------------------------------------------------------------------------- integers
 
 def _span(low: Any, high: Any, past: Any, unsigned: np.dtype) -> Any:
-    """How many integers there are in [low, high), 1 when there are none; `past`: high means one more than it can hold."""
+    """The number of integers in [low, high), 1 when there are none; `past`: high stands for one more than its dtype holds."""
     gap = convert.convert_dtype(high - low, unsigned)
     gap = compare.select(high <= low, create.full_like(gap, 1), gap)
     return compare.select(past & (high > low), gap + 1, gap)
@@ -151,7 +151,7 @@ def _randint(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) ->
 
 
 def _whole(name: str, x: Any) -> Any:
-    """A bound as array of integers; floats are rounded towards zero."""
+    """A bound as an array of integers; floats are rounded towards zero."""
     x = array_arg(name, x)
     return x if x.aval.dtype in _INTS else convert.convert_element_type(x, int)
 

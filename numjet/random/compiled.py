@@ -1,4 +1,4 @@
-"""Samplers run compiled: one program per sampler and static arguments, outside of all transformations."""
+"""Compiled samplers: one program per sampler and static arguments, outside of all transformations."""
 from __future__ import annotations
 
 import functools
@@ -7,17 +7,17 @@ from typing import Any
 
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
-from numjet.foundation.memo import remembered
+from numjet.foundation.memo import memoized
 
 _CACHE_SIZE = 1024
 
 
 def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: called with no transformation around, the function runs as one compiled program, else as it is.
+    """Decorator: outside of transformations, the function runs as one compiled program, else as it is.
 
     Positional arguments are arrays, keyword arguments are static.
     """
-    @remembered("samplers", _CACHE_SIZE)
+    @memoized("samplers", _CACHE_SIZE)
     def program(**static: Any) -> Callable[..., Any]:
         part = functools.partial(fun, **static)
         return jit(functools.update_wrapper(part, fun))

@@ -1,4 +1,4 @@
-"""Continuous distributions by inversion: functions of uniform, normal or exponential numbers."""
+"""Continuous distributions by inversion, from uniform, normal or exponential numbers."""
 from __future__ import annotations
 
 import math
@@ -145,7 +145,7 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Shape, dtype
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
-    """Maxwell numbers with random signs, times `scale`, plus `loc`; their shapes (broadcast) come behind `shape`.
+    """Maxwell numbers with random signs, times `scale`, plus `loc`; their broadcast shape is appended to `shape`.
 
     >>> from numjet import random
     >>> double_sided_maxwell(random.key(0), 0.0, 2.0, (3,)).shape
@@ -253,7 +253,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Shape, dty
 
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
                out_sharding: Any = None) -> Any:
-    """Numbers in [left, right] whose density rises to `mode` and falls from there, in straight lines.
+    """Numbers in [left, right] with a triangular density, whose maximum is at `mode`.
 
     >>> from numjet import random
     >>> x = triangular(random.key(0), 0.0, 1.0, 3.0, (100,))

@@ -41,7 +41,7 @@ def _choose(mask: Any, x: Any, y: Any) -> Any:
 
 
 def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
-    """Draws u in [-1/2, 1/2) and v in [0, 1) for all, until each has accepted: propose(u, v) -> (value, accepted)."""
+    """Rejection sampling: draws u in [-1/2, 1/2) and v in [0, 1) until propose(u, v) -> (value, accepted) accepts for all."""
     def draw(state: Any) -> Any:
         first, second, out, done = state
         rest, for_u, for_v = split_words((first, second), 3)
@@ -55,7 +55,7 @@ def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[An
 # -------------------------------------------------------------------------------------------- Poisson
 
 def _poisson_counting(pair: Words, lam: Any) -> Any:
-    """For small means: how many uniform numbers multiply to more than exp(-lam) (Knuth), as floats."""
+    """For small means: the number of uniform factors whose product stays above exp(-lam) (Knuth), as floats."""
     def draw(state: Any) -> Any:
         first, second, count, product = state
         rest, here = split_words((first, second), 2)
@@ -207,7 +207,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 @compiled
 def _multinomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype, unroll: int) -> Any:
-    """One class after the other: a binomial count of what is left."""
+    """Conditional method: class after class, a binomial count of the remaining trials."""
     p = broadcast_to(as_float(p, dtype), shape)
     last = len(shape) - 1
     rest = cumsum(p, last, reverse=True)
@@ -224,7 +224,7 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype, unr
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
-    """How n trials fall to classes of probabilities p[..., k], as floats; shape: default that of p.
+    """Counts of n trials in classes of probabilities p[..., k], as floats; shape: default that of p.
 
     >>> import numjet.numpy as jnp
     >>> from numjet import random

@@ -1,7 +1,7 @@
-"""The gamma distribution, and those made from it.
+"""The gamma distribution, and those derived from it.
 
-For half dtypes the random numbers are drawn in halves, as in JAX, and all that is made of them is computed in float32 and
-rounded once at the end: powers like u ** (1 / a) would multiply the rounding errors of halves by 1 / a.
+For half dtypes the random numbers are drawn in halves, as in JAX, and all else is computed in float32 and rounded once at
+the end: powers like u ** (1 / a) would multiply the rounding errors of halves by 1 / a.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _keep(mask: Any, new: Any, old: Any) -> Any:
 
 
 def _wide(x: Any) -> Any:
-    """Halves as float32, in which all is computed; other floats as they are."""
+    """Halves as float32, the computing dtype; other floats as they are."""
     return convert.convert_dtype(x, dtypes.float32) if x.dtype.itemsize < 4 else x
 
 
@@ -91,7 +91,7 @@ def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
 
 @cache
 def _sampler(log: bool, drawn: np.dtype) -> Any:
-    """The sampler, differentiable in a: a sample moves such that its quantile stays."""
+    """The sampler, differentiable in a by implicit reparameterization: a sample moves such that its quantile stays."""
     @custom_jvp
     def sample(first: Any, second: Any, a: Any) -> Any:
         return _raw(first, second, a, log, drawn)
@@ -107,7 +107,7 @@ def _sampler(log: bool, drawn: np.dtype) -> Any:
 
 
 def sample(pair: Words, a: Any, shape: Shape, log: bool, dtype: np.dtype) -> Any:
-    """Gamma samples (or their logarithms) of an array of shape parameters, for results of `dtype`; halves are float32 still."""
+    """Gamma samples (or their logarithms) of an array of shape parameters, for results of `dtype`; float32 for halves."""
     return _sampler(log, dtype)(*pair, broadcast_to(a, shape))
 
 
@@ -154,7 +154,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shar
     return _gamma(key, a, shape=fit("loggamma", shape, a), dtype=found, log=True)
 
 
-# -------------------------------------------------------------------------------------------- made from gamma numbers
+# -------------------------------------------------------------------------------------------- derived distributions
 
 @compiled
 def _beta(key: Any, a: Any, b: Any, *, shape: Shape, dtype: np.dtype) -> Any:

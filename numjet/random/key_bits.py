@@ -1,8 +1,8 @@
-"""Keys as pairs of 32-bit words, and what can be made of a pair: more pairs, and random bits.
+"""Counter-based random bits: keys as pairs of 32-bit words, split pairs, and random words.
 
-A key is two words; the threefry cipher keyed with them turns counters into random words. Everything random here is
-`threefry(words, counters)`, where the counters are the positions 0, 1, 2, ... of the wanted numbers as 64-bit integers
-(high word, low word), so that each number depends on its position alone.
+A key is two words; the threefry cipher keyed with them turns counters into random words. All random numbers are
+`threefry(words, counters)`, where the counters are the numbers' positions 0, 1, 2, ... as 64-bit integers (high word,
+low word), so that each number depends on its position alone.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_data(aval: ShapedArray) -> None:
 
 
 def as_key(name: str, key: Any) -> tuple[Any, bool]:
-    """A key as array of `key_dtype` or uint32[..., 2], and whether it is of the first kind. TypeError for others."""
+    """A key as an array of `key_dtype` or uint32[..., 2], and whether it is of the first kind. TypeError for others."""
     if not isinstance(key, (Array, Tracer)):
         if not isinstance(key, np.ndarray) or key.dtype != _UINT32:
             raise TypeError(f"{name}: unexpected PRNG key type {type(key)}: expected an array made by random.key or "
@@ -59,7 +59,7 @@ def check_single(name: str, aval: ShapedArray, typed: bool) -> None:
 
 
 def single(name: str, key: Any) -> Any:
-    """A key for the sampler `name`: one, of either kind, else an error."""
+    """A single key for the sampler `name`, of either kind, else an error."""
     key, typed = as_key(name, key)
     check_single(name, key.aval, typed)
     return key
@@ -152,5 +152,5 @@ def unit_interval(number: Any, dtype: np.dtype) -> Any:
 
 
 def float_bits(dtype: np.dtype) -> int:
-    """How many random bits a float takes: 8 for bfloat16, its size for others."""
+    """The number of random bits for a float: 8 for bfloat16, its size for others."""
     return 8 if int(dtypes.finfo(dtype).nmant) < 8 else 8 * dtype.itemsize

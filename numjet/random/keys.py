@@ -1,6 +1,6 @@
-"""Random keys: made from seeds, split, and derived from other keys and data.
+"""Random keys: creation from seeds, splitting, and derivation from other keys and data.
 
-Keys come in two kinds that work everywhere alike: typed ones (`key`), scalars of a dtype of their own, and raw ones
+Keys come in two kinds, equally usable everywhere: typed ones (`key`), scalars of a dtype of their own, and raw ones
 (`PRNGKey`), uint32[2]. The derivations are those of Claessen and Palka, "Splittable pseudorandom number generators using
 cryptographic hashing", 2013, on the threefry-2x32 cipher.
 """
@@ -28,7 +28,7 @@ _ZERO = np.uint32(0)
 # -------------------------------------------------------------------------------------------- making keys
 
 def _check_impl(impl: Any, dtype: Any = None) -> None:
-    """ValueError for unknown generators, NotImplementedError for those of JAX that are not here."""
+    """ValueError for unknown generators, NotImplementedError for those that only JAX has."""
     if impl is not None and dtype is not None:
         raise ValueError("Specify only one of impl and dtype")
     if dtype is not None:

@@ -1,4 +1,4 @@
-"""The basic distributions, drawn from the two words of a key: what the samplers are made of.
+"""Primitive samplers, from the two words of a key; public samplers are made of these.
 
 Every function takes a pair of words and the shape and dtype of the result. Words that are arrays give one number each.
 """

@@ -28,7 +28,7 @@ _WORD_MAX = 2 ** 32 - 1
 
 @compiled
 def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
-    """x sorted along an axis by random words, as often as makes equal words in all rounds improbable."""
+    """x sorted along an axis by random words, in as many rounds as make equal words in all of them improbable."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD_MAX))
     rest = words(key)
     for _ in range(rounds):
@@ -100,7 +100,7 @@ def _weighted(key: Any, p: Any, *, shape: Shape) -> Any:
 
 @compiled
 def _weighted_subset(key: Any, p: Any, *, count: int, high: bool) -> Any:
-    """The places of the largest perturbed log weights (Gumbel top-k; Kool, van Hoof, Welling, ICML 2019)."""
+    """The indices of the largest perturbed log weights (Gumbel top-k; Kool, van Hoof, Welling, ICML 2019)."""
     score = samplers.gumbel(words(key), p.shape, p.dtype, high) + transcendental.log(p)
     return convert.convert_dtype(top_k(score, count)[1], dtypes.python_scalar_dtype(int))
 
@@ -152,11 +152,11 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
 @compiled
 def _categorical(key: Any, logits: Any, *, axis: int, shape: Shape, high: bool) -> Any:
-    """axis: negative. The largest of logits perturbed by Gumbel noise."""
-    size, place = logits.shape[axis], len(shape) + axis + 1
-    full = (*shape[:place], size, *shape[place:])
+    """Gumbel-max sampling: the index of the largest of logits with Gumbel noise. axis: negative."""
+    size, position = logits.shape[axis], len(shape) + axis + 1
+    full = (*shape[:position], size, *shape[position:])
     noise = samplers.gumbel(words(key), full, logits.dtype, high)
-    return argmax(noise + _leading(logits, len(full)), place, dtypes.python_scalar_dtype(int))
+    return argmax(noise + _leading(logits, len(full)), position, dtypes.python_scalar_dtype(int))
 
 
 def _leading(x: Any, ndim: int) -> Any:
@@ -191,17 +191,17 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     logits = array_arg("categorical", logits)
     if logits.dtype not in dtypes.FLOATING:
         logits = convert.convert_dtype(logits, dtypes.to_inexact_dtype(logits.dtype))
-    place = axes.as_axis(axis, logits.ndim)
-    batch = logits.shape[:place] + logits.shape[place + 1:]
+    position = axes.as_axis(axis, logits.ndim)
+    batch = logits.shape[:position] + logits.shape[position + 1:]
     target = batch if shape is None else shape_of("categorical", shape)
     if shapes.broadcast_shapes(target, batch) != target:
         raise ValueError(f"categorical: expected shape to end with {batch}, the shape of logits without its axis, or to be "
                          f"what that broadcasts to; got shape={target}")
     high = precise(mode)
     if replace:
-        return _categorical(key, logits, axis=place - logits.ndim, shape=target, high=high)
-    _check_subset(target, batch, logits.shape[place])
-    return _categorical_subset(key, logits, axis=place, shape=target, high=high)
+        return _categorical(key, logits, axis=position - logits.ndim, shape=target, high=high)
+    _check_subset(target, batch, logits.shape[position])
+    return _categorical_subset(key, logits, axis=position, shape=target, high=high)
 
 
 def _check_subset(target: Shape, batch: Shape, size: int) -> None:

@@ -20,7 +20,7 @@ from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 PROGRAM_BYTES = 1 << 16  # a lower bound for a program with its code, its plan and its jaxpr
 forgetters: list[Callable[[], None]] = []  # empty the faster caches in front of the programs of operations
@@ -63,7 +63,7 @@ class Executable:
 
     def _run(self, args: Sequence[Any], donated: Sequence[bool] | None) -> list[Any]:
         outs = self.native(list(args), donated)
-        if nan_checks.wanted() and type(self.native) is not _native.Executable:  # native programs check by themselves
+        if nan_checks.checked_kinds() and type(self.native) is not _native.Executable:  # native programs check by themselves
             for out in outs:
                 nan_checks.check_value(out._value, out.aval, self.name)
         return outs
@@ -73,7 +73,7 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
                    device: Device = CPU, meant: ClosedJaxpr | None = None) -> Executable:
     """Compiles a closed jaxpr for a device; constants are embedded. meant: the jaxpr before simplification."""
     made = _compiled(closed, name, donated, device)
-    made.unverified = verification.wanted(closed, meant, name)
+    made.unverified = verification.first_call(closed, meant, name)
     return made
 
 
@@ -110,7 +110,7 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = No
         return as_array(x.__jax_array__(), aval, device)
     tracing = current_trace() is not EVAL
     if device is None:
-        device = CPU if plain() or tracing else default_device()
+        device = CPU if fast_paths_allowed() or tracing else default_device()
     natural = aval_of(x)
     aval = natural if aval is None else aval
     if device == CPU and isinstance(x, np.ndarray):
@@ -122,7 +122,7 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = No
 
 
 def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
-    """An Array of the host with a copy of a NumPy array; a view of an Array's memory, which nobody can write, is shared."""
+    """An Array of the host with a copy of a NumPy array; a view of an Array's memory, which is immutable, is shared."""
     if x.dtype == aval.dtype and aval.dtype.kind != "b" and _native.shows_array(x):  # integers viewed as bools are any byte
         return _native.from_numpy(x, aval, CPU)
     return _native.to_array(x, aval, CPU)

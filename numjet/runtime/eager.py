@@ -24,7 +24,7 @@ from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, choose, elsewhere, other_platforms
 from numjet.runtime.eager_compile import Compiled, is_large
 from numjet.runtime.fp_errors import IGNORED, STATE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 Array = _native.Array
 _from_numpy = _native.from_numpy
@@ -90,7 +90,7 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:
         return dispatch.run_operation(op, args, params)
-    program = _large_program(op, args, params) if plain() else None
+    program = _large_program(op, args, params) if fast_paths_allowed() else None
     return interpret(op, args, params) if program is None else program(args)
 
 
@@ -113,7 +113,7 @@ def _remember(op: Op, args: Sequence[Any], params: dict[str, Any], avals: Sequen
     are checked."""
     if op.compiled or op.programs or op.effects is not None or op.collective is not None:
         return
-    if not plain() or not all(type(x) in _PLAIN for x in args):
+    if not fast_paths_allowed() or not all(type(x) in _PLAIN for x in args):
         return
     if any(isinstance(v, (Jaxpr, ClosedJaxpr)) or (callable(v) and not isinstance(v, type)) for v in params.values()):
         return  # the cache must not keep alive what a function or program refers to
@@ -179,7 +179,7 @@ def to_numpy(x: Any, aval: ShapedArray) -> np.ndarray:
 
 
 def _wrap(op: Op, result: Any, aval: ShapedArray) -> Any:
-    """An Array of a NumPy result that nobody can write."""
+    """An Array of an immutable NumPy result."""
     value = np.asarray(result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise _unlike(op, value, aval)

@@ -13,11 +13,11 @@ def _read() -> tuple[int, bool]:
     return config.token.serial, not step_by_step
 
 
-def plain() -> bool:
+def fast_paths_allowed() -> bool:
     """Whether fast paths in NumPy may be used for arrays of the host: it is the default device, and neither jax_debug_nans
     nor jax_debug_infs nor jax_disable_jit is set.
 
-    >>> plain()
+    >>> fast_paths_allowed()
     True
     """
     token = config.token

@@ -37,7 +37,7 @@ class FirstCall:
         return outs
 
 
-def wanted(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> FirstCall | None:
+def first_call(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> FirstCall | None:
     """The verification of a newly compiled program's first call, if there is one.
 
     Programs with effects or callbacks have none: these would run a second time.

@@ -1,7 +1,7 @@
 """scipy.linalg on arrays that can be traced, differentiated, batched and compiled.
 
 Matrices are the last two axes. The arguments overwrite_*, check_finite, debug, lwork and the like are accepted and
-ignored, as in jax.scipy.linalg: arrays are never overwritten and values not looked at.
+ignored, as in jax.scipy.linalg: arrays are never overwritten and values not checked.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """What cho_solve takes: a triangular factor, and whether it is the lower one.
+    """The factorization for cho_solve: a triangular factor, and whether it is the lower one.
 
     >>> import numjet.numpy as jnp
     >>> c, lower = cho_factor(jnp.eye(2))

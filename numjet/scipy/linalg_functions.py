@@ -1,4 +1,4 @@
-"""Functions of matrices: exponential, square root, polar factors."""
+"""Matrix functions: exponential, square root, polar factors."""
 from __future__ import annotations
 
 from typing import Any
@@ -114,7 +114,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
 
 
 def _place(t: Any, roots: Any, i: Any, j: Any, u: Any) -> Any:
-    """One element of the root; elements not yet known are zero, so that whole rows may be multiplied."""
+    """One element of the root; elements not yet computed are zero, so that whole rows may be multiplied."""
     total = reductions.sum(getitem(u, (i,)) * getitem(u, (slice(None), j)))
     divisor = getitem(roots, (i,)) + getitem(roots, (j,))
     difference = getitem(t, (i, j)) - total

@@ -1,4 +1,4 @@
-"""Matrices of special form."""
+"""Special matrices: block diagonal, Toeplitz, Hankel, circulant, companion, Hilbert, DFT."""
 from __future__ import annotations
 
 import operator
@@ -36,7 +36,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def _by_index(values: Any, index: np.ndarray) -> Any:
-    """values[..., index] for a known table of positions."""
+    """values[..., index] for a known table of indices."""
     return getitem(values, (..., index))
 
 
@@ -76,7 +76,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 def circulant(c: Any) -> Any:
-    """The matrices whose columns are c[..., n] turned round by one more place each.
+    """The circulant matrices: column k is c[..., n] rotated by k.
 
     >>> import numjet.numpy as jnp
     >>> circulant(jnp.array([1, 2, 3])).tolist()

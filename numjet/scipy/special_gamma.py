@@ -1,4 +1,4 @@
-"""Gamma, beta and zeta functions, and what counts with them."""
+"""Gamma, beta and zeta functions, factorials and binomial coefficients."""
 from __future__ import annotations
 
 import math
@@ -132,7 +132,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
-    """The number of choices of k from N things, as a float; with repetition, each as often as wanted.
+    """The number of choices of k from N things, as a float; with repetition, each any number of times.
 
     >>> round(float(comb(5, 2)), 3)
     10.0

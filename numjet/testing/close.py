@@ -11,8 +11,8 @@ RTOL = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "float64": 1e-11, "c
 
 
 def ulps_apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How many representable numbers lie between a and b, elementwise; 0 where both are NaN. Complex: the larger part,
-    in ulps of the modulus."""
+    """Distance in ulps: the number of representable values from a to b, elementwise; 0 where both are NaN. Complex: the
+    larger part, in ulps of the modulus."""
     if a.dtype.kind == "c":
         size = np.maximum(np.abs(a), np.abs(b))
         gap = np.maximum(np.abs(a.real - b.real), np.abs(a.imag - b.imag))

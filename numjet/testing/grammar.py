@@ -1,9 +1,9 @@
-"""The grammar of random programs: a generator that knows the type of every value, and the productions that it draws from.
+"""Grammar-based program generation: a typed generator, and the productions that it draws from.
 
-A production writes the text of one instruction around values of the types that it needs. What the instruction gives is found by
-tracing it alone (`eval_shape`), so a production says nothing of its result, and one that does not fit the values at hand is
-refused there and another is drawn. Refusals are counted with their messages: a production that is always refused is a mistake
-in the grammar, or in numjet.
+A production writes the text of one instruction around values of the types that it needs. Tracing the instruction alone
+(`eval_shape`) gives the types of its results, so a production does not declare them; an instruction that tracing refuses
+is dropped and another is drawn. Refusals are counted with their messages: a production that is always refused is a
+mistake in the grammar, or in numjet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Scope:
     outer: Scope | None = None
 
     def values(self) -> list[Value]:
-        """Values in sight, the latest last; those of outer scopes first."""
+        """Visible values, the latest last; those of outer scopes first."""
         found = self.outer.values() if self.outer else []
         return [*found, *self.program.parameters, *(v for i in self.program.body for v in i.outs)]
 
@@ -83,7 +83,7 @@ Rule = Callable[["Generator", Draft], str | None]
 
 @dataclass(frozen=True)
 class Production:
-    """A named way to write an instruction. weight: how often; deep: it holds programs; portable: JAX has it, too."""
+    """A named way to write an instruction. weight: its frequency; deep: it holds programs; portable: JAX has it, too."""
 
     name: str
     rule: Rule
@@ -109,7 +109,7 @@ def production(weight: float = 1.0, deep: bool = False, portable: bool = True) -
 class Generator:
     """Draws programs; the same seed gives the same program.
 
-    length: instructions of the outermost program. depth: how deep programs hold programs. portable: only what JAX has, too.
+    length: instructions of the outermost program. depth: nesting depth of programs. portable: only functions of JAX.
     large: arrays of many elements, with fewer instructions. first: a production for the first instruction.
     """
 
@@ -202,12 +202,12 @@ class Generator:
 
     # -- operands
     def pick(self, wanted: Callable[[Value], bool] = lambda v: v.kind != "k") -> Value | None:
-        """A value in sight; later ones more often."""
+        """A visible value; later ones more often."""
         found = [v for v in self.scope.values() if wanted(v)]
         return found[-1 - min(int(self.rng.expovariate(0.4)), len(found) - 1)] if found else None
 
     def term(self, d: Draft, kinds: str = "", rank: int | None = None, least: int = 0, dtype: str | None = None) -> Term:
-        """An operand: a value of the types asked for, else one brought there."""
+        """An operand: a value of the requested types, converted if necessary."""
         suits = lambda v: v.kind != "k" and (rank is None or len(v.shape) == rank) and len(v.shape) >= least
         right = lambda v: (not kinds or v.kind in kinds) and (dtype is None or v.dtype == dtype)
         v = self.pick(lambda v: suits(v) and right(v)) if self.rng.random() < 0.9 else None
@@ -232,7 +232,7 @@ class Generator:
         return Term(text if near is None else f"between({text}, {near[0]}, {near[1]})", shape, dtype)
 
     def same(self, d: Draft, t: Term, kinds: str = "") -> Term:
-        """Another operand that goes with one: the same dtype mostly, a shape that broadcasts."""
+        """Another operand that fits a given one: mostly the same dtype, a shape that broadcasts."""
         dtype = t.dtype if self.rng.random() < 0.8 else self.dtype(kinds)
         shape = t.shape
         if self.rng.random() < 0.4:
@@ -308,8 +308,8 @@ class Generator:
         length: int | None = None,
         alone: bool = False,
     ) -> Program:
-        """A program of inputs of given types. Its results have the types of `outs`: values that have them already, in any
-        order, or others brought there; None: any results. alone: it does not close over values around it."""
+        """A program of inputs of given types. Its results have the types of `outs`: values of these types, in any order, or
+        converted ones; None: any results. alone: it does not close over outer values."""
         outside, self.level = self.scope, self.level - 1
         parameters = tuple(Value(self.number(), *t) for t in inputs)
         self.scope = Scope(Program(parameters, x64=self.x64), None if alone else outside)
@@ -327,7 +327,7 @@ class Generator:
         return tuple(self._result(t) for t in outs)
 
     def _result(self, t: tuple[Shape, str, bool]) -> Value:
-        """A value of a type, made if there is none; new ones more often than those that came in."""
+        """A value of a type, made if there is none; new ones more often than inputs."""
         here = {v.id for v in self.scope.program.parameters}
         v = self.pick(lambda v: (v.shape, v.dtype, v.weak) == t and (v.id not in here or self.rng.random() < 0.4))
         if v is not None and (v.kind in "iub" or self.rng.random() < 0.5):

@@ -1,4 +1,4 @@
-"""Productions of the NumPy level: operators and functions, indexing, updates by index, random numbers, linear algebra."""
+"""Productions of numjet.numpy: operators and functions, indexing, updates by index, random numbers, linear algebra."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def _update(g: Generator, d: Draft) -> str | None:
 
 @production(1)
 def _argument_free(g: Generator, d: Draft) -> str | None:
-    """Values that are made, not given."""
+    """Created values, without operands."""
     shape = g.shape()
     texts = [
         f"jnp.zeros({shape}, '{g.dtype()}')",
@@ -272,7 +272,7 @@ multivariate_normal({k}, jnp.zeros(2), jnp.eye(2), {s})|t({k}, 4., {s})|rayleigh
 
 @production(2)
 def _random(g: Generator, d: Draft) -> str | None:
-    """Draws from keys: made of numbers, split, folded in."""
+    """Random numbers from keys: made of numbers, split, folded in."""
     v = g.pick()
     key = f"nj.random.key({g.rng.randrange(100)})"
     if v is not None and g.rng.random() < 0.5:

@@ -45,7 +45,7 @@ def record_text(g: Generator, d: Draft, name: str) -> str:
 
 @production(6, portable=False)
 def _record(g: Generator, d: Draft) -> str | None:
-    """Any record; the first one in a program is chosen by the seed, so that none is forgotten."""
+    """Any record; the seed chooses the first one in a program, so that all are covered."""
     names = sampled()
     name = names[g.seed % len(names)] if not g.used["record"] else g.rng.choice(names)
     text = record_text(g, d, name)
@@ -61,7 +61,7 @@ def _scalar_function(g: Generator, d: Draft) -> str | None:
 
 
 def _elementwise(g: Generator, d: Draft, op: Op, way: str = "rec") -> str:
-    """At any shape, in a dtype of the samples or, now and then, another."""
+    """An elementwise record at any shape, in a dtype of the samples or, rarely, another."""
     s = op.samples
     entry = g.rng.choice(s.dtypes)
     names = entry if isinstance(entry, tuple) else (entry,) * op.nargs
@@ -106,7 +106,7 @@ def _case(g: Generator, d: Draft, op: Op) -> str:
 
 
 def _operands(g: Generator, d: Draft, op: Op, case: int) -> list[Term]:
-    """Values brought into the case's shapes, or arguments drawn as the samples say, nudged by a value."""
+    """Values converted to the case's shapes, or arguments drawn by the samples, perturbed by a value."""
     made = records.made_operands(op, case, np.random.default_rng(0))
     keep = op.samples.make is not None
     terms = []
@@ -128,7 +128,7 @@ def _operands(g: Generator, d: Draft, op: Op, case: int) -> list[Term]:
 
 
 def _mapped(g: Generator, call: str, operands: list[Term]) -> str:
-    """The call under vmap, over axes at any place."""
+    """The call under vmap, over axes at any position."""
     size = g.rng.choice(FEW) if sum(max(1, _size(t)) for t in operands) > 60 else g.rng.choice(DIMENSIONS)
     axes: list[int | None] = [g.rng.randint(0, t.rank) if g.rng.random() < 0.7 else None for t in operands]
     if all(a is None for a in axes):
@@ -393,7 +393,7 @@ def _structural(g: Generator, d: Draft) -> str | None:
 
 @production(1)
 def _dynamic_update(g: Generator, d: Draft) -> str | None:
-    """A block written at a place that may be out of bounds."""
+    """A block written at an index that may be out of bounds."""
     t = g.term(d)
     block = g.fitted(d, tuple(g.rng.randint(0, n) for n in t.shape), t.dtype)
     starts = ", ".join(f"jnp.asarray({_index(g, d, n)}, 'int32')" for n in t.shape)

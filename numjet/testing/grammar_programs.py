@@ -141,7 +141,7 @@ def _call(g: Generator, d: Draft, wrap: str) -> str | None:
     operands = _carries(g, d)
     if not operands:
         return None
-    alone = "with_" in wrap  # what a rule of its own closes over must not be differentiated
+    alone = "with_" in wrap  # functions with custom rules must not close over differentiated values
     inner = g.inner([_type(v) for v in operands], alone=alone)
     d.tuple = True
     return wrap.replace("{f}", d.hold(inner)) + f"({', '.join(d.use(v) for v in operands)})"
@@ -186,7 +186,7 @@ def _wrapped(g: Generator, d: Draft) -> str | None:
 
 @production(3.5, deep=True)
 def _vmap(g: Generator, d: Draft) -> str | None:
-    """vmap over axes at any place, of some operands or of all, perhaps with a named axis and collectives over it."""
+    """vmap over axes at any position, of some operands or of all, perhaps with a named axis and collectives over it."""
     first = g.pick(lambda v: v.kind != "k" and len(v.shape) > 0)
     if first is None:
         return None

@@ -1,6 +1,6 @@
-"""What the text of random programs may use besides NumPy's and lax's names: functions that bring values into shape.
+"""Prelude of random programs: helper functions that their text may use besides NumPy's and lax's names.
 
-They are written with names that JAX has, too. Scripts carry the text of those that they use.
+They are written with names that JAX has, too. Scripts carry the text of the helpers that they use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numjet.testing import records
 
 
 def to(x: Any, dtype: Any) -> Any:
-    """x in a dtype, where conversion has one meaning: real parts, and integers of finite numbers."""
+    """x in a dtype, by unambiguous conversions: real parts, and integers of finite numbers."""
     x = jnp.asarray(x)
     dtype = jnp.dtype(dtype)
     if jnp.iscomplexobj(x) and not jnp.issubdtype(dtype, jnp.complexfloating):
@@ -57,7 +57,7 @@ def between(x: Any, low: Any, high: Any) -> Any:
 
 
 def squash(x: Any) -> Any:
-    """x, not too large: so that long programs don't end in infinities."""
+    """x with its size bounded, so that long programs don't end in infinities."""
     if jnp.issubdtype(x.dtype, jnp.floating):
         return jnp.tanh(x)
     return x / (1 + jnp.abs(x)) if jnp.iscomplexobj(x) else x
@@ -119,12 +119,12 @@ _HELPERS = {f.__name__: f for f in (to, fit, between, squash, total, floats, bat
 
 
 def names() -> dict[str, Any]:
-    """What programs see."""
+    """The namespace of programs."""
     return {"nj": nj, "jnp": jnp, "lax": lax, "np": np, "math": math, **_HELPERS}
 
 
 def text(program: str) -> str:
-    """The definitions that a program's text needs."""
+    """The text of the helpers that a program needs."""
     found: dict[str, str] = {}
     todo = program
     while True:

@@ -2,8 +2,8 @@
 
 A program is a list of instructions over values, whose text has holes: {0}, {1}, ... for operands and {p0}, {p1}, ... for the
 programs inside it (bodies of loops, branches, functions to transform). Inner programs may use all values of the outer ones, as
-closures do. The text is how a program is run, so a failing program prints as what reproduces it; and it names only what JAX
-has, too, but for `rec`, which applies a record as it is.
+closures do. A program is run from its text, so the text of a failing program reproduces it; and it has only names of JAX,
+but for `rec`, which applies a record.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a program: its number, and what is known of it."""
+    """A value of a program: its number and its type."""
 
     id: int
     shape: Shape
@@ -47,8 +47,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Input:
-    """How an argument is drawn. kind: normal, special (with infinities, NaN, zeros and largest numbers), index, weak, or
-    `record NAME CASE POSITION`, an operand that a record's samples make."""
+    """The distribution of an argument. kind: normal, special (with infinities, NaN, zeros and largest numbers), index,
+    weak, or `record NAME CASE POSITION`, an operand from a record's samples."""
 
     value: Value
     kind: str = "normal"
@@ -96,7 +96,7 @@ class Program:
 
     @property
     def portable(self) -> bool:
-        """Is it made of what JAX has, too?"""
+        """Whether all its functions exist in JAX, too."""
         return not any(re.search(r"\brec\(", i.text) for i in self.instructions())
 
 
@@ -172,7 +172,7 @@ def load(p: Program) -> Callable[..., Any]:
 
 
 def script(p: Program, why: str = "") -> str:
-    """A script that judges the program; its names are those of the corpus (tests/corpus)."""
+    """A script that judges the program, with the names of the corpus (tests/corpus)."""
     values = "".join(f"        {literal(i)},\n" for i in p.inputs)
     text = source(p)
     needed = HEADER + prelude.text(text + values)
@@ -231,7 +231,7 @@ def draw(i: Input) -> Any:
 
 
 def _special(x: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
-    """Some elements replaced by what arithmetic treats specially."""
+    """Some elements replaced by special values."""
     if kind in "fc":
         info = dtypes.finfo(x.dtype)
         choices = [np.nan, np.inf, -np.inf, 0.0, -0.0, float(info.max), float(info.tiny), 1.0, -1.0, 0.5]

@@ -1,4 +1,4 @@
-"""Test cases made from the samples of records, and the checks that hold for every record."""
+"""Record tests: cases from the samples of records, and the checks of all slots."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -98,12 +98,12 @@ def outputs(op: Op, result: Any) -> list[Any]:
 
 
 def apply_eager(case: Case) -> list[np.ndarray]:
-    """The meaning. Also checks abstract against it."""
+    """The reference result, by the eager slot. Also checks the abstract slot against it."""
     return [np.asarray(x._value) for x in outputs(case.op, eager.interpret(case.op, case.operands, case.params))]
 
 
 def check_compiled(case: Case) -> None:
-    """The CPU backend agrees with the eager meaning."""
+    """The CPU backend agrees with the eager slot."""
     want = apply_eager(case)
     avals = [aval_of(x) for x in case.operands]
     executable = dispatch.compile_closed(dispatch.one_equation(case.op, avals, case.params), case.op.name.replace("-", "_"))
@@ -114,7 +114,7 @@ def check_compiled(case: Case) -> None:
 
 
 def check_hlo(checked: Sequence[Case], device: Device) -> None:
-    """The XLA backend agrees with the eager meaning. All cases are compiled as one program, which takes less time."""
+    """The XLA backend agrees with the eager slot. All cases are compiled as one program, which takes less time."""
     want = [(case, w) for case in checked for w in apply_eager(case)]
     single = [dispatch.one_equation(c.op, [aval_of(x) for x in c.operands], c.params).jaxpr for c in checked]
     invars, outvars, eqns = ([v for j in single for v in getattr(j, name)] for name in ("invars", "outvars", "eqns"))
@@ -128,7 +128,7 @@ def check_hlo(checked: Sequence[Case], device: Device) -> None:
 
 
 def check_batch(case: Case) -> None:
-    """The batch rule agrees with a loop, for every operand batched at every place, alone and together."""
+    """The batch rule agrees with a loop, for every operand batched along every axis, alone and together."""
     rng = np.random.default_rng(1)
     count = len(case.operands)
     subsets = [tuple(k == n for k in range(count)) for n in range(count)] + [(True,) * count]
@@ -177,7 +177,7 @@ def in_double(case: Case) -> Case:
 
 
 def check_derivatives(case: Case) -> None:
-    """jvp agrees with central differences, and reverse mode with forward mode, to the order that samples name."""
+    """jvp agrees with central differences, and reverse mode with forward mode, up to the order in the samples."""
     wrt = differentiable(case)
     if not wrt:
         return
@@ -225,7 +225,7 @@ def check_transpose(fun: Any, xs: list[np.ndarray], direction: list[np.ndarray],
     cts = [random_array(rng, np.shape(t), t.dtype, -1, 1) for t in tangents]
     chosen = [c for c, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     grads = backward_pass(linear.jaxpr, linear.consts, [Undefined(v.aval) for v in linear.jaxpr.invars], chosen)
-    # The real part: between real and complex numbers, transposition is meant over the reals.
+    # The real part: between real and complex numbers, transposition is over the reals.
     left = sum(np.sum(c * t) for c, t in zip(cts, tangents, strict=True)).real
     right = sum(np.sum(np.asarray(instantiate(g)) * t) for g, t in zip(grads, direction, strict=True)).real
     scale = sum(np.sum(np.abs(c * t)) + 1e-6 * np.sum(np.abs(c)) for c, t in zip(cts, tangents, strict=True))

@@ -1,8 +1,8 @@
-"""Delta debugging of random programs: the smallest program that a search finds which still fails.
+"""Delta debugging of random programs: a search for the smallest program that still fails.
 
-Large steps come first: a single instruction or inner program alone, its operands made arguments; then instructions left out or
-replaced by arguments; then expressions made simpler, by their syntax tree: a call by one of its operands, numbers by smaller
-ones, options left out. A step may give nonsense: that doesn't fail as the program does, and so isn't taken.
+Large steps come first: a single instruction or inner program alone, with its operands as arguments; then instructions are
+left out or replaced by arguments; then expressions are simplified on their syntax tree: a call by one of its operands,
+numbers by smaller ones, options left out. A step may give an invalid program: that does not fail alike, so it is rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def reduce(p: Program, fails: Callable[[Program], bool], seconds: float = 60.0) 
     end = time.monotonic() + seconds
     seen = {_key(p)}
     live = renumbered(pruned(p))
-    clean = pruned if fails(live) else lambda q: q  # unless what nobody needs is what fails
+    clean = pruned if fails(live) else lambda q: q  # unless the failure is in dead instructions
     better: Program | None = renumbered(clean(p))
     while better is not None:
         p, better = better, None
@@ -48,7 +48,7 @@ def _key(p: Program) -> str:
 
 
 def candidates(p: Program) -> Iterator[Program]:
-    """Smaller programs, the boldest steps first."""
+    """Smaller programs, largest steps first."""
     yield from alone(p)
     yield from fewer_results(p)
     yield from shorter(p)
@@ -83,7 +83,7 @@ def _argument(v: Value) -> Input:
 
 
 def pruned(p: Program) -> Program:
-    """Without the instructions and arguments that nothing needs."""
+    """The program without dead instructions and arguments."""
     needed = {v.id for v in p.results}
     body: list[Instruction] = []
     for i in reversed(p.body):
@@ -114,7 +114,7 @@ def fewer_results(p: Program) -> Iterator[Program]:
 
 
 def shorter(p: Program) -> Iterator[Program]:
-    """An instruction less: its results become arguments, or another value of their type."""
+    """The program without one instruction, whose results become arguments, or another value of their type."""
     for k in reversed(range(len(p.body))):
         i = p.body[k]
         rest = (*p.body[:k], *p.body[k + 1 :])
@@ -155,7 +155,7 @@ def unnested(p: Program) -> Iterator[Program]:
 
 
 def inside(p: Program, step: Callable[[Program], Iterator[Program]]) -> Iterator[Program]:
-    """The same steps in inner programs; what becomes undefined there becomes an argument of the whole."""
+    """The same steps in inner programs; values undefined there become arguments of the outermost program."""
     for k, i in enumerate(p.body):
         for n, inner in enumerate(i.programs):
             for less in (*step(inner), *inside(inner, step)):
@@ -207,7 +207,7 @@ def _smaller(n: int) -> list[int]:
 
 
 def retyped(p: Program) -> Program:
-    """The outermost instructions' results with the types that they have now."""
+    """The outermost instructions' results with their current types."""
     types = {i.value.id: i.value for i in p.inputs}
     body = []
     with p.context():
@@ -242,7 +242,7 @@ def simpler_texts(p: Program) -> Iterator[Program]:
 
 
 def simpler(text: str) -> Iterator[str]:
-    """Expressions with a part replaced by a part of it, a smaller number, or an option less."""
+    """Expressions with a part replaced by one of its parts or a smaller number, or without an option."""
     tree = ast.parse(re.sub(r"\{(p?)(\d+)\}", r"hole_\1_\2", text).strip(), mode="eval")
     back = lambda t: re.sub(r"hole_(p?)_(\d+)", r"{\1\2}", ast.unparse(t))
     for node in list(ast.walk(tree)):
@@ -266,7 +266,7 @@ def _set(node: ast.AST, where: tuple[str, int | None], new: Any) -> None:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[tuple[str, int | None], Any, Any]]:
-    """(place, old child, new child) for the children of a node."""
+    """(position, old child, new child) for the children of a node."""
     if isinstance(node, ast.Call) and node.keywords:
         for k in range(len(node.keywords)):
             yield ("keywords", None), node.keywords, node.keywords[:k] + node.keywords[k + 1 :]

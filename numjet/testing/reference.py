@@ -1,10 +1,10 @@
-"""The reference that random programs are compared with: programs interpreted equation by equation by the records' eager slots;
-and how far rounding may carry its results (Monte Carlo arithmetic).
+"""Reference interpreter: programs run equation by equation by the records' eager slots, with Monte Carlo arithmetic for
+the effect of rounding.
 
-Two ways to round an equation differ by some units in the last place. Whether that matters at the end depends on the program:
-sums cancel, comparisons flip, loops amplify. So a program is also run with random changes of that size in the result of every
-equation that rounds (and in the operands of sums, whose terms may be added in any order). What then varies, is not decided by
-the arithmetic that numjet promises; what doesn't vary must be right.
+Two ways to round an equation differ by some units in the last place. The effect on results depends on the program: sums
+cancel, comparisons flip, loops amplify. So a program is also run with random changes of that size in the result of every
+rounding equation (and in the operands of sums, whose terms may be added in any order). Results that vary then are not
+determined by the arithmetic that numjet promises; all others must be right.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numjet.core.op import Missing, Op
 from numjet.foundation import dtypes
 from numjet.runtime import eager
 
-# Operations whose results are not rounded: they move, choose, compare, count or change bits.
+# Operations without rounding: they move, choose, compare, count or change bits.
 EXACT = frozenset(
     """
 abs after_all all_gather and argmax argmin axis_index bitcast_convert_type broadcast_in_dim ceil clamp clz complex
@@ -36,7 +36,7 @@ transpose xor
 
 PRODUCTS = ("dot_general", "conv_general_dilated")
 
-# Operations whose error is small beside the largest element of a result, not beside each: one that cancels is zero or noise.
+# Operations with a normwise error: small beside the largest element of a result, so that cancelled elements are noise.
 NORMWISE = frozenset(
     """
 eig eigh fft hessenberg householder_product lu lu_inverse lu_solve qr schur svd triangular_solve tridiagonal
@@ -46,7 +46,7 @@ tridiagonal_solve
 
 
 class Reference:
-    """An interpreter of programs. noise: ulps of random changes to what is rounded, 0 for none."""
+    """An interpreter of programs. noise: ulps of random changes to rounded results, 0 for none."""
 
     def __init__(self, noise: float = 0.0, seed: int = 0):
         self.noise, self.rng = noise, np.random.default_rng(seed)
@@ -77,12 +77,12 @@ class Reference:
         scale = 2.0 ** -self.rng.choice((0, 8)) if op.name in PRODUCTS else 1.0
         outs = self.applied(op, self._reordered(op.name, args, params, scale), params)
         if op.name == "fft" and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
-            return [np.full_like(o, np.nan) for o in outs]  # what overflows on the way depends on the order
+            return [np.full_like(o, np.nan) for o in outs]  # overflow of intermediate values depends on the order
         outs = [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
         return [self._cancelled(o) for o in outs] if op.name in NORMWISE else outs
 
     def _cancelled(self, x: Any) -> Any:
-        """x whose elements that are mere rounding beside the largest one are zero, or of either sign."""
+        """x with rounding-sized elements, compared with the largest one, made zero or of either sign."""
         if dtypes.kind(x.dtype) not in "fc" or not x.size:
             return x
         size = np.abs(x.astype(np.complex128 if dtypes.kind(x.dtype) == "c" else np.float64))
@@ -91,13 +91,13 @@ class Reference:
         return np.where(noise, x * self.rng.choice((-1, 0, 0, 1), x.shape).astype(x.dtype), x).astype(x.dtype)
 
     def applied(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        """The meaning of an operation."""
+        """The results of an operation by its eager slot."""
         result = eager.interpret(op, args, params)
         return [_numpy(r) for r in (result if op.multiple else [result])]
 
     def _reordered(self, name: str, args: list[Any], params: dict[str, Any], scale: float) -> list[Any]:
-        """The terms of a sum in another order, and products scaled: whether large ones overflow on the way depends on it, and
-        on whether products are rounded."""
+        """The terms of a sum in another order, and products scaled: overflow of intermediate sums depends on it, and on
+        whether products are rounded."""
         if name in ("reduce_sum", "reduce_prod"):
             pairs = [(args[0], params["axes"])]
         elif name == "dot_general":
@@ -116,12 +116,12 @@ class Reference:
         return 1.0 if isinstance(op.samples, Missing) else max(1.0, min(float(op.samples.ulps), 16.0))
 
     def _terms(self, x: Any, eqn: JaxprEqn) -> float:
-        """More for long sums, of which the rounding adds up."""
+        """The noise factor of sums: more for long ones, whose rounding errors add up."""
         out = max([1, *(v.aval.size for v in eqn.outvars)]) if eqn.outvars else 1
         return 1.0 + 0.5 * float(np.sqrt(max(1.0, np.size(x) / max(out, 1), max(np.shape(x), default=1))))
 
     def changed(self, x: Any, ulps: float) -> Any:
-        """x with every element changed at random by up to so many ulps."""
+        """x with every element changed at random by up to the given ulps."""
         kind = dtypes.kind(x.dtype)
         if kind not in "fc" or not x.size:
             return x
@@ -135,7 +135,7 @@ class Reference:
             else:
                 wide = np.where(np.isfinite(wide), wide * (1 + change * (eps * ulps * self.noise)), wide)
             out = np.asarray(wide).astype(x.dtype)
-            out = np.where(np.isfinite(out), out, x)  # no change makes the largest numbers infinite
+            out = np.where(np.isfinite(out), out, x)  # the largest numbers must not become infinite
             return np.where(np.isnan(out) & (change.real > 0), -out, out).astype(x.dtype)  # no arithmetic promises NaN's sign
 
     # -- control flow

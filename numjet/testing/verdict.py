@@ -1,8 +1,8 @@
-"""Does a program give the same compiled as operation by operation? Differences beyond rounding, by Monte Carlo arithmetic.
+"""Verdicts on programs: compiled against eager results, with rounding judged by Monte Carlo arithmetic.
 
-Results that are equal to some ulps agree. Of others, the reference says how far they vary when roundings do: a difference
-counts where the compiled result lies outside of what the reference's own results vary by; integers, booleans, NaN and
-infinities must be equal where the reference doesn't vary at all.
+Results that are equal to some ulps agree. For others, the reference is run with varied roundings: a difference counts
+where the compiled result lies outside of the reference's variation; integers, booleans, NaN and infinities must be equal
+where the reference does not vary at all.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from numjet.foundation import dtypes
 from numjet.testing import programs
 from numjet.testing.reference import Reference
 
-QUICK_ULPS = 16  # that need no second look
+QUICK_ULPS = 16  # differences that need no reference
 SAMPLES = 8  # runs of the reference with other roundings
-FACTOR = 8.0  # how far beyond what these vary by
-REVERSE_ONLY = "can't apply forward-mode autodiff (jvp) to a custom_vjp function"  # what a user's rule has no answer to
+FACTOR = 8.0  # allowed multiple of their variation
+REVERSE_ONLY = "can't apply forward-mode autodiff (jvp) to a custom_vjp function"  # not a failure: the rule is one-sided
 
 
 @dataclass
 class Verdict:
-    """What came of a program. wrong: what differs. undecided: results that rounding decides. refused: an error that is none."""
+    """The verdict on a program. wrong: the difference. undecided: results that rounding decides. refused: a legitimate
+    error."""
 
     wrong: str | None = None
     undecided: int = 0
@@ -40,25 +41,25 @@ class Verdict:
 
     @property
     def kind(self) -> str:
-        """What sort of failure, to tell one from another: more words for errors."""
+        """The kind of failure, for grouping: more words for errors."""
         if self.wrong is None:
             return ""
         return self.wrong.split("(")[0][:60] if self.wrong.startswith(("eager:", "compiled:")) else self.wrong.split()[0]
 
 
-def judge(p: programs.Program, backend: str = "cpu", peer: Any = None, coverage: bool = True) -> Verdict:
-    """Runs a program operation by operation, compiled twice, and compares. peer: another implementation to compare with."""
+def judge(p: programs.Program, backend: str = "cpu", jax: Any = None, coverage: bool = True) -> Verdict:
+    """Runs a program operation by operation, compiled twice, and compares. jax: a JAX process to compare with."""
     verdict = Verdict()
     with p.context():
         ran = _run(lambda: programs.load(p), programs.arguments(p), p.donated, backend, verdict, coverage)
-        if ran is not None and verdict.wrong is None and peer is not None and p.portable:
-            verdict.wrong = _by_peer(peer.run(p), *ran, verdict)
+        if ran is not None and verdict.wrong is None and jax is not None and p.portable:
+            verdict.wrong = _by_jax(jax.run(p), *ran, verdict)
     return verdict
 
 
 def judge_function(fun: Callable[..., Any], arguments: Callable[[], Sequence[Any]], x64: bool = False,
                    donated: Sequence[int] = ()) -> Verdict:
-    """The same for a function that returns a tuple, and what makes its arguments."""
+    """The same for a function that returns a tuple, and the function that makes its arguments."""
     verdict = Verdict()
     with programs.configured(x64):
         drawn = [x.item() if getattr(x, "weak_type", False) else np.asarray(x) for x in arguments()]  # arrays may be donated
@@ -68,13 +69,13 @@ def judge_function(fun: Callable[..., Any], arguments: Callable[[], Sequence[Any
 
 def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: Sequence[int], backend: str, verdict: Verdict,
          coverage: bool) -> tuple[list[np.ndarray], ClosedJaxpr, Sequence[Any]] | None:
-    """Fills the verdict; gives what was compiled, the program and its arguments, for more to compare with."""
+    """Fills the verdict; returns the compiled results, the program and its arguments, for further comparisons."""
     try:
         fun = load()
         with nj.disable_jit():
             want = [_plain(x) for x in fun(*map(_given, drawn))]
         closed = nj.make_jaxpr(fun)(*map(_given, drawn))
-    except NotImplementedError as error:  # of concrete values only: as masks are, which are no masks to a program
+    except NotImplementedError as error:  # eager evaluation alone refuses: for example indexing by a mask
         verdict.refused = f"eager: {described(error)}"
         return None
     except Exception as error:
@@ -97,13 +98,13 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
     return got, closed, drawn
 
 
-def _by_peer(found: Any, got: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict) -> str | None:
+def _by_jax(found: Any, got: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict) -> str | None:
     """What differs from another implementation's results; what it refuses is counted."""
     if isinstance(found, str):
-        verdict.refused = f"peer: {found}"
+        verdict.refused = f"jax: {found}"
         return None
     difference = compare(got, found, closed, drawn, verdict)
-    return f"peer-{difference}" if difference else None
+    return f"jax-{difference}" if difference else None
 
 
 def _given(x: Any) -> Any:
@@ -138,7 +139,7 @@ def _same_but_nan(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _kept(donated: Sequence[int], drawn: Sequence[Any], given: Sequence[Any]) -> str | None:
-    """No argument that was not donated has changed."""
+    """Checks that arguments that were not donated are unchanged."""
     for k, (x, y) in enumerate(zip(drawn, given, strict=True)):
         if k not in donated and isinstance(x, np.ndarray) and _plain(y).tobytes() != x.tobytes():
             return f"changed argument {k}"
@@ -155,7 +156,7 @@ def _few(x: np.ndarray) -> str:
 def compare(
     got: Sequence[np.ndarray], want: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict
 ) -> str | None:
-    """What differs beyond rounding."""
+    """The difference beyond rounding, or None."""
     if len(got) != len(want):
         return f"result count: {len(got)} compiled, {len(want)} expected"
     suspects = []
@@ -210,7 +211,7 @@ def _plain_like(x: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _spread(samples: np.ndarray) -> np.ndarray:
-    """How far samples vary: the largest distance from the first."""
+    """The variation of samples: the largest distance from the first."""
     if dtypes.kind(samples.dtype) not in "fc":
         return np.asarray((samples != samples[:1]).any(0))
     (wide,) = _wide(samples)
@@ -220,7 +221,7 @@ def _spread(samples: np.ndarray) -> np.ndarray:
 
 
 def outside(g: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Elements beyond what rounding explains. A sample that is NaN or infinite where another isn't explains anything."""
+    """Elements beyond the variation by rounding. Where only some samples are NaN or infinite, anything is allowed."""
     spread = _spread(samples)
     if dtypes.kind(g.dtype) not in "fc":
         return np.asarray((g != samples[0]) & ~spread)

@@ -1,9 +1,9 @@
-"""Translation validation: a compiled program's results against those of the reference, and the equation to blame.
+"""Translation validation: a compiled program's results against those of the reference, and the wrong equation.
 
-The reference computes equation by equation, by the records' eager slots, what was traced. Where results differ by more than
-rounding explains (see `verdict`), it also computes what the program was simplified to, which tells whose fault it is. Then
-the first equation that differs is looked for: programs that end after fewer equations, and return what later ones need, are
-compiled and compared, by bisection. So what is fused with each other stays so, as far as it can.
+The reference runs the traced program equation by equation, by the records' eager slots. Where results differ by more than
+rounding (see `verdict`), it also runs the simplified program, to tell the simplifier from the compiler. Bisection then
+finds the first wrong equation: prefixes of the program, which return the values that later equations need, are compiled
+and compared. So fused equations stay fused, as far as possible.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from numjet.testing.reference import Reference
 from numjet.testing.verdict import SAMPLES, agree, outside
 
 Values = Sequence[np.ndarray]
-Run = Callable[[ClosedJaxpr, Values], list[np.ndarray]]   # one way to get a program's results
+Run = Callable[[ClosedJaxpr, Values], list[np.ndarray]]   # a way to run a program
 _CALLS = ("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
 class MiscompiledError(RuntimeError):
     """A compiled program's results are not those of the reference implementation; raised with the flag numjet_verify only.
 
-    The message names the first equation that differs. That is a fault of numjet, which a report of the message helps to mend.
+    The message names the first equation that differs. It is a bug of numjet: please report the message.
     """
 
 
 class _Endless(Reference):
-    """The reference, however often loops run. With noise they may not end: then what comes of some iterations does."""
+    """The reference without a limit of iterations. With noise loops may not end: then some iterations suffice."""
 
     def equation(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
         if eqn.primitive.name != "while" or self.noise:
@@ -48,7 +48,7 @@ class _Endless(Reference):
 
 
 def compare(compiled: ClosedJaxpr, meant: ClosedJaxpr, name: str, args: Values, got: Values) -> None:
-    """Raises MiscompiledError if `got` is not what a program means, `compiled` being what it was simplified to."""
+    """Raises MiscompiledError if `got` differs from the reference results of `meant`; `compiled`: its simplified form."""
     wrong = difference(meant, args, got)
     if wrong is None:
         return
@@ -59,7 +59,7 @@ def compare(compiled: ClosedJaxpr, meant: ClosedJaxpr, name: str, args: Values, 
 
 
 def difference(closed: ClosedJaxpr, args: Values, got: Values) -> str | None:
-    """What about results differs from the reference's by more than rounding explains; None if nothing does."""
+    """The difference of results from the reference's beyond rounding, as text; None if there is none."""
     found = _differing(closed, args, _reference(closed, args), got)
     if found is None:
         return None
@@ -74,7 +74,7 @@ def _reference(closed: ClosedJaxpr, args: Values, noise: float = 0.0, seed: int 
 
 
 def _differing(closed: ClosedJaxpr, args: Values, want: Values, got: Values) -> tuple[int, tuple[int, ...], Any, Any] | None:
-    """The first result that differs, where, what it is, and what it should be."""
+    """The first result that differs, its index, its value, and the expected value."""
     suspects = [k for k, (g, w) in enumerate(zip(got, want, strict=True)) if not agree(g, _like(w, g)).all()]
     if not suspects:
         return None
@@ -109,7 +109,7 @@ def _simplified(closed: ClosedJaxpr, args: Values) -> list[np.ndarray]:
 
 
 def _blame(closed: ClosedJaxpr, args: Values, run: Run) -> str:
-    """Which equation makes the first wrong values, in words."""
+    """A text about the equation that makes the first wrong values."""
     count = len(closed.jaxpr.eqns)
     low, high = 0, count   # the results of the first `low` equations are right, those of the first `high` may not be
     known: dict[int, Any] = {}
@@ -135,7 +135,7 @@ def _check(closed: ClosedJaxpr, args: Values, run: Run) -> Any:
 
 
 def prefix(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
-    """The program of the first equations, which returns what they make that is wanted later."""
+    """The program of the first equations, which returns the values that later ones read."""
     jaxpr = closed.jaxpr
     made = dict.fromkeys(v for eqn in jaxpr.eqns[:count] for v in eqn.outvars)
     later = {a for eqn in jaxpr.eqns[count:] for a in eqn.invars if isinstance(a, Var)}
@@ -145,7 +145,7 @@ def prefix(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:
 
 
 def _inner(closed: ClosedJaxpr, position: int, args: Values, run: Run) -> str | None:
-    """The equation to blame in the program of a call, if it shows the difference by itself."""
+    """The wrong equation in the program of a call, if it shows the difference by itself."""
     eqn = closed.jaxpr.eqns[position]
     program = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
     if eqn.primitive.name not in _CALLS or program is None:

@@ -25,11 +25,11 @@ from numjet.tools import fuzz_jobs
 from numjet.tools.fuzz_jobs import Options, Worker
 
 MAX_EXIT_CODE = 100
-TELL = 500            # programs between two lines that say how many were run
+TELL = 500            # programs between two progress lines
 
 
 class Campaign:
-    """Runs the programs of a range of seeds in some processes, and adds up what came of them."""
+    """Runs the programs of a range of seeds in several processes, and adds up the verdicts."""
 
     def __init__(
         self, options: Options, shrink: bool = True, limit: float = 40.0, save: Path | None = None, seconds: float = 60.0
@@ -85,7 +85,7 @@ class Campaign:
             self.kinds[v.kind] += 1
             again = self.kinds[v.kind] > 3  # enough of one kind have been reduced
         print(f"seed {seed}: {v.wrong}", flush=True)
-        worker.close()  # what went wrong may have left damage in it
+        worker.close()  # the failure may have damaged it
         if not self.shrink or again or v.kind in ("generator:", "hang:", "slow:"):
             return
         text = self.smallest(seed, v, worker)
@@ -104,7 +104,7 @@ class Campaign:
         return programs.script(small, f"Seed {seed}: {worker.ask(small).verdict.wrong}")
 
     def report(self, seconds: float) -> str:
-        """What was run, found and covered."""
+        """The report: numbers of programs, failures and covered productions."""
         never = [n for n, op in sorted(all_ops().items()) if n not in self.operations and not isinstance(op.cpu, Missing)]
         dtypes = ", ".join(f"{n} {c}" for n, c in self.types.most_common())
         lines = [
@@ -123,7 +123,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--length", type=int, default=6, help="instructions of a program")
-    parser.add_argument("--depth", type=int, default=2, help="how deep programs hold programs")
+    parser.add_argument("--depth", type=int, default=2, help="nesting depth of programs")
     parser.add_argument("--backend", default="cpu", help="cpu, xla_cpu, gpu or tpu")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--limit", type=float, default=40.0, help="seconds that a program may compute")

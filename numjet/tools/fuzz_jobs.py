@@ -1,7 +1,7 @@
-"""Processes that run random programs, so that one that crashes or hangs is found, named and replaced.
+"""Worker processes for random programs, so that a crash or hang is found, named and the worker replaced.
 
 Requests and answers are pickled objects, one a line in base64. A request is a seed, or a program; the answer is its verdict.
-While a process works, the one that asked waits, but not for longer than a limit.
+The parent waits for an answer up to a time limit.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from typing import Any
 import numjet as nj
 from numjet.testing import generator, programs, verdict
 from numjet.testing.verdict import Verdict
-from numjet.tools.fuzz_peer import Peer
+from numjet.tools.fuzz_jax import JaxProcess
 
-FRESH_CACHES = 100  # programs after which a worker forgets what it compiled
-PATIENCE = 10        # how many times the limit of computing a process may wait
+FRESH_CACHES = 100  # programs after which a worker clears its caches
+PATIENCE = 10        # bound of the wall time, as a multiple of the computing limit
 LIFETIME = 3000  # programs after which a worker is replaced
 
 
 @dataclass(frozen=True)
 class Options:
-    """How programs are drawn and judged."""
+    """Options for the generation and the verdicts of programs."""
 
     length: int = 6
     depth: int = 2
     backend: str = "cpu"
-    peer: str | None = None
+    jax_python: str | None = None
     checks: bool = False
 
 
 @dataclass
 class Answer:
-    """What came of a request. productions, refused: counts of what the generator wrote, and what tracing refused."""
+    """The answer to a request. productions, refused: counts of generated instructions, and of those refused by tracing."""
 
     verdict: Verdict
     productions: Counter[str] = field(default_factory=Counter)
@@ -50,38 +50,38 @@ class Answer:
 
 
 def drawn(seed: int, options: Options) -> tuple[programs.Program, generator.Generator]:
-    """The program of a seed. With a peer, every second one is made of what it has, too."""
-    g = generator.Generator(seed, options.length, options.depth, portable=bool(options.peer) and seed % 4 != 0)
+    """The program of a seed. With JAX, most are made of functions that JAX has, too."""
+    g = generator.Generator(seed, options.length, options.depth, portable=bool(options.jax_python) and seed % 4 != 0)
     return programs.renumbered(g.program()), g
 
 
-def answer(request: int | programs.Program, options: Options, peer: Any = None) -> Answer:
+def answer(request: int | programs.Program, options: Options, jax: Any = None) -> Answer:
     """Runs one request here."""
     if isinstance(request, programs.Program):
-        return Answer(verdict.judge(request, options.backend, peer, coverage=False))
+        return Answer(verdict.judge(request, options.backend, jax, coverage=False))
     try:
         p, g = drawn(request, options)
     except Exception as error:
         return Answer(Verdict(f"generator: {verdict.described(error)}"))
-    return Answer(verdict.judge(p, options.backend, peer), g.used, g.refused)
+    return Answer(verdict.judge(p, options.backend, jax), g.used, g.refused)
 
 
 def serve(options: Options) -> None:
     """The loop of a worker: requests from its standard input, answers to what was its standard output."""
     out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # programs may print
+    os.dup2(2, 1)  # output of programs goes to stderr
     nj.config.update("jax_enable_compilation_cache", False)
     nj.config.update("jax_enable_checks", options.checks)
-    peer = Peer(options.peer) if options.peer else None
+    jax = JaxProcess(options.jax_python) if options.jax_python else None
     for count, line in enumerate(sys.stdin.buffer, 1):
-        found = answer(_read(line), options, peer)
+        found = answer(_read(line), options, jax)
         out.write(_line(found))
         if count % FRESH_CACHES == 0:
             nj.clear_caches()
 
 
 def _cpu_seconds(pid: int) -> float:
-    """What a process has computed; 0 where the system doesn't tell."""
+    """The CPU time of a process; 0 where the system does not report it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -139,8 +139,8 @@ class Worker:
         )
 
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
-        """The next line; what there is when the process ends. TimeoutError when it has computed for the limit, or has not
-        answered for many times as long: other processes may have the machine."""
+        """The next line, or the rest when the process ends. TimeoutError when it has computed for the limit, or has not
+        answered for a multiple of it: other processes may use the CPU."""
         assert process.stdout is not None
         start, spent, found = time.monotonic(), _cpu_seconds(process.pid), b""
         with selectors.DefaultSelector() as selector:

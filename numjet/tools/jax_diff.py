@@ -1,9 +1,9 @@
-"""Compares the samples of every record with JAX, run by a Python that has it.
+"""Differential testing of the samples of every record against JAX, run by a Python that has it.
 
-    python -m numjet.tools.jax_diff --jax-python /path/to/python
+python -m numjet.tools.jax_diff --jax-python /path/to/python
 
 The cases and numjet's eager results are written to a file; the other Python computes them with jax.lax (this file is run
-there as a script, and imports numjet nowhere then).
+there as a script, and then imports no numjet).
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POSITIONAL = {  # parameters that are operands of JAX's functions, in order
 LOOSE = {"float32": 2e-5, "float64": 1e-11, "float16": 4e-3, "bfloat16": 4e-2, "complex64": 4e-5, "complex128": 1e-11}
 
 
-# ------------------------------------------------------------------------------------------------ the side of numjet
+# ------------------------------------------------------------------------------------------------ in numjet's process
 
 def write_cases(path: Path, limit: int) -> None:
     """Cases of all records, with their eager results, as NumPy data."""
@@ -74,7 +74,7 @@ def encode(x: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
     return x.dtype.name if x.dtype.names is None else "key", x.shape, np.ascontiguousarray(x).tobytes()
 
 
-# ------------------------------------------------------------------------------------------------ the side of JAX
+# ------------------------------------------------------------------------------------------------ in JAX's process
 
 def decode(item: tuple[str, tuple[int, ...], bytes]) -> np.ndarray:
     name, shape, data = item
@@ -83,7 +83,7 @@ def decode(item: tuple[str, tuple[int, ...], bytes]) -> np.ndarray:
 
 
 def compare(path: Path) -> int:
-    """Prints which cases agree; returns the number that do not."""
+    """Prints the agreeing cases; returns the number of the others."""
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
     counts: dict[str, int] = {"agree": 0, "differ": 0}

@@ -1,4 +1,4 @@
-"""The tables of expressions that `jax_tables.py` compares with JAX: classes of edge cases, each for all its members."""
+"""Tables of expressions that `jax_tables.py` compares with JAX: classes of edge cases, each for all its members."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _operands() -> dict[str, tuple[str, Any]]:
 
 
 OPERANDS = _operands()
-KNOWN: dict[str, str] = {  # what "table kind: expression" holds -> why numjet answers otherwise
+KNOWN: dict[str, str] = {  # pattern of "table kind: expression" -> reason of the known difference
     r"^(integers|taking) should raise": "the dtype of the result holds the number",
     r"should raise": "answers where JAX raises",
     r"^integers error's class": "the dtypes are refused before the number is looked at",
@@ -172,7 +172,7 @@ _VARIED = ("quantile(X, 0.5", "nanquantile(X, 0.5", "percentile(X, 50", "linalg.
 
 
 def _reductions() -> Iterator[Case]:
-    """Reductions and cumulative operations on NaN, nothing, scalars and bool, with and without axes."""
+    """Reductions and cumulative operations on NaN, empty arrays, scalars and bool, with and without axes."""
     for f, name in product(_REDUCE, ("b", "u8", "i32", "f16", "f32_s", "c64", "c64_s", "f32_1", "b_1", "c64_1", "f32_2",
     "b_2")):
         yield "reductions", f"jnp.{f}({name})", False
@@ -343,7 +343,7 @@ def _kinks() -> Iterator[Case]:
         yield "kinks", f"grad(lambda z: jnp.{f}(z).real, holomorphic=False)(jnp.complex64({z}))", False
 
 
-# ------------------------------------------------------------------------------------------------ nothing, and scalars
+# ------------------------------------------------------------------------------------------------ empty arrays, scalars
 
 _SHAPED = (
     "flip(X)", "ravel(X)", "squeeze(X)", "transpose(X)", "atleast_2d(X)", "expand_dims(X, 0)", "repeat(X, 2)", "tile(X, 2)",
@@ -460,7 +460,7 @@ _INDICES = ("0", "5", "-1", "-9", ":", "1:3", "::-1", "...", "None", "jnp.array(
 
 
 def _updates() -> Iterator[Case]:
-    """The methods of `.at[]` in all modes, at places within and out of bounds, on arrays with and without elements."""
+    """The methods of `.at[]` in all modes, at indices in and out of bounds, on arrays with and without elements."""
     modes = ("", ", mode='wrap'", ", mode='clip'", ", mode='fill'", ", mode='drop'", ", mode='promise_in_bounds'",
     ", mode='nonsense'")
     for index, mode, name in product(_INDICES, modes, ("f32", "f32_0", "u8", "f32_2", "f32_30")):

@@ -1,11 +1,11 @@
 """Differential testing against JAX by tables of expressions: each is computed by both libraries, eagerly and jitted.
 
-    python -m numjet.tools.jax_tables --jax-python /path/to/python [--table kinks] [--write tests/peer]
+    python -m numjet.tools.jax_tables --jax-python /path/to/python [--table kinks] [--write tests/jax_outcomes]
 
-The tables stand in `jax_diff_cases.py` as source text, so that one process without JAX and one without numjet can run them
-(this file is run there as a script). An outcome is what a user can tell: dtypes, weak types, shapes, values with NaN,
+The tables in `jax_diff_cases.py` are source text, so that one process without JAX and one without numjet can run them
+(this file is run there as a script). An outcome is all that a user can observe: dtypes, weak types, shapes, values with NaN,
 infinities and the signs of zeros, or the class of the error. `--write` keeps JAX's outcomes as text, which tests read where
-there is no JAX.
+JAX is not installed.
 """
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Case = tuple[str, str, bool]  # table, expression, with 64 bits
 Outcome = Any  # the class of an error, or a list of leaves (dtype, weak, shape, nested lists of values)
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "complex64": 4e-5, "float64": 1e-11, "complex128": 1e-11}
 MODES = ("eager", "jit")
-KEPT = 300  # cases that a table of the tests has about
+KEPT = 300  # approximate number of cases in a table of the tests
 
 
 # ------------------------------------------------------------------------------------------------ running expressions
 
 def namespace(library: str) -> dict[str, Any]:
-    """What expressions may name: the public modules under JAX's usual abbreviations."""
+    """The namespace of expressions: the public modules under JAX's usual abbreviations."""
     root = importlib.import_module(library)
     modules = {"jnp": "numpy", "lax": "lax", "nn": "nn", "random": "random", "jsp": "scipy", "linalg": "numpy.linalg"}
     names = {short: importlib.import_module(f"{library}.{long}") for short, long in modules.items()}
@@ -44,7 +44,7 @@ def namespace(library: str) -> dict[str, Any]:
 
 
 def operands(names: dict[str, Any], table: dict[str, tuple[str, Any]], x64: bool) -> dict[str, Any]:
-    """The arrays that expressions name, in the dtypes that are there."""
+    """The arrays that expressions name, in the available dtypes."""
     made = {}
     for name, (dtype, values) in table.items():
         if x64 or dtype not in ("int64", "uint64", "float64", "complex128"):
@@ -69,7 +69,7 @@ def evaluate(library: str, cases: list[Case], table: dict[str, tuple[str, Any]])
 
 
 def outcome(names: dict[str, Any], arrays: dict[str, Any], text: str, mode: str) -> Outcome:
-    """What one expression gives: leaves or the name of an error's class with its bases."""
+    """The outcome of one expression: leaves, or the name of an error's class with its bases."""
     try:
         code = compile(text, "<case>", "eval")
         used = [name for name in arrays if name in names_in(code)]
@@ -96,7 +96,7 @@ def leaf(x: Any) -> tuple[str, bool, tuple[int, ...], Any]:
 # ------------------------------------------------------------------------------------------------ comparing outcomes
 
 def needs_values(found: Outcome) -> bool:
-    """Whether a program was refused because it depends on values: what eager evaluation gives says nothing of it."""
+    """Whether a program was refused because it depends on values, so that the eager outcome does not apply to it."""
     return isinstance(found, tuple) and bool({"ConcretizationTypeError", "NonConcreteBooleanIndexError"} & set(found))
 
 
@@ -146,8 +146,8 @@ def run(python: str, cases: list[Case], table: dict[str, Any]) -> list[list[Outc
         return pickle.loads(target.read_bytes())
 
 
-def peers(python: str, cases: list[Case], table: dict[str, Any], cache: Path | None) -> list[list[Outcome]]:
-    """JAX's outcomes, of which the file `cache` keeps those that were asked for before."""
+def jax_outcomes(python: str, cases: list[Case], table: dict[str, Any], cache: Path | None) -> list[list[Outcome]]:
+    """JAX's outcomes; the file `cache` keeps those of earlier runs."""
     known = pickle.loads(cache.read_bytes()) if cache and cache.exists() else {}
     new = [case for case in cases if case[1:] not in known]
     known |= {case[1:]: found for case, found in zip(new, run(python, new, table), strict=True)} if new else {}
@@ -157,7 +157,7 @@ def peers(python: str, cases: list[Case], table: dict[str, Any], cache: Path | N
 
 
 def report(cases: list[Case], want: list[list[Outcome]], got: list[list[Outcome]], known: dict[str, str]) -> int:
-    """Prints differences, and their numbers by table; returns how many are not known."""
+    """Prints differences, and their numbers by table; returns the number of unknown ones."""
     counts: dict[str, Counter[str]] = {}
     for (table, text, x64), w, g in zip(cases, want, got, strict=True):
         count = counts.setdefault(table, Counter())
@@ -188,7 +188,7 @@ def main() -> int:
         return 0
     source = importlib.import_module("numjet.tools.jax_diff_cases")
     cases = sorted((c for c in source.all_cases() if not args.table or c[0] in args.table), key=lambda case: case[2])
-    want, got = peers(args.jax_python, cases, source.OPERANDS, args.cache), evaluate("numjet", cases, source.OPERANDS)
+    want, got = jax_outcomes(args.jax_python, cases, source.OPERANDS, args.cache), evaluate("numjet", cases, source.OPERANDS)
     if args.write:
         write(args.write, cases, want, got)
     return min(1, report(cases, want, got, source.KNOWN))

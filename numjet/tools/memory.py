@@ -1,10 +1,10 @@
-"""Compares the memory that programs are predicted to need with what they take.
+"""Memory predictions of programs against measurements.
 
     python -m numjet.tools.memory [--threads N] [NAME ...]
     python -m numjet.tools.memory --rss NAME       in a process of its own: what the system says
 
 For each program: the prediction of `jit(f).lower(*args).compile().memory_analysis()` without the arguments, the peak of the
-buffer pool while it runs, and (Linux) by how much the process grew.
+buffer pool while it runs, and (Linux) the growth of the process.
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def gather_scatter() -> Program:
 
 
 def pieces() -> Program:
-    """Independent pieces written out: their arrays must not be there all at once."""
+    """Independent pieces written out: their arrays must not be live all at once."""
     def fun(x: Any, ws: Any) -> Any:
         layers = [jnp.sin(x @ w) for w in ws]
         return sum(jnp.sum(layer @ layer.T) for layer in layers)
@@ -104,7 +104,7 @@ def solving() -> Program:
 
 
 def transform() -> Program:
-    """There and back, with a product between."""
+    """A Fourier transform and its inverse, with a product between."""
     return lambda x: jnp.fft.irfft2(jnp.fft.rfft2(x) * 0.5), (_normal(1024, 1024),)
 
 
@@ -116,7 +116,7 @@ def vmap_while() -> Program:
 
 
 def leapfrog() -> Program:
-    """Two arrays that change places in every step, a third one never."""
+    """Two arrays that are swapped in every step, a third one never."""
     def step(c: Any, _: Any) -> Any:
         before, now = c
         return (now, 2 * now - before + 0.1 * (jnp.roll(now, 1) - 2 * now + jnp.roll(now, -1))), now[0]
@@ -130,7 +130,7 @@ def delays() -> Program:
 
 
 def branches() -> Program:
-    """Steps that are taken, or not."""
+    """Conditional steps."""
     def body(i: Any, c: Any) -> Any:
         return lax.cond(c[i] > 0, lambda c: c[::-1] * 0.5, lambda c: c.at[i].add(1.0), c)
     return lambda c: lax.fori_loop(0, 30, body, c), (_normal(600_000),)
@@ -160,7 +160,7 @@ def factors() -> Program:
 
 
 def eigenvalues() -> Program:
-    """A symmetric decomposition, and what is put together from it."""
+    """A symmetric decomposition, and a product of its factors."""
     def fun(a: Any) -> Any:
         values, vectors = jnp.linalg.eigh(a + a.T)
         return (vectors * jnp.tanh(values)) @ vectors.T
@@ -173,7 +173,7 @@ def small_systems() -> Program:
 
 
 def sorted_rows() -> Program:
-    """Rows with their places, by a routine whose threads take rows."""
+    """Rows with their indices, by a routine whose threads take rows."""
     return lambda x: (lax.top_k(x, 50), jnp.sort(x, axis=1)[:, ::2]), (_normal(200, 10_000),)
 
 
@@ -195,16 +195,16 @@ def predicted(name: str) -> int:
 
 
 def measured(name: str) -> int:
-    """Bytes by which the pool grew at most during a call."""
+    """The largest growth of the pool during a call, in bytes."""
     fun, args = PROGRAMS[name]()
     compiled = nj.jit(fun)
-    nj.block_until_ready(compiled(*args))  # whatever routines keep for later calls is there
+    nj.block_until_ready(compiled(*args))  # routines allocate buffers that they keep for later calls
     _native.synchronize()
     return _native.pool_peak_during(lambda: nj.block_until_ready(compiled(*args)))
 
 
 def growth(name: str) -> int:
-    """Bytes by which this process grows at most during a call, after a first one; Linux only."""
+    """The largest growth of this process during a call, after a first one, in bytes; Linux only."""
     fun, args = PROGRAMS[name]()
     compiled = nj.jit(fun)
     nj.block_until_ready(compiled(*args))  # BLAS has its buffers, threads their stacks

@@ -1,4 +1,4 @@
-"""Prints the table of operations: what every record's slots hold, and what is missing.
+"""Table of operations: the slots of every record, and missing ones.
 
     python -m numjet.tools.ops                 a table for the terminal
     python -m numjet.tools.ops --holes         only what is missing, with the reasons
@@ -22,7 +22,7 @@ _PACKAGE = nj.__name__
 
 
 def state(value: Any) -> str:
-    """What a slot holds, in a word: yes, linear, zero, derived, missing, or the name it is.
+    """The state of a slot in a word: yes, linear, zero, derived, missing, or a name.
 
     >>> state(LINEAR), state(Missing("no")), state("sort_f32")
     ('linear', '-', 'sort_f32')
@@ -63,7 +63,7 @@ HEAD = ["operation", "kind", "parameters", "traits", *SLOTS]
 
 
 def holes() -> list[tuple[str, str, str]]:
-    """(operation, slot, reason) of everything missing."""
+    """(operation, slot, reason) of every missing slot."""
     return [(op.name, slot, value.why) for _, op in sorted(all_ops().items()) for slot in SLOTS
             if isinstance(value := getattr(op, slot), Missing)]
 

@@ -4,9 +4,9 @@
     python -m numjet.tools.replay record after/ examples/*.py
     python -m numjet.tools.replay compare before/ after/ --rename old_name=new_name
 
-The corpus is every operation's samples, random programs with their tangents, and what the given scripts compile. Each stage
-that NUMJET_DUMP writes (jaxpr, loop IR, planned loop IR, LLVM IR) is kept, so that a move or a renaming shows that it changed
-no code. The LLVM IR depends on the CPU: record both on one machine.
+The corpus is every operation's samples, random programs with their tangents, and all programs of the given scripts. Each
+stage that NUMJET_DUMP writes (jaxpr, loop IR, planned loop IR, LLVM IR) is kept, so that a move or a renaming shows that it
+changed no code. The LLVM IR depends on the CPU: record both on one machine.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pathlib import Path
 STAGES = (".jaxpr", ".loops", ".planned", ".ll")
 GENERATED = "-m numjet.tools.replay_corpus "  # how sources that are not scripts begin
 CORPUS = tuple(GENERATED + part for part in ("operations 0/2", "operations 1/2", "random 0 150", "random 150 300"))
-REFUSED = "output"  # what a source printed: the programs that are refused, and why
+REFUSED = "output"  # the output of a source: refused programs, and why
 
 
 def record(folder: Path, scripts: Sequence[str], jobs: int = 1) -> list[str]:

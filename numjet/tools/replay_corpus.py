@@ -1,4 +1,4 @@
-"""The programs of `numjet.tools.replay` that are not scripts: samples of all operations, random programs and their tangents.
+"""Generated corpus of `numjet.tools.replay`: samples of all operations, random programs and their tangents.
 
     python -m numjet.tools.replay_corpus operations 0/2      every second operation, from the first
     python -m numjet.tools.replay_corpus random 0 150        random programs of these seeds
@@ -48,7 +48,7 @@ def _tangent(x: Any) -> Any:
 def _compile(fun: Callable[..., Any], args: Sequence[Any], name: str) -> None:
     try:
         dispatch.compile_closed(simplify(nj.make_jaxpr(fun)(*args)), name)
-    except Exception as error:  # what is refused stays refused: the message is part of the recording
+    except Exception as error:  # refused programs must stay refused: the message is part of the recording
         print(f"{name}: {type(error).__name__}: {error}")
 
 

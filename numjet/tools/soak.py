@@ -1,4 +1,4 @@
-"""Makes a great many mixed calls and tells whether memory stays flat: new shapes, fresh lambdas, exceptions, gradients, maps,
+"""Soak test: very many mixed calls, and whether memory stays flat. New shapes, fresh lambdas, exceptions, gradients, maps,
 callbacks, random numbers, indices, donations, threads, queued and interrupted programs.
 
     python -m numjet.tools.soak --calls 1000000
@@ -39,7 +39,7 @@ _MIB = 1 << 20
 
 
 class Calls:
-    """The kinds of calls. Each method makes one, and checks its result where that takes no time."""
+    """The kinds of calls. Each method makes one, and checks its result where that is cheap."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -123,7 +123,7 @@ class Calls:
         with contextlib.suppress(_Enough), _interrupt_after(0.005):  # a second signal may come after the wait
             _raises(_Enough, lambda: self.endless(1.0).block_until_ready())
 
-    # -- those that compile
+    # -- calls that compile
     def new_shape(self) -> None:
         self.total(np.ones(int(self.rng.integers(1, 20_000)), np.float32))
 
@@ -156,7 +156,7 @@ COSTLY = {"failing_callback": 400, "queued": 300, "queued_and_forgotten": 300, "
 
 
 class _Enough(Exception):
-    """What the signal's handler raises."""
+    """The exception of the signal's handler."""
 
 
 def _double(x: Any) -> Any:
@@ -182,7 +182,7 @@ def _enough(*_: Any) -> None:
 @contextlib.contextmanager
 def _interrupt_after(seconds: float) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, _enough)
-    # Python drops what a handler raises within a finalizer: so the signal comes again.
+    # Python drops an exception of a handler within a finalizer, so the signal is repeated.
     signal.setitimer(signal.ITIMER_REAL, seconds, 2.0)
     try:
         yield
@@ -197,7 +197,7 @@ def resident() -> int:
 
 
 def cache_sizes() -> dict[str, int]:
-    """How many entries the package's caches have."""
+    """The numbers of entries in the package's caches."""
     sizes: Counter[str] = Counter({"avals": len(aval._table), "eager": len(eager._known)})
     for one in list(memo.memos):
         sizes[one.name] += len(one)
@@ -213,11 +213,11 @@ def plan(calls: int, seed: int) -> Iterator[str]:
         yield from due[:1] or [CHEAP[picks[n]]]
 
 
-def run(calls: int, seed: int = 0, tell: Callable[[str], Any] = print) -> list[tuple[int, int]]:
-    """Makes the calls; (calls, resident bytes) at every sample. The rows of the table go to `tell`."""
+def run(calls: int, seed: int = 0, report: Callable[[str], Any] = print) -> list[tuple[int, int]]:
+    """Makes the calls; returns (calls, resident bytes) at every sample. The rows of the table go to `report`."""
     jit_module._BYTES_PER_FUNCTION, dispatch._operations.most_bytes = ROOM, ROOM
     kinds, samples, start = Calls(seed), [], time.monotonic()
-    tell(f"{'calls':>9} {'seconds':>8} {'MiB':>8} {'arrays':>7}  caches")
+    report(f"{'calls':>9} {'seconds':>8} {'MiB':>8} {'arrays':>7}  caches")
     every = max(1, calls // SAMPLES)
     for n, name in enumerate(plan(calls, seed), 1):
         try:
@@ -229,12 +229,12 @@ def run(calls: int, seed: int = 0, tell: Callable[[str], Any] = print) -> list[t
             gc.collect()
             samples.append((n, resident()))
             caches = ", ".join(f"{k} {v}" for k, v in sorted(cache_sizes().items()))
-            tell(f"{n:9} {time.monotonic() - start:8.0f} {samples[-1][1] / _MIB:8.1f} {len(nj.live_arrays()):7}  {caches}")
+            report(f"{n:9} {time.monotonic() - start:8.0f} {samples[-1][1] / _MIB:8.1f} {len(nj.live_arrays()):7}  {caches}")
     return samples
 
 
 def growth(samples: list[tuple[int, int]]) -> float:
-    """By how much the largest sample of the second half is above that of the first, after the warm-up; 0.05 is 5 %."""
+    """The growth of the largest sample from the first half to the second, after the warm-up; 0.05 is 5 %."""
     warm = [bytes_ for n, bytes_ in samples if n > WARM_UP * samples[-1][0]]
     half = len(warm) // 2
     return max(warm[half:]) / max(warm[:half]) - 1

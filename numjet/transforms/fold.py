@@ -13,7 +13,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn, Literal
-from numjet.core.nan_checks import wanted
+from numjet.core.nan_checks import checked_kinds
 from numjet.core.op import Missing
 from numjet.core.trace import EVAL, set_trace
 from numjet.core.traits import COMPACT, KEEPS_APART
@@ -27,7 +27,7 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
     op = eqn.primitive
     if eqn.effects or op.programs or op.compiled or isinstance(op.eager, Missing) or calls_python(eqn):
         return False
-    if wanted():
+    if checked_kinds():
         return False  # an invalid value is to be reported with the line that made it
     if COMPACT <= op.traits and any(prod(v.aval.shape) > 1 for v in eqn.outvars):
         return False

@@ -1,4 +1,4 @@
-"""The XLA backend as runtime sees it: devices, putting arrays on them, and compiling programs for them."""
+"""Interface of the XLA backend to `runtime`: devices, transfer of arrays, compilation of programs."""
 from __future__ import annotations
 
 import weakref
@@ -17,7 +17,7 @@ from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
 
 _executables: weakref.WeakSet[Executable] = weakref.WeakSet()
-_running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones are done with the newer
+_running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones end before newer ones
 
 
 def device_records(platform: str) -> list[tuple[int, str, int]]:
@@ -36,7 +36,7 @@ def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[boo
 
 
 def wait_for_effects() -> None:
-    """Waits until the Python functions that started programs call have returned."""
+    """Waits until the Python callbacks of all started programs have returned."""
     plugin.check_fork()
     while _running:
         with buffers.failures():
@@ -44,7 +44,7 @@ def wait_for_effects() -> None:
 
 
 class Executable:
-    """A program compiled for one device. Takes Arrays, moves those that are elsewhere, and gives Arrays."""
+    """A program compiled for one device. Takes Arrays, moves those on other devices, and gives Arrays."""
 
     def __init__(self, module: Module, loaded: Any, closed: ClosedJaxpr, device: Any, name: str):
         xla = plugin.library()
@@ -60,7 +60,7 @@ class Executable:
 
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
                  committed: bool | None = None) -> list[Any]:
-        """Starts the program; the results may be looked at when they are ready. Donated arrays become deleted."""
+        """Starts the program; reading a result waits for it. Donated arrays are deleted."""
         plugin.check_fork()
         flags = donated or [False] * len(arrays)
         given = [*self._constants, *[self._buffer(a, v, g) for a, v, g in zip(arrays, self.in_avals, flags, strict=True)]]
@@ -82,7 +82,7 @@ class Executable:
         return started.consume_with_handlers(self._handlers)
 
     def _buffer(self, array: Any, aval: ShapedArray, donated: bool) -> Any:
-        """The array's buffer; a copy for the program to take over where another handle shows the same buffer."""
+        """The array's buffer; for donation a copy where another handle refers to the same buffer."""
         shared = donated and _native.shares_remote(array)
         remote = array._remote
         if remote is not None and array.device == self.device and not shared:
@@ -90,11 +90,11 @@ class Executable:
         return buffers.put(array._value, aval, self.device).buffer
 
     def cost_analysis(self) -> dict[str, float]:
-        """What XLA estimates: flops, bytes accessed, and so on."""
+        """XLA's estimates: flops, bytes accessed, and so on."""
         return dict(self.loaded.cost_analysis())
 
     def memory_stats(self) -> dict[str, int]:
-        """What XLA planned, in bytes."""
+        """XLA's memory plan, in bytes."""
         found = self.loaded.get_compiled_memory_stats()
         kinds = ("argument", "output", "alias", "temp", "generated_code")
         names = [f"{side}{kind}_size_in_bytes" for side in ("", "host_") for kind in kinds]
@@ -109,7 +109,7 @@ class Executable:
 
 
 def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
-    """A callback as XLA calls it: with the arrays of the device's buffers."""
+    """A callback for XLA, which passes arrays of the device's buffers."""
     def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
         turn, args = (given[:1], given[1:]) if call.ordered else ((), given)
         try:

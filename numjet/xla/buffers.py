@@ -1,4 +1,4 @@
-"""Arrays on devices of PJRT clients: putting values there and fetching them."""
+"""Device buffers of PJRT clients: copies to and from devices."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ _WORD = np.dtype(np.uint64)
 
 
 class Remote:
-    """A buffer on a device, as the native Array keeps it."""
+    """A buffer on a device, held by a native Array."""
 
     __slots__ = ("aval", "buffer")
 
@@ -46,11 +46,11 @@ class Remote:
         return from_stored(value, self.aval)
 
 
-failed_calls: deque[JaxRuntimeError] = deque(maxlen=64)  # what Python functions that programs call raised, newest last
+failed_calls: deque[JaxRuntimeError] = deque(maxlen=64)  # errors of Python callbacks, newest last
 
 
 class failures:
-    """Turns errors of XLA's runtime into ours, which have the same base class; those of callbacks into what they raised."""
+    """Turns errors of XLA's runtime into numjet's, which have the same base class; those of callbacks into their causes."""
 
     def __enter__(self) -> None:
         return None
@@ -70,7 +70,7 @@ def _sharding_class() -> type:
     xla: Any = plugin.library()
 
     class OneDevice(xla.SingleDeviceSharding):
-        """All of an array on one device, in the terms of jaxlib."""
+        """Sharding of an array on one device, in jaxlib's protocol."""
 
         memory_kind = property(lambda self: self._memory_kind)
 

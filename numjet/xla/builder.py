@@ -1,4 +1,4 @@
-"""Writes StableHLO, operation by operation: implements core.emit.HloBuilder."""
+"""StableHLO builder, an implementation of core.emit.HloBuilder."""
 from __future__ import annotations
 
 import contextlib
@@ -23,7 +23,7 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
 
 
 class Value:
-    """A tensor of the program: its name in the text, its aval, and `known`, the number that a constant of rank 0 is."""
+    """A tensor of the program: its name in the text, its aval, and `known`, the value of a constant of rank 0."""
 
     __slots__ = ("aval", "known", "name")
 
@@ -88,7 +88,7 @@ class Builder:
 
     @contextlib.contextmanager
     def _block(self, isolated: bool) -> Iterator[list[str]]:
-        """Collects the lines written meanwhile."""
+        """Collects the lines written inside of the block."""
         outer, self.lines = self.lines, []
         known, self._constants = self._constants, [{}] if isolated else [*self._constants, {}]
         self._depth += 1
@@ -101,7 +101,7 @@ class Builder:
     def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False) -> Region:
         """A region whose block takes values of these avals and ends with what fn(*values) returns.
 
-        isolated: the region may not use values from around it (regions of reductions).
+        isolated: the region may not use outer values (regions of reductions).
         """
         arguments = [self.fresh(a) for a in avals]
         with self._block(isolated) as lines:
@@ -253,14 +253,14 @@ class Builder:
             return self.op("stablehlo.while", init, avals, regions=regions)
         before = [self._turn(), *init]
         avals = [v.aval for v in before]
-        # What the condition calls is called in order among its own calls; its last turn cannot leave it.
+        # Calls in the condition are ordered among themselves; its last turn cannot leave it.
         regions = [self.region(avals, self._taking_turns(cond, gives=False)), self.region(avals, self._taking_turns(body))]
         self.turn, *out = self.op("stablehlo.while", before, avals, regions=regions)
         return out
 
     def case(self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]], outs: Sequence[ShapedArray], *,
              ordered: bool = False) -> list[Value]:
-        """The branch numbered `index` (int32; out of range: the last one), run alone. Branches use values from around."""
+        """The branch numbered `index` (int32; out of range: the last one), and no other. Branches may use outer values."""
         if not ordered:
             return self.op("stablehlo.case", [index], list(outs), regions=[self.region([], b) for b in branches])
         turn = self._turn()
@@ -269,7 +269,7 @@ class Builder:
         return found
 
     def _taking_turns(self, fn: Callable[..., Any], gives: bool = True) -> Callable[..., Any]:
-        """fn with the turn as its first argument and, if it gives, as its first result."""
+        """fn with the turn as its first argument and, with `gives`, as its first result."""
         def with_turn(turn: Value, *args: Value) -> Any:
             outer, self.turn = self.turn, turn
             try:
@@ -289,7 +289,7 @@ class Builder:
 
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Value], outs: Sequence[ShapedArray], *,
                  ordered: bool = False) -> list[Value]:
-        """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered ones one after another, as they stand here."""
+        """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program."""
         order = [self._turn()] if ordered else []
         results = [ShapedArray(v.shape, v.dtype) for v in order] + list(outs)
         target = "xla_ffi_python_cpu_callback" if self.platform == "cpu" else "xla_ffi_python_gpu_callback"
@@ -327,14 +327,14 @@ class Builder:
         return [read(a) for a in jaxpr.outvars]
 
     def trace(self, fn: Callable[..., Any], args: Sequence[Value], **params: Any) -> list[Value]:
-        """What fn(*args, **params), written with operations on arrays, computes."""
+        """The results of fn(*args, **params), a function of operations on arrays."""
         def flat(*xs: Any) -> list[Any]:
             out = fn(*xs, **params)
             return list(out) if isinstance(out, (list, tuple)) else [out]
         return self.inline(trace_to_closed(flat, [a.aval for a in args]), args)
 
     def literal(self, x: Any) -> Value:
-        """A constant made of anything that holds a value."""
+        """A constant from a literal, array or number."""
         if isinstance(x, Value):
             return x
         aval = getattr(x, "aval", None)
@@ -343,7 +343,7 @@ class Builder:
 
 
 def _layouts(avals: Sequence[ShapedArray]) -> str:
-    """Row-major layouts, as host functions get and give arrays."""
+    """Row-major layouts, for the arrays of host functions."""
     order = lambda n: ", ".join(str(d) for d in reversed(range(n)))
     each = [f"dense<[{order(a.ndim)}]> : tensor<{a.ndim}xindex>" if a.ndim else "dense<> : tensor<0xindex>" for a in avals]
     return f"[{', '.join(each)}]"
@@ -359,7 +359,7 @@ class HostCall:
 
 
 class Region:
-    """Text of a region, and what its block returns."""
+    """Text of a region, and the results of its block."""
 
     __slots__ = ("lines", "out_avals")
 

@@ -1,4 +1,4 @@
-"""Functions that programs call by name, brought by jaxlib and its plugins: LAPACK on CPUs, cuSOLVER and its kin on GPUs."""
+"""Libraries of functions that programs call by name, from jaxlib and its plugins: LAPACK on CPUs, cuSOLVER etc. on GPUs."""
 from __future__ import annotations
 
 import functools
@@ -6,7 +6,7 @@ from typing import Any
 
 from numjet.foundation import locks
 
-# The modules of the CUDA plugin's package that linear algebra comes from; each has registrations().
+# The modules of the CUDA plugin's package with linear algebra; each has registrations().
 _CUDA_MODULES = ("_linalg", "_solver", "_sparse", "_hybrid")
 
 
@@ -18,7 +18,7 @@ def register_lapack(xla: Any) -> None:
 
 
 def prepare(program: str) -> None:
-    """Loads what a program calls: LAPACK is SciPy's, which is slow to import."""
+    """Loads the libraries of a program's calls: LAPACK is SciPy's, which is slow to import."""
     if '"lapack_' in program:
         _load_lapack()
 

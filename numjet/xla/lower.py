@@ -1,4 +1,4 @@
-"""A closed jaxpr as a StableHLO module, by the records' `hlo` slots."""
+"""Lowering of closed jaxprs to StableHLO modules, by the records' `hlo` slots."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ LARGE = 1 << 16  # constants of more bytes become inputs of the program
 
 @dataclass
 class Module:
-    """A program as text. `constants` are values that it takes before its own inputs; `callbacks` it calls by number."""
+    """A program as text. `constants`: values that it takes before its own inputs; `callbacks`: functions called by number."""
     text: str
     constants: list[np.ndarray]
     callbacks: list[HostCall]
@@ -54,7 +54,7 @@ def _symbol(name: str) -> str:
 
 
 def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Value]) -> list[str]:
-    """The parameters; a donated one says which result takes over its memory, if one fits."""
+    """The parameters; a donated one names the result that takes over its memory, if one fits."""
     free = list(range(len(outs)))
     found = []
     for v, gives in zip(inputs, donated, strict=True):

@@ -1,4 +1,4 @@
-"""jaxlib's clients: one per platform, started when first asked for. jax itself is never imported."""
+"""jaxlib's clients: one per platform, started with its first use. jax itself is never imported."""
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +17,7 @@ from numjet.foundation import locks
 from numjet.foundation.config import config
 from numjet.xla import libraries
 
-# jaxlib gives no promise of stability; these are the versions whose interface this folder is written for.
+# jaxlib promises no stability; these are the supported versions.
 OLDEST, BELOW = (0, 10), (0, 11)
 EXTRAS = {"xla_cpu": "xla", "gpu": "cuda", "tpu": "tpu"}
 _CUDA_PLUGINS = ("jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
@@ -25,7 +25,7 @@ _CUDA_PLUGINS = ("jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
 
 @functools.cache
 def library() -> ModuleType:
-    """The module jaxlib.xla_client. Raises RuntimeError when jaxlib is missing or of a version not known here."""
+    """The module jaxlib.xla_client. Raises RuntimeError when jaxlib is missing or of an unsupported version."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read while it loads: warnings and errors only
     try:
         xla_client = locks.import_module("jaxlib.xla_client")
@@ -40,12 +40,12 @@ def library() -> ModuleType:
     return xla_client
 
 
-_kept: list[Any] = []  # in a forked child: what jaxlib must not take down there
-_clients: list[str] = []  # platforms whose clients were started, by this process or the one that it was forked from
+_kept: list[Any] = []  # in a forked child: objects of jaxlib that must not be destroyed there
+_clients: list[str] = []  # platforms whose clients were started, by this process or its parent before the fork
 
 
 def check_fork() -> None:
-    """Raises RuntimeError in a process that was forked from one with jaxlib's clients: their threads are not there."""
+    """Raises RuntimeError in a process that was forked from one with jaxlib's clients: their threads do not exist there."""
     if _kept:
         raise RuntimeError("XLA's clients (xla_cpu, gpu, tpu) do not survive a fork: this process was forked after its parent "
                            "had started one. Start processes by multiprocessing.get_context('spawn'), or fork before XLA is "
@@ -53,7 +53,7 @@ def check_fork() -> None:
 
 
 def keep_at_fork(things: Callable[[], list[Any]]) -> None:
-    """In a forked child, what `things()` gives is never taken down: that would wait for threads that are not there."""
+    """In a forked child, keeps the objects of `things()` alive: destroying them would wait for threads that do not exist."""
     def keep() -> None:
         if not _clients:
             return
@@ -98,7 +98,7 @@ def _client(platform: str) -> Any:
 
 @functools.cache
 def _context() -> tuple[Any, ModuleType]:
-    """jaxlib's MLIR with the dialects that programs use."""
+    """jaxlib's MLIR context with the dialects of programs."""
     library()
     ir = locks.import_module("jaxlib.mlir.ir")
     registry, context = ir.DialectRegistry(), ir.Context()
@@ -111,14 +111,14 @@ def _context() -> tuple[Any, ModuleType]:
 
 
 def parsed(text: str) -> Any:
-    """A module as jaxlib's MLIR object, which is what programs with callbacks are compiled from."""
+    """A module as jaxlib's MLIR object, needed for programs with callbacks."""
     context, ir = _context()
     with context:
         return ir.Module.parse(text)
 
 
 def program_platform(platform: str) -> str:
-    """The name by which lowering rules know a platform: cpu, cuda or tpu."""
+    """The name of a platform for lowering rules: cpu, cuda or tpu."""
     return {"xla_cpu": "cpu", "gpu": "cuda"}.get(platform, platform)
 
 
@@ -136,7 +136,7 @@ def _tpu_library() -> Path | None:
 
 
 def _folder(package: str) -> Path | None:
-    """Where a package lies, without importing it (plugins would import jax)."""
+    """The folder of a package, without importing it (plugins would import jax)."""
     try:
         spec = importlib.util.find_spec(package)
     except ModuleNotFoundError:

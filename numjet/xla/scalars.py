@@ -1,4 +1,4 @@
-"""Scalar rules on whole tensors: implements core.emit.ScalarBuilder, so that one rule serves both backends."""
+"""Scalar builder on tensors, an implementation of core.emit.ScalarBuilder, so that one rule serves both backends."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 class Scalars:
-    """The arithmetic of scalar rules, element by element on tensors of one shape; constants take that shape."""
+    """Arithmetic of scalar rules, elementwise on tensors of one shape; constants take that shape."""
 
     def __init__(self, b: HloBuilder, shape: Sequence[int]):
         self.b, self.shape = b, tuple(shape)
@@ -83,7 +83,7 @@ class Scalars:
     def complex(self, re: Value, im: Value) -> Value:
         return self.b.complex(re, im)
 
-    # -- what StableHLO has no operation for
+    # -- operations that StableHLO lacks
     def _select(self, cond: Value, x: Value, y: Value) -> Value:
         return self.b.select(cond, x, y)
 
@@ -93,7 +93,7 @@ class Scalars:
         return self.b.op("stablehlo.is_finite", [x], ShapedArray(x.shape, np.dtype(np.bool_)))
 
     def _fma(self, x: Value, y: Value, z: Value) -> Value:
-        """Rounds twice: StableHLO has no fused multiply-add."""
+        """Multiply-add with two roundings: StableHLO has no fused one."""
         return self.add(self.mul(x, y), z)
 
     def _trunc(self, x: Value) -> Value:

@@ -92,7 +92,7 @@ def dense(value: np.ndarray) -> str:
 
 
 def plain(dtype: np.dtype) -> bool:
-    """Whether constants of a dtype are written as they are: others travel as bytes and are converted."""
+    """Whether constants of a dtype are written as they are: others are written as bytes and converted."""
     return dtypes.kind(dtype) in "iufc" and dtypes.itemsize_bits(dtype) >= 8 and dtype.name not in _FLOAT8
 
 

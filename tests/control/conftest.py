@@ -13,7 +13,7 @@ from numjet.runtime import eager
 
 
 @pytest.fixture(autouse=True, params=["eager", "compiled"])
-def machine(request: pytest.FixtureRequest) -> Iterator[str]:
+def evaluation(request: pytest.FixtureRequest) -> Iterator[str]:
     """How operations that hold programs are evaluated."""
     previous = hooks.evaluate
     hooks.set_evaluate(eager.interpret if request.param == "eager" else eager.evaluate)

@@ -20,7 +20,7 @@ def load(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_machines_agree(name):
+def test_both_backends_agree(name):
     want = load(name).run()
     device = nj.devices("xla_cpu")[0]
     with nj.default_device(device):

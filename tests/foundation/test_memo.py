@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from numjet.foundation.config import config, enable_x64
-from numjet.foundation.memo import Memo, clear_memos, memos, remembered
+from numjet.foundation.memo import Memo, clear_memos, memoized, memos
 
 
 def test_a_memo_stays_within_its_number():
@@ -55,7 +55,7 @@ def test_all_memos_are_known_and_cleared():
 def test_remembered_functions_know_types_signs_and_flags():
     calls = []
 
-    @remembered("test", 100)
+    @memoized("test", 100)
     def f(x, *, y=0):
         calls.append(x)
         return (x, y)
@@ -73,7 +73,7 @@ def test_remembered_functions_know_types_signs_and_flags():
 def test_what_was_made_while_a_flag_changed_is_not_remembered():
     calls = []
 
-    @remembered("test", 100)
+    @memoized("test", 100)
     def f(x):
         calls.append(x)
         if len(calls) == 1:
@@ -87,7 +87,7 @@ def test_what_was_made_while_a_flag_changed_is_not_remembered():
 def test_errors_are_not_remembered():
     calls = []
 
-    @remembered("test", 100)
+    @memoized("test", 100)
     def f(x):
         calls.append(x)
         raise ZeroDivisionError

@@ -75,7 +75,7 @@ def test_numpy_arrays_are_copied_first() -> None:
     assert set(np.unique(np.asarray(y)).tolist()) == {-1.0}
 
 
-def test_what_the_machine_cannot_compile_runs_by_its_eager_slot() -> None:
+def test_what_the_backend_cannot_compile_runs_by_its_eager_slot() -> None:
     x = jnp.asarray(np.zeros(LARGE), ml_dtypes.float8_e5m2)
     assert compilations(lambda: lax.add(x, x)) == 0
     assert lax.add(x, x).dtype == x.dtype

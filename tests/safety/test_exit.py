@@ -143,8 +143,8 @@ def test_what_outlives_modules_goes_silently(monkeypatch):
 
     failures: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", failures.append)
-    remembered, key, array = util.weakref_lru_cache(lambda key: 1), Key(), np.ones(3)
-    remembered(key)
+    memoized, key, array = util.weakref_lru_cache(lambda key: 1), Key(), np.ones(3)
+    memoized(key)
     copy = snapshots.snapshot(array)
     with monkeypatch.context() as gone:
         gone.setattr(util, "_weak_lock", None)

@@ -275,7 +275,7 @@ with locks[-1], locks[0]:
 
 
 def test_xla_does_not_survive_and_says_so():
-    """Arrays, programs and devices of XLA raise in the child at once; numjet's own machine works; the parent goes on."""
+    """Arrays, programs and devices of XLA raise in the child at once; numjet's own backend works; the parent goes on."""
     pytest.importorskip("jaxlib")
     run("""
 device = nj.devices("xla_cpu")[0]

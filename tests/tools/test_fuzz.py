@@ -42,10 +42,10 @@ def test_campaign_counts_what_it_ran():
     assert campaign.operations and campaign.productions["record"] and "20 of 20 programs agree" in campaign.report(1.0)
 
 
-def test_peer_agrees():
+def test_jax_process_agrees():
     """JAX, where it is installed, gives the same for the same text."""
     pytest.importorskip("jax")
-    options = fuzz_jobs.Options(length=3, depth=1, peer=sys.executable)
+    options = fuzz_jobs.Options(length=3, depth=1, jax_python=sys.executable)
     campaign = fuzz.Campaign(options, shrink=False)
     campaign.run(range(600, 612))
     assert not [v.wrong for _, v in campaign.failed], campaign.failed

@@ -1,4 +1,4 @@
-"""Control flow, calls and callbacks on XLA's CPU client, against numjet's own machine."""
+"""Control flow, calls and callbacks on XLA's CPU client, against numjet's own backend."""
 import numpy as np
 import pytest
 
@@ -50,7 +50,7 @@ CASES = [(name, way) for name in FUNCTIONS for way in ("value", "gradient", "bat
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)
-def test_agrees_with_the_cpu_machine(xla, name, way):
+def test_agrees_with_the_cpu_backend(xla, name, way):
     f = function = FUNCTIONS[name]
     if way == "gradient":
         f = nj.grad(lambda x: sum(jnp.sum(leaf) for leaf in tree_util.tree_leaves(function(x))))
@@ -113,7 +113,7 @@ def test_stablehlo_names_the_users_lines():
     assert "test_control.py" in text
 
 
-def test_platform_dependent_takes_the_branch_of_its_machine(xla):
+def test_platform_dependent_takes_the_branch_of_its_backend(xla):
     here = {"cpu": lambda x: x + 1, "default": lambda x: x - 1}
     there = {"xla_cpu": lambda x: x + 2, **here}
     never = lambda x: nj.pure_callback(lambda v: 1 / 0, nj.ShapeDtypeStruct((), np.float32), x)

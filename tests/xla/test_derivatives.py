@@ -1,4 +1,4 @@
-"""Gradients, Hessians and batches of them for functions of all libraries, on XLA's CPU client against numjet's machine."""
+"""Gradients, Hessians and batches of them for functions of all libraries, on XLA's CPU client against numjet's backend."""
 import numpy as np
 import pytest
 

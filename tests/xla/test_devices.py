@@ -219,7 +219,7 @@ def test_no_module_of_jax_is_imported(run_python):
     """)
 
 
-def test_jaxlib_is_not_imported_by_the_cpu_machine_or_stablehlo_text(run_python):
+def test_jaxlib_is_not_imported_by_the_cpu_backend_or_stablehlo_text(run_python):
     run_python("""
         import sys, numjet as nj
         nj.jit(lambda x: x + 1)(1.0)

@@ -12,11 +12,11 @@ from numjet.control.call.jaxpr_transforms import (
     Derived,
     Flags,
     batch_program,
+    cached_by_program,
     holds_effects,
     jvp_program,
     nonzero_flags,
     only_nonzero,
-    remember,
     split_program,
     transpose_program,
     union,
@@ -72,7 +72,7 @@ def with_common_consts(programs: Sequence[tuple[ClosedJaxpr, list[Any]]]) -> tup
     return tuple(branches), values
 
 
-@remember
+@cached_by_program
 def _with_first(closed: ClosedJaxpr, first: tuple[int | ShapedArray, ...], count: int) -> ClosedJaxpr:
     """The program whose first `count` inputs became those in `first`: its own by index, or unused ones."""
     invars = closed.jaxpr.invars
@@ -130,7 +130,7 @@ class _Halves(Record):
     flags: Flags
 
 
-@remember
+@cached_by_program
 def _split_branches(first: ClosedJaxpr, others: Branches, unknown_in: Flags) -> _Halves:
     """The known and unknown parts of all branches; see share_residuals."""
     branches = (first, *others)

@@ -21,10 +21,10 @@ def share_residuals(splits: Sequence[Split], known_args: int) -> tuple[list[Clos
     known: (*own consts, *known operands) -> (*known results, *slots). unknown: (*own consts, *slots, *known operands,
     *unknown operands) -> unknown results; residuals that are operands are read from there.
     """
-    places: list[ShapedArray] = []
-    taken = [_assign(s, places) for s in splits]
-    known = [_fill(s, t, places) for s, t in zip(splits, taken, strict=True)]
-    unknown = [_read(s, t, places, known_args) for s, t in zip(splits, taken, strict=True)]
+    slot_types: list[ShapedArray] = []
+    taken = [_assign(s, slot_types) for s in splits]
+    known = [_fill(s, t, slot_types) for s, t in zip(splits, taken, strict=True)]
+    unknown = [_read(s, t, slot_types, known_args) for s, t in zip(splits, taken, strict=True)]
     return known, unknown
 
 
@@ -33,35 +33,35 @@ def _computed(split: Split) -> list[int]:
     return list(dict.fromkeys(r.at for r in split.residuals if not r.from_input))
 
 
-def _assign(split: Split, places: list[ShapedArray]) -> dict[int, int]:
+def _assign(split: Split, slot_types: list[ShapedArray]) -> dict[int, int]:
     """The slot of every residual that the known program computes; appends missing slots."""
     taken: dict[int, int] = {}
     for index in _computed(split):
         aval = split.known.out_avals[index].strip_weak_type()
-        free = [p for p, a in enumerate(places) if a == aval and p not in taken.values()]
+        free = [p for p, a in enumerate(slot_types) if a == aval and p not in taken.values()]
         if not free:
-            free = [len(places)]
-            places.append(aval)
+            free = [len(slot_types)]
+            slot_types.append(aval)
         taken[index] = free[0]
     return taken
 
 
-def _fill(split: Split, taken: dict[int, int], places: Sequence[ShapedArray]) -> ClosedJaxpr:
+def _fill(split: Split, taken: dict[int, int], slot_types: Sequence[ShapedArray]) -> ClosedJaxpr:
     jaxpr = split.known.jaxpr
     sources: dict[int, Atom] = {p: jaxpr.outvars[i] for i, p in taken.items()}
-    missing = [p for p in range(len(places)) if p not in sources]
-    zeros = trace_to_closed(lambda: [zeros_like_aval(places[p]) for p in missing], []).jaxpr
+    missing = [p for p in range(len(slot_types)) if p not in sources]
+    zeros = trace_to_closed(lambda: [zeros_like_aval(slot_types[p]) for p in missing], []).jaxpr
     sources.update(zip(missing, zeros.outvars, strict=True))
-    outvars = [*jaxpr.outvars[: split.known_count], *[sources[p] for p in range(len(places))]]
+    outvars = [*jaxpr.outvars[: split.known_count], *[sources[p] for p in range(len(slot_types))]]
     return ClosedJaxpr(jaxpr.replace(eqns=[*jaxpr.eqns, *zeros.eqns], outvars=outvars))
 
 
-def _read(split: Split, taken: dict[int, int], places: Sequence[ShapedArray], known_args: int) -> ClosedJaxpr:
+def _read(split: Split, taken: dict[int, int], slot_types: Sequence[ShapedArray], known_args: int) -> ClosedJaxpr:
     jaxpr = split.unknown.jaxpr
     consts = len(split.consts)
     own: list[Var] = jaxpr.invars[: len(split.residuals)]
     inputs = [Var(v.aval) for v in split.known.jaxpr.invars]
-    slots = [Var(a) for a in places]
+    slots = [Var(a) for a in slot_types]
     wanted: dict[Var, Atom] = {
         v: inputs[r.at] if r.from_input else slots[taken[r.at]] for v, r in zip(own, split.residuals, strict=True)
     }

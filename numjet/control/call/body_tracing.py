@@ -113,14 +113,14 @@ _MOST_SHARED = 512
 _MOST_USED = 256  # objects compared per function
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Drops all traced functions."""
     with _lock:
         _entries.clear()
         _shared.clear()
 
 
-def made_for(owner: Callable[..., Any], wrapper: F) -> F:
+def cached_with(owner: Callable[..., Any], wrapper: F) -> F:
     """Marks a wrapper of a user's function, so that its traces are cached with that function."""
     wrapper.owner = owner  # type: ignore[attr-defined]
     return wrapper

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numjet.control.call.body_tracing import made_for, trace_body
+from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import call_dce, calling_op, jit_p
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
@@ -68,7 +68,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         )
         return tree.tree_unflatten(body.out_tree, outs)
 
-    return made_for(decomposition, call)
+    return cached_with(decomposition, call)
 
 
 def _with_attributes(fun: Callable[..., Any], attributes: dict[str, Any]) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ class Split(Record):
         return [inputs[r.at] if r.from_input else outputs[r.at] for r in self.residuals]
 
 
-def remember(fn: Callable[..., Any]) -> Callable[..., Any]:
+def cached_by_program(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: caches by the identity of the program, unless the result holds tracers, which die with their trace."""
     cached = weakref_lru_cache(fn)
 
@@ -78,21 +78,21 @@ def without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(hoist_consts(closed.jaxpr)) if closed.consts else closed
 
 
-@remember
+@cached_by_program
 def jvp_program(closed: ClosedJaxpr, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *primals, *nonzero tangents) -> (*results, *nonzero tangents of results)."""
     made, flags = jvp_jaxpr(write_updates(closed.jaxpr), nonzeros, wanted)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@remember
+@cached_by_program
 def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool | Flags, axis_name: Any) -> Derived:
     """(*consts, *operands) -> results, with the batch in axis 0 of those that have one."""
     made, flags = batch_jaxpr(closed.jaxpr, size, batched, wanted, axis_name)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@remember
+@cached_by_program
 def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *operands that are not linear, *nonzero cotangents) -> nonzero cotangents of the linear operands."""
     jaxpr = closed.jaxpr
@@ -117,7 +117,7 @@ def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wante
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@remember
+@cached_by_program
 def split_program(closed: ClosedJaxpr, unknown_in: Flags, wanted: bool | Flags) -> Split:
     """Partial evaluation: splits a program by its known inputs; see Split. wanted: results to be made unknown in any case."""
     known, unknown, out_unknown, count = partial_eval_jaxpr(closed.jaxpr, unknown_in, wanted)
@@ -178,7 +178,7 @@ def union(*flags: Sequence[bool]) -> Flags:
     return tuple(any(column) for column in zip(*flags, strict=True))
 
 
-@remember
+@cached_by_program
 def reordered(closed: ClosedJaxpr, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> ClosedJaxpr:
     """The program with permuted inputs and results: its i-th input is the old one's inputs[i]-th."""
     jaxpr = closed.jaxpr

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import made_for, trace_body
+from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import calling_op, jit_p
-from numjet.control.call.jaxpr_transforms import Flags, remember, split_program, substituted
+from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, split_program, substituted
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
@@ -40,7 +40,7 @@ class _Plan(Record):
     recomputes: bool
 
 
-@remember
+@cached_by_program
 def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     split = split_program(closed, unknown_in, False)
     known = _inlined(split.known.jaxpr)
@@ -176,7 +176,7 @@ def checkpoint(
         )
         return tree.tree_unflatten(body.out_tree, outs)
 
-    return made_for(fun, checkpointed)
+    return cached_with(fun, checkpointed)
 
 
 def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,7 +184,7 @@ def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*args, **kwargs)
 
     call.__name__ = function_name(fun)
-    return made_for(fun, call)
+    return cached_with(fun, call)
 
 
 def _with_static(

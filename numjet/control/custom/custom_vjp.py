@@ -45,7 +45,7 @@ class custom_vjp:
     Args:
       fun: the function; outside of traces it is called with Python control flow on concrete values.
       nondiff_argnums, nondiff_argnames: arguments that are not differentiated and not arrays, such as functions. The
-        forward rule gets them in their places, the backward rule first.
+        forward rule gets them in the order of the call, the backward rule first.
 
     >>> from numjet import lax
     >>> from numjet.control import custom_vjp

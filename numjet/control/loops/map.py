@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from numjet.control.call.body_tracing import made_for
+from numjet.control.call.body_tracing import cached_with
 from numjet.control.loops.scan import scan, scan_length
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
@@ -38,7 +38,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def _without_carry(f: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
-    return made_for(f, lambda _, x: ((), f(x)))
+    return cached_with(f, lambda _, x: ((), f(x)))
 
 
 def _map_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numjet.control.call.jaxpr_transforms import Flags, Split, remember, split_program
+from numjet.control.call.jaxpr_transforms import Flags, Split, cached_by_program, split_program
 from numjet.control.loops.carries import fixpoint, forwards
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, Var
 from numjet.core.op import Op
@@ -42,7 +42,7 @@ class Plan(Record):
     stacked: list[Source]
 
 
-@remember
+@cached_by_program
 def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> Plan:
     """The split of a scan of `closed` whose operands with a true flag are unknown."""
     consts_u, init_u, xs_u = split_list(unknown_in, [num_consts, num_carry])

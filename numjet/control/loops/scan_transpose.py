@@ -8,9 +8,9 @@ from typing import Any
 from numjet.control.call.jaxpr_transforms import (
     Derived,
     Flags,
+    cached_by_program,
     nonzero_flags,
     only_nonzero,
-    remember,
     transpose_program,
     with_zeros,
 )
@@ -22,7 +22,7 @@ from numjet.foundation.util import partition_list, split_list
 from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
 
 
-@remember
+@cached_by_program
 def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: Flags, num_consts: int) -> Derived:
     """One step of the transposed scan, with its fixpoint of nonzero carries solved.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.call.body_tracing import Body, argument_names, made_for, trace_body, where
+from numjet.control.call.body_tracing import Body, argument_names, cached_with, trace_body, where
 from numjet.control.loops.carries import as_arrays, trace_with_carry
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_op import while_p
@@ -184,7 +184,7 @@ def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         i, value = loop_carry
         return (add(i, 1), body_fun(i, value)), None
 
-    return made_for(body_fun, body)
+    return cached_with(body_fun, body)
 
 
 def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
@@ -195,7 +195,7 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])
 
-    return while_loop(not_done, made_for(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
+    return while_loop(not_done, cached_with(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
 
 
 def _bound(x: Any, aval: ShapedArray) -> Any:

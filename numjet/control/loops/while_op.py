@@ -14,11 +14,11 @@ from numjet.control.call.jaxpr_transforms import (
     Derived,
     Flags,
     batch_program,
+    cached_by_program,
     holds_effects,
     jvp_program,
     nonzero_flags,
     only_nonzero,
-    remember,
     reordered,
     split_program,
     with_zeros,
@@ -111,7 +111,7 @@ def _jvp(
     return outs[:carry], with_zeros(nz, outs[carry:], [aval_of(o) for o in outs[:carry]])
 
 
-@remember
+@cached_by_program
 def _wider(cond: ClosedJaxpr, more: tuple[ShapedArray, ...]) -> ClosedJaxpr:
     """The condition of a loop with more carried values, which it does not read."""
     if not more:
@@ -148,7 +148,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(found.carry_unknown, known, partition_list(found.carry_unknown, staged)[1])
 
 
-@remember
+@cached_by_program
 def _known_loop(
     body_jaxpr: ClosedJaxpr, cond_jaxpr: ClosedJaxpr, unknown_in: Flags, cond_nconsts: int, body_nconsts: int
 ) -> _KnownLoop | None:
@@ -255,7 +255,7 @@ class _MaskedProgram(Record):
     consts: list[Any]
 
 
-@remember
+@cached_by_program
 def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int) -> _MaskedProgram:
     """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). Its form shows that a finished
     lane stays finished and keeps its values, so backends may run lanes independently."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet.core.ir import JaxprEqn
-from numjet.core.nan_checks import can_be_invalid, invalid_value, wanted
+from numjet.core.nan_checks import can_be_invalid, checked_kinds, invalid_value
 from numjet.cpu.lowering.values import LoweredArray
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def guard(b: Reductions, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
 
     Operations that hold programs are looked at inside.
     """
-    kinds = wanted()
+    kinds = checked_kinds()
     if not kinds or eqn.primitive.programs:
         return
     for out in outs:

@@ -175,7 +175,7 @@ _RESULTS: dict[tuple[Any, ...], tuple[DType, bool]] = {}
 
 
 def _result(key: tuple[Any, ...]) -> tuple[DType, bool]:
-    """Promote `key[2:]` with 64 bits on or off (`key[0]`) in the mode `key[1]`; remembers the answer."""
+    """Promotes `key[2:]` with 64 bits on or off (`key[0]`) in the mode `key[1]`; cached."""
     x64, mode, *nodes = key
     node = nodes[0] if len(nodes) == 1 else _least_upper_bound(mode, _distinct(nodes, x64))
     found = (canonicalize_dtype(node.dtype), node.weak)

@@ -122,7 +122,7 @@ _BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 
 def as_dtype(x: Any) -> DType:
     """The dtype that `x` names: a dtype, its name, a scalar class, a Python scalar class, or an object with `.dtype`.
 
-    Foreign byte orders become the machine's. Nothing is cut to 32 bits here. TypeError when `x` names no dtype.
+    Foreign byte orders become the native one. Nothing is cut to 32 bits here. TypeError when `x` names no dtype.
 
     >>> as_dtype("bfloat16").name, as_dtype(int).name
     ('bfloat16', 'int64')

@@ -16,7 +16,7 @@ IsLeaf = Callable[[Any], bool]
 
 
 class Difference(NamedTuple):
-    """A place where two trees differ; the texts fit "is a {thing1} but ... is a {thing2}, so {explanation}"."""
+    """A difference of two trees; the texts fit "is a {thing1} but ... is a {thing2}, so {explanation}"."""
 
     path: KeyPath
     thing1: str
@@ -110,7 +110,7 @@ def _prefix_error(difference: Difference) -> Callable[[str], ValueError]:
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[Difference]:
-    """Every place where the structures of two trees differ.
+    """Every difference between the structures of two trees.
 
     Yields (path, thing1, thing2, explanation), texts for "is a {thing1} but ... is a {thing2}, so {explanation}".
 

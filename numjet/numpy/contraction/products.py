@@ -89,8 +89,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("axis1 and axis2 cannot be the same")
     a = moveaxis(a, (i, j), (-2, -1))
     count = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
-    place = np.arange(count, dtype=np.int32)
-    return getitem(a, (..., place - min(offset, 0), place + max(offset, 0)))
+    position = np.arange(count, dtype=np.int32)
+    return getitem(a, (..., position - min(offset, 0), position + max(offset, 0)))
 
 
 @jit_when_eager("offset", "axis1", "axis2", "dtype", "out")

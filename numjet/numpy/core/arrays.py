@@ -21,14 +21,14 @@ _INTEGRAL = frozenset(dtypes.INTEGRAL)
 
 # -------------------------------------------------------------------------------------------- placement
 
-def place(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
+def to_device(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
     """x on a device (None: its own). NotImplementedError for shardings of results."""
     if out_sharding is not None:
         raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}: use device_put")
     return x if device is None else device_put(x, device)
 
 
-def beside(x: Any, like: Any) -> Any:
+def on_device_of(x: Any, like: Any) -> Any:
     """x on the device to which the array `like` is committed, if to any."""
     if type(like) is Array and like.committed and type(x) is Array:
         return dispatch.move(x, like.device)
@@ -161,7 +161,7 @@ def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str |
         out = _fresh(out)
     if ndmin > out.ndim:
         out = broadcast_to(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return place("array", out, device, out_sharding)
+    return to_device("array", out, device, out_sharding)
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
@@ -201,7 +201,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "astype")
     as_truth = wanted == np.bool_  # != 0, of complex numbers, too
     out = convert.convert_dtype(x, wanted) if as_truth else convert.convert_element_type(x, wanted)
-    return place("astype", _fresh(out) if copy and out is x else out, device)
+    return to_device("astype", _fresh(out) if copy and out is x else out, device)
 
 
 # -------------------------------------------------------------------------------------------- readers
@@ -254,4 +254,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if copy is False:
         raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")
     value = np.from_dlpack(x)
-    return place("from_dlpack", asarray(value), device)
+    return to_device("from_dlpack", asarray(value), device)

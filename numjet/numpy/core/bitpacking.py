@@ -21,8 +21,8 @@ _BYTE = np.dtype(np.uint8)
 def _shifts(bitorder: str, like: tuple[int, ...]) -> Any:
     if bitorder not in ("big", "little"):
         raise ValueError("'order' must be either 'little' or 'big'")
-    places = np.arange(8, dtype=np.uint8)
-    return np.broadcast_to(places if bitorder == "little" else places[::-1], like).copy()
+    positions = np.arange(8, dtype=np.uint8)
+    return np.broadcast_to(positions if bitorder == "little" else positions[::-1], like).copy()
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:

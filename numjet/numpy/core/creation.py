@@ -17,13 +17,13 @@ from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
 from numjet.numpy.core import promotion
-from numjet.numpy.core.arrays import asarray, beside, place
+from numjet.numpy.core.arrays import asarray, on_device_of, to_device
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide
 from numjet.numpy.ufuncs.transcendental import log10
 from numjet.runtime.device import CPU
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -52,12 +52,12 @@ def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_shar
         filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
     else:
         filled = create.full(target, np.asarray(value).astype(wanted)[()])
-    return place(name, filled, device, out_sharding)
+    return to_device(name, filled, device, out_sharding)
 
 
 def _by_numpy() -> bool:
     """Whether arrays can be made at once by NumPy, outside of traces and debugging flags."""
-    return current_trace() is EVAL and plain()
+    return current_trace() is EVAL and fast_paths_allowed()
 
 
 def _repeated(shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
@@ -106,7 +106,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
         value = promotion.operand("full", fill_value)
     else:
         value = promotion.as_named_dtype("full", fill_value, dtypes.check_user_dtype(dtype, "full"))
-    return place("full", _spread("full", value, target), device, out_sharding)
+    return to_device("full", _spread("full", value, target), device, out_sharding)
 
 
 def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
@@ -128,7 +128,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     if wanted == dtypes.key_dtype:
         return create.full_like(promotion.to_array(a), value, shape=target)
     filled = promotion.as_named_dtype(name, value, wanted, bool(weak))
-    return place(name, beside(_spread(name, filled, target), a), device, out_sharding)
+    return to_device(name, on_device_of(_spread(name, filled, target), a), device, out_sharding)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
@@ -202,7 +202,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     first, last, by = given
     if last is None:
         first, last = 0, first
-    return place("arange", _range(first, last, by, wanted, dtype is not None), device, out_sharding)
+    return to_device("arange", _range(first, last, by, wanted, dtype is not None), device, out_sharding)
 
 
 def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
@@ -261,7 +261,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     out = promotion.strong_array(out)
     if axis != 0 and out.ndim > 1:
         out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
-    out = place("linspace", out, device)
+    out = to_device("linspace", out, device)
     if not retstep:
         return out
     step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))

@@ -1,6 +1,6 @@
 """Argument promotion of every function: type checks, conversion to one dtype, broadcasting.
 
-Results of `promote_args` and its kin are Arrays and Tracers of one dtype and one shape. The functions named `operands`
+Results of `promote_args` and its variants are Arrays and Tracers of one dtype and one shape. The functions named `operands`
 may also give rank-0 operands and typed literals (`core.ir.Literal`), which elementwise records take as they are: for
 them `x + 1` is one operation. Fast paths come first: two arrays of the same aval cost a few comparisons.
 """

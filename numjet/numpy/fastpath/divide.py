@@ -16,7 +16,7 @@ from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
 from numjet.runtime.fp_errors import IGNORED, STATE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 _INTEGERS = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
@@ -34,7 +34,7 @@ def remainder(x: Any, y: Any) -> Any:
 
 
 def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable[..., Any]) -> Any:
-    if type(x) not in _PLAIN or type(y) not in _PLAIN or current_trace() is not EVAL or not plain():
+    if type(x) not in _PLAIN or type(y) not in _PLAIN or current_trace() is not EVAL or not fast_paths_allowed():
         return None
     a, b = x.aval, y.aval
     if a.dtype not in _INTEGERS and a.dtype not in _FLOATS:

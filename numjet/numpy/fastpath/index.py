@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
 from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.fp_errors import IGNORED, STATE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 _BOOL = np.dtype(np.bool_)
 _INDICES = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
@@ -77,7 +77,7 @@ def _known(s: slice) -> bool:
 
 def read(x: Any, idx: Any) -> Any:
     """x[idx], or None."""
-    if type(x) is not Array or current_trace() is not EVAL or not plain() or not on_host(x):
+    if type(x) is not Array or current_trace() is not EVAL or not fast_paths_allowed() or not on_host(x):
         return None
     aval = x.aval
     basic = _basic(idx, aval.shape)
@@ -107,16 +107,16 @@ def _array(part: np.ndarray, aval: ShapedArray) -> Any:
 
 def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     """x with x[idx] replaced by values (op "set") or combined with them ("add", "subtract", "mul"), or None."""
-    if type(x) is not Array or current_trace() is not EVAL or not plain() or not on_host(x):
+    if type(x) is not Array or current_trace() is not EVAL or not fast_paths_allowed() or not on_host(x):
         return None
     aval = x.aval
     if aval.dtype not in _SETS or (op != "set" and (op not in _UPDATES or aval.dtype.kind == "b")):
         return None
-    places: Any = _basic(idx, aval.shape)
+    positions: Any = _basic(idx, aval.shape)
     change: Callable[..., bool] = _change
-    if places is None:
-        places, change = _advanced(idx, aval.shape), _change_each
-    if places is None or (change is _change_each and places.dtype == _BOOL and places.size >= LARGE):
+    if positions is None:
+        positions, change = _advanced(idx, aval.shape), _change_each
+    if positions is None or (change is _change_each and positions.dtype == _BOOL and positions.size >= LARGE):
         return None
     new = _value(values, aval.dtype)
     if new is None:
@@ -124,14 +124,14 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     out = np.array(x._value)
     token = STATE.set(IGNORED)
     try:
-        return _native.from_numpy(out, aval, CPU) if change(out, places, new, op) else None
+        return _native.from_numpy(out, aval, CPU) if change(out, positions, new, op) else None
     finally:
         STATE.reset(token)
 
 
-def _change(out: np.ndarray, places: tuple[Any, ...], new: np.ndarray, op: str) -> bool:
+def _change(out: np.ndarray, positions: tuple[Any, ...], new: np.ndarray, op: str) -> bool:
     """Updates `out` at ints and slices; False when the shapes need the general path."""
-    part = out[places]
+    part = out[positions]
     if not part.size or new.shape not in ((), part.shape):
         return False
     if op == "set":
@@ -141,14 +141,14 @@ def _change(out: np.ndarray, places: tuple[Any, ...], new: np.ndarray, op: str) 
     return True
 
 
-def _change_each(out: np.ndarray, places: np.ndarray, new: np.ndarray, op: str) -> bool:
+def _change_each(out: np.ndarray, positions: np.ndarray, new: np.ndarray, op: str) -> bool:
     """Updates `out` at an array of indices, repeated ones repeatedly; False when the shapes need the general path."""
-    if new.shape and (places.dtype == _BOOL or new.shape != places.shape + out.shape[1:]):
+    if new.shape and (positions.dtype == _BOOL or new.shape != positions.shape + out.shape[1:]):
         return False
     if op == "set":
-        out[places] = new
+        out[positions] = new
     else:
-        _UPDATES[op].at(out, places, new)
+        _UPDATES[op].at(out, positions, new)
     return True
 
 

@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
 from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.fp_errors import IGNORED, STATE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 _FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
 _NUMBERS = _FLOATS | frozenset(map(np.dtype, ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")))
@@ -25,7 +25,7 @@ _NUMBERS = _FLOATS | frozenset(map(np.dtype, ("int8", "int16", "int32", "int64",
 
 def _known(x: Any, dtypes: frozenset[np.dtype] = _FLOATS) -> bool:
     """Whether x is a small ready array of one of these dtypes."""
-    if type(x) is not Array or current_trace() is not EVAL or not plain():
+    if type(x) is not Array or current_trace() is not EVAL or not fast_paths_allowed():
         return False
     return x.aval.dtype in dtypes and 0 < x.aval.size < LARGE and on_host(x)
 

@@ -56,18 +56,19 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
                 raise IndexError(f"index {values.min()} to {values.max()} is out of bounds for axis {dim} with size {n}")
             keep[values.reshape(-1)] = False
         return getitem(arr, (slice(None),) * dim + (np.nonzero(keep)[0].astype(np.int32),))
-    places = ravel(to_array(obj))
-    if places.dtype == np.bool_ or not (assume_unique_indices or places.size == 1):
-        known("delete", places, "how many parts stay (assume_unique_indices=True when no index is repeated)")
-    return getitem(arr, (slice(None),) * dim + (_kept(places, n),))
+    positions = ravel(to_array(obj))
+    if positions.dtype == np.bool_ or not (assume_unique_indices or positions.size == 1):
+        known("delete", positions, "how many parts stay (assume_unique_indices=True when no index is repeated)")
+    return getitem(arr, (slice(None),) * dim + (_kept(positions, n),))
 
 
-def _kept(places: Any, n: int) -> Any:
+def _kept(positions: Any, n: int) -> Any:
     """The indices below n without k distinct ones: i plus the number of deleted indices at or below, in order."""
-    places = convert.convert_element_type(places, _INT32)
-    places = lax_sort(choose_by("delete", compare.lt(places, np.int32(0)), arithmetic.add(places, np.int32(n)), places), 0)
-    k = places.shape[0]
-    shifted = arithmetic.sub(places, create.iota(_INT32, k))
+    positions = convert.convert_element_type(positions, _INT32)
+    from_start = arithmetic.add(positions, np.int32(n))
+    positions = lax_sort(choose_by("delete", compare.lt(positions, np.int32(0)), from_start, positions), 0)
+    k = positions.shape[0]
+    shifted = arithmetic.sub(positions, create.iota(_INT32, k))
     rest = create.iota(_INT32, n - k)
     both = (n - k, k)
     passed = compare.ge(rearrange.broadcast_in_dim(rest, both, (0,)), rearrange.broadcast_in_dim(shifted, both, (1,)))
@@ -88,38 +89,38 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     n = arr.shape[dim]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
-    places = to_array(np.asarray(obj, int) if isinstance(obj, (list, tuple)) else obj)
+    positions = to_array(np.asarray(obj, int) if isinstance(obj, (list, tuple)) else obj)
     values = to_array(values)
     if values.ndim == 0:
         values = rearrange.expand_dims(values, (0,))
-    if places.ndim == 0:
+    if positions.ndim == 0:
         values = moveaxis(_ranked(values, arr.ndim), 0, dim)
-    places, values = ravel(places), moveaxis(_ranked(values, arr.ndim), dim, 0)
-    places = _counted_from_end(places, n)
+    positions, values = ravel(positions), moveaxis(_ranked(values, arr.ndim), dim, 0)
+    positions = _counted_from_end(positions, n)
     front = moveaxis(arr, dim, 0)
-    count = values.shape[0] if places.shape[0] == 1 else places.shape[0]
-    places = broadcast_to(places, (count,))
+    count = values.shape[0] if positions.shape[0] == 1 else positions.shape[0]
+    positions = broadcast_to(positions, (count,))
     values = broadcast_to(values, (count, *front.shape[1:]))
-    return moveaxis(_interleaved(front, places, convert.convert_element_type(values, front.dtype)), 0, dim)
+    return moveaxis(_interleaved(front, positions, convert.convert_element_type(values, front.dtype)), 0, dim)
 
 
 def _ranked(x: Any, ndim: int) -> Any:
     return rearrange.expand_dims(x, range(ndim - x.ndim)) if x.ndim < ndim else x
 
 
-def _counted_from_end(places: Any, n: int) -> Any:
-    value = value_of(places) if not isinstance(places, Tracer) else None
+def _counted_from_end(positions: Any, n: int) -> Any:
+    value = value_of(positions) if not isinstance(positions, Tracer) else None
     if value is not None and value.size and (value.min() < -n or value.max() > n):
         raise IndexError(f"jnp.insert: index {value.min()} to {value.max()} is out of bounds for an axis of size {n}")
-    places = convert.convert_element_type(places, _INT32)
-    places = choose_by("insert", compare.lt(places, np.int32(0)), arithmetic.add(places, np.int32(n)), places)
-    return compare.clamp(np.int32(0), places, np.int32(n))
+    positions = convert.convert_element_type(positions, _INT32)
+    positions = choose_by("insert", compare.lt(positions, np.int32(0)), arithmetic.add(positions, np.int32(n)), positions)
+    return compare.clamp(np.int32(0), positions, np.int32(n))
 
 
-def _interleaved(arr: Any, places: Any, values: Any) -> Any:
+def _interleaved(arr: Any, positions: Any, values: Any) -> Any:
     """The rows of arr and values in one array: a stable sort by index, in which values come first."""
     n, k = arr.shape[0], values.shape[0]
-    keys = join.concatenate([places, create.iota(_INT32, n)], 0)
+    keys = join.concatenate([positions, create.iota(_INT32, n)], 0)
     order = lax_sort((keys, create.iota(_INT32, n + k)), 0, True, 1)[1]
     rows = join.concatenate([values, arr], 0)
     return getitem(rows, order)

@@ -12,9 +12,9 @@ import numpy as np
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, Array, aval_of, current_trace
 from numjet.foundation import dtypes
-from numjet.foundation.memo import remembered
+from numjet.foundation.memo import memoized
 from numjet.runtime.eager_compile import LARGE
-from numjet.runtime.settings import plain
+from numjet.runtime.settings import fast_paths_allowed
 
 _BOUND = frozenset((int, type(None)))
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -55,18 +55,18 @@ def _index(known: tuple[Any, ...], arrays: list[Any]) -> Any:
     return entries if known[0] else entries[0]
 
 
-@remembered("reads by large indices", 1024)
+@memoized("reads by large indices", 1024)
 def _reader(getitem: Callable[..., Any], known: tuple[Any, ...], options: tuple[tuple[str, Any], ...]) -> Any:
     return jit(lambda x, arrays: getitem(x, _index(known, arrays), **dict(options)))
 
 
-@remembered("updates by large indices", 1024)
+@memoized("updates by large indices", 1024)
 def _writer(update: Callable[..., Any], known: tuple[Any, ...], op: str, options: tuple[tuple[str, Any], ...]) -> Any:
     return jit(lambda x, arrays, values: update(x, _index(known, arrays), values, op, **dict(options)))
 
 
 def _here(x: Any) -> bool:
-    return type(x) is Array and current_trace() is EVAL and plain()
+    return type(x) is Array and current_trace() is EVAL and fast_paths_allowed()
 
 
 def read(getitem: Callable[..., Any], x: Any, idx: Any, **options: Any) -> Any:

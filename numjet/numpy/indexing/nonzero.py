@@ -14,7 +14,7 @@ from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, join, rearrange
-from numjet.numpy.core.arrays import asarray, beside
+from numjet.numpy.core.arrays import asarray, on_device_of
 from numjet.numpy.core.concrete import known_for_size
 from numjet.numpy.core.promotion import array_arg
 from numjet.numpy.indexing.subscript import scatter_update
@@ -38,7 +38,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     dtype = dtypes.canonicalize_dtype(np.int64)
     if size is None:
-        return tuple(beside(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
+        return tuple(on_device_of(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
     size = operator.index(size)
     if prod(a.shape) == 0 or size == 0:
         return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))

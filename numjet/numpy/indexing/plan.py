@@ -114,16 +114,16 @@ def _broadcast(advanced: Sequence[Advanced]) -> Shape:
 
 
 def _layout(entries: Sequence[Any], block: Shape) -> list[tuple[str, int, Any]]:
-    places = [i for i, e in enumerate(entries) if isinstance(e, Advanced)]
+    positions = [i for i, e in enumerate(entries) if isinstance(e, Advanced)]
     axes = [("block", n, k) for k, n in enumerate(block)]
-    apart = bool(places) and places[-1] - places[0] + 1 != len(places)
+    apart = bool(positions) and positions[-1] - positions[0] + 1 != len(positions)
     layout: list[tuple[str, int, Any]] = list(axes) if apart else []
     for i, e in enumerate(entries):
         if isinstance(e, New):
             layout.append(("new", 1, e))
         elif isinstance(e, Basic):
             layout.append(("slice", e.size, e))
-        elif isinstance(e, Advanced) and not apart and i == places[0]:
+        elif isinstance(e, Advanced) and not apart and i == positions[0]:
             layout.extend(axes)
     return layout
 
@@ -221,10 +221,10 @@ def entries_of(idx: Any, ndim: int) -> list[Any]:
     if count > ndim:
         raise IndexError(f"Too many indices: array is {ndim}-dimensional, but {count} were indexed")
     missing: list[Any] = [slice(None)] * (ndim - count)
-    place = next((i for i, e in enumerate(entries) if e is Ellipsis), None)
-    if place is None:
+    at_index = next((i for i, e in enumerate(entries) if e is Ellipsis), None)
+    if at_index is None:
         return entries + missing
-    return [*entries[:place], *(missing or [Ellipsis]), *entries[place + 1:]]
+    return [*entries[:at_index], *(missing or [Ellipsis]), *entries[at_index + 1:]]
 
 
 def plan_index(shape: Shape, idx: Any) -> Plan:
@@ -274,7 +274,7 @@ def _mask_entries(mask: np.ndarray, shape: Shape, old: int, axis: int, position:
     check_mask(mask.shape, shape, old, position)
     if not mask.ndim:
         return [Advanced(axis, np.zeros(int(mask), np.int32))]
-    return [Advanced(axis + k, places.astype(np.int32)) for k, places in enumerate(np.nonzero(mask))]
+    return [Advanced(axis + k, positions.astype(np.int32)) for k, positions in enumerate(np.nonzero(mask))]
 
 
 def check_mask(mask: Shape, shape: Shape, axis: int, position: int) -> None:
@@ -299,7 +299,7 @@ def _basic(s: slice, size: int, axis: int, position: int) -> Basic:
 _SLICE_ERROR = """\
 Slice entries must be static integers. Got {s} at position {position}: the size of x[a:b] would depend on traced values.
 
-For a slice of static size at a traced place use lax.dynamic_slice (read) or lax.dynamic_update_slice (write). \
+For a slice of static size at a traced index use lax.dynamic_slice (read) or lax.dynamic_update_slice (write). \
 Instead of
 
     y = x[i:i + 3]

@@ -196,11 +196,11 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
                              f"({condition.shape[0]} against {length})")
         condition = getitem(condition, slice(0, length))
     if size is None:
-        places = np.nonzero(known_for_size("compress", condition))[0]
-        return getitem(arr, (slice(None),) * dim + (places,))
-    places = nonzero(condition, size=operator.index(size), fill_value=length)[0]
-    picked = getitem(moveaxis(arr, dim, 0), (places,), mode="fill", fill_value=0)
-    inside = compare.lt(places, np.asarray(length, places.dtype)[()])
+        positions = np.nonzero(known_for_size("compress", condition))[0]
+        return getitem(arr, (slice(None),) * dim + (positions,))
+    positions = nonzero(condition, size=operator.index(size), fill_value=length)[0]
+    picked = getitem(moveaxis(arr, dim, 0), (positions,), mode="fill", fill_value=0)
+    inside = compare.lt(positions, np.asarray(length, positions.dtype)[()])
     inside = rearrange.broadcast_in_dim(inside, picked.shape, (0,))
     return moveaxis(choose_by("compress", inside, picked, as_dtype(fill_value, picked.dtype)), 0, dim)
 

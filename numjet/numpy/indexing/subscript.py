@@ -387,15 +387,15 @@ def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None
     if not any(isinstance(i, Tracer) and i.dtype == np.bool_ for i in (idx if isinstance(idx, tuple) else (idx,))):
         return None
     entries = entries_of(idx, len(shape))
-    places = [i for i, e in enumerate(entries) if is_mask(e) and isinstance(e, Tracer) and e.concrete() is None]
-    if not places:
+    positions = [i for i, e in enumerate(entries) if is_mask(e) and isinstance(e, Tracer) and e.concrete() is None]
+    if not positions:
         return None
-    mask = entries[places[0]]
+    mask = entries[positions[0]]
     whole = [e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in entries]
     if sum(whole) != len(entries) - 1:
         raise NonConcreteBooleanIndexError(mask)
-    axis = sum(map(consumed, entries[:places[0]]))
-    check_mask(mask.shape, shape, axis, places[0])
+    axis = sum(map(consumed, entries[:positions[0]]))
+    check_mask(mask.shape, shape, axis, positions[0])
     return mask, axis, mask.ndim
 
 

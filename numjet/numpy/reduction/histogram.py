@@ -58,10 +58,10 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         counted = to_array(weights)
         if counted.shape != x.shape:
             raise ValueError("shape of weights must match shape of x.")
-    places = convert.convert_element_type(x, _INT32) if x.dtype == np.bool_ else x
-    places = compare.max(places, broadcast_to(np.zeros((), places.dtype)[()], places.shape))
+    positions = convert.convert_element_type(x, _INT32) if x.dtype == np.bool_ else x
+    positions = compare.max(positions, broadcast_to(np.zeros((), positions.dtype)[()], positions.shape))
     start = create.full((size,), np.zeros((), counted.dtype)[()])
-    return scatter_update(start, places, counted, "add", mode="drop")
+    return scatter_update(start, positions, counted, "add", mode="drop")
 
 
 # -------------------------------------------------------------------------------------------- edges
@@ -107,12 +107,12 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def _bins_of(x: Any, edges: Any) -> Any:
     """The number of the bin of each element, -1 outside; the last bin contains its right edge."""
     count = edges.shape[0] - 1
-    place = searchsorted(edges, x, "right")
+    position = searchsorted(edges, x, "right")
     last = compare.eq(x, broadcast_to(getitem(edges, count), x.shape))
-    place = choose_by("histogram", last, np.asarray(count, place.dtype)[()], place)
-    outside = compare.gt(place, broadcast_to(np.asarray(count, place.dtype)[()], place.shape))
-    place = arithmetic.sub(place, np.asarray(1, place.dtype)[()])
-    return choose_by("histogram", outside, np.asarray(-1, place.dtype)[()], place)
+    position = choose_by("histogram", last, np.asarray(count, position.dtype)[()], position)
+    outside = compare.gt(position, broadcast_to(np.asarray(count, position.dtype)[()], position.shape))
+    position = arithmetic.sub(position, np.asarray(1, position.dtype)[()])
+    return choose_by("histogram", outside, np.asarray(-1, position.dtype)[()], position)
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> tuple[Any, Any]:
@@ -142,9 +142,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     return counts, edges
 
 
-def _counted(places: Any, weights: Any, size: int) -> Any:
+def _counted(positions: Any, weights: Any, size: int) -> Any:
     start = create.full((size,), np.zeros((), weights.dtype)[()])
-    return scatter_update(start, places, weights, "add", mode="drop", wrap_negative_indices=False)
+    return scatter_update(start, positions, weights, "add", mode="drop", wrap_negative_indices=False)
 
 
 # -------------------------------------------------------------------------------------------- several dimensions
@@ -173,12 +173,12 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     columns = [slicing.index_in_dim(sample, d, 1, keepdims=False) for d in _upto(rank)]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, several, ranges, strict=True)]
     sizes = [e.shape[0] - 1 for e in edges]
-    place, outside = _box_numbers(columns, edges, sizes)
+    position, outside = _box_numbers(columns, edges, sizes)
     w = create.full((n,), np.ones((), dtypes.canonicalize_dtype(np.int64))[()]) if weights is None else to_array(weights)
     if w.shape != (n,):
         raise ValueError("should have one weight for each sample.")
-    place = choose_by("histogramdd", outside, np.int32(-1), place)
-    counts = rearrange.reshape(_counted(place, w, prod(sizes)), sizes)
+    position = choose_by("histogramdd", outside, np.int32(-1), position)
+    counts = rearrange.reshape(_counted(position, w, prod(sizes)), sizes)
     if density:
         counts, *_ = promote_dtypes_inexact(counts, sample)
         counts = arithmetic.div(counts, broadcast_to(total(counts), counts.shape))
@@ -193,13 +193,13 @@ def _upto(n: int) -> Sequence[int]:
 
 def _box_numbers(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int]) -> tuple[Any, Any]:
     """The index of each point's box in row-major order, and whether it lies in none."""
-    place = create.full(columns[0].shape, np.int32(0))
+    position = create.full(columns[0].shape, np.int32(0))
     outside = create.full(columns[0].shape, np.False_)
     for column, e, size in zip(columns, edges, sizes, strict=True):
         one = convert.convert_element_type(_bins_of(column, e), _INT32)
         outside = bitwise.bitwise_or(outside, compare.lt(one, np.int32(0)))
-        place = arithmetic.add(arithmetic.mul(place, np.int32(size)), one)
-    return place, outside
+        position = arithmetic.add(arithmetic.mul(position, np.int32(size)), one)
+    return position, outside
 
 
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,

@@ -73,8 +73,8 @@ def _share(h: Any, low: Any, method: str) -> Any:
     return choose_by("quantile", bitwise.or_p.bind(between, bitwise.not_p.bind(odd)), one, zero)
 
 
-def _index(place: Any, last: Any) -> Any:
-    limited = max_p.bind(min_p.bind(place, last), literal(0.0, place.dtype))
+def _index(position: Any, last: Any) -> Any:
+    limited = max_p.bind(min_p.bind(position, last), literal(0.0, position.dtype))
     return convert.convert_dtype(limited, dtypes.int32)
 
 
@@ -102,7 +102,7 @@ def _of_rows(rows: Any, q: Any, method: str) -> Any:
     low = floor_p.bind(h)
     ordered = sort(rows, rows.ndim - 1)
     above = add_p.bind(low, literal(1.0, q.dtype))
-    pick = lambda place: _to_front(getitem(ordered, (Ellipsis, _index(place, last))), q.ndim)
+    pick = lambda position: _to_front(getitem(ordered, (Ellipsis, _index(position, last))), q.ndim)
     share = rearrange.broadcast_in_dim(_share(h, low, method), (*q.shape, *lead), range(q.ndim))
     out = _blend(pick(low), pick(above), share)
     bad = broadcast_to(reductions.any(isnan(rows), -1), out.shape)
@@ -120,7 +120,7 @@ def _of_numbers_in_rows(rows: Any, q: Any, method: str) -> Any:
     ordered = sort(rows, rows.ndim - 1)  # NaN last
     last = sub_p.bind(n, literal(1.0, q.dtype))
     above = add_p.bind(low, literal(1.0, q.dtype))
-    pick = lambda place: take_along(ordered, _index(place, last), rows.ndim - 1)
+    pick = lambda position: take_along(ordered, _index(position, last), rows.ndim - 1)
     out = _blend(pick(low), pick(above), _share(h, low, method))
     out = choose_by("nanquantile", eq_p.bind(n, literal(0.0, q.dtype)), literal(float("nan"), out.dtype), out)
     return rearrange.reshape(_to_front(out, 1), (*q.shape, *lead))
@@ -141,8 +141,8 @@ def _of_weighted_rows(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
     full = (*lead, n, q.size)
     below = lt_p.bind(rearrange.broadcast_in_dim(reached, full, range(rows.ndim)),
                       rearrange.broadcast_in_dim(rearrange.reshape(q, (q.size,)), full, (rows.ndim,)))
-    place = compare.min(reductions.sum(below, at), n - 1)
-    out = take_along(ordered, place, at)
+    position = compare.min(reductions.sum(below, at), n - 1)
+    out = take_along(ordered, position, at)
     if not skip_nan:
         bad = rearrange.broadcast_in_dim(reductions.any(missing, -1), out.shape, range(at))
         out = choose_by("quantile", bad, literal(float("nan"), out.dtype), out)

@@ -79,9 +79,9 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
     flat, size, count = ravel(v), a.shape[0], v.size
     parts = [flat, a] if side == "left" else [a, flat]
     first = 0 if side == "left" else size
-    places = create.iota(_INT32, size + count)
-    order = lax_sort((join.concatenate(parts, 0), places), 0, True, 1)[1]
-    rank = scatter_update(places, order, places, "set", unique_indices=True)
+    positions = create.iota(_INT32, size + count)
+    order = lax_sort((join.concatenate(parts, 0), positions), 0, True, 1)[1]
+    rank = scatter_update(positions, order, positions, "set", unique_indices=True)
     queries = order_of(flat)
     rank = slicing.slice_in_dim(rank, first, first + count)
     return rearrange.reshape(arithmetic.sub(rank, queries), v.shape)
@@ -89,9 +89,9 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
 
 def order_of(flat: Any) -> Any:
     """The rank of each element among all of a vector; equal ones rank in their order."""
-    places = create.iota(_INT32, flat.shape[0])
-    order = lax_sort((flat, places), 0, True, 1)[1]
-    return scatter_update(places, order, places, "set", unique_indices=True)
+    positions = create.iota(_INT32, flat.shape[0])
+    order = lax_sort((flat, positions), 0, True, 1)[1]
+    return scatter_update(positions, order, positions, "set", unique_indices=True)
 
 
 @jit_when_eager("side", "method")

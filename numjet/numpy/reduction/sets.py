@@ -60,14 +60,14 @@ def _index_dtype() -> np.dtype:
 
 def _sorted_rows(rows: Any) -> tuple[Any, Any]:
     """Rows (n, m) in lexicographic order, and the permutation that sorts them."""
-    places = create.iota(_index_dtype(), rows.shape[0])
+    positions = create.iota(_index_dtype(), rows.shape[0])
     if rows.shape[1] == 1:
-        values, order = lax_sort((rearrange.reshape(rows, (rows.shape[0],)), places), 0, True, 1)
+        values, order = lax_sort((rearrange.reshape(rows, (rows.shape[0],)), positions), 0, True, 1)
         return rearrange.expand_dims(values, (1,)), order
     if not rows.shape[1]:
-        return rows, places
+        return rows, positions
     keys = [slicing.index_in_dim(rows, k, 1, keepdims=False) for k in range(rows.shape[1])]
-    order = lax_sort((*keys, places), 0, True, len(keys))[-1]
+    order = lax_sort((*keys, positions), 0, True, len(keys))[-1]
     return getitem(rows, order), order
 
 
@@ -116,8 +116,8 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
 
 def nonzero_known(mask: Any) -> Any:
     """The indices where a known mask holds. ConcretizationTypeError, which recommends size=, otherwise."""
-    places = np.nonzero(known_for_size("unique", mask))[0]
-    return to_array(places.astype(_index_dtype()))
+    positions = np.nonzero(known_for_size("unique", mask))[0]
+    return to_array(positions.astype(_index_dtype()))
 
 
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
@@ -246,10 +246,10 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
     if size is None:
         return getitem(values, np.nonzero(known_for_size(name, mask))[0])
     n = values.shape[0]
-    places = nonzero(mask, size=operator.index(size), fill_value=n)[0]
-    found = getitem(values, places, mode="clip") if n else create.full((places.shape[0],), np.zeros((), values.dtype)[()])
+    positions = nonzero(mask, size=operator.index(size), fill_value=n)[0]
+    found = getitem(values, positions, mode="clip") if n else create.full((positions.shape[0],), np.zeros((), values.dtype)[()])
     filler = as_dtype(to_array(0 if fill_value is None else fill_value), values.dtype)
-    return choose_by(name, compare.ge(places, np.asarray(n, places.dtype)[()]), filler, found)
+    return choose_by(name, compare.ge(positions, np.asarray(n, positions.dtype)[()]), filler, found)
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -313,12 +313,12 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     common = _chosen("intersect1d", values, mask, size, fill_value)
     if not return_indices:
         return common
-    places = [_first_places(x, common) for x in (a, b)]
+    positions = [_first_places(x, common) for x in (a, b)]
     if size is not None:
         held = compare.lt(create.iota(_index_dtype(), common.shape[0]), total(mask))
-        places = [choose_by("intersect1d", held, p, np.asarray(x.size, p.dtype)[()])
-                  for p, x in zip(places, (a, b), strict=True)]
-    return common, *places
+        positions = [choose_by("intersect1d", held, p, np.asarray(x.size, p.dtype)[()])
+                  for p, x in zip(positions, (a, b), strict=True)]
+    return common, *positions
 
 
 def _first_places(x: Any, values: Any) -> Any:

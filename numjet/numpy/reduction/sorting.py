@@ -61,11 +61,11 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
         found = small.order(a, dim, wanted)
         if found is not None:
             return found
-    places = create.broadcasted_iota(wanted, a.shape, dim)
+    positions = create.broadcasted_iota(wanted, a.shape, dim)
     if not descending:
-        return lax_sort((a, places), dim, stable, 1)[1]
+        return lax_sort((a, positions), dim, stable, 1)[1]
     # Both reversed, so that equal elements stand in their order once the result is reversed.
-    order_up = lax_sort((rearrange.rev(a, (dim,)), rearrange.rev(places, (dim,))), dim, stable, 1)[1]
+    order_up = lax_sort((rearrange.rev(a, (dim,)), rearrange.rev(positions, (dim,))), dim, stable, 1)[1]
     return rearrange.rev(order_up, (dim,))
 
 
@@ -87,8 +87,8 @@ def lexsort(keys: Sequence[Any] | Any, axis: int = -1) -> Any:
     if arrays[0].ndim == 0:
         return create.full((), np.zeros((), index)[()])
     dim = as_axis(axis, arrays[0].ndim)
-    places = create.broadcasted_iota(index, arrays[0].shape, dim)
-    return lax_sort((*arrays[::-1], places), dim, True, len(arrays))[-1]
+    positions = create.broadcasted_iota(index, arrays[0].shape, dim)
+    return lax_sort((*arrays[::-1], positions), dim, True, len(arrays))[-1]
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
@@ -118,9 +118,9 @@ def _partitioned(name: str, a: Any, kth: int, axis: int) -> Any:
     a = array_arg(name, a)
     if a.dtype in dtypes.COMPLEX:
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
-    dim, place = as_axis(axis, a.ndim), operator.index(kth)
-    if not -a.shape[dim] <= place < a.shape[dim]:
-        raise ValueError(f"kth={place} is out of bounds for axis {dim} with size {a.shape[dim]}")
+    dim, position = as_axis(axis, a.ndim), operator.index(kth)
+    if not -a.shape[dim] <= position < a.shape[dim]:
+        raise ValueError(f"kth={position} is out of bounds for axis {dim} with size {a.shape[dim]}")
     return a
 
 

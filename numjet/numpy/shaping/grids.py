@@ -36,15 +36,15 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if any(x.ndim > 1 for x in arrays):
         raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[x.shape for x in arrays]}")
     vectors = [rearrange.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays]
-    places = list(range(len(vectors)))
+    positions = list(range(len(vectors)))
     if indexing == "xy" and len(vectors) >= 2:
-        places[0], places[1] = 1, 0
+        positions[0], positions[1] = 1, 0
     sizes = [0] * len(vectors)
-    for x, place in zip(vectors, places, strict=True):
-        sizes[place] = x.shape[0]
+    for x, position in zip(vectors, positions, strict=True):
+        sizes[position] = x.shape[0]
     if sparse:
-        return [_along(x, place, len(vectors)) for x, place in zip(vectors, places, strict=True)]
-    return [rearrange.broadcast_in_dim(x, sizes, (place,)) for x, place in zip(vectors, places, strict=True)]
+        return [_along(x, position, len(vectors)) for x, position in zip(vectors, positions, strict=True)]
+    return [rearrange.broadcast_in_dim(x, sizes, (position,)) for x, position in zip(vectors, positions, strict=True)]
 
 
 def _coordinates(key: slice) -> Any:

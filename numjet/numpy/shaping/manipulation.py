@@ -215,8 +215,8 @@ def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
     if origin == target:
         return a
     order = [d for d in range(ndim) if d not in origin]
-    for place, axis in sorted(zip(target, origin, strict=True)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(position, axis)
     return lax_shape.transpose(a, order)
 
 

@@ -10,7 +10,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
-from numjet.numpy.core.arrays import place
+from numjet.numpy.core.arrays import to_device
 from numjet.numpy.core.promotion import array_arg, literal, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
@@ -48,7 +48,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     """
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "eye")
     rows, columns = _rows_and_columns(_sizes("eye", N, M))
-    return place("eye", convert.convert_dtype(compare.eq_p.bind(_offset(rows, k), columns), wanted), device)
+    return to_device("eye", convert.convert_dtype(compare.eq_p.bind(_offset(rows, k), columns), wanted), device)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:

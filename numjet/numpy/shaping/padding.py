@@ -187,15 +187,15 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
         return array
     if reflect_type == "odd" and mode in ("reflect", "symmetric"):
         return _odd(array, axis, width, mode)
-    places = np.pad(np.arange(array.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
-    return _picked(array, axis, places)
+    positions = np.pad(np.arange(array.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
+    return _picked(array, axis, positions)
 
 
-def _picked(array: Any, axis: int, places: np.ndarray) -> Any:
+def _picked(array: Any, axis: int, positions: np.ndarray) -> Any:
     """Elements at known indices along an axis: as slices, where these are few."""
-    runs = _runs(places)
+    runs = _runs(positions)
     if len(runs) > 8:
-        return getitem(array, (slice(None),) * axis + (places.astype(np.int32),))
+        return getitem(array, (slice(None),) * axis + (positions.astype(np.int32),))
     parts = []
     for start, step, count in runs:
         if step == 0:
@@ -207,17 +207,17 @@ def _picked(array: Any, axis: int, places: np.ndarray) -> Any:
     return join.concatenate(parts, axis) if len(parts) > 1 else parts[0]
 
 
-def _runs(places: Sequence[int] | np.ndarray) -> list[tuple[int, int, int]]:
+def _runs(positions: Sequence[int] | np.ndarray) -> list[tuple[int, int, int]]:
     """A sequence of integers as runs (start, step, count) with steps 0, 1 or -1."""
     runs: list[list[int]] = []
-    for place in map(int, places):
+    for position in map(int, positions):
         if runs:
             start, step, count = runs[-1]
-            by = place - (start + step * (count - 1))
+            by = position - (start + step * (count - 1))
             if (count == 1 and by in (-1, 0, 1)) or (count > 1 and by == step):
                 runs[-1] = [start, by, count + 1]
                 continue
-        runs.append([place, 1, 1])
+        runs.append([position, 1, 1])
     return [(a, b, c) for a, b, c in runs]
 
 

@@ -204,8 +204,8 @@ def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str,
     if m == 1:
         out = _times(slicing.slice_in_dim(padded, 0, count), broadcast_to(v, (count,)))
         return out if preferred is None else as_dtype(out, dtypes.check_user_dtype(preferred, name))
-    places = arithmetic.add(create.broadcasted_iota(np.int32, (count, m), 0), create.broadcasted_iota(np.int32, (count, m), 1))
-    windows = getitem(padded, places)
+    rows, columns = (create.broadcasted_iota(np.int32, (count, m), axis) for axis in (0, 1))
+    windows = getitem(padded, arithmetic.add(rows, columns))
     return product(name, windows, flip(v), ((1,), (0,)), ((), ()), precision, preferred)
 
 

@@ -74,8 +74,8 @@ def _interval(x: Any, xp: Any) -> Any:
     n = xp.shape[0]
     if n <= _FEW:
         wide = (*x.shape, n)
-        places = rearrange.broadcast_in_dim(xp, wide, (x.ndim,))
-        passed = compare.le_p.bind(places, rearrange.broadcast_in_dim(x, wide, range(x.ndim)))
+        positions = rearrange.broadcast_in_dim(xp, wide, (x.ndim,))
+        passed = compare.le_p.bind(positions, rearrange.broadcast_in_dim(x, wide, range(x.ndim)))
         count = total(passed, -1)
     else:
         count = _bisect(xp, x)

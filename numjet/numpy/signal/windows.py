@@ -60,8 +60,8 @@ def bartlett(M: int) -> Any:
     if count <= 1:
         return create.full((max(count, 0),), np.ones((), _dtype())[()])
     one = literal(1.0, _dtype())
-    place = arithmetic.mul(create.iota(_dtype(), count), literal(2.0 / (count - 1), _dtype()))
-    return arithmetic.sub(one, arithmetic.abs(arithmetic.sub(place, one)))
+    position = arithmetic.mul(create.iota(_dtype(), count), literal(2.0 / (count - 1), _dtype()))
+    return arithmetic.sub(one, arithmetic.abs(arithmetic.sub(position, one)))
 
 
 def blackman(M: int) -> Any:

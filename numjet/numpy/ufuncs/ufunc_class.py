@@ -209,7 +209,7 @@ def _fold(op: ufunc, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
 def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
     """a.at[indices] with repeated indices in order; indices are positions in the flattened array."""
     positions = getitem(rearrange.reshape(create.iota(dtypes.canonicalize_dtype(np.int64), a.size), a.shape), indices)
-    flat, places = rearrange.reshape(a, (a.size,)), rearrange.reshape(positions, (positions.size,))
+    flat, index_array = rearrange.reshape(a, (a.size,)), rearrange.reshape(positions, (positions.size,))
 
     def step(x: Any, item: Any) -> tuple[Any, None]:
         old = getitem(x, item[0])
@@ -217,7 +217,7 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
         return scatter_update(x, item[0], as_dtype(new, x.dtype), "set"), None
 
     values = None if b is None else rearrange.reshape(broadcast_to(array_arg("at", b, 2), positions.shape), (positions.size,))
-    out, _ = scan(step, flat, (places, values))
+    out, _ = scan(step, flat, (index_array, values))
     return rearrange.reshape(out, a.shape)
 
 
@@ -232,11 +232,11 @@ def _of_slices(op: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
     wide = lambda v: rearrange.broadcast_in_dim(v, (k, *rest), (0,))
 
     def step(sums: Any, item: Any) -> tuple[Any, None]:
-        place, row = item
+        position, row = item
         row = broadcast_to(row, (k, *rest))
-        inside = compare.gt(place, start) & compare.lt(place, end)
+        inside = compare.gt(position, start) & compare.lt(position, end)
         sums = compare.select(wide(inside), as_dtype(op._call(sums, row), wanted), sums)
-        return compare.select(wide(compare.eq(place, start)), row, sums), None
+        return compare.select(wide(compare.eq(position, start)), row, sums), None
 
     first = create.full((k, *rest), np.zeros((), wanted)[()])
     out, _ = scan(step, first, (create.iota(dtypes.int32, n), rows))

@@ -1,4 +1,7 @@
-"""Distributions and statistics under the names of scipy.stats: densities and quantiles that can be traced."""
+"""Distributions and statistics under the names of scipy.stats, one module per distribution, as in `jax.scipy.stats`.
+Imports `api`, `lax`, `numpy`, `random` and `special`.
+Add a distribution as a module with its name, made of `arguments` and `tails`; a statistic to `orders`.
+"""
 
 from numjet.scipy.stats import (
     bernoulli as bernoulli,

@@ -1,4 +1,4 @@
-"""What the distributions share: arguments of one dtype, masks of the support, logarithms of complements."""
+"""Common parts of the distributions: arguments of one dtype, masks of the support, logarithms of complements."""
 from __future__ import annotations
 
 import math
@@ -22,7 +22,7 @@ def standard(name: str, x: Any, *rest: Any) -> list[Any]:
 
 
 def where_inside(outside: Any, inside_value: Any, x: Any, value: float) -> tuple[Any, Any]:
-    """(x with `inside_value` in the places outside the support, a function that puts `value` in those places)."""
+    """(x with `inside_value` outside of the support, a function that puts `value` there)."""
     return jnp.where(outside, inside_value, x), lambda out: jnp.where(outside, value, out)
 
 
@@ -39,5 +39,5 @@ def log1mexp(x: Any) -> Any:
 
 
 def quantile(q: Any) -> tuple[Any, Any]:
-    """(q with 1/2 in the places outside [0, 1], a function that puts NaN in those places)."""
+    """(q with 1/2 outside of [0, 1], a function that puts NaN there)."""
     return where_inside((q < 0) | (q > 1), 0.5, q, math.nan)

@@ -8,7 +8,7 @@ from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import gammaln
 from numjet.scipy.special_probability import xlogy
 
-_TOLERANCE = 1e-6       # how far the sum of a point may be from 1
+_TOLERANCE = 1e-6       # of the sum of a point, which is 1
 
 
 def logpdf(x: Any, alpha: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Density estimation by Gaussian kernels."""
+"""Kernel density estimation with Gaussian kernels."""
 from __future__ import annotations
 
 import math
@@ -20,10 +20,10 @@ from numjet.scipy.stats.arguments import LOG_2PI
 class gaussian_kde:
     """The mean of normal densities around the points of a data set.
 
-    dataset: shape (n,) or (d, n), n > 1 points of d coordinates; weights: shape (n,), default equal. bw_method: by what the
-    deviations of the data are multiplied to give the kernels': "scott" (default) or "silverman", rules for normal data, a
-    number, or a function of this object. Attributes: dataset (d, n), d, n, weights (of sum 1), neff: the number of points that
-    equal weights would need, covariance and inv_cov (d, d) of a kernel. A pytree of its arrays.
+    dataset: shape (n,) or (d, n), n > 1 points of d coordinates; weights: shape (n,), default equal. bw_method: the ratio of
+    the kernels' deviations to those of the data: "scott" (default) or "silverman", rules for normal data, a number, or a
+    function of this object. Attributes: dataset (d, n), d, n, weights (of sum 1), neff: the number of points that equal
+    weights would need, covariance and inv_cov (d, d) of a kernel. A pytree of its arrays.
 
     >>> import numjet.numpy as jnp
     >>> kde = gaussian_kde(jnp.array([1.0, 2.0, 4.0]), bw_method=0.5)

@@ -1,4 +1,4 @@
-"""The multinomial distribution: how often each of several outcomes occurs in n trials."""
+"""The multinomial distribution: the counts of several outcomes in n trials."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Statistics of samples: the most frequent value, ranks, the standard error of the mean."""
+"""Sample statistics: the most frequent value, ranks, the standard error of the mean."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
-    """The most frequent values, and how often they occur."""
+    """The most frequent values, and their counts."""
     mode: Any
     count: Any
 
@@ -72,11 +72,11 @@ def _no_mode(a: Any) -> tuple[Any, Any]:
 
 
 def _mode(a: Any) -> tuple[Any, Any]:
-    """Of the last axis: the first of the longest runs in the sorted array."""
+    """The mode of the last axis: the first of the longest runs in the sorted array."""
     ordered = jnp.sort(a, axis=-1)
-    places = _places(ordered)
-    starts = jnp.where(_starts(ordered), places, 0)
-    lengths = places - cummax(starts, axis=starts.ndim - 1) + 1
+    positions = _places(ordered)
+    starts = jnp.where(_starts(ordered), positions, 0)
+    lengths = positions - cummax(starts, axis=starts.ndim - 1) + 1
     best = jnp.argmax(lengths, axis=-1, keepdims=True)
     return jnp.take_along_axis(ordered, best, axis=-1)[..., 0], jnp.take_along_axis(lengths, best, axis=-1)[..., 0]
 
@@ -84,7 +84,7 @@ def _mode(a: Any) -> tuple[Any, Any]:
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
     """Ranks from 1 on along an axis (None: of all elements, as a vector), as floats; NaN along with any NaN.
 
-    method, for equal elements: "average", "min" or "max" of their places, "dense": "min" without gaps, "ordinal": in order.
+    method, for equal elements: "average", "min" or "max" of their ranks, "dense": "min" without gaps, "ordinal": in order.
     ValueError for other methods; NotImplementedError for a nan_policy other than "propagate".
 
     >>> import numjet.numpy as jnp
@@ -108,20 +108,20 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 def _ranks(a: Any, method: str) -> Any:
     """Ranks of the last axis."""
     order = jnp.argsort(a, axis=-1, stable=True)
-    place = jnp.argsort(order, axis=-1)
+    position = jnp.argsort(order, axis=-1)
     if method == "ordinal":
-        return place + 1
+        return position + 1
     found = _sorted_ranks(jnp.take_along_axis(a, order, axis=-1), method)
-    return jnp.take_along_axis(found, place, axis=-1)
+    return jnp.take_along_axis(found, position, axis=-1)
 
 
 def _sorted_ranks(ordered: Any, method: str) -> Any:
-    new, places, axis = _starts(ordered), _places(ordered), ordered.ndim - 1
+    new, positions, axis = _starts(ordered), _places(ordered), ordered.ndim - 1
     if method == "dense":
         return jnp.cumsum(new, axis=-1)
-    low = cummax(jnp.where(new, places, 0), axis=axis) + 1
+    low = cummax(jnp.where(new, positions, 0), axis=axis) + 1
     last = jnp.concatenate([new[..., 1:], jnp.ones_like(new[..., :1])], axis=-1)
-    high = cummin(jnp.where(last, places, ordered.shape[-1]), axis=axis, reverse=True) + 1
+    high = cummin(jnp.where(last, positions, ordered.shape[-1]), axis=axis, reverse=True) + 1
     return low if method == "min" else high if method == "max" else (low + high) / 2
 
 

@@ -10,7 +10,7 @@ from numjet.scipy.stats.arguments import log1mexp, quantile, standard, where_ins
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
-    """(-log of the probability of more, a function that puts `below` in the places below the support)."""
+    """(-log of the survival function, a function that puts `below` below the support)."""
     z, b, _, _ = standard(name, x, b, loc, scale)
     z, set_below = where_inside(z < 1, 2.0, z, below)
     return b * jnp.log(z), set_below

@@ -1,4 +1,4 @@
-"""Logarithms of incomplete gamma and beta functions, also where those underflow.
+"""Logarithms of incomplete gamma and beta functions, accurate in tails where the functions underflow.
 
 Far out in a tail the series and continued fractions of Abramowitz and Stegun 6.5.29, 6.5.31 and 26.5.4 converge within
 a fixed number of steps, and their logarithms are finite; elsewhere the logarithm of the function itself is accurate.

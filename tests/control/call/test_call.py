@@ -125,18 +125,18 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_an_eager_loop_is_compiled_once(machine, name):
+def test_an_eager_loop_is_compiled_once(evaluation, name):
     run = grad(lambda c, x: grad(lambda *a: lax.reduce_sum(LOOPS[name](*a), axes=(0,)))(c, x)[1])
     args = F32(0.5), np.ones(3, F32)
     with events.counting() as first:
         run(*args)
-    assert ("compile" in first) == (machine == "compiled")
+    assert ("compile" in first) == (evaluation == "compiled")
     with events.counting() as second:
         run(*args)
     assert "compile" not in second
 
 
-def test_an_eager_while_loop_is_compiled_once(machine):
+def test_an_eager_while_loop_is_compiled_once(evaluation):
     def run(x):
         body = lambda c: (lax.add(c[0], np.int32(1)), lax.mul(c[1], c[1]))
         return while_loop(lambda c: lax.lt(c[0], np.int32(3)), body, (np.int32(0), x))[1]

@@ -37,7 +37,7 @@ for n, line in enumerate(sys.stdin.buffer):
 """
 
 
-class Peer:
+class JaxProcess:
     """JAX in another Python."""
 
     def __init__(self, python: str):
