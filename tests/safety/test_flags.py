@@ -34,7 +34,7 @@ def another(flag: Flag) -> Any:
     """A value that is not the one in force."""
     now = config.read(flag.name)
     if flag.name in SAMPLES:
-        return SAMPLES[flag.name]
+        return flag.default if now == SAMPLES[flag.name] else SAMPLES[flag.name]
     return not now if isinstance(now, bool) else now + 1
 
 

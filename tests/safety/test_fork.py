@@ -77,7 +77,7 @@ def test_while_others_dispatch():
 def dispatch(y=[big]):
     y[0] = chain(y[0])
 background(dispatch), background(dispatch)
-forks(16)
+forks(8)
 """)
 
 
@@ -98,8 +98,9 @@ forks(3, check)
 
 
 def test_the_child_computes_what_is_queued():
+    """Each program is short beside the quarter of a second that a fork waits for the one that runs, on slow machines, too."""
     run("""
-slow = nj.jit(lambda x: nj.lax.fori_loop(0, 200_000, lambda i, s: jnp.sin(s) + 1e-3, x))
+slow = nj.jit(lambda x: nj.lax.fori_loop(0, 20_000, lambda i, s: jnp.sin(s) + 1e-3, x))
 first = [slow(ones) for _ in range(3)]
 last = chain(big) + first[-1][0]
 forks(3, lambda k: (last.block_until_ready(), everything(k)))
@@ -187,7 +188,7 @@ assert len(handled) >= 100
 def test_several_threads_fork():
     run("""
 background(lambda: chain(big))
-threads = [threading.Thread(target=forks, args=(5,)) for _ in range(4)]
+threads = [threading.Thread(target=forks, args=(2,)) for _ in range(4)]
 for t in threads: t.start()
 for t in threads: t.join()
 everything()
