@@ -6,9 +6,10 @@ from typing import Any
 
 from numjet.core.compile_report import LARGE, Allocation, Call, CompileReport, Copy, Location, Loop, Operation
 from numjet.core.ir import JaxprEqn, Literal
-from numjet.cpu.analysis.cost import block_ns, static_trips
+from numjet.cpu.analysis.cost import block_ns
 from numjet.cpu.ir import nodes
-from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, GemmWithEpilogue, Stmt, While, children, walk
+from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, GemmWithEpilogue, Stmt, While
+from numjet.cpu.ir.traversal import blocks, static_trips, walk
 from numjet.cpu.kernels import workspace
 from numjet.cpu.lowering.context import location, operations
 from numjet.cpu.remarks import Made, Recorder
@@ -71,7 +72,7 @@ def _loops(block: list[Stmt], recorder: Recorder, pieces: int = 1) -> list[Loop]
             found.append(_loop(stmt, recorder, pieces))
         elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is told with the call
             inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
-            found += [loop for inner in children(stmt) for loop in _loops(inner, recorder, inside)]
+            found += [loop for inner in blocks(stmt) for loop in _loops(inner, recorder, inside)]
     return found
 
 
@@ -79,7 +80,7 @@ def _loop(stmt: For | While, recorder: Recorder, pieces: int) -> Loop:
     """A loop, with those inside as further levels as long as there is nothing else in it."""
     nest: list[For | While] = [stmt]
     while isinstance(stmt, For):
-        inner = [s for s in stmt.body if isinstance(s, (For, While)) or children(s)]
+        inner = [s for s in stmt.body if isinstance(s, (For, While)) or blocks(s)]
         if len(inner) != 1 or not isinstance(inner[0], For) or inner[0].var not in recorder.loops:
             break
         stmt = inner[0]

@@ -14,7 +14,8 @@ from numjet.cpu import compile_report, threads
 from numjet.cpu.analysis import cost
 from numjet.cpu.codegen import llvm
 from numjet.cpu.ir import printer
-from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function, walk
+from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.lowering.lower import Lowered, lower
 from numjet.cpu.native_code import jit, tiers

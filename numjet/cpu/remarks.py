@@ -3,12 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet.core.ir import JaxprEqn, Var
 from numjet.cpu.ir.nodes import Buffer, Copy, For, Stmt
-from numjet.cpu.lowering.values import LoweredArray, Storage
 from numjet.foundation.record import Fields
+
+if TYPE_CHECKING:
+    from numjet.cpu.lowering.values import LoweredArray, Storage
 
 
 class Made(Fields):

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numjet.api.stages import trace_call
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.ir.nodes import Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While, children
+from numjet.cpu.ir.nodes import Call, Copy, Expr, Fill, For, Function, If, Stmt, Store, Switch, While
+from numjet.cpu.ir.traversal import blocks, static_trips
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.passes import dead_calls, memory_plan
 from numjet.transforms.simplify import simplify
@@ -63,7 +63,7 @@ def _stmt(stmt: Stmt, trips: int) -> Written:
         case If(then=[Copy()], orelse=[]):
             return Written(0, 0)
         case If() | Switch():
-            return max((_block(b, trips) for b in children(stmt)), key=lambda w: w.total)
+            return max((_block(b, trips) for b in blocks(stmt)), key=lambda w: w.total)
     return Written(0, 0)
 
 

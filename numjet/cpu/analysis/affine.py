@@ -1,9 +1,11 @@
 """Index expressions as sums: constant + sum of coefficient * term."""
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
-from numjet.cpu.ir.nodes import INT64, Expr
+from numjet.cpu.ir.nodes import INT64, Expr, Let, Stmt
+from numjet.cpu.ir.traversal import nodes, walk
 
 FEW = 4   # elements that neighbouring lanes may be apart to be read in order
 
@@ -20,6 +22,15 @@ class AffineForms:
 
     def __init__(self) -> None:
         self._known: dict[int, Sum] = {}
+
+    @classmethod
+    def of(cls, block: Sequence[Stmt]) -> Self:
+        """Affine forms that look through all `Let`s of a block."""
+        forms = cls()
+        for stmt in walk(block):
+            if isinstance(stmt, Let):
+                forms.define(stmt.var, stmt.value)
+        return forms
 
     def define(self, var: Expr, value: Expr) -> None:
         """`var` stands for `value`, where that is a sum of variables only (their value never changes)."""
@@ -65,21 +76,9 @@ def in_order(index: Expr, var: Expr) -> bool:
     for term, coefficient in AffineForms().split(index).terms:
         if term is var:
             step = coefficient
-        elif _reads(term, var):
+        elif any(e is var for e in nodes([term])):
             return False
     return 0 <= step <= FEW
-
-
-def _reads(expr: Expr, var: Expr) -> bool:
-    stack, seen = [expr], set()
-    while stack:
-        top = stack.pop()
-        if top is var:
-            return True
-        if top.id not in seen:
-            seen.add(top.id)
-            stack.extend(top.args)
-    return False
 
 
 def _parts(expr: Expr) -> tuple[Expr, ...]:

@@ -23,10 +23,9 @@ from numjet.cpu.ir.nodes import (
     Store,
     Switch,
     While,
-    walk,
 )
+from numjet.cpu.ir.traversal import operands, static_trips, walk
 from numjet.cpu.kernels.products import GEMM, multiply_adds
-from numjet.cpu.passes.memory_plan import stmt_exprs
 
 UNKNOWN_TRIPS = 1000
 _FLOPS_PER_NS = 100.0
@@ -57,13 +56,6 @@ def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> 
 def block_ns(block: list[Stmt]) -> float:
     """Nanoseconds for statements that are executed once."""
     return _Estimate().inside(block, [], 1.0)
-
-
-def static_trips(loop: For) -> int | None:
-    """The number of iterations, if it is known."""
-    if loop.start.op == "const" and loop.stop.op == "const":
-        return max(0, int(loop.stop.attr) - int(loop.start.attr))
-    return None
 
 
 def _most_trips(loop: For) -> int:
@@ -132,7 +124,7 @@ class _Estimate:
                 self._add(_call(stmt))
             case Store(value=value):
                 self._add(self._weight("store", value, len(self.frames) - 1))
-        for expr in stmt_exprs(stmt):
+        for expr in operands(stmt):
             self._expr(expr)
 
     def _branches(self, blocks: list[list[Stmt]], values: list[tuple[Expr, ...]], outs: list[Expr]) -> None:

@@ -19,18 +19,11 @@ from numjet.cpu.ir.nodes import (
     Expr,
     Fill,
     For,
-    GemmWithEpilogue,
-    If,
-    Let,
     Stmt,
     Store,
     SwapBuffers,
-    Switch,
-    While,
-    walk,
-    written,
 )
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.ir.traversal import binds, expressions, nodes, operands, walk, written
 from numjet.cpu.kernels.products import GEMM, POINTERS, gemm_sizes, result_words
 from numjet.foundation.record import Record
 
@@ -48,7 +41,9 @@ class Place(Record):
 
 def independent(loop: For) -> bool:
     """Whether the iterations of a loop may run at the same time, its carries being combined from partial results."""
-    return separate(loop) or (loop.mode in ("vector", "parallel") and _may_be(loop) and Facts(loop, _sums(loop)).possible)
+    if separate(loop):
+        return True
+    return loop.mode in ("vector", "parallel") and _may_be(loop) and Facts(loop, AffineForms.of(loop.body)).possible
 
 
 def separate(loop: For) -> bool:
@@ -91,46 +86,8 @@ def combination(loop: For, which: int) -> str | None:
 
 def _used_once(loop: For, var: Expr) -> bool:
     """Only one loop inside starts with `var`, and nothing else reads it."""
-    roots = [e for s in walk(loop.body) for e in own_expressions(s)] + [c.next for c in loop.carries]
+    roots = expressions(loop.body) + [c.next for c in loop.carries]
     return sum(r is var for r in roots) == 1 and not any(e is var for r in roots if r is not var for e in nodes([r]))
-
-
-def nodes(roots: list[Expr]) -> Iterator[Expr]:
-    """Every expression below `roots`, each once."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        top = stack.pop()
-        if top.id not in seen:
-            seen.add(top.id)
-            yield top
-            stack.extend(top.args)
-
-
-def bound_variables(stmt: Stmt) -> Iterator[Expr]:
-    """The variables that a statement itself binds, inside or after it."""
-    match stmt:
-        case Let(var=var):
-            yield var
-        case GemmWithEpilogue(bounds=bounds):
-            yield from bounds
-        case For() | While():
-            if isinstance(stmt, For):
-                yield stmt.var
-            for c in stmt.carries:
-                yield from (c.var, c.out)
-        case If(results=results):
-            yield from (r[0] for r in results)
-        case Switch(results=cases):
-            yield from (r[0] for r in cases)
-
-
-def _sums(loop: For) -> AffineForms:
-    sums = AffineForms()
-    for stmt in walk(loop.body):
-        if isinstance(stmt, Let):
-            sums.define(stmt.var, stmt.value)
-    return sums
 
 
 class _Accesses:
@@ -138,14 +95,14 @@ class _Accesses:
 
     def __init__(self, loop: For):
         self.loop = loop
-        self.sums, self.ranges = _sums(loop), Ranges()
+        self.sums, self.ranges = AffineForms.of(loop.body), Ranges()
         self.written = written(loop.body)
         self.inside = {loop.var.id} | {c.var.id for c in loop.carries}
         self.counters: set[int] = set()
         self._count(loop)
         self.counters.clear()
         for stmt in walk(loop.body):
-            self.inside.update(v.id for v in bound_variables(stmt))
+            self.inside.update(v.id for v in binds(stmt))
             if isinstance(stmt, For):
                 self._count(stmt)
 
@@ -167,7 +124,7 @@ class _Accesses:
         """All accesses to the buffers that are written; None for a place that is not known."""
         roots: list[Expr] = [c.next for c in self.loop.carries]
         for stmt in walk(self.loop.body):
-            roots += own_expressions(stmt)
+            roots += operands(stmt)
             match stmt:
                 case Store(buffer=buffer, index=index):
                     yield buffer, self._place(index, 1)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from numjet.cpu.codegen.types import kind
 from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.ir.types import kind
 
 Interval = tuple[int, int]
 

@@ -1,10 +1,9 @@
 """Which loops become vector code, and how wide: analysis only, nothing is emitted here."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.ir.nodes import INT64, MATH, Carry, Comment, Expr, For, If, Let, Stmt, Store, Switch, While, walk
+from numjet.cpu.ir.nodes import INT64, MATH, Carry, Comment, Expr, For, If, Let, Stmt, Store, Switch, While
+from numjet.cpu.ir.traversal import expressions, operands, postorder, static_trips, walk
 from numjet.cpu.target import Target
 from numjet.foundation.record import Record
 
@@ -22,13 +21,6 @@ class Lanes(Record):
     rest: int
     masked: bool
     varying: frozenset[int]
-
-
-def static_trips(loop: For) -> int | None:
-    """The number of iterations, if it is known."""
-    if loop.start.op == "const" and loop.stop.op == "const":
-        return max(0, int(loop.stop.attr) - int(loop.start.attr))
-    return None
 
 
 def choose_lanes(loop: For, target: Target, sums: AffineForms) -> Lanes | None:
@@ -193,7 +185,7 @@ class Facts:
         inner = list(walk([stmt]))
         if not all(isinstance(s, Let | Store | Comment | If) for s in inner):
             return False
-        seen = list(_nodes([e for s in inner for e in _used(s)]))
+        seen = list(postorder([e for s in inner for e in operands(s)]))
         safe = all(self.varies(e.args[0]) or len(e.args) > 1 or self._in_range(e) for e in seen if e.op == "load")
         return safe and len(seen) <= SMALL_BRANCH
 
@@ -208,7 +200,7 @@ class Facts:
         for stmt in walk([loop]):
             if isinstance(stmt, Store):
                 self._access(stmt.buffer.dtype.itemsize, stmt.index)
-        self.order = list(_nodes([e for s in walk([loop]) for e in _used(s)]))
+        self.order = list(postorder(expressions([loop])))
         for expr in self.order:
             if expr.op == "load":
                 self._access(expr.attr.dtype.itemsize, expr.args[0])
@@ -243,37 +235,3 @@ class Facts:
             alive -= ends.pop(place, 0)
         inner = sum(c.var.id in self._varying for s in walk([self.loop]) if isinstance(s, For | While) for c in s.carries)
         return len(vectors), most + inner
-
-
-def _used(stmt: Stmt) -> list[Expr]:
-    """The expressions that a statement itself evaluates."""
-    match stmt:
-        case Let(value=value):
-            return [value]
-        case Store(index=index, value=value):
-            return [index, value]
-        case For():
-            return [stmt.start, stmt.stop, *(e for c in stmt.carries for e in (c.init, c.next))]
-        case While(cond=cond, carries=carries):
-            return [cond, *(e for c in carries for e in (c.init, c.next))]
-        case If(cond=cond, results=results):
-            return [cond, *(e for _, yes, no in results for e in (yes, no))]
-        case Switch(index=index, results=results):
-            return [index, *(e for _, values in results for e in values)]
-    return []
-
-
-def _nodes(roots: list[Expr]) -> Iterator[Expr]:
-    """Every expression below `roots` once, operands first."""
-    seen: set[int] = set()
-    stack = roots[::-1]
-    while stack:
-        top = stack[-1]
-        missing = [a for a in top.args if a.id not in seen]
-        if missing:
-            stack.extend(missing[::-1])
-            continue
-        stack.pop()
-        if top.id not in seen:
-            seen.add(top.id)
-            yield top

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from numjet.cpu.codegen.operations import Rule, Writer
-from numjet.cpu.codegen.types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.codegen.types import float_literal, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.ir.types import kind
 
 F32 = np.dtype(np.float32)
 

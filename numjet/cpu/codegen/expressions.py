@@ -10,8 +10,9 @@ from numjet.cpu.codegen.conversions import bitcast, convert
 from numjet.cpu.codegen.operations import RULES
 from numjet.cpu.codegen.prefetch import PrefetchEmitter
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value
-from numjet.cpu.codegen.types import kind, literal, scalar_type, suffix, value_type, wide
+from numjet.cpu.codegen.types import literal, scalar_type, suffix, value_type, wide
 from numjet.cpu.ir.nodes import INT64, MATH, Expr
+from numjet.cpu.ir.types import kind
 from numjet.cpu.passes.legalize_math import expanded
 
 INT32 = np.dtype(np.int32)

@@ -10,7 +10,8 @@ from numjet.cpu.codegen.outlining import Form
 from numjet.cpu.codegen.parallel import ParallelEmitter
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import scalar_type
-from numjet.cpu.ir.nodes import Buffer, Expr, GemmWithEpilogue, written
+from numjet.cpu.ir.nodes import Buffer, Expr, GemmWithEpilogue
+from numjet.cpu.ir.traversal import written
 
 _BOUNDS = ("row", "row_end", "column", "column_end")
 _PARAMETERS = ", ".join(["ptr %context", "ptr %tile", *(f"i64 %{name}" for name in _BOUNDS)])

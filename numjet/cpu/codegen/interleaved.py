@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numjet.cpu.analysis.affine import Sum
-from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.codegen.memory import MemoryEmitter
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, scalar_type, suffix, wide
 from numjet.cpu.ir.nodes import BOOL, Buffer, Expr, Stmt, Store
+from numjet.cpu.ir.traversal import nodes
 
 LARGEST_GROUP = 8
 

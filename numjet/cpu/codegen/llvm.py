@@ -11,7 +11,8 @@ import numpy as np
 
 from numjet.cpu.codegen.memory import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.statements import StmtEmitter
-from numjet.cpu.ir.nodes import Function, swapped, written
+from numjet.cpu.ir.nodes import Function
+from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.passes.cancellation import polling_loops
 from numjet.cpu.target import Target
 

@@ -1,15 +1,15 @@
 """Loops: serial, unrolled, and vector loops as a main loop of whole vectors plus a rest."""
 from __future__ import annotations
 
-import numpy as np
-
-from numjet.cpu.analysis.vectorize import Lanes, choose_lanes, static_trips
+from numjet.cpu.analysis.vectorize import Lanes, choose_lanes
 from numjet.cpu.codegen.cancellation import PollEmitter
 from numjet.cpu.codegen.operations import RULES
 from numjet.cpu.codegen.scopes import Code, Value
 from numjet.cpu.codegen.state import Lane, Unrolled
-from numjet.cpu.codegen.types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.codegen.types import literal, scalar_type, splat_literal, suffix, value_type, wide
 from numjet.cpu.ir.nodes import Carry, For, Stmt, While
+from numjet.cpu.ir.traversal import static_trips
+from numjet.cpu.ir.types import identity, kind
 
 
 class LoopEmitter(PollEmitter):
@@ -224,7 +224,7 @@ class LoopEmitter(PollEmitter):
     def _identity(self, carry: Carry, lanes: int) -> Value:
         """The value that a combination leaves as it is, in all lanes."""
         dtype = carry.var.dtype
-        return Value(splat_literal(scalar_type(dtype), identity(str(carry.combine), dtype), lanes), lanes)
+        return Value(splat_literal(scalar_type(dtype), literal(identity(str(carry.combine), dtype)), lanes), lanes)
 
     def _narrow(self, carry: Carry, value: Value, lanes: int) -> Value:
         """Combines the lanes of a partial result until `lanes` are left."""
@@ -306,17 +306,6 @@ class LoopEmitter(PollEmitter):
         if cond.lanes > 1 and self.mask is not None:
             cond = Value(self.put(f"and {wide('i1', cond.lanes)} {cond.text}, {self.mask.text}"), cond.lanes)
         return self.any_lane(cond)
-
-
-def identity(combine: str, dtype: np.dtype) -> str:
-    """The text of the neutral element of a combination."""
-    of_kind = kind(dtype)
-    if of_kind == "b":
-        return "true" if combine in ("mul", "min", "and") else "false"
-    if of_kind == "f":
-        return float_literal({"add": -0.0, "mul": 1.0, "min": float("inf"), "max": float("-inf")}[combine])
-    info = np.iinfo(dtype)
-    return str({"add": 0, "mul": 1, "min": int(info.max), "max": int(info.min), "and": -1, "or": 0, "xor": 0}[combine])
 
 
 def _order(start: int, count: int) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from numjet.cpu.codegen.scopes import NO_READS, Scope, Value
 from numjet.cpu.codegen.state import State
 from numjet.cpu.codegen.types import memory_type, scalar_type, suffix, wide
-from numjet.cpu.ir.nodes import BOOL, Buffer, Expr, SwapBuffers, written
+from numjet.cpu.ir.nodes import BOOL, Buffer, Expr, SwapBuffers
+from numjet.cpu.ir.traversal import written
 
 EMBEDDED_BYTES = 4096
 

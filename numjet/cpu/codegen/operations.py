@@ -10,7 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from numjet.cpu.codegen.types import float_literal, kind, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.codegen.types import float_literal, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.ir.types import kind
 
 
 class Writer(Protocol):

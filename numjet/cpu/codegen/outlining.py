@@ -10,25 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from numjet.cpu.analysis.dependence import bound_variables
-from numjet.cpu.ir.nodes import (
-    Buffer,
-    Call,
-    Check,
-    Comment,
-    Copy,
-    Expr,
-    Fill,
-    For,
-    Stmt,
-    Store,
-    SwapBuffers,
-    children,
-    swapped,
-    walk,
-    written,
-)
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.ir.nodes import Buffer, Call, Check, Comment, Copy, Expr, Fill, For, Stmt, Store, SwapBuffers
+from numjet.cpu.ir.traversal import binds, blocks, operands, swapped, walk, written
 
 
 class Form:
@@ -42,7 +25,7 @@ class Form:
     def __init__(self, stmt: Stmt):
         self.buffers: dict[Buffer, int] = {}
         self.captured: list[Expr] = []
-        self._bound = {var.id for s in walk([stmt]) for var in bound_variables(s)}
+        self._bound = {var.id for s in walk([stmt]) for var in binds(s)}
         self._items: list[Hashable] = []
         self._numbers: dict[int, int] = {}
         self._writes = written([stmt])
@@ -95,8 +78,8 @@ class Form:
     def _stmt(self, stmt: Stmt) -> None:
         if isinstance(stmt, Comment):
             return
-        head: list[Hashable] = [type(stmt).__name__, *(self._expr(e) for e in own_expressions(stmt))]
-        head += [self._expr(var) for var in bound_variables(stmt)]
+        head: list[Hashable] = [type(stmt).__name__, *(self._expr(e) for e in operands(stmt))]
+        head += [self._expr(var) for var in binds(stmt)]
         match stmt:
             case For():
                 head += [stmt.mode, *(c.combine for c in stmt.carries)]
@@ -109,9 +92,9 @@ class Form:
             case Call():
                 head += [stmt.symbol, stmt.checked, *(self._buffer(a[0]) if isinstance(a, tuple) else -1 for a in stmt.args)]
                 head += [*map(self._buffer, stmt.reads), None, *map(self._buffer, stmt.writes)]
-        blocks = children(stmt)
-        self._items.append((*head, len(blocks)))
-        for block in blocks:
+        inside = blocks(stmt)
+        self._items.append((*head, len(inside)))
+        for block in inside:
             for inner in block:
                 self._stmt(inner)
             self._items.append(None)

@@ -18,7 +18,8 @@ from numjet.cpu.codegen.loops import LoopEmitter
 from numjet.cpu.codegen.outlining import Form, separable
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import scalar_type
-from numjet.cpu.ir.nodes import INT64, Buffer, For, Function, Stmt, swapped, written
+from numjet.cpu.ir.nodes import INT64, Buffer, For, Function, Stmt
+from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.target import Target
 
 PARALLEL_FOR = "nj_parallel_until_stopped"

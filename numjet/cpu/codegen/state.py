@@ -8,7 +8,8 @@ from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.codegen.scopes import Code, Memory, Scope, Value
 from numjet.cpu.codegen.types import scalar_type, splat_literal, wide
-from numjet.cpu.ir.nodes import Buffer, Expr, Function, Stmt, written
+from numjet.cpu.ir.nodes import Buffer, Expr, Function, Stmt
+from numjet.cpu.ir.traversal import written
 from numjet.cpu.target import Target
 from numjet.foundation.record import Fields
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numjet.cpu.codegen.gemm_epilogues import TilesEmitter
 from numjet.cpu.codegen.interleaved import LARGEST_GROUP
 from numjet.cpu.codegen.scopes import Code, Value
-from numjet.cpu.codegen.types import kind, memory_type, value_type, wide
+from numjet.cpu.codegen.types import memory_type, value_type, wide
 from numjet.cpu.ir.nodes import (
     BOOL,
     INT64,
@@ -28,6 +28,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
+from numjet.cpu.ir.types import kind
 
 INLINE_COPY = 64   # bytes that are moved through registers
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}

@@ -9,17 +9,7 @@ import struct
 
 import numpy as np
 
-_KINDS = {"b": "b", "i": "i", "u": "u", "f": "f"}
-
-
-@functools.cache
-def kind(dtype: np.dtype) -> str:
-    """b: bool, i: signed, u: unsigned, f: float32 or float64, h: float16 or bfloat16."""
-    if dtype.name in ("float16", "bfloat16"):
-        return "h"
-    if dtype.kind not in _KINDS or dtype.itemsize > 8:
-        raise TypeError(f"loop IR has no values of dtype {dtype}; complex numbers are split by the builder")
-    return _KINDS[dtype.kind]
+from numjet.cpu.ir.types import kind
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 A `Function` owns `Buffer`s (flat, contiguous memory) and a block of statements over them. Statements hold
 scalar `Expr`essions: a hash-consed DAG, so equal expressions are the same object. The meaning of a function is
-defined by `loop_interp`; `loop_show` prints and parses it.
+defined by `verification/interpreter`; `printer` writes it as text, which `parser` reads back; `traversal` knows what each
+statement consists of.
 
 Rules:
 - An expression is evaluated where the statement that uses it stands. A `load` sees the memory of that moment;
@@ -19,12 +20,12 @@ Rules:
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from numjet.cpu.ir.tables import TABLES
+from numjet.cpu.ir.types import usual_dtype
 from numjet.foundation.record import Fields, default_factory
 
 INT64 = np.dtype(np.int64)
@@ -78,7 +79,7 @@ class Buffer:
 
 class Expr:
     """One scalar value. op is `const` (attr: value), `var` (attr: name), `load` (attr: Buffer, args: index),
-    `convert`, `bitcast`, `select_rare`, `lookup` (attr: name of a table of `loop_tables`, args: int64 index, which counts
+    `convert`, `bitcast`, `select_rare`, `lookup` (attr: name of one of TABLES, args: int64 index, which counts
     modulo the table's length), or a name of ARITHMETIC or MATH.
 
     A load with a second operand, a bool mask, touches memory only where the mask holds (elsewhere the value is 0): its
@@ -101,7 +102,7 @@ class Expr:
 
 
 class Exprs:
-    """Makes expressions, each distinct one once. `make` is raw; cpu.simplify wraps it with folding."""
+    """Makes expressions, each distinct one once. `make` is raw; lowering/scalars folds constants on top of it."""
 
     def __init__(self) -> None:
         self.table: dict[tuple, Expr] = {}
@@ -134,14 +135,12 @@ class Exprs:
         return self.make("load", buffer.dtype, (index,), buffer)
 
     def lookup(self, table: str, index: Expr) -> Expr:
-        """An element of one of the tables of `loop_tables`."""
+        """An element of one of TABLES."""
         return self.make("lookup", TABLES[table].dtype, (index,), table)
 
     def prim(self, op: str, *args: Expr) -> Expr:
         """An operation of ARITHMETIC or MATH with its usual result type (comparisons: bool)."""
-        compare = op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite")
-        dtype = BOOL if compare else args[1].dtype if op == "select" else args[0].dtype
-        return self.make(op, dtype, args)
+        return self.make(op, usual_dtype(op, args), args)
 
     def convert(self, x: Expr, dtype: np.dtype) -> Expr:
         return x if x.dtype == dtype else self.make("convert", dtype, (x,))
@@ -168,17 +167,6 @@ class Carry(Fields):
     out: Expr
     combine: str | None = None
     term: Expr | None = None
-
-
-def identity(combine: str, dtype: np.dtype) -> np.generic:
-    """The neutral element of a combination."""
-    if dtype.kind == "f":
-        return dtype.type({"add": -0.0, "mul": 1, "min": np.inf, "max": -np.inf}[combine])
-    if dtype.kind == "b":
-        return np.bool_(combine in ("mul", "min", "and"))
-    info = np.iinfo(dtype)
-    ones = ~dtype.type(0)
-    return dtype.type({"add": 0, "mul": 1, "min": info.max, "max": info.min, "and": ones, "or": 0, "xor": 0}[combine])
 
 
 class Let(Fields):
@@ -309,7 +297,6 @@ class Comment(Fields):
 
 
 Stmt = Let | Store | For | While | If | Switch | Copy | Fill | SwapBuffers | Call | GemmWithEpilogue | Check | Comment
-_PLAIN = frozenset({Let, Store, Copy, Fill, SwapBuffers, Call, Check, Comment})   # no blocks inside
 
 
 class Function(Fields):
@@ -323,51 +310,3 @@ class Function(Fields):
     consts: list[Buffer] = default_factory(list)
     scratch_bytes: int = 0
     errors: list[Any] = default_factory(list)  # what status code k + 1 means
-
-
-def children(stmt: Stmt) -> list[list[Stmt]]:
-    """The blocks inside a statement."""
-    if type(stmt) in _PLAIN:
-        return []
-    match stmt:
-        case For() | GemmWithEpilogue():
-            return [stmt.body]
-        case While():
-            return [stmt.cond_body, stmt.body]
-        case If():
-            return [stmt.then, stmt.orelse]
-        case Switch():
-            return list(stmt.branches)
-    return []
-
-
-def walk(block: list[Stmt]) -> Iterator[Stmt]:
-    """Every statement of a block, outer before inner."""
-    stack = block[::-1]
-    while stack:
-        stmt = stack.pop()
-        yield stmt
-        if type(stmt) not in _PLAIN:
-            for inner in reversed(children(stmt)):
-                stack += reversed(inner)
-
-
-def swapped(block: list[Stmt]) -> list[Buffer]:
-    """The buffers that change places in a block."""
-    return list(dict.fromkeys(b for stmt in walk(block) if isinstance(stmt, SwapBuffers) for b in stmt.targets))
-
-
-def written(block: list[Stmt]) -> set[Buffer]:
-    """The buffers that a block may write, and the cells of those that change places in it."""
-    found: set[Buffer] = set()
-    for stmt in walk(block):
-        match stmt:
-            case Store(buffer=b):
-                found.add(b)
-            case Copy(target=b) | Fill(target=b):
-                found.add(b)
-            case Call(writes=bs):
-                found.update(bs)
-            case SwapBuffers(targets=bs):
-                found.update(bs, (b.cell for b in bs if b.cell is not None))
-    return found

@@ -1,4 +1,4 @@
-"""Reads the text that `loop_show` writes."""
+"""Recursive-descent parser of the text that `printer.show` writes."""
 from __future__ import annotations
 
 import json
@@ -32,8 +32,8 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.printer import usual_dtype
 from numjet.cpu.ir.tables import TABLES
+from numjet.cpu.ir.types import usual_dtype
 
 _TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
                     r"""(?![\w.])|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
@@ -47,7 +47,7 @@ class LoopSyntaxError(ValueError):
 
 
 def parse(text: str) -> Function:
-    """The function that `loop_show.show` wrote as `text`. Raises LoopSyntaxError.
+    """The function that `printer.show` wrote as `text`. Raises LoopSyntaxError.
 
     Example:
         >>> parse("function f() -> (y: int64[1]) scratch 0 { store y[0] = add(1, 2) }").outputs

@@ -1,4 +1,4 @@
-"""Loop IR as text. `loop_parse.parse` reads it back; only `Function.errors` and object identities are lost.
+"""Loop IR as text. `parser.parse` reads it back; only `Function.errors` and object identities are lost.
 
     function scale(x: float32[8]) -> (y: float32[8]) scratch 0 {
       for i1 in 0 .. 8 vector {
@@ -18,7 +18,6 @@ from numjet.cpu.ir.nodes import (
     INT64,
     Buffer,
     Call,
-    Carry,
     Check,
     Comment,
     Copy,
@@ -34,8 +33,9 @@ from numjet.cpu.ir.nodes import (
     SwapBuffers,
     Switch,
     While,
-    walk,
 )
+from numjet.cpu.ir.traversal import expressions
+from numjet.cpu.ir.types import usual_dtype
 from numjet.foundation import lazy_import
 
 json = lazy_import.Module("json")
@@ -45,12 +45,12 @@ DEEPEST = 6
 
 def show(function: Function) -> str:
     """The text of a function."""
-    return _Show(expressions_of(function.body)).function(function)
+    return _Show(expressions(function.body)).function(function)
 
 
 def show_statement(stmt: Stmt) -> str:
     """The text of one statement."""
-    text = _Show(expressions_of([stmt]))
+    text = _Show(expressions([stmt]))
     text.block([stmt], 0)
     return "\n".join(text.lines)
 
@@ -60,48 +60,6 @@ def show_expr(expr: Expr) -> str:
     text = _Show([expr])
     result = text.expr(expr)
     return "\n".join([*text.pending, result])
-
-
-def usual_dtype(op: str, args: tuple[Expr, ...]) -> np.dtype:
-    """The result type that an operation has unless it says otherwise."""
-    if op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite"):
-        return BOOL
-    return args[1].dtype if op in ("select", "select_rare") else args[0].dtype
-
-
-def own_expressions(stmt: Stmt) -> list[Expr]:
-    """The expressions in a statement itself, without those in the blocks inside it."""
-    match stmt:
-        case Let(value=value):
-            return [value]
-        case Store():
-            return [stmt.index, stmt.value]
-        case For():
-            return [stmt.start, stmt.stop, *_of_carries(stmt.carries)]
-        case While():
-            return [stmt.cond, *_of_carries(stmt.carries)]
-        case If():
-            return [stmt.cond, *(e for _, yes, no in stmt.results for e in (yes, no))]
-        case Switch():
-            return [stmt.index, *(e for _, values in stmt.results for e in values)]
-        case Copy():
-            return [stmt.target_start, stmt.source_start, stmt.count]
-        case Fill():
-            return [stmt.start, stmt.value, stmt.count]
-        case Call():
-            return [arg[1] if isinstance(arg, tuple) else arg for arg in stmt.args]
-        case Check():
-            return [stmt.ok, *stmt.values]
-    return []
-
-
-def expressions_of(block: list[Stmt]) -> list[Expr]:
-    """The expressions of all statements of a block."""
-    return [expr for stmt in walk(block) for expr in own_expressions(stmt)]
-
-
-def _of_carries(carries: list[Carry]) -> list[Expr]:
-    return [e for c in carries for e in (c.init, c.next, c.term) if e is not None]
 
 
 class _Show:

@@ -1,4 +1,4 @@
-"""What the operations of loop IR mean, as NumPy functions of scalars or arrays: the definition for `loop_interp`.
+"""What the operations of loop IR mean, as NumPy functions of scalars or arrays: the definition for `verification/interpreter`.
 
 Each takes and returns values of exactly the operands' dtype (comparisons: bool). Machine code is tested against this.
 """

@@ -11,7 +11,8 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from numjet import _native
-from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stmt, children
+from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stmt
+from numjet.cpu.ir.traversal import blocks
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
@@ -35,7 +36,7 @@ def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
         if isinstance(stmt, Call):
             yield stmt, parallel
         inside = parallel or isinstance(stmt, For) and stmt.mode == "parallel"
-        for inner in children(stmt):
+        for inner in blocks(stmt):
             yield from _calls(inner, inside)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.ir.nodes import (
     CALLBACK,
     INT64,
@@ -35,6 +34,7 @@ from numjet.cpu.ir.nodes import (
     Stmt,
     Store,
 )
+from numjet.cpu.ir.traversal import nodes
 from numjet.cpu.kernels.callbacks import Trampoline
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.read_checks import Reads

@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from numjet.core.ir import ClosedJaxpr
-from numjet.cpu.ir.nodes import Buffer, Copy, Function, swapped, written
+from numjet.cpu.ir.nodes import Buffer, Copy, Function
+from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.kernels.callbacks import Trampoline
 from numjet.cpu.lowering.context import HELD
 from numjet.cpu.lowering.control import Control

@@ -10,8 +10,9 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.analysis.affine import in_order
-from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.ir.nodes import INT64, Call, Carry, Stmt
+from numjet.cpu.ir.traversal import nodes
+from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels import products
 from numjet.cpu.lowering.builder import SHORT_REDUCTION, SHORT_ROW
 from numjet.cpu.lowering.cumulative import HALVES, Prefixes
@@ -31,20 +32,6 @@ WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once
 CHAINS = 4                # partial sums of an element of a product inside of a loop, which need not wait for each other
-
-
-def identity(kind: str, dtype: np.dtype) -> Any:
-    """The neutral element of a reduction."""
-    if kind in ("add", "or", "xor"):
-        return np.zeros((), dtype)[()]
-    if kind in ("mul", "and"):
-        return np.ones((), dtype)[()] if kind == "mul" or dtype.kind == "b" else ~np.zeros((), dtype)[()]
-    if dtype.kind == "b":
-        return np.bool_(kind == "min")
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return dtype.type(info.min if kind == "max" else info.max)
-    return dtype.type(-np.inf if kind == "max" else np.inf)
 
 
 class Reductions(Prefixes):
@@ -84,7 +71,7 @@ class Reductions(Prefixes):
 
     def _reduce(self, kind: str, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Callable[..., Any],
                 dtype: np.dtype, kept: tuple[int, ...], axes: tuple[int, ...]) -> LoweredArray:
-        start = self.const(identity(kind, dtype), dtype)
+        start = self.const(0 if kind == "add" else identity(kind, dtype), dtype)   # a sum of nothing is 0.0, never -0.0
         if prod(over) <= SHORT_REDUCTION:
             return self._short(kind, x, shape, over, element, dtype, start)
         if parts_dtype(dtype) is not None or prod(shape) <= self.small or not _keeps_last(x.shape, kept):

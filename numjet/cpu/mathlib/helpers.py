@@ -227,7 +227,7 @@ class Calc:
         return self.mul(self.mul(p, self.pow2(n.bits, offset)), back)
 
     def lookup(self, table: str, index: Expr) -> Expr:
-        """An element of a table of `loop_tables`, at an index modulo its length."""
+        """An element of a table of `ir.tables`, at an index modulo its length."""
         return self.e.lookup(table, index)
 
     def flip_sign(self, x: Expr, by: Expr) -> Expr:

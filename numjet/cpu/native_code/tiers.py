@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from numjet.cpu.analysis.dependence import nodes
-from numjet.cpu.ir.nodes import For, Function, While, walk
+from numjet.cpu.ir.nodes import For, Function, While
+from numjet.cpu.ir.traversal import nodes, walk
 from numjet.cpu.native_code import jit
 from numjet.foundation import events, locks
 from numjet.foundation.config import config

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.analysis.dependence import Place, nodes, own_place
-from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store, children, walk
-from numjet.cpu.ir.printer import own_expressions
-from numjet.cpu.passes.legalize_math import Rewrite
-from numjet.cpu.passes.memory_plan import ALIGNMENT, stmt_buffers
+from numjet.cpu.analysis.dependence import Place, own_place
+from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.traversal import blocks, expressions, map_places, nodes, operands, static_trips, touches, walk
+from numjet.cpu.passes.memory_plan import ALIGNMENT
 from numjet.cpu.remarks import Recorder
 
 WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
@@ -50,7 +49,7 @@ def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set
 
 def _touches(block: Sequence[Stmt]) -> Counter[Buffer]:
     """By buffer, how many statements touch it."""
-    return Counter(b for s in walk(list(block)) for b in stmt_buffers(s))
+    return Counter(b for s in walk(list(block)) for b in touches(s))
 
 
 def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
@@ -64,10 +63,10 @@ def _read_where_written(loop: For, buffers: set[Buffer]) -> set[Buffer]:
                 left.discard(e.attr)
     for stmt in loop.body:
         inside = list(walk([stmt]))
-        look([e for s in inside for e in own_expressions(s)])
+        look([e for s in inside for e in operands(s)])
         for s in inside:
             if isinstance(s, Copy | Fill | Call):
-                left -= stmt_buffers(s)
+                left -= touches(s)
             elif isinstance(s, Store) and s is not stmt:
                 left.discard(s.buffer)
         if isinstance(stmt, Store) and stmt.buffer in left:
@@ -121,7 +120,7 @@ def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tup
     """Every loop, inner ones first, with those around it."""
     for stmt in block:
         outer = (*around, stmt) if isinstance(stmt, For) else around
-        for inner in children(stmt):
+        for inner in blocks(stmt):
             yield from _loops(inner, outer)
         if isinstance(stmt, For):
             yield around, stmt
@@ -154,16 +153,12 @@ def _piece(exprs: Exprs, shared: For, width: int) -> Expr:
 
 def _guarded(loop: For, buffer: Buffer) -> bool:
     """Does a loop read elements under a condition, which may be outside of the buffer elsewhere?"""
-    roots = [e for s in walk([loop]) for e in own_expressions(s)]
-    return any(e.op == "load" and e.attr is buffer and len(e.args) > 1 for e in nodes(roots))
+    return any(e.op == "load" and e.attr is buffer and len(e.args) > 1 for e in nodes(expressions([loop])))
 
 
 def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: Expr) -> None:
     """Has the body of a loop use the places from `row` on, instead of those of its iteration."""
-    sums, exprs, dropped = AffineForms(), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
-    for stmt in walk(loop.body):
-        if isinstance(stmt, Let):
-            sums.define(stmt.var, stmt.value)
+    sums, exprs, dropped = AffineForms.of(loop.body), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
 
     def moved(index: Expr) -> Expr:
         total = sums.split(index)
@@ -173,17 +168,6 @@ def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: E
                 found = exprs.prim("add", found, term if factor == 1 else exprs.prim("mul", term, exprs.index(factor)))
         return exprs.prim("add", found, exprs.index(total.constant - place.low)) if total.constant != place.low else found
     for stmt in walk(loop.body):
-        match stmt:
-            case Store() if stmt.buffer is buffer:
-                stmt.index = moved(stmt.index)
-            case Fill() if stmt.target is buffer:
-                stmt.start = moved(stmt.start)
-            case Copy():
-                if stmt.target is buffer:
-                    stmt.target_start = moved(stmt.target_start)
-                if stmt.source is buffer:
-                    stmt.source_start = moved(stmt.source_start)
-            case Call():
-                stmt.args = [(a[0], moved(a[1])) if isinstance(a, tuple) and a[0] is buffer else a for a in stmt.args]
+        map_places(stmt, lambda b, index: (b, moved(index) if b is buffer else index))
     Rewrite(function, lambda e: exprs.load(buffer, moved(e.args[0])) if e.op == "load" and e.attr is buffer else e
             ).block([For(loop.var, loop.start, loop.stop, loop.body, loop.carries)])

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 
-from numjet.cpu.analysis.cost import block_ns, static_trips
-from numjet.cpu.ir.nodes import For, Function, If, Stmt, Switch, While, walk
+from numjet.cpu.analysis.cost import block_ns
+from numjet.cpu.ir.nodes import For, Function, If, Stmt, Switch, While
+from numjet.cpu.ir.traversal import static_trips, walk
 
 LONG_NS = 1e9
 _FIRST_NS = 5e7                # until a loop asks for the first time

@@ -6,23 +6,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from numjet.cpu.ir.nodes import (
-    CALLBACK,
-    Buffer,
-    Call,
-    Comment,
-    Copy,
-    Fill,
-    For,
-    Function,
-    Let,
-    Stmt,
-    Store,
-    children,
-    swapped,
-    walk,
-)
-from numjet.cpu.passes.memory_plan import add_loaded, stmt_exprs
+from numjet.cpu.ir.nodes import CALLBACK, Buffer, Call, Comment, Copy, Fill, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.traversal import blocks, expressions, loaded, swapped, walk
 
 
 def remove(function: Function) -> None:
@@ -33,37 +18,27 @@ def remove(function: Function) -> None:
     if not candidates:
         return
     read = _read(function.body)
-    used = Counter(b for c in calls for b in _touched(c))
+    used = Counter(b for c in calls for b in {*c.reads, *c.writes})
     removed: set[int] = set()
     for call in reversed(candidates):
         if not any(b in read or used[b] > 1 for b in call.writes):
-            used.subtract(_touched(call))
+            used.subtract({*call.reads, *call.writes})
             removed.add(id(call))
     if removed:
         kept = read.union(b for b, count in used.items() if count > 0)
         function.body[:] = _without(function.body, removed, temps - kept)
 
 
-def _touched(call: Call) -> set[Buffer]:
-    return {*call.reads, *call.writes, *(a[0] for a in call.args if isinstance(a, tuple))}
-
-
 def _read(block: list[Stmt]) -> set[Buffer]:
     """The buffers that expressions load from, that are copied from, and that may be read under another name."""
-    found: set[Buffer] = set(swapped(block))
-    seen: set[int] = set()
-    for stmt in walk(block):
-        for e in stmt_exprs(stmt):
-            add_loaded(e, found, seen)
-        if isinstance(stmt, Copy):
-            found.add(stmt.source)
-    return found
+    copied = (s.source for s in walk(block) if isinstance(s, Copy))
+    return loaded(expressions(block)).union(swapped(block), copied)
 
 
 def _without(block: list[Stmt], calls: set[int], unread: set[Buffer]) -> list[Stmt]:
     kept: list[Stmt] = []
     for stmt in block:
-        for inner in children(stmt):
+        for inner in blocks(stmt):
             inner[:] = _without(inner, calls, unread)
         match stmt:
             case Call():

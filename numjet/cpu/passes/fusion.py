@@ -11,14 +11,14 @@ first, such as the division of a sum of every row by its length, are joined with
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.cost import UNKNOWN_TRIPS, block_ns, static_trips
-from numjet.cpu.analysis.dependence import bound_variables, nodes, separate
+from numjet.cpu.analysis.cost import UNKNOWN_TRIPS, block_ns
+from numjet.cpu.analysis.dependence import separate
 from numjet.cpu.ir.nodes import (
     INT64,
     MATH,
@@ -36,12 +36,9 @@ from numjet.cpu.ir.nodes import (
     Store,
     Switch,
     While,
-    children,
-    walk,
-    written,
 )
-from numjet.cpu.ir.printer import own_expressions
-from numjet.cpu.passes.legalize_math import Rewrite
+from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.traversal import binds, blocks, moved, nodes, operands, places, static_trips, walk, written
 from numjet.cpu.remarks import Recorder
 
 CACHED = 1 << 18      # bytes that the iterations of joined loops may touch, each, to find them in the cache again
@@ -80,15 +77,10 @@ class _Touched:
     @staticmethod
     def of(stmt: Stmt) -> _Touched:
         inside = list(walk([stmt]))
-        found = list(nodes([e for s in inside for e in own_expressions(s)]))
-        reads = {e.attr for e in found if e.op == "load"}
-        for s in inside:
-            if isinstance(s, Copy):
-                reads.add(s.source)
-            elif isinstance(s, Call):
-                reads.update(s.reads)
+        found = list(nodes([e for s in inside for e in operands(s)]))
+        reads = {e.attr for e in found if e.op == "load"}.union(b for s in inside for b in moved(s))
         return _Touched(reads, written([stmt]), {e.id for e in found if e.op == "var"},
-                        {v.id for s in inside for v in bound_variables(s)},
+                        {v.id for s in inside for v in binds(s)},
                         any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
 
     def after(self, other: _Touched) -> bool:
@@ -116,10 +108,7 @@ class _Fusion:
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
-        self.sums = AffineForms()
-        for stmt in walk(function.body):
-            if isinstance(stmt, Let):
-                self.sums.define(stmt.var, stmt.value)
+        self.sums = AffineForms.of(function.body)
 
     def block(self, block: list[Stmt], times: int = 1) -> None:
         """Joins the loops of a block, and those inside; times: how often it is executed."""
@@ -134,7 +123,7 @@ class _Fusion:
                     done.touched.append(mine)
             block[:] = done.stmts
         for stmt in block:
-            for inner in children(stmt):
+            for inner in blocks(stmt):
                 self.block(inner, times * _times(stmt))
 
     def _join(self, done: _Block, loop: For, mine: _Touched) -> bool:
@@ -246,7 +235,7 @@ class _Fusion:
             bound = {v.id for b in before for c in b.carries for v in (c.var, c.out)}
             if any(e.op == "load" and any(e.attr in self._facts(b).written for b in before) for e in starts):
                 return False
-            if bound and any(e.id in bound for s in walk([loop]) for e in nodes(own_expressions(s))):
+            if bound and any(e.id in bound for s in walk([loop]) for e in nodes(operands(s))):
                 return False
         return separate(_as_one(loops, names))
 
@@ -376,16 +365,18 @@ class _Facts:
     def __init__(self, loop: For, sums: AffineForms):
         self.loop = loop
         self.separate: bool | None = None
-        roots, places = [c.next for c in loop.carries], list(_places(loop.body))
+        roots = [c.next for c in loop.carries]
+        touched: list[tuple[Buffer, Expr]] = []
         for stmt in walk(loop.body):
-            roots += own_expressions(stmt)
+            roots += operands(stmt)
+            touched += places(stmt)
         found = list(nodes(roots))
         self.operations = sum(20 if e.op in MATH else 1 for e in found if e.op not in ("const", "var"))
         self.written = written(loop.body)
-        places += [(e.attr, e.args[0]) for e in found if e.op == "load"]
-        self.touched = {buffer for buffer, _ in places}
+        touched += [(e.attr, e.args[0]) for e in found if e.op == "load"]
+        self.touched = {buffer for buffer, _ in touched}
         self.steps: dict[Buffer, int] = {}
-        for buffer, index in places:
+        for buffer, index in touched:
             step = abs(dict(sums.split(index).terms).get(loop.var, 0)) * buffer.dtype.itemsize
             if step:
                 self.steps[buffer] = max(self.steps.get(buffer, 0), step)
@@ -397,17 +388,3 @@ class _Facts:
         made.written, made.touched = self.written | other.written, self.touched | other.touched
         made.steps = {b: max(self.steps.get(b, 0), other.steps.get(b, 0)) for b in self.steps.keys() | other.steps.keys()}
         return made
-
-
-def _places(block: list[Stmt]) -> Iterator[tuple[Buffer, Expr]]:
-    """What the statements of a block touch, but for loads."""
-    for stmt in walk(block):
-        match stmt:
-            case Store():
-                yield stmt.buffer, stmt.index
-            case Fill():
-                yield stmt.target, stmt.start
-            case Copy():
-                yield from ((stmt.target, stmt.target_start), (stmt.source, stmt.source_start))
-            case Call():
-                yield from (a for a in stmt.args if isinstance(a, tuple))

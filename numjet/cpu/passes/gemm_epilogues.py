@@ -11,29 +11,11 @@ from collections.abc import Sequence
 from math import prod
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.analysis.dependence import independent, nodes
-from numjet.cpu.analysis.ranges import Ranges
-from numjet.cpu.ir.nodes import (
-    INT64,
-    Buffer,
-    Call,
-    Comment,
-    Expr,
-    Exprs,
-    For,
-    Function,
-    GemmWithEpilogue,
-    Let,
-    Stmt,
-    Store,
-    walk,
-    written,
-)
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.analysis.dependence import independent
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, GemmWithEpilogue, Let, Stmt, Store
+from numjet.cpu.ir.traversal import expressions, nodes, static_trips, touches, walk, written
 from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
 from numjet.cpu.passes.cancellation import may_go_on
-from numjet.cpu.passes.memory_plan import stmt_buffers
 
 WORTH = 1 << 14          # elements of a result
 FEW_COLUMNS = 16         # with fewer, loops over parts of rows are too short
@@ -49,7 +31,7 @@ def fuse(function: Function, block: list[Stmt]) -> bool:
              and sizes[0] * sizes[1] * sizes[2] >= WORTH]
     if not calls:
         return False
-    touching = Counter(b for s in walk(function.body) for b in stmt_buffers(s))
+    touching = Counter(b for s in walk(function.body) for b in touches(s))
     found = False
     for k in reversed(calls):
         call = block[k]
@@ -74,7 +56,7 @@ def _consumer(block: Sequence[Stmt], k: int) -> int | None:
     (result,) = call.writes
     for place in range(k + 1, len(block)):
         stmt = block[place]
-        touched = {b for s in walk([stmt]) for b in stmt_buffers(s)}
+        touched = {b for s in walk([stmt]) for b in touches(s)}
         if result in touched:
             return place if isinstance(stmt, For) else None
         if not isinstance(stmt, Comment | Let | For) or not written([stmt]).isdisjoint(call.reads) or sum(
@@ -91,10 +73,7 @@ class _Product:
         self.batch, self.m, self.n, self.k = gemm_sizes(call) or (0, 0, 0, 0)
         self.rows = self.batch * self.m
         (self.result,) = call.writes
-        self.sums, self.ranges = AffineForms(), Ranges()
-        for stmt in walk(loop.body):
-            if isinstance(stmt, Let):
-                self.sums.define(stmt.var, stmt.value)
+        self.sums = AffineForms.of(loop.body)
 
     def joined(self) -> GemmWithEpilogue | None:
         """Both as one statement; None where they cannot be."""
@@ -141,8 +120,7 @@ class _Product:
     def _touched(self) -> list[Expr]:
         """The indices at which the result is read and written."""
         found = [s.index for s in walk([self.loop]) if isinstance(s, Store) and s.buffer is self.result]
-        roots = [e for s in walk([self.loop]) for e in own_expressions(s)]
-        return found + [e.args[0] for e in nodes(roots) if e.op == "load" and e.attr is self.result]
+        return found + [e.args[0] for e in nodes(expressions([self.loop])) if e.op == "load" and e.attr is self.result]
 
     def _same_place(self, var: Expr) -> bool:
         return all(self.sums.split(index) == (0, ((var, 1),)) for index in self._touched())
@@ -183,7 +161,7 @@ class _Product:
     def _passing(self) -> bool:
         """Whether the result need not be stored: nobody else touches it, and whole rows suit the kernel."""
         alone = self.result.kind == "temp" and self.touching[self.result] == 1 + sum(
-            self.result in stmt_buffers(s) for s in walk([self.loop]))
+            self.result in touches(s) for s in walk([self.loop]))
         if not alone or self.result in written([self.loop]):
             return False
         wide = self.result.dtype.itemsize

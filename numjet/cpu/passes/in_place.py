@@ -8,26 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.analysis.dependence import nodes
-from numjet.cpu.ir.nodes import (
-    Buffer,
-    Call,
-    Comment,
-    Copy,
-    Expr,
-    Fill,
-    For,
-    Function,
-    Let,
-    Stmt,
-    Store,
-    swapped,
-    walk,
-)
-from numjet.cpu.ir.printer import expressions_of
-from numjet.cpu.passes.legalize_math import Rewrite
-from numjet.cpu.passes.memory_plan import stmt_buffers
+from numjet.cpu.ir.nodes import Buffer, Call, Comment, Expr, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.traversal import expressions, map_places, nodes, static_trips, swapped, touches, walk
 
 WORTH_BYTES = 1 << 18   # of each
 
@@ -45,7 +28,7 @@ def replace(function: Function) -> None:
 
 def _homes(body: Sequence[Stmt], large: set[Buffer]) -> dict[Buffer, Buffer]:
     """By buffer, the one that it becomes part of."""
-    touched = [large & {b for s in walk([stmt]) for b in stmt_buffers(s)} for stmt in body]
+    touched = [large & {b for s in walk([stmt]) for b in touches(s)} for stmt in body]
     last = {b: k for k, found in enumerate(touched) for b in found}
     homes: dict[Buffer, Buffer] = {}
     seen: set[Buffer] = set()
@@ -73,7 +56,7 @@ def replaces(stmt: Stmt, old: Buffer, new: Buffer) -> bool:
     if not block or not isinstance(block[-1], Store) or not all(isinstance(s, Let) for s in block[:-1]):
         return False
     store = block[-1]
-    loads = [e for e in nodes(expressions_of(block)) if e.op == "load" and e.attr in (old, new)]
+    loads = [e for e in nodes(expressions(block)) if e.op == "load" and e.attr in (old, new)]
     same = all(e.attr is old and e.args[0] is store.index for e in loads)
     return same and store.buffer is new and _once_each(store.index, loops)
 
@@ -103,13 +86,6 @@ def _rename(function: Function, homes: dict[Buffer, Buffer]) -> None:
         return homes.get(buffer, buffer)
     Rewrite(function, loaded).block(function.body)
     for stmt in walk(function.body):
-        match stmt:
-            case Store():
-                stmt.buffer = of(stmt.buffer)
-            case Fill():
-                stmt.target = of(stmt.target)
-            case Copy():
-                stmt.target, stmt.source = of(stmt.target), of(stmt.source)
-            case Call():
-                stmt.args = [(of(a[0]), a[1]) if isinstance(a, tuple) else a for a in stmt.args]
-                stmt.reads, stmt.writes = tuple(map(of, stmt.reads)), tuple(map(of, stmt.writes))
+        map_places(stmt, lambda buffer, index: (of(buffer), index))
+        if isinstance(stmt, Call):
+            stmt.reads, stmt.writes = tuple(map(of, stmt.reads)), tuple(map(of, stmt.writes))

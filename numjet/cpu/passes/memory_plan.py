@@ -14,23 +14,12 @@ import numpy as np
 
 from numjet.cpu.ir.nodes import (
     Buffer,
-    Call,
-    Check,
-    Copy,
-    Expr,
-    Fill,
     For,
     Function,
-    If,
-    Let,
     Stmt,
-    Store,
     SwapBuffers,
-    Switch,
-    While,
-    children,
-    walk,
 )
+from numjet.cpu.ir.traversal import blocks, touches, walk
 
 ALIGNMENT = 64
 MOST_FITTED = 4096   # temporaries that are compared with one another
@@ -118,10 +107,10 @@ def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]],
         clock[0] += 1
         path = (*prefix, (id(block), k))
         around = path if shared is None and isinstance(stmt, For) and stmt.mode == "parallel" else shared
-        for buffer in stmt_buffers(stmt):
+        for buffer in touches(stmt):
             if buffer in touched:
                 touched[buffer].append(around or path)
-        for inner in children(stmt):
+        for inner in blocks(stmt):
             _collect(inner, path, touched, order, clock, around)
         order[path] = (start, clock[0])
 
@@ -145,59 +134,3 @@ def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, i
         depth -= 1  # different blocks of one statement (branches, a loop's condition and body): the statement as a whole
     heads = {p[:depth + 1] for p in paths}
     return min(order[h][0] for h in heads), max(order[h][1] for h in heads)
-
-
-def stmt_buffers(stmt: Stmt) -> set[Buffer]:
-    """The buffers that a statement itself (not the blocks inside it) touches."""
-    found: set[Buffer] = set()
-    for e in stmt_exprs(stmt):
-        add_loaded(e, found, set())
-    match stmt:
-        case Store(buffer=b) | Fill(target=b):
-            found.add(b)
-        case Copy(target=t, source=s):
-            found.update((t, s))
-        case SwapBuffers(targets=bs):
-            found.update(bs)
-        case Call():
-            found.update(stmt.reads, stmt.writes, (a[0] for a in stmt.args if isinstance(a, tuple)))
-    return found
-
-
-def stmt_exprs(stmt: Stmt) -> list[Expr]:
-    """The expressions that a statement itself evaluates."""
-    match stmt:
-        case Let():
-            return [stmt.value]
-        case Store():
-            return [stmt.index, stmt.value]
-        case For():
-            return [stmt.start, stmt.stop, *[e for c in stmt.carries for e in (c.init, c.next)]]
-        case While():
-            return [stmt.cond, *[e for c in stmt.carries for e in (c.init, c.next)]]
-        case If():
-            return [stmt.cond, *[e for r in stmt.results for e in r[1:]]]
-        case Switch():
-            return [stmt.index, *[e for r in stmt.results for e in r[1]]]
-        case Copy():
-            return [stmt.target_start, stmt.source_start, stmt.count]
-        case Fill():
-            return [stmt.start, stmt.value, stmt.count]
-        case Call():
-            return [a[1] if isinstance(a, tuple) else a for a in stmt.args]
-        case Check():
-            return [stmt.ok, *stmt.values]
-    return []
-
-
-def add_loaded(e: Expr, found: set[Buffer], seen: set[int]) -> None:
-    """Adds the buffers that an expression loads from; parts whose numbers are in `seen` are left out, and added there."""
-    stack = [e]
-    while stack:
-        e = stack.pop()
-        if e.id in seen:
-            continue
-        seen.add(e.id)
-        if e.op == "load":
-            found.add(e.attr)
-        stack.extend(e.args)

@@ -10,27 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.analysis.dependence import nodes
 from numjet.cpu.analysis.ranges import Ranges
-from numjet.cpu.ir.nodes import (
-    INT64,
-    Buffer,
-    Call,
-    Comment,
-    Copy,
-    Expr,
-    Exprs,
-    Fill,
-    For,
-    Let,
-    Stmt,
-    Store,
-    SwapBuffers,
-    walk,
-    written,
-)
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Copy, Expr, Exprs, Fill, For, Let, Stmt, Store, SwapBuffers
+from numjet.cpu.ir.traversal import nodes, operands, static_trips, walk, written
 from numjet.cpu.kernels.products import CODES, POINTERS, SIZES, gemm_sizes
 
 ROWS = 16            # a chunk has at least so many rows
@@ -112,7 +94,7 @@ class _Rows:
                 places.append((inner.buffer, inner.index))
             elif not isinstance(inner, Comment):
                 return False
-            roots += own_expressions(inner)
+            roots += operands(inner)
         places += [(e.attr, e.args[0]) for e in self._loads(roots)]
         return all(self._in_row(buffer, index, stmt.var, trips // self.rows) for buffer, index in places)
 

@@ -7,23 +7,11 @@ threads, so results are the same, bit by bit, however many threads there are.
 """
 from __future__ import annotations
 
-from numjet.cpu.analysis.cost import block_ns, static_trips
+from numjet.cpu.analysis.cost import block_ns
 from numjet.cpu.analysis.dependence import combination, independent
-from numjet.cpu.ir.nodes import (
-    INT64,
-    Buffer,
-    Call,
-    Carry,
-    Comment,
-    Expr,
-    For,
-    Function,
-    GemmWithEpilogue,
-    Stmt,
-    Store,
-    children,
-    identity,
-)
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, GemmWithEpilogue, Stmt, Store
+from numjet.cpu.ir.traversal import blocks, static_trips
+from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.products import multiply_adds
 from numjet.cpu.passes import gemm_epilogues, parallel_batches
 
@@ -66,7 +54,7 @@ class _Schedule:
             return [stmt] if multiply_adds(stmt) >= GEMM_WORTH else None
         if isinstance(stmt, For):
             return self._loop(stmt)
-        found = [self.block(inner) for inner in children(stmt)]
+        found = [self.block(inner) for inner in blocks(stmt)]
         return [stmt] if any(found) else None
 
     def _loop(self, loop: For) -> list[Stmt] | None:

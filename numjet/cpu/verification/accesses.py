@@ -1,7 +1,7 @@
 """Which elements statements touch, by abstract execution over iteration spaces: index expressions of loop variables are
 evaluated for many iterations at once, each loop having an axis of its own; what depends on data is not known.
 
-Both checks of memory, `loop_races` and `loop_unset`, are walks of this kind. They only tell of what surely happens.
+Both checks of memory, `races` and `unset_reads`, are walks of this kind. They only tell of what surely happens.
 """
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ from numjet.cpu.ir.nodes import (
     SwapBuffers,
     Switch,
     While,
-    identity,
-    walk,
 )
 from numjet.cpu.ir.tables import TABLES
+from numjet.cpu.ir.traversal import walk
+from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.c_library import c_function
 from numjet.cpu.kernels.products import SIZES
 from numjet.foundation.record import Fields

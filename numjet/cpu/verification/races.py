@@ -6,8 +6,8 @@ from collections import defaultdict
 import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, walk, written
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, Store
+from numjet.cpu.ir.traversal import nodes, operands, walk, written
 from numjet.cpu.verification.accesses import DEEPEST, Known, Places
 
 UNORDERED = ("vector", "parallel")
@@ -121,14 +121,5 @@ class _Inside(Places):
 
 def _indices(stmt: Stmt) -> list[tuple[Expr, Buffer]]:
     """The indices of a statement's loads and of its store."""
-    found: list[tuple[Expr, Buffer]] = []
-    stack, seen = list(own_expressions(stmt)), set()
-    while stack:
-        top = stack.pop()
-        if top.id not in seen:
-            seen.add(top.id)
-            stack += top.args
-            if top.op == "load":
-                found.append((top.args[0], top.attr))
-    buffer = getattr(stmt, "buffer", None)
-    return found if buffer is None else [*found, (stmt.index, buffer)]  # type: ignore[union-attr]
+    loads = [(e.args[0], e.attr) for e in nodes(operands(stmt)) if e.op == "load"]
+    return [*loads, (stmt.index, stmt.buffer)] if isinstance(stmt, Store) else loads

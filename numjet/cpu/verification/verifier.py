@@ -1,7 +1,6 @@
 """Verifies loop IR between passes: types, scopes, buffers, bounds of constants."""
 from __future__ import annotations
 
-from numjet.cpu.codegen.types import kind
 from numjet.cpu.ir.nodes import (
     ARITHMETIC,
     BOOL,
@@ -25,10 +24,11 @@ from numjet.cpu.ir.nodes import (
     SwapBuffers,
     Switch,
     While,
-    written,
 )
-from numjet.cpu.ir.printer import expressions_of, show_expr, show_statement, usual_dtype
+from numjet.cpu.ir.printer import show_expr, show_statement
 from numjet.cpu.ir.tables import TABLES
+from numjet.cpu.ir.traversal import expressions, written
+from numjet.cpu.ir.types import kind, usual_dtype
 from numjet.cpu.verification import races, unset_reads
 
 _COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
@@ -153,7 +153,7 @@ class _Check:
     def _lookup(self, expr: Expr) -> None:
         index = expr.args[0].dtype
         if expr.attr not in TABLES or expr.dtype != TABLES[expr.attr].dtype or index != INT64:
-            self.fail(f"lookup of {expr.dtype} in '{expr.attr}' by {index}; tables of loop_tables are indexed by int64")
+            self.fail(f"lookup of {expr.dtype} in '{expr.attr}' by {index}; tables (ir/tables.py) are indexed by int64")
 
     def _operation(self, expr: Expr) -> None:
         count = {**ARITHMETIC, **MATH, **_OTHER}.get(expr.op)
@@ -367,7 +367,7 @@ class _Check:
             for var in self.needs[carry.next.id] & own.keys():
                 if own[var] is not carry:
                     self.fail(f"combining carry {own[var].var.attr} is used by another carry")
-        for inner in expressions_of(stmt.body):
+        for inner in expressions(stmt.body):
             if found := self.needs.get(inner.id, frozenset()) & own.keys():
                 self.fail(f"combining carry {self.variables[min(found)].attr} is used in the loop's body")
 

@@ -6,9 +6,9 @@ import pytest
 
 from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.operations import RULES
-from numjet.cpu.codegen.types import kind
 from numjet.cpu.ir.nodes import ARITHMETIC, EXPONENTS, INT64
 from numjet.cpu.ir.tables import TABLES
+from numjet.cpu.ir.types import kind
 from numjet.cpu.native_code import jit
 from numjet.cpu.target import from_features
 from tests.cpu.loops import BF16, BOOL, F16, F32, F64, FLOATS, INTS, agree, loads, map_function, special

@@ -13,7 +13,8 @@ import numjet.numpy as jnp
 from numjet.api.stages import trace_call
 from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.outlining import Form, separable
-from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store, walk
+from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering import context
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit

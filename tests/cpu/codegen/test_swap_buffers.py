@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from numjet.cpu.codegen import llvm
-from numjet.cpu.ir.nodes import For, SwapBuffers, swapped, written
+from numjet.cpu.ir.nodes import For, SwapBuffers
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.printer import show
+from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.native_code.jit import host
 from numjet.cpu.passes import memory_plan, parallel_batches
 from tests.cpu.loops import F32, agree

@@ -8,7 +8,8 @@ import numjet as nj
 from numjet import _native, numpy as jnp
 from numjet.api.stages import trace_call
 from numjet.cpu.codegen import llvm
-from numjet.cpu.ir.nodes import For, walk
+from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit
 from numjet.foundation import dtypes

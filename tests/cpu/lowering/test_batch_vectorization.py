@@ -9,7 +9,8 @@ import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.api.stages import trace_call
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import For, While, walk
+from numjet.cpu.ir.nodes import For, While
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering.lower import lower
 from numjet.foundation.tree import tree_leaves
 from numjet.transforms.simplify import simplify

@@ -7,7 +7,8 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import Copy, For, While, children, walk
+from numjet.cpu.ir.nodes import Copy, For, While
+from numjet.cpu.ir.traversal import blocks, walk
 from numjet.foundation.tree import tree_leaves
 
 N = 50
@@ -36,7 +37,7 @@ def check(fun, *args):
 def copies(function):
     """Whole arrays copied outside of loops, and inside of them."""
     whole = lambda block: sum(isinstance(s, Copy) and s.count.attr == N for s in walk(block))
-    inside = sum(whole(c) for s in function.body if isinstance(s, For | While) for c in children(s))
+    inside = sum(whole(c) for s in function.body if isinstance(s, For | While) for c in blocks(s))
     return whole(function.body) - inside, inside
 
 

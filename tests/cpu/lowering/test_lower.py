@@ -7,7 +7,8 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
 from numjet.cpu.codegen import llvm
-from numjet.cpu.ir.nodes import Copy, For, Store, walk
+from numjet.cpu.ir.nodes import Copy, For, Store
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes import legalize_math, memory_plan

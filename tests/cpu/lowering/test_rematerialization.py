@@ -7,8 +7,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.api.stages import trace_call
-from numjet.cpu.analysis.dependence import nodes
-from numjet.cpu.ir.printer import expressions_of
+from numjet.cpu.ir.traversal import expressions, nodes
 from numjet.cpu.lowering.lower import lower
 from numjet.transforms.simplify import simplify
 
@@ -140,7 +139,7 @@ def test_pairs_that_are_kept_are_stored_once():
         e = jnp.exp(-(x[:, None] - y[None]) ** 2)
         return e, jnp.sum(e, 0), jnp.sum(e, 1)
     function = lower(simplify(trace_call(table, (x, y), {})[0]), "f").function
-    assert len([e for e in nodes(expressions_of(function.body)) if e.op == "exp"]) == 1
+    assert len([e for e in nodes(expressions(function.body)) if e.op == "exp"]) == 1
     want = np.exp(-(x[:, None].astype(np.float64) - y) ** 2)
     for got, w in zip(nj.jit(table)(x, y), (want, want.sum(0), want.sum(1)), strict=True):
         close(got, w)

@@ -9,8 +9,8 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import Call, Copy, For, Store, walk
-from numjet.cpu.ir.printer import expressions_of
+from numjet.cpu.ir.nodes import Call, Copy, For, Store
+from numjet.cpu.ir.traversal import expressions, walk
 from numjet.cpu.lowering.lower import lower
 from numjet.foundation.tree import tree_leaves
 from numjet.transforms.simplify import simplify
@@ -57,7 +57,7 @@ def test_what_is_wanted_later_is_stored_with_what_contains_it():
     body = step_of(cells, *args)
     assert sum(isinstance(s, For) for s in body) == 1
     assert not any(isinstance(s, Copy) for s in body)
-    assert len({e for e in expressions_of(body) if e.op == "exp"}) <= 2
+    assert len({e for e in expressions(body) if e.op == "exp"}) <= 2
 
 
 def test_shared_parts_count_once():
@@ -75,7 +75,7 @@ def test_joined_arrays_are_stored_piece_by_piece(axis):
     args = values(20, 24), values(20, 24, seed=1)
     agree(fun, *args)
     function = function_of(fun, *args)
-    assert not any(e.op == "select" for e in expressions_of(function.body))
+    assert not any(e.op == "select" for e in expressions(function.body))
     assert sum(isinstance(s, Store) for s in walk(function.body)) == 3
 
 

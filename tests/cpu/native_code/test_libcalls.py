@@ -10,8 +10,8 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native
-from numjet.cpu.codegen.types import kind
 from numjet.cpu.ir.nodes import INT64, Buffer, Exprs, For, Function, Stmt, Store
+from numjet.cpu.ir.types import kind
 from numjet.cpu.native_code import jit
 from numjet.cpu.target import Target, from_features
 from numjet.cpu.verification.interpreter import interpret

@@ -4,8 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numjet.cpu.ir.nodes import For, Function, Let, Store, walk
+from numjet.cpu.ir.nodes import For, Function, Let, Store
 from numjet.cpu.ir.parser import parse
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.passes import array_contraction, memory_plan
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check

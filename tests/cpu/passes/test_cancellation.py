@@ -11,8 +11,8 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.cpu import compiler
-from numjet.cpu.analysis.cost import static_trips
-from numjet.cpu.ir.nodes import For, walk
+from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.traversal import static_trips, walk
 from numjet.cpu.passes import cancellation
 
 ENOUGH_NS = 2_000_000_000   # iterations that take longer than a test may

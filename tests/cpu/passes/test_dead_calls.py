@@ -7,7 +7,8 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import Call, For, walk
+from numjet.cpu.ir.nodes import Call, For
+from numjet.cpu.ir.traversal import walk
 
 X = np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
 

@@ -10,8 +10,9 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu import compiler
 from numjet.cpu.ir import parser
-from numjet.cpu.ir.nodes import Call, Function, GemmWithEpilogue, walk
+from numjet.cpu.ir.nodes import Call, Function, GemmWithEpilogue
 from numjet.cpu.ir.printer import show
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels.products import GEMM, THEN
 from numjet.cpu.verification import verifier
 from numjet.cpu.verification.interpreter import interpret

@@ -24,9 +24,9 @@ from numjet.cpu.ir.nodes import (
     Store,
     Switch,
     While,
-    walk,
 )
-from numjet.cpu.ir.printer import expressions_of, show
+from numjet.cpu.ir.printer import show
+from numjet.cpu.ir.traversal import expressions, walk
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes import legalize_math as module
 from numjet.cpu.passes.legalize_math import expand_math
@@ -88,7 +88,7 @@ def test_every_statement_is_rewritten(monkeypatch):
         Check(yes, 1, (n,))])
     text = show(expand_math(f))
     assert "exp(" not in text and text.count("sqrt(") == 1
-    assert all(e.op != "exp" for e in expressions_of(f.body))
+    assert all(e.op != "exp" for e in expressions(f.body))
     assert [type(s) for s in walk(f.body)].count(Let) == 4 and yes.dtype == BOOL
 
 

@@ -12,7 +12,8 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu.analysis import cost
 from numjet.cpu.analysis.dependence import combination, independent
-from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store, walk
+from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.traversal import walk
 from numjet.cpu.passes import legalize_math, memory_plan, parallelize
 from numjet.cpu.verification import interpreter, verifier
 from tests.cpu.loops import F32, agree, execute, plan

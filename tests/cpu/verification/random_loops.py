@@ -4,7 +4,6 @@ from __future__ import annotations
 import numpy as np
 
 from numjet.cpu.codegen.operations import RULES
-from numjet.cpu.codegen.types import kind
 from numjet.cpu.ir.nodes import (
     BOOL,
     EXPONENTS,
@@ -27,6 +26,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
+from numjet.cpu.ir.types import kind
 from tests.cpu.loops import BF16, F32, F64
 
 DTYPES = [F32, F32, F64, np.dtype(np.int32), INT64, np.dtype(np.uint8), np.dtype(np.int16), BOOL]

@@ -8,8 +8,8 @@ import numjet as nj
 from numjet import _native
 from numjet.api.stages import trace_call
 from numjet.core.op import lookup
-from numjet.cpu.ir.nodes import For, walk
-from numjet.cpu.ir.printer import own_expressions
+from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.traversal import operands, walk
 from numjet.cpu.lowering.lower import lower
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.indexing.scatter_chunks import CHUNKED_FROM
@@ -94,6 +94,6 @@ def test_what_costs_is_computed_before_and_not_between_updates_that_go_in_order(
     operations = lambda e: {e.op}.union(*map(operations, e.args))
     serial = [s for s in walk(body) if isinstance(s, For) and s.mode == "serial"]
     assert serial
-    assert not any("exp" in operations(e) for loop in serial for s in walk(loop.body) for e in own_expressions(s))
+    assert not any("exp" in operations(e) for loop in serial for s in walk(loop.body) for e in operands(s))
     expected = np.bincount((np.exp(args[0]) * 10).astype(np.int32), minlength=50)[:50]
     np.testing.assert_array_equal(nj.jit(count)(*args), expected)

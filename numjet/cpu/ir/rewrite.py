@@ -1,0 +1,36 @@
+"""Bottom-up rewriting of the expressions of statements. Each distinct expression is rewritten once."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from numjet.cpu.ir.nodes import Expr, Function, Stmt
+from numjet.cpu.ir.traversal import map_operands, walk
+
+
+class Rewrite:
+    """Replaces expressions bottom up: `rule` gets each one with its operands already replaced."""
+
+    def __init__(self, function: Function, rule: Callable[[Expr], Expr]):
+        self.exprs, self.rule = function.exprs, rule
+        self.done: dict[int, Expr] = {}
+
+    def expr(self, expr: Expr) -> Expr:
+        """The replacement of one expression."""
+        done, stack = self.done, [expr]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in top.args if a.id not in done]
+            stack.extend(missing)
+            if missing:
+                continue
+            stack.pop()
+            if top.id not in done:
+                args = tuple(done[a.id] for a in top.args)
+                same = all(new is old for new, old in zip(args, top.args, strict=True))
+                done[top.id] = self.rule(top if same else self.exprs.make(top.op, top.dtype, args, top.attr))
+        return done[expr.id]
+
+    def block(self, block: list[Stmt]) -> None:
+        """Replaces all expressions of a block in place."""
+        for stmt in walk(block):
+            map_operands(stmt, self.expr)
