@@ -1,4 +1,4 @@
-"""The CPU machine: a closed jaxpr becomes one native function. The list of passes reads top to bottom."""
+"""The CPU backend: a closed jaxpr becomes one native function. PASSES, the list of passes over loop IR, reads top to bottom."""
 from __future__ import annotations
 
 import itertools
@@ -11,7 +11,6 @@ from numjet.core.compile_report import CompileReport
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
-from numjet.cpu.analysis import cost
 from numjet.cpu.codegen import llvm
 from numjet.cpu.ir import printer
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
@@ -23,16 +22,35 @@ from numjet.cpu.passes import (
     array_contraction,
     cancellation,
     dead_calls,
+    estimate,
     fusion,
+    gemm_epilogues,
     in_place,
     legalize_math,
     memory_plan,
+    parallel_batches,
     parallelize,
 )
+from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
+
+PASSES = (
+    dead_calls.PASS,
+    in_place.PASS,
+    fusion.PASS,
+    array_contraction.ELEMENTS,
+    legalize_math.PASS,
+    estimate.PASS,
+    parallelize.PASS,
+    array_contraction.ROWS,
+    memory_plan.PASS,
+    cancellation.PASS,
+)
+STEPS = (gemm_epilogues.PASS, parallel_batches.PASS)   # of parallelize, which decides where they pay; for tools and tests
+_DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
 threads.follow_flag()
@@ -70,54 +88,46 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump = _Dump(name)
     dump("jaxpr", lambda: str(closed))
     lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
-    function = lowered.function
-    verified = Verified(function, config.enable_checks)
-    verified.after("lower")
-    dead_calls.remove(function)
-    verified.after("unread")
-    dump("loops", lambda: printer.show(function))
-    nanoseconds = _plan(lowered)
-    open_ended = cancellation.open_ended(function)
-    dump("planned", lambda: printer.show(function))
-    text = llvm.emit(function, jit.host(), nanoseconds)
+    function, stages = lowered.function, Stages(lowered.function) if config.dump else None
+
+    def after(one: Pass) -> None:
+        if stages is not None:
+            stages.add(one.name)
+        if one.name in _DUMPED:
+            dump(_DUMPED[one.name], lambda: printer.show(function))
+    context = _run_passes(lowered, after=after)
+    dump("passes", lambda: str(stages))
+    text = llvm.emit(function, context.target)
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
     symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     kept: list[Any] = [lowered.trampolines, *keepalive]
-    compiled, on_second_call = tiers.compile_tiers(text, symbols, function, nanoseconds, kept)
+    compiled, on_second_call = tiers.compile_tiers(text, symbols, function, context.nanoseconds, kept)
     dump("s", lambda: jit.disassembly(compiled))
-    return Program(compiled.address, function.scratch_bytes, lowered.aliases, nanoseconds, open_ended,
-                   _errors(function.name, function.errors), text, compiled, sum(t.nbytes for t in function.temps),
-                   workspace.routines(function), on_second_call, kept)
+    return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
+                   cancellation.open_ended(function), _errors(function.name, function.errors), text, compiled,
+                   sum(t.nbytes for t in function.temps), workspace.routines(function), on_second_call, kept)
 
 
-def _plan(lowered: Lowered, recorder: Recorder | None = None) -> float:
-    """Everything that is decided about a lowered function before it becomes LLVM IR; the estimate of its run time."""
+def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
+                after: Callable[[Pass], object] = lambda one: None) -> Context:
+    """Runs PASSES over a lowered function. With jax_enable_checks it is verified before the first pass and after each."""
     function = lowered.function
     verified = Verified(function, config.enable_checks)
-    in_place.replace(function)
-    verified.after("in_place")
-    joined = fusion.fuse(function, recorder)
-    verified.after("fuse")
-    array_contraction.values(function, joined, recorder)
-    verified.after("contract values")
-    legalize_math.expand_math(function, jit.host().exponents)
-    verified.after("expand")
-    nanoseconds = cost.estimate_ns(function, lowered.aliases)
-    parallelize.share(function)
-    verified.after("schedule")
-    array_contraction.rows(function, joined, recorder)
-    verified.after("contract rows")
-    memory_plan.plan(function)
-    verified.after("memory")
-    return nanoseconds
+
+    def observe(one: Pass) -> None:
+        verified.after(one.name)
+        after(one)
+    verified.after("lower")
+    context = Context(jit.host(), lowered.aliases, recorder)
+    run_passes(function, PASSES, context, observe)
+    return context
 
 
 def planned(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Function:
     """The loop IR from which compile_program makes machine code: with threads and memory planned."""
     lowered = lower(closed, _symbol(name), donated)
-    dead_calls.remove(lowered.function)
-    _plan(lowered)
+    _run_passes(lowered)
     return lowered.function
 
 
@@ -125,8 +135,16 @@ def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> C
     """What compile_program decides for a program, and why."""
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)
-    dead_calls.remove(lowered.function)
-    return compile_report.explain(lowered.function, recorder, name, _plan(lowered, recorder))
+    context = _run_passes(lowered, recorder)
+    return compile_report.explain(lowered.function, recorder, name, context.nanoseconds)
+
+
+def stages(closed: ClosedJaxpr, name: str) -> str:
+    """The loop IR of a program as it is lowered, and after each pass that changes it."""
+    lowered = lower(closed, _symbol(name))
+    found = Stages(lowered.function)
+    _run_passes(lowered, after=lambda one: found.add(one.name))
+    return str(found)
 
 
 def as_text(closed: ClosedJaxpr, name: str) -> str:

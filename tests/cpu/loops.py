@@ -12,6 +12,7 @@ import numpy as np
 from numjet.cpu.codegen import llvm
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr, Exprs, For, Function, Stmt, Store
 from numjet.cpu.native_code import jit
+from numjet.cpu.passes import cancellation
 from numjet.cpu.target import Target, from_features
 from numjet.cpu.verification.interpreter import Result, interpret
 
@@ -49,6 +50,7 @@ def prepared(function: Function, symbols: dict[str, int] | None = None, opt: int
              target: Target | None = None) -> Callable[[Sequence[np.ndarray]], Result]:
     """A function as machine code, to run on inputs."""
     target = target or jit.host()
+    cancellation.mark(function)
     constants, keep = llvm.constant_symbols(function)
     compiled = jit.compile(llvm.emit(function, target), {**constants, **(symbols or {})}, function.name, opt,
                            tuple(keep), target)

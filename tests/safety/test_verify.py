@@ -255,9 +255,10 @@ def test_a_recurrence_without_order_is_refused_when_it_is_lowered(checked: None,
 
 
 @pytest.mark.parametrize("name,module,function", [
-    ("unread", "dead_calls", "remove"), ("in_place", "in_place", "replace"), ("fuse", "fusion", "fuse"),
-    ("contract values", "array_contraction", "values"), ("expand", "legalize_math", "expand_math"),
-    ("schedule", "parallelize", "share"), ("contract rows", "array_contraction", "rows"), ("memory", "memory_plan", "plan")])
+    ("dead_calls", "dead_calls", "remove"), ("in_place", "in_place", "replace"), ("fusion", "fusion", "fuse"),
+    ("array_contraction", "array_contraction", "values"), ("legalize_math", "legalize_math", "expand_math"),
+    ("parallelize", "parallelize", "share"), ("row_contraction", "array_contraction", "rows"),
+    ("memory_plan", "memory_plan", "plan"), ("cancellation", "cancellation", "mark")])
 def test_the_pass_that_breaks_a_program_is_named(checked: None, monkeypatch: pytest.MonkeyPatch, name: str, module: str,
                                                  function: str) -> None:
     made = getattr(compiler, module)

@@ -65,6 +65,6 @@ def test_every_stage_is_dumped(tmp_path):
     finally:
         nj.config.update("numjet_dump", None)
     files = {f.suffix: f.read_text() for f in (tmp_path / "dump").iterdir() if "lambda" in f.name}
-    assert set(files) == {".jaxpr", ".loops", ".planned", ".ll", ".s"}
+    assert set(files) == {".jaxpr", ".loops", ".passes", ".planned", ".ll", ".s"}
     assert "sin" in files[".jaxpr"] and "sin(" in files[".loops"] and "sin(" not in files[".planned"]
     assert "define i64" in files[".ll"] and "ret" in files[".s"]

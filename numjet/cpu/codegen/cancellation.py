@@ -28,7 +28,7 @@ class PollEmitter(ExprEmitter):
 
     def open_counter(self, stmt: For | While) -> Counter | None:
         """Reads the period in front of a loop; None for a loop that need not ask."""
-        iterations = self.polls.get(id(stmt))
+        iterations = stmt.polls
         if iterations is None:
             return None
         period = f"%{self.name('period')}"

@@ -40,7 +40,6 @@ class TilesEmitter(ParallelEmitter):
              name: str) -> str:
         """The text of the function that is called for each part."""
         self.inside_part = True
-        self.polls = {}     # a product is made to its end
         place = iter(range(2**31))
         self.given("info", "ptr", next(place))
         for k, buffer in enumerate(buffers):

@@ -5,27 +5,24 @@ The work is spread over `emit_state` (scopes, names), `emit_memory` (loads, stor
 """
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from numjet.cpu.codegen.memory import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.statements import StmtEmitter
 from numjet.cpu.ir.nodes import Function
 from numjet.cpu.ir.traversal import swapped, written
-from numjet.cpu.passes.cancellation import polling_loops
 from numjet.cpu.target import Target
 
 _ARGUMENTS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
 _METADATA = ['!0 = !{!"branch_weights", i32 1, i32 10000}', '!1 = !{!"branch_weights", i32 10000, i32 1}']
 
 
-def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> str:
+def emit(function: Function, target: Target) -> str:
     """The LLVM module of a function, as text.
 
     It defines `int64 name(char** ins, char** outs, char* scratch, int64* info)`, which returns 0 or the status
     of the check that failed. Symbols to be supplied when it is loaded: those of `Call`s, C library functions, and the
-    large constants (`constant_symbols`). nanoseconds: an estimate of its run time.
+    large constants (`constant_symbols`).
 
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
@@ -33,7 +30,6 @@ def emit(function: Function, target: Target, nanoseconds: float = math.inf) -> s
     emitter.positions.update((b, k) for buffers in (function.inputs, function.outputs) for k, b in enumerate(buffers))
     emitter.note_places(swapped(function.body))
     emitter.separate(function.body)
-    emitter.polls = polling_loops(function, nanoseconds)
     emitter.block(function.body)
     emitter.here()
     emitter.line("ret i64 0")

@@ -61,7 +61,6 @@ class State:
         self.symbols: set[str] = set()
         self.counter = 0
         self.inside_part = False           # of a loop that is shared among threads
-        self.polls: dict[int, int] = {}    # loops that ask whether to go on, see `polls`
         self.failures: list[str] = []      # blocks that end the function early
         self._writes: dict[int, set[Buffer]] = {}
 
@@ -70,7 +69,7 @@ class State:
         other = type(self)(self.function, self.target, mutable)
         other.positions, other.globals, other.helpers = self.positions, self.globals, self.helpers
         other.declared, other.symbols, other.parts, other.part_names = self.declared, self.symbols, self.parts, self.part_names
-        other.inside_part, other.polls = self.inside_part, self.polls
+        other.inside_part = self.inside_part
         return other
 
     @property

@@ -185,24 +185,34 @@ class For(Fields):
     """for var in range(start, stop). `mode`:
     serial: in order; vector: iterations are independent apart from combining carries, codegen chooses lanes;
     parallel: iterations are independent and shared among threads, each going through its own in order (with carries, or
-    inside of another parallel loop: as vector); unroll: static and short, to be repeated in line."""
+    inside of another parallel loop: as vector); unroll: static and short, to be repeated in line.
+
+    Annotations that passes leave for later ones: `fused`: others were joined with this loop; `polls`: after so many iterations
+    it asks for the first time whether it is still wanted."""
     var: Expr
     start: Expr
     stop: Expr
     body: list[Stmt]
     carries: list[Carry] = default_factory(list)
     mode: str = "serial"
+    fused: bool = False
+    polls: int | None = None
+
+    def replace(self, **changes: Any) -> For:
+        """A loop with some fields changed, which shares all others."""
+        return For(**{**self.__dict__, **changes})
 
 
 class While(Fields):
     """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `idempotent_after_exit`: once
     the condition is false, further repetitions change nothing, so lanes of vector code may go on until the last one has
-    finished."""
+    finished. `polls`: as of a For."""
     carries: list[Carry]
     cond_body: list[Stmt]
     cond: Expr
     body: list[Stmt]
     idempotent_after_exit: bool = False
+    polls: int | None = None
 
 
 class If(Fields):

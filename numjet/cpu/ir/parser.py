@@ -349,22 +349,25 @@ class _Parser:
         self.expect("in")
         start = self.expr()
         self.expect("..")
-        stop, mode = self.expr(), self.take()
+        stop, mode, fused, polls = self.expr(), self.take(), self.accept("fused"), self._polls()
         carries = self._carries()
         var = self.names[name] = self.exprs.make("var", INT64, (), name)
         body = self.block("next", "}")
         self._ends(carries)
-        return For(var, start, stop, body, carries, mode)
+        return For(var, start, stop, body, carries, mode, fused, polls)
 
     def _while(self) -> Stmt:
-        idempotent_after_exit = self.accept("idempotent_after_exit")
+        idempotent_after_exit, polls = self.accept("idempotent_after_exit"), self._polls()
         carries = self._carries()
         cond_body = self.block("test")
         self.expect("test")
         cond = self.expr()
         body = self.block("next", "}")
         self._ends(carries)
-        return While(carries, cond_body, cond, body, idempotent_after_exit)
+        return While(carries, cond_body, cond, body, idempotent_after_exit, polls)
+
+    def _polls(self) -> int | None:
+        return self.number() if self.accept("polls") else None
 
     def _branch(self) -> tuple[list[Stmt], list[Expr]]:
         body = self.block("yield")

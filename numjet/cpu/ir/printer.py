@@ -177,11 +177,12 @@ class _Show:
 
     def _loop(self, stmt: For | While, level: int) -> None:
         carries = ", ".join(f"{c.var.attr}: {c.var.dtype} = {self.expr(c.init)}" for c in stmt.carries)
+        polls = "" if stmt.polls is None else f" polls {stmt.polls}"
         if isinstance(stmt, For):
             bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}"
-            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode} ({carries}) {{")
+            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{' fused' * stmt.fused}{polls} ({carries}) {{")
         else:
-            self.line(level, f"while{' idempotent_after_exit' if stmt.idempotent_after_exit else ''} ({carries}) {{")
+            self.line(level, f"while{' idempotent_after_exit' * stmt.idempotent_after_exit}{polls} ({carries}) {{")
             self.block(stmt.cond_body, level + 1)
             self.line(level + 1, f"test {self.expr(stmt.cond)}")
         self.block(stmt.body, level + 1)

@@ -14,6 +14,7 @@ from numjet.cpu.analysis.dependence import Place, own_place
 from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import blocks, expressions, map_places, nodes, operands, static_trips, touches, walk
+from numjet.cpu.passes.manager import Pass
 from numjet.cpu.passes.memory_plan import ALIGNMENT
 from numjet.cpu.remarks import Recorder
 
@@ -22,13 +23,17 @@ WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
 
 # --- values
 
-def values(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
-    """Replaces temporaries whose elements are only read by the iteration that wrote them, in place. joined: the variables of
-    the loops to look at."""
-    if joined:
+def values(function: Function, recorder: Recorder | None = None) -> None:
+    """Replaces temporaries whose elements are only read by the iteration of a fused loop that wrote them, in place."""
+    loops = _fused(function)
+    if loops:
         temps, touched = set(function.temps), _touches(function.body)
-        for loop in [s for s in walk(function.body) if isinstance(s, For) and s.var in joined]:
+        for loop in loops:
             _of_loop(function, loop, touched, temps, recorder)
+
+
+def _fused(function: Function) -> list[For]:
+    return [s for s in walk(function.body) if isinstance(s, For) and s.fused]
 
 
 def _of_loop(function: Function, loop: For, touched: Counter[Buffer], temps: set[Buffer], recorder: Recorder | None) -> None:
@@ -103,17 +108,18 @@ def _replace(function: Function, loop: For, buffers: set[Buffer]) -> None:
 
 # --- rows
 
-def rows(function: Function, joined: Collection[Expr], recorder: Recorder | None = None) -> None:
-    """Makes one row, or one for each piece of a shared loop, of large temporaries that loops go through row by row, in place;
-    after loops have been shared. joined: the variables of the loops to look at."""
-    if not joined:
-        return
+def rows(function: Function, recorder: Recorder | None = None) -> None:
+    """Makes one row, or one for each piece of a shared loop, of large temporaries that fused loops go through row by row, in
+    place, and takes their marks; after loops have been shared."""
+    loops = _fused(function)
     large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
-    if large:
+    if loops and large:
         touched = Counter({b: n for b, n in _touches(function.body).items() if b in large})
         for around, loop in _loops(function.body, ()):
-            if loop.var in joined:
+            if loop.fused:
                 _rows_of_loop(function, around, loop, touched, recorder)
+    for loop in loops:
+        loop.fused = False
 
 
 def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], For]]:
@@ -171,3 +177,9 @@ def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: E
         map_places(stmt, lambda b, index: (b, moved(index) if b is buffer else index))
     Rewrite(function, lambda e: exprs.load(buffer, moved(e.args[0])) if e.op == "load" and e.attr is buffer else e
             ).block([For(loop.var, loop.start, loop.stop, loop.body, loop.carries)])
+
+
+ELEMENTS = Pass("array_contraction", "keeps elements of temporaries of fused loops as values",
+                lambda function, context: values(function, context.recorder), ("fused", "serial"))
+ROWS = Pass("row_contraction", "keeps one row of temporaries of fused loops, or one for each thread's piece",
+            lambda function, context: rows(function, context.recorder), ("fused", "shared", "unplaced"), ends=("fused",))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 from numjet.cpu.analysis.cost import block_ns
-from numjet.cpu.ir.nodes import For, Function, If, Stmt, Switch, While
-from numjet.cpu.ir.traversal import static_trips, walk
+from numjet.cpu.ir.nodes import For, Function, GemmWithEpilogue, Stmt, While
+from numjet.cpu.ir.traversal import blocks, static_trips, walk
+from numjet.cpu.passes.manager import Pass
 
 LONG_NS = 1e9
 _FIRST_NS = 5e7                # until a loop asks for the first time
@@ -26,34 +27,27 @@ def may_go_on(block: list[Stmt]) -> bool:
     return any(isinstance(s, While) or _unknown(s) for s in walk(block))
 
 
-def polling_loops(function: Function, nanoseconds: float = math.inf) -> dict[int, int]:
-    """For every loop that has to ask, by the identity of its statement: after how many iterations the first time.
+def mark(function: Function, nanoseconds: float = math.inf) -> None:
+    """Marks every loop that has to ask, in place: `polls` says after how many iterations the first time.
 
     nanoseconds: no loop is estimated to take longer.
     """
-    found: dict[int, int] = {}
-    _find(function.body, True, nanoseconds > LONG_NS, found)
-    return found
+    _mark(function.body, True, nanoseconds > LONG_NS)
 
 
-def _find(block: list[Stmt], outside: bool, long: bool, found: dict[int, int]) -> None:
+def _mark(block: list[Stmt], outside: bool, long: bool) -> None:
     """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some may take long."""
     for stmt in block:
-        match stmt:
-            case For():
-                asks = outside and (_unknown(stmt) or (long and _takes_long(stmt)))
-                _add(stmt, asks, found)
-                _find(stmt.body, asks or (outside and stmt.mode == "parallel"), long, found)
-            case While():
-                _add(stmt, True, found)
-                _find(stmt.cond_body, True, long, found)
-                _find(stmt.body, True, long, found)
-            case If():
-                _find(stmt.then, outside, long, found)
-                _find(stmt.orelse, outside, long, found)
-            case Switch():
-                for branch in stmt.branches:
-                    _find(branch, outside, long, found)
+        inside = outside
+        if isinstance(stmt, For):
+            asks = outside and (_unknown(stmt) or (long and _takes_long(stmt)))
+            stmt.polls = _period(stmt) if asks else None
+            inside = asks or (outside and stmt.mode == "parallel")
+        elif isinstance(stmt, While):
+            stmt.polls, inside = _period(stmt), True
+        if not isinstance(stmt, GemmWithEpilogue):   # which is made to its end
+            for inner in blocks(stmt):
+                _mark(inner, inside, long)
 
 
 def _unknown(stmt: Stmt) -> bool:
@@ -70,7 +64,10 @@ def _takes_long(stmt: For) -> bool:
     return stmt.mode == "serial" and block_ns([stmt]) > LONG_NS
 
 
-def _add(stmt: For | While, asks: bool, found: dict[int, int]) -> None:
-    if asks:
-        iteration = max(block_ns(stmt.body), 1.0)
-        found[id(stmt)] = max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
+def _period(stmt: For | While) -> int:
+    iteration = max(block_ns(stmt.body), 1.0)
+    return max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
+
+
+PASS = Pass("cancellation", "has loops that may take long ask whether they are still wanted",
+            lambda function, context: mark(function, context.nanoseconds), ("arithmetic", "shared"))

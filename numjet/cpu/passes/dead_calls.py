@@ -8,6 +8,7 @@ from collections import Counter
 
 from numjet.cpu.ir.nodes import CALLBACK, Buffer, Call, Comment, Copy, Fill, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, expressions, loaded, swapped, walk
+from numjet.cpu.passes.manager import Pass
 
 
 def remove(function: Function) -> None:
@@ -52,3 +53,6 @@ def _without(block: list[Stmt], calls: set[int], unread: set[Buffer]) -> list[St
         if not dead:
             kept.append(stmt)
     return kept
+
+
+PASS = Pass("dead_calls", "leaves out kernels whose results nobody reads", lambda function, _: remove(function), ("serial",))

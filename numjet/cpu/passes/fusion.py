@@ -39,6 +39,7 @@ from numjet.cpu.ir.nodes import (
 )
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import binds, blocks, moved, nodes, operands, places, static_trips, walk, written
+from numjet.cpu.passes.manager import Pass
 from numjet.cpu.remarks import Recorder
 
 CACHED = 1 << 18      # bytes that the iterations of joined loops may touch, each, to find them in the cache again
@@ -52,14 +53,11 @@ WORTH_NS = 1000.0     # saved time from which loops are joined
 _MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
 
 
-def fuse(function: Function, recorder: Recorder | None = None) -> set[Expr]:
-    """Joins the loops of all blocks of a function, in place; needs mathematics not to be expanded; returns the variables of
-    the loops that others were joined with."""
-    if sum(isinstance(s, For) for s in walk(function.body)) < 2:
-        return set()
-    fusion = _Fusion(function, recorder)
-    fusion.block(function.body)
-    return fusion.joined
+def fuse(function: Function, recorder: Recorder | None = None) -> None:
+    """Joins the loops of all blocks of a function, in place, and marks those that others were joined with as `fused`; needs
+    mathematics not to be expanded."""
+    if sum(isinstance(s, For) for s in walk(function.body)) >= 2:
+        _Fusion(function, recorder).block(function.body)
 
 
 @dataclass
@@ -106,7 +104,6 @@ class _Fusion:
         self.function, self.exprs, self.recorder = function, function.exprs, recorder
         self.facts: dict[int, _Facts] = {}
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
-        self.joined: set[Expr] = set()
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
         self.sums = AffineForms.of(function.body)
 
@@ -269,7 +266,7 @@ class _Fusion:
                 mine: _Touched) -> None:
         """Makes one loop of the first one, which is at a place, those behind that come late, and another one."""
         touched = done.touched[place]
-        self.joined.add(first.var)
+        first.fused = True
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)
             self._append(first, other)
@@ -388,3 +385,7 @@ class _Facts:
         made.written, made.touched = self.written | other.written, self.touched | other.touched
         made.steps = {b: max(self.steps.get(b, 0), other.steps.get(b, 0)) for b in self.steps.keys() | other.steps.keys()}
         return made
+
+
+PASS = Pass("fusion", "joins loops over the same data", lambda function, context: fuse(function, context.recorder),
+            ("math", "serial"), ("fused",))

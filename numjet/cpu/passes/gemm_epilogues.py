@@ -13,9 +13,10 @@ from math import prod
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.dependence import independent
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, GemmWithEpilogue, Let, Stmt, Store
-from numjet.cpu.ir.traversal import expressions, nodes, static_trips, touches, walk, written
+from numjet.cpu.ir.traversal import blocks, expressions, nodes, static_trips, touches, walk, written
 from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
 from numjet.cpu.passes.cancellation import may_go_on
+from numjet.cpu.passes.manager import Pass
 
 WORTH = 1 << 14          # elements of a result
 FEW_COLUMNS = 16         # with fewer, loops over parts of rows are too short
@@ -189,14 +190,14 @@ class _Product:
         row, row_end, column, column_end = bounds = self._bounds()
         line = exprs.var(INT64, "line")
         first = exprs.prim("mul", line, exprs.index(self.n))
-        inner = For(loop.var, exprs.prim("add", first, column), exprs.prim("add", first, column_end), loop.body, [], loop.mode)
+        inner = loop.replace(start=exprs.prim("add", first, column), stop=exprs.prim("add", first, column_end), carries=[])
         return self._made(bounds, For(line, row, row_end, [inner]), False)
 
     def _gemm_with_epilogue(self, nest: list[For], columns: For | None) -> GemmWithEpilogue:
         row, row_end, column, column_end = bounds = self._bounds()
         body = nest[-1].body
         if columns is not None:
-            body = [For(columns.var, column, column_end, columns.body, [], columns.mode)]
+            body = [columns.replace(start=column, stop=column_end, carries=[])]
         return self._made(bounds, _between(self.function.exprs, nest, row, row_end, body), columns is None)
 
 
@@ -204,11 +205,25 @@ def _between(exprs: Exprs, nest: Sequence[For], first: Expr, end: Expr, body: li
     """A nest of loops for those of its iterations, counted from the outermost on, that are in first ... end."""
     loop, *inner = nest
     if not inner:
-        return For(loop.var, first, end, body, [], "serial" if loop.mode == "parallel" else loop.mode)
+        mode = "serial" if loop.mode == "parallel" else loop.mode
+        return loop.replace(start=first, stop=end, body=body, carries=[], mode=mode)
     make, index = exprs.prim, exprs.index
     each = prod(static_trips(one) or 0 for one in inner)
     done = make("mul", loop.var, index(each))
     start = make("max", make("sub", first, done), index(0))
     stop = make("min", make("sub", end, done), index(each))
     last = make("add", make("div", make("sub", end, index(1)), index(each)), index(1))
-    return For(loop.var, make("div", first, index(each)), last, [_between(exprs, inner, start, stop, body)])
+    return loop.replace(start=make("div", first, index(each)), stop=last, body=[_between(exprs, inner, start, stop, body)],
+                        carries=[], mode="serial")
+
+
+def _fuse_everywhere(function: Function) -> None:
+    left = [function.body]
+    while left:
+        block = left.pop()
+        fuse(function, block)
+        left += [inner for stmt in block if not isinstance(stmt, GemmWithEpilogue) for inner in blocks(stmt)]
+
+
+PASS = Pass("gemm_epilogues", "joins matrix products with what follows them (a step of parallelize)",
+            lambda function, _: _fuse_everywhere(function), ("arithmetic", "serial"))

@@ -11,6 +11,7 @@ from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import Buffer, Call, Comment, Expr, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import expressions, map_places, nodes, static_trips, swapped, touches, walk
+from numjet.cpu.passes.manager import Pass
 
 WORTH_BYTES = 1 << 18   # of each
 
@@ -89,3 +90,7 @@ def _rename(function: Function, homes: dict[Buffer, Buffer]) -> None:
         map_places(stmt, lambda buffer, index: (of(buffer), index))
         if isinstance(stmt, Call):
             stmt.reads, stmt.writes = tuple(map(of, stmt.reads)), tuple(map(of, stmt.writes))
+
+
+PASS = Pass("in_place", "stores an array over one that it replaces element by element", lambda function, _: replace(function),
+            ("serial",))

@@ -9,6 +9,7 @@ from numjet.cpu.ir.nodes import MATH, Expr, Exprs, Function
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import blocks, nodes, operands
 from numjet.cpu.mathlib import expand
+from numjet.cpu.passes.manager import Pass
 
 FREQUENT = 16   # uses in one block
 
@@ -55,3 +56,7 @@ def _frequent(function: Function, candidates: set[tuple[str, np.dtype]]) -> set[
         counts = Counter((e.op, e.dtype) for e in nodes([e for stmt in block for e in operands(stmt)]))
         found |= {kind for kind in candidates if counts[kind] >= FREQUENT}
     return found
+
+
+PASS = Pass("legalize_math", "writes mathematical functions as arithmetic",
+            lambda function, context: expand_math(function, context.target.exponents), ("math",), ("arithmetic",), ("math",))

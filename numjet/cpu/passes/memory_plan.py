@@ -20,6 +20,7 @@ from numjet.cpu.ir.nodes import (
     SwapBuffers,
 )
 from numjet.cpu.ir.traversal import blocks, touches, walk
+from numjet.cpu.passes.manager import Pass
 
 ALIGNMENT = 64
 MOST_FITTED = 4096   # temporaries that are compared with one another
@@ -134,3 +135,7 @@ def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, i
         depth -= 1  # different blocks of one statement (branches, a loop's condition and body): the statement as a whole
     heads = {p[:depth + 1] for p in paths}
     return min(order[h][0] for h in heads), max(order[h][1] for h in heads)
+
+
+PASS = Pass("memory_plan", "places temporaries in the scratch arena", lambda function, _: plan(function),
+            ("shared", "unplaced"), ("placed",), ("unplaced",))

@@ -11,9 +11,25 @@ from collections.abc import Iterable
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
-from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Copy, Expr, Exprs, Fill, For, Let, Stmt, Store, SwapBuffers
+from numjet.cpu.ir.nodes import (
+    INT64,
+    Buffer,
+    Call,
+    Comment,
+    Copy,
+    Expr,
+    Exprs,
+    Fill,
+    For,
+    Function,
+    Let,
+    Stmt,
+    Store,
+    SwapBuffers,
+)
 from numjet.cpu.ir.traversal import nodes, operands, static_trips, walk, written
 from numjet.cpu.kernels.products import CODES, POINTERS, SIZES, gemm_sizes
+from numjet.cpu.passes.manager import Pass
 
 ROWS = 16            # a chunk has at least so many rows
 CHUNKS = 16          # chunks of a loop, if it has the rows
@@ -164,7 +180,7 @@ class _Chunks:
     def statements(self) -> list[Stmt]:
         """The loop, and where buffers are after it. Each chunk begins with them where they were."""
         loop, index = self.loop, self.exprs.index
-        inner = For(loop.var, loop.start, loop.stop, [self._stmt(s) for s in loop.body], [], "serial")
+        inner = loop.replace(body=[self._stmt(s) for s in loop.body], carries=[])
         moved = self._moved()
         back = [SwapBuffers(s.sources, s.targets) for s in moved]
         chunks = For(self.chunk, index(0), index(-(-self.rows // self.size)), [*self.lets, inner, *back], [], "parallel")
@@ -192,7 +208,7 @@ class _Chunks:
             case For():
                 per_row = (static_trips(stmt) or 0) // self.rows
                 stop = self.exprs.prim("add", self.first, self.count)
-                return For(stmt.var, self._scaled(self.first, per_row), self._scaled(stop, per_row), stmt.body, [], stmt.mode)
+                return stmt.replace(start=self._scaled(self.first, per_row), stop=self._scaled(stop, per_row), carries=[])
             case Copy(count=count):
                 width = int(count.attr) // self.rows
                 return Copy(stmt.target, self._from(stmt.target_start, width), stmt.source,
@@ -228,3 +244,15 @@ def _cycles(step: dict[Buffer, Buffer]) -> list[list[Buffer]]:
             cycle.append(following)
         found.append(cycle)
     return found
+
+
+def _share(function: Function, _: object) -> None:
+    made: list[Stmt] = []
+    for stmt in function.body:
+        shared = by_rows(stmt, function.exprs) if isinstance(stmt, For) else None
+        made += [stmt] if shared is None else shared
+    function.body[:] = made
+
+
+PASS = Pass("parallel_batches", "shares serial loops over batches of rows among threads (a step of parallelize)", _share,
+            ("arithmetic", "serial"), ends=("serial",))

@@ -14,6 +14,7 @@ from numjet.cpu.ir.traversal import blocks, static_trips
 from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.products import multiply_adds
 from numjet.cpu.passes import gemm_epilogues, parallel_batches
+from numjet.cpu.passes.manager import Pass
 
 WORTH_NS = 20e3          # estimated time from which a loop is shared
 CHUNK_NS = 10e3          # estimated time of the smallest chunks
@@ -93,7 +94,7 @@ class _Schedule:
             pieces.append(Carry(c.var, self.exprs.const(identity(kind, c.var.dtype), c.var.dtype), c.next, result,
                                 c.combine, c.term))
             after.append(self._combine(kind, buffer, c, acc))
-        inner = For(loop.var, first, last, loop.body, pieces, _part_mode(loop))
+        inner = loop.replace(start=first, stop=last, carries=pieces, mode=_part_mode(loop))
         body: list[Stmt] = [inner, *(Store(b, chunk, c.out) for b, c in zip(partial, pieces, strict=True))]
         return [For(chunk, self.exprs.index(0), self.exprs.index(count), body, [], "parallel"), *after]
 
@@ -107,7 +108,7 @@ class _Schedule:
             if size >= trips or not independent(_around(inner, [*nest[:place], *nest[place + 1:]], nest[-1].body)):
                 continue
             chunk, first, last = self._run(int(inner.start.attr), trips, size)
-            nest[place] = For(inner.var, first, last, inner.body, [], _part_mode(inner))
+            nest[place] = inner.replace(start=first, stop=last, carries=[], mode=_part_mode(inner))
             part = _around(nest[0], nest[1:], nest[-1].body)
             return [For(chunk, self.exprs.index(0), self.exprs.index(-(-trips // size)), [part], [], "parallel")]
         return None
@@ -149,8 +150,8 @@ def _nest(loop: For) -> list[For]:
 def _around(outer: For, inner: list[For], body: list[Stmt]) -> For:
     """Copies of loops, one inside the other, around a body."""
     for loop in reversed(inner):
-        body = [For(loop.var, loop.start, loop.stop, body, [], loop.mode)]
-    return For(outer.var, outer.start, outer.stop, body, [], "serial" if inner else outer.mode)
+        body = [loop.replace(body=body, carries=[])]
+    return outer.replace(body=body, carries=[], mode="serial" if inner else outer.mode)
 
 
 def _part_mode(loop: For) -> str:
@@ -162,3 +163,7 @@ def chunk_size(trips: int, unit: int, most: int) -> int:
     """Iterations per chunk, a multiple of `unit`, for at most `most` chunks."""
     size = -(-trips // max(1, most))
     return -(-size // unit) * unit
+
+
+PASS = Pass("parallelize", "shares loops among threads, and joins matrix products with what follows them",
+            lambda function, _: share(function), ("arithmetic", "serial"), ("shared",), ("serial",))

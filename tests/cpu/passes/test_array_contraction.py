@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numjet.cpu.ir.nodes import For, Function, Let, Store
+from numjet.cpu.ir.nodes import Function, Let, Store
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.passes import array_contraction, memory_plan
@@ -20,7 +20,7 @@ def changed(text: str, how) -> Function:
     x = np.random.default_rng(0).normal(size=SIZE).astype(np.float32)
     before = interpret(parse(text), [x]).outputs
     function = parse(text)
-    how(function, {s.var for s in walk(function.body) if isinstance(s, For)})
+    how(function)
     check(function)
     for got, want in zip(interpret(function, [x]).outputs, before, strict=True):
         np.testing.assert_array_equal(got, want)
@@ -30,7 +30,7 @@ def changed(text: str, how) -> Function:
 
 def by_elements(body: str, after: str = "") -> str:
     return (f"function f(x: float32[{SIZE}]) -> (y: float32[{SIZE}]) scratch 0 {{\n  temp t: float32[{SIZE}]\n"
-            f"  for i in 0 .. {SIZE - 1} vector () {{\n{body}  }} -> ()\n{after}}}\n")
+            f"  for i in 0 .. {SIZE - 1} vector fused () {{\n{body}  }} -> ()\n{after}}}\n")
 
 
 STORE, READ = "    store t[i] = neg(x[i])\n", "    store y[i] = add(t[i], t[i])\n"
@@ -62,7 +62,7 @@ def test_several_places_of_an_iteration():
 def test_what_stays_an_array(body, after):
     text = by_elements(body, after).replace(f"temp t: float32[{SIZE}]", f"temp t: float32[{SIZE + 1}]")
     function = parse(text)
-    array_contraction.values(function, {s.var for s in walk(function.body) if isinstance(s, For)})
+    array_contraction.values(function)
     assert any(isinstance(s, Store) and s.buffer.name == "t" for s in walk(function.body))
 
 
@@ -75,19 +75,19 @@ def by_rows(outer: str, row: str, reads: str = "t[$1]") -> str:
 
 
 def test_one_row_is_kept():
-    function = changed(by_rows(f"  for i in 0 .. {ROWS} serial () {{\n", "i") + "  } -> ()\n}\n", array_contraction.rows)
+    function = changed(by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i") + "  } -> ()\n}\n", array_contraction.rows)
     assert [t.size for t in function.temps] == [512]
 
 
 def test_a_row_for_each_piece_of_a_shared_loop():
     pieces = 4
-    outer = f"  for p in 0 .. {pieces} parallel () {{\n  for i in mul(p, 10) .. add(mul(p, 10), 10) serial () {{\n"
+    outer = f"  for p in 0 .. {pieces} parallel fused () {{\n  for i in mul(p, 10) .. add(mul(p, 10), 10) serial fused () {{\n"
     function = changed(by_rows(outer, "i") + "  } -> ()\n  } -> ()\n}\n", array_contraction.rows)
     assert [t.size for t in function.temps] == [pieces * 512]
 
 
 def test_rows_that_others_read_stay():
-    before = by_rows(f"  for i in 0 .. {ROWS} serial () {{\n", "i") + "  } -> ()\n"
+    before = by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i") + "  } -> ()\n"
     assert [t.size for t in changed(before + "  store y[0] = t[9]\n}\n", array_contraction.rows).temps] == [SIZE]
-    guarded = by_rows(f"  for i in 0 .. {ROWS} serial () {{\n", "i", "t[$1 if lt(k, 7)]") + "  } -> ()\n}\n"
+    guarded = by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i", "t[$1 if lt(k, 7)]") + "  } -> ()\n}\n"
     assert [t.size for t in changed(guarded, array_contraction.rows).temps] == [SIZE]

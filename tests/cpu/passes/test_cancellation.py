@@ -11,7 +11,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.nodes import For, While
 from numjet.cpu.ir.traversal import static_trips, walk
 from numjet.cpu.passes import cancellation
 
@@ -58,7 +58,11 @@ def long(n):
 
 def asking(f, *args):
     """How many loops of a function ask."""
-    return len(cancellation.polling_loops(compiler.planned(nj.make_jaxpr(f)(*args), "main")))
+    return polling(compiler.planned(nj.make_jaxpr(f)(*args), "main"))
+
+
+def polling(function):
+    return sum(isinstance(s, For | While) and s.polls is not None for s in walk(function.body))
 
 
 @pytest.mark.parametrize(("f", "x"), [
@@ -132,9 +136,11 @@ def test_parts_of_shared_loops_do_not_ask():
     function = compiler.planned(nj.make_jaxpr(lambda x: x.transpose(0, 2, 3, 1) * 2)(jnp.ones((64, 128, 8, 64))), "main")
     assert any(isinstance(s, For) and s.mode == "parallel" for s in walk(function.body))
     parts = [s for s in walk(function.body) if isinstance(s, For) and s.mode == "serial" and static_trips(s) is None]
-    assert parts and not cancellation.open_ended(function) and not cancellation.polling_loops(function)
+    assert parts and not cancellation.open_ended(function) and not polling(function)
 
 
 def test_loops_of_short_programs_do_not_ask():
     function = compiler.planned(nj.make_jaxpr(lambda x: lax.fori_loop(0, ENOUGH_NS, lambda i, s: jnp.sin(s), x))(1.0), "main")
-    assert cancellation.polling_loops(function) and not cancellation.polling_loops(function, cancellation.LONG_NS)
+    assert polling(function)
+    cancellation.mark(function, cancellation.LONG_NS)
+    assert not polling(function)
