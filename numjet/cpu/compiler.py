@@ -90,9 +90,9 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
     function, stages = lowered.function, Stages(lowered.function) if config.dump else None
 
-    def after(one: Pass) -> None:
+    def after(one: Pass, context: Context) -> None:
         if stages is not None:
-            stages.add(one.name)
+            stages.add(one, context)
         if one.name in _DUMPED:
             dump(_DUMPED[one.name], lambda: printer.show(function))
     context = _run_passes(lowered, after=after)
@@ -110,14 +110,14 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
 
 
 def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
-                after: Callable[[Pass], object] = lambda one: None) -> Context:
+                after: Callable[[Pass, Context], object] = lambda one, context: None) -> Context:
     """Runs PASSES over a lowered function. With jax_enable_checks it is verified before the first pass and after each."""
     function = lowered.function
     verified = Verified(function, config.enable_checks)
 
-    def observe(one: Pass) -> None:
+    def observe(one: Pass, context: Context) -> None:
         verified.after(one.name)
-        after(one)
+        after(one, context)
     verified.after("lower")
     context = Context(jit.host(), lowered.aliases, recorder)
     run_passes(function, PASSES, context, observe)
@@ -143,7 +143,7 @@ def stages(closed: ClosedJaxpr, name: str) -> str:
     """The loop IR of a program as it is lowered, and after each pass that changes it."""
     lowered = lower(closed, _symbol(name))
     found = Stages(lowered.function)
-    _run_passes(lowered, after=lambda one: found.add(one.name))
+    _run_passes(lowered, after=found.add)
     return str(found)
 
 

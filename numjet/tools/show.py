@@ -1,5 +1,5 @@
 """Prints a function in every form it takes on its way to machine code: jaxpr, simplified jaxpr, the
-compiler's decisions, loop IR, LLVM IR, assembly.
+compiler's decisions, loop IR as lowered and after each pass that changes it, LLVM IR, assembly.
 
     python -m numjet.tools.show model.py:loss "ones(3)" "arange(4.0)"
     python -m numjet.tools.show "lambda x: jnp.sin(x) + 1" "f32[3]" --stage loops
@@ -31,7 +31,7 @@ from numjet.foundation.config import Override
 from numjet.runtime import backends, dispatch
 from numjet.transforms.simplify import simplify
 
-STAGES = ("jaxpr", "simplified", "decisions", "loops", "llvm", "asm")
+STAGES = ("jaxpr", "simplified", "decisions", "loops", "passes", "llvm", "asm")
 _TYPE = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
 _FILE = re.compile(r"(?P<place>[\w./\\~-]+):(?P<name>\w+)")
 
@@ -93,7 +93,8 @@ def _compiled_forms(closed: ClosedJaxpr, name: str) -> dict[str, Callable[[], st
     with Override("numjet_tiers", "one"):
         program = dispatch.compile_closed(closed, name).program
     return {"decisions": lambda: str(backend.explained(closed, name)), "loops": lambda: backend.as_text(closed, name),
-            "llvm": lambda: program.text, "asm": lambda: native.disassembly(program.compiled)}
+            "passes": lambda: backend.stages(closed, name), "llvm": lambda: program.text,
+            "asm": lambda: native.disassembly(program.compiled)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

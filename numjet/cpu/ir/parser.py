@@ -4,14 +4,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
 
 from numjet.cpu.ir.nodes import (
+    ARITHMETIC,
     BOOL,
     INT64,
+    MATH,
     Buffer,
     Call,
     Carry,
@@ -35,19 +37,20 @@ from numjet.cpu.ir.nodes import (
 from numjet.cpu.ir.tables import TABLES
 from numjet.cpu.ir.types import usual_dtype
 
-_TOKEN = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
+_TOKEN = re.compile(r"""\s*(\#[^\n]*|"(?:[^"\\]|\\.)*"|->|\.\.(?!\d)|0x[0-9a-f]*|-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)"""
                     r"""(?![\w.])|\$\d+|[A-Za-z_][\w.]*|[^\s\w])""")
 _DTYPES = {name: np.dtype(name) for name in ("bool", "float16", "float32", "float64")}
 _DTYPES |= {name: np.dtype(name) for bits in (8, 16, 32, 64) for name in (f"int{bits}", f"uint{bits}")}
 _DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
+_OPERANDS = {**ARITHMETIC, **MATH, **dict.fromkeys([*_DTYPES, "bitcast", "lookup"], 1), "select_rare": 3}
 
 
 class LoopSyntaxError(ValueError):
-    """Text that is not loop IR; says what was expected and what stands there."""
+    """Text that is not loop IR; says in which line, what was expected and what stands there."""
 
 
 def parse(text: str) -> Function:
-    """The function that `printer.show` wrote as `text`. Raises LoopSyntaxError.
+    """The function that `printer.show` wrote as `text`, with comments from # to the end of a line. Raises LoopSyntaxError.
 
     Example:
         >>> parse("function f() -> (y: int64[1]) scratch 0 { store y[0] = add(1, 2) }").outputs
@@ -56,18 +59,12 @@ def parse(text: str) -> Function:
     return _Parser(text).function()
 
 
-def dtype_named(name: str) -> np.dtype:
-    """The dtype of a name such as "bfloat16". Raises LoopSyntaxError."""
-    if name not in _DTYPES:
-        raise LoopSyntaxError(f"expected a dtype ({', '.join(_DTYPES)}), got '{name}'")
-    return _DTYPES[name]
-
-
 class _Parser:
     """Recursive descent over the tokens."""
 
     def __init__(self, text: str):
-        self.tokens = [m.group(1) for m in _TOKEN.finditer(text)]
+        found = [(m.group(1), m.start(1)) for m in _TOKEN.finditer(text) if not m.group(1).startswith("#")]
+        self.text, self.tokens, self.starts = text, [token for token, _ in found], [start for _, start in found]
         self.at = 0
         self.exprs = Exprs()
         self.names: dict[str, Expr] = {}
@@ -84,6 +81,12 @@ class _Parser:
         self.at += 1
         return token
 
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        """Raises LoopSyntaxError with the line of a token: that just taken, unless one is given."""
+        at = self.at - 1 if at is None else at
+        end = self.starts[at] if at < len(self.starts) else len(self.text.rstrip())
+        raise LoopSyntaxError(f"line {self.text.count(chr(10), 0, end) + 1}: {message}")
+
     def accept(self, *tokens: str) -> bool:
         """Steps over `tokens` if they come next."""
         found = self.tokens[self.at:self.at + len(tokens)] == list(tokens)
@@ -94,19 +97,26 @@ class _Parser:
         for token in tokens:
             if self.token != token:
                 near = " ".join(self.tokens[max(0, self.at - 8):self.at])
-                raise LoopSyntaxError(f"expected '{token}', got '{self.token}', after: {near}")
+                self.fail(f"expected '{token}', got '{self.token}', after: {near}", self.at)
             self.at += 1
 
     def number(self) -> int:
         token = self.take()
         if not token.lstrip("-").isdigit():
-            raise LoopSyntaxError(f"expected a whole number, got '{token}'")
+            self.fail(f"expected a whole number, got '{token}'")
         return int(token)
+
+    def dtype(self) -> np.dtype:
+        """The dtype of a name such as "bfloat16"."""
+        name = self.take()
+        return _DTYPES[name] if name in _DTYPES else self.fail(f"expected a dtype ({', '.join(_DTYPES)}), got '{name}'")
 
     def many(self, item: Callable[[], Any], end: str = ")") -> list[Any]:
         """Items with commas between them, up to the closing token."""
         found = []
         while not self.accept(end):
+            if self.at >= len(self.tokens):
+                self.fail(f"expected '{end}', got the end", self.at)
             found.append(item())
             if self.token != end:
                 self.expect(",")
@@ -135,7 +145,7 @@ class _Parser:
     def _buffer(self, kind: str) -> Buffer:
         name = self.take()
         self.expect(":")
-        dtype = dtype_named(self.take())
+        dtype = self.dtype()
         self.expect("[")
         buffer = self.buffers[name] = Buffer(name, dtype, self.number(), kind)
         self.expect("]")
@@ -160,7 +170,7 @@ class _Parser:
         name = self.take()
         if dtype is None:
             self.expect(":")
-            dtype = dtype_named(self.take())
+            dtype = self.dtype()
         found = self.names[name] = self.exprs.make("var", dtype, (), name)
         return found
 
@@ -178,13 +188,16 @@ class _Parser:
             return self.exprs.make("load", self.buffers[token].dtype, args, self.buffers[token])
         if token in self.names:
             return self.names[token]
-        self.expect("(")
+        if not self.accept("("):
+            self.fail(f"expected an expression, got '{token}'")
         return self._operation(token, tuple(self.many(self.expr)))
 
     def _number(self, token: str) -> Expr:
         if not self.accept(":"):
+            if not token.lstrip("-").isdigit():
+                self.fail(f"expected ':' and a dtype after {token}")
             return self.exprs.index(int(token))
-        dtype = dtype_named(self.take())
+        dtype = self.dtype()
         if token.startswith("0x"):
             bits = np.array(int(token, 16), f"u{dtype.itemsize}")
             return self.exprs.make("const", dtype, (), bits.view(dtype)[()])
@@ -192,27 +205,36 @@ class _Parser:
 
     def _operation(self, name: str, args: tuple[Expr, ...]) -> Expr:
         op, _, note = name.partition(".")
+        count = len(args) if op == "libm" else _OPERANDS.get(op)
+        if count is None:
+            self.fail(f"expected an operation, got '{name}'")
+        if len(args) != count or not args:
+            self.fail(f"expected {max(1, count)} operands of '{name}', got {len(args)}")
         if name in _DTYPES:
-            return self.exprs.make("convert", dtype_named(name), args)
+            return self.exprs.make("convert", _DTYPES[name], args)
         if op == "libm":
             return self.exprs.make("libm", args[0].dtype, args, note)
         if op == "lookup":
             return self._lookup(note, args[0])
-        return self.exprs.make(op, dtype_named(note) if note else usual_dtype(op, args), args)
+        if note and note not in _DTYPES:
+            self.fail(f"expected a dtype ({', '.join(_DTYPES)}), got '{note}'")
+        return self.exprs.make(op, _DTYPES[note] if note else usual_dtype(op, args), args)
 
     def _lookup(self, table: str, index: Expr) -> Expr:
         if table not in TABLES:
-            raise LoopSyntaxError(f"expected a table, one of {', '.join(TABLES)}; got '{table}'")
+            self.fail(f"expected a table, one of {', '.join(TABLES)}; got '{table}'")
         return self.exprs.lookup(table, index)
 
     def _place(self) -> tuple[Buffer, Expr]:
-        name = self.take()
-        if name not in self.buffers:
-            raise LoopSyntaxError(f"expected a buffer, got '{name}'")
+        buffer = self._known_buffer()
         self.expect("[")
         index = self.expr()
         self.expect("]")
-        return self.buffers[name], index
+        return buffer, index
+
+    def _known_buffer(self) -> Buffer:
+        name = self.take()
+        return self.buffers[name] if name in self.buffers else self.fail(f"expected a buffer, got '{name}'")
 
     # --- statements ---
 
@@ -234,7 +256,7 @@ class _Parser:
         word = self.take()
         read = getattr(self, f"_{word}", None) if word in _STATEMENTS else None
         if read is None:
-            raise LoopSyntaxError(f"expected a statement ({', '.join(_STATEMENTS)}), got '{word}'")
+            self.fail(f"expected a statement ({', '.join(_STATEMENTS)}), got '{word}'")
         return read()
 
     def _let(self) -> Stmt:
@@ -263,18 +285,18 @@ class _Parser:
 
     def _swap(self) -> Stmt:
         self.expect("(")
-        targets = self.many(lambda: self.buffers[self.take()])
+        targets = self.many(self._known_buffer)
         self.expect("=", "(")
-        return SwapBuffers(tuple(targets), tuple(self.many(lambda: self.buffers[self.take()])))
+        return SwapBuffers(tuple(targets), tuple(self.many(self._known_buffer)))
 
     def _call(self) -> Stmt:
         symbol = self.take()
         self.expect("(")
         args = self.many(lambda: self._place() if self.accept("&") else self.expr())
         self.expect("reads", "(")
-        reads = tuple(self.many(lambda: self.buffers[self.take()]))
+        reads = tuple(self.many(self._known_buffer))
         self.expect("writes", "(")
-        writes = tuple(self.many(lambda: self.buffers[self.take()]))
+        writes = tuple(self.many(self._known_buffer))
         return Call(symbol, args, reads, writes, self.accept("checked"))
 
     def _gemm(self) -> Stmt:
@@ -303,8 +325,12 @@ class _Parser:
         return Check(ok, code, tuple(self.many(self.expr)))
 
     def _note(self) -> Stmt:
-        text, file = json.loads(self.take()), json.loads(self.take())
+        text, file = self._string(), self._string()
         return Comment(text, file or None, self.number())
+
+    def _string(self) -> str:
+        token = self.take()
+        return json.loads(token) if token.startswith('"') else self.fail(f"expected a string, got '{token}'")
 
     def _carries(self) -> list[Carry]:
         """The carries in a loop's head: each is its own next and out until they are read."""
@@ -320,7 +346,7 @@ class _Parser:
     def _carry(self) -> tuple[str, np.dtype, Expr]:
         name = self.take()
         self.expect(":")
-        dtype = dtype_named(self.take())
+        dtype = self.dtype()
         self.expect("=")
         return name, dtype, self.expr()
 
@@ -342,7 +368,7 @@ class _Parser:
 
     def _named_before(self, word: str) -> None:
         if self.block(word):
-            raise LoopSyntaxError(f"expected '{word}' at the end of the block")
+            self.fail(f"expected '{word}' at the end of the block", self.at)
 
     def _for(self) -> Stmt:
         name = self.take()
@@ -384,7 +410,7 @@ class _Parser:
         orelse, no = self._branch()
         self.expect("->", "(")
         outs = self.many(self.var)
-        return If(cond, then, orelse, list(zip(outs, yes, no, strict=True)))
+        return If(cond, then, orelse, [(out, *values) for out, values in self._results(outs, [yes, no])])
 
     def _switch(self) -> Stmt:
         index = self.expr()
@@ -398,7 +424,13 @@ class _Parser:
             values.append(results)
         self.expect("->", "(")
         outs = self.many(self.var)
-        return Switch(index, branches, list(zip(outs, zip(*values, strict=True), strict=True)) if outs else [])
+        return Switch(index, branches, self._results(outs, values))
+
+    def _results(self, outs: list[Expr], values: list[list[Expr]]) -> list[Any]:
+        """The results of branches: each variable with its value in every branch."""
+        if any(len(yielded) != len(outs) for yielded in values):
+            self.fail(f"expected {len(outs)} results of each branch, got {', '.join(str(len(yielded)) for yielded in values)}")
+        return list(zip(outs, zip(*values, strict=True), strict=True)) if outs else []
 
 
 _STATEMENTS = ("let", "store", "copy", "fill", "swap", "call", "gemm", "check", "note", "for", "while", "if",

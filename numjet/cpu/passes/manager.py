@@ -79,7 +79,7 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def run_passes(function: Function, passes: Iterable[Pass], context: Context,
-               after: Callable[[Pass], object] = lambda one: None) -> None:
+               after: Callable[[Pass, Context], object] = lambda one, context: None) -> None:
     """Runs passes over a function, in place, and calls `after` with each one that has run.
 
     Raises PassError before a pass that requires a fact that does not hold.
@@ -88,21 +88,28 @@ def run_passes(function: Function, passes: Iterable[Pass], context: Context,
         facts = one.facts_after(context.facts)
         one.run(function, context)
         context.facts = facts
-        after(one)
+        after(one, context)
+
+
+def titled(function: Function, name: str, facts: frozenset[str]) -> str:
+    """The text of a function, with a comment that says what it comes after and which facts hold."""
+    return f"# after {name}; facts: {', '.join(sorted(facts))}\n{show(function)}"
 
 
 class Stages:
     """The texts of a function: as it is now, and after each of the passes that `add` names, where that changed it."""
 
-    def __init__(self, function: Function):
+    def __init__(self, function: Function, name: str = "lowering", facts: frozenset[str] = LOWERED):
         self.function = function
-        self.texts = {"lowering": show(function)}
+        self.last = show(function)
+        self.texts = [titled(function, name, facts)]
 
-    def add(self, name: str) -> None:
+    def add(self, one: Pass, context: Context) -> None:
         """Notes the text after a pass, if it is another one."""
         text = show(self.function)
-        if text != [*self.texts.values()][-1]:
-            self.texts[name] = text
+        if text != self.last:
+            self.last = text
+            self.texts.append(titled(self.function, one.name, context.facts))
 
     def __str__(self) -> str:
-        return "\n".join(f"# after {name}\n{text}" for name, text in self.texts.items())
+        return "\n".join(self.texts)

@@ -1,0 +1,207 @@
+"""Every pass as a function from text to text: programs that it changes, and programs that it must leave as they are."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from numjet.cpu.compiler import PASSES, STEPS
+from numjet.cpu.ir.parser import parse
+from numjet.cpu.ir.printer import show
+from numjet.cpu.native_code import jit
+from numjet.cpu.passes import estimate
+from numjet.cpu.passes.manager import FACTS, LOWERED, Context, Pass, PassError, run_passes
+from numjet.cpu.verification.interpreter import interpret
+from numjet.cpu.verification.verifier import verify
+
+PASS = {one.name: one for one in (*PASSES, *STEPS)}
+
+# (pass, head, body before, body after; None where nothing may change). The head declares buffers.
+CHAIN = "x: float32[100000]) -> (y: float32[100000]", "a: float32[100000]", "b: float32[100000]"
+PAIR = ("x: float32[20000]) -> (y: float32[20000], z: float32[20000]",)
+ROWS = "x: float32[20000]) -> (y: float32[20000]", "t: float32[20000]"
+FACTORS = "x: float64[4]) -> (y: float64[4]", "q: float64[4]", "r: float64[4]", "u: float64[4]"
+PRODUCT = "x: float32[25600], w: float32[12800]) -> (y: float32[80000]", "t: float32[80000]"
+FEW = "x: float32[16]) -> (y: float32[16]", "a: float32[16]", "b: float32[16]", "c: float32[16]", "d: float32[16]"
+
+
+def loop(var: str, size: int, store: str, mode: str = "vector") -> str:
+    return f"  for {var} in 0 .. {size} {mode} () {{\n    store {store}\n  }} -> ()\n"
+
+
+NEGATED, READ_BACKWARDS = loop("i", 100000, "a[i] = neg(x[i])"), loop("k", 100000, "y[k] = b[sub(99999, k)]")
+GEMM = "  call nj_gemm(0, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)\n"
+ROW = """\
+  for i in 0 .. 40 serial%s () {
+    for j in 0 .. 500 vector () {
+      $1 = mul(i, 500)
+      store t[add(%s, j)] = neg(x[add($1, j)])
+    } -> ()
+    for k in 0 .. 500 vector () {
+      store y[add($1, k)] = add(t[add(%s, k)], t[%s])
+    } -> ()
+  } -> ()
+"""
+COPIES = "".join(f"  copy {to}[0] = {of}[0] count 16\n" for of, to in zip("xabcd", "abcdy", strict=True))
+PARALLEL_COPIES = f"  for i in 0 .. 2 parallel () {{\n{COPIES}  }} -> ()\n".replace("  copy", "    copy")
+
+CASES = {
+    "a kernel whose result nobody reads goes": (
+        "dead_calls", FACTORS,
+        "  call factor(&x[0], &q[0], &r[0]) reads (x) writes (q, r)\n"
+        "  call expand(&q[0], &u[0]) reads (q) writes (u)\n  copy y[0] = r[0] count 4\n",
+        "  call factor(&x[0], &q[0], &r[0]) reads (x) writes (q, r)\n  copy y[0] = r[0] count 4\n"),
+    "with the loop that makes its operand": (
+        "dead_calls", FACTORS, loop("i", 4, "q[i] = x[i]") +
+        "  call factor(&q[0], &r[0]) reads (q) writes (r)\n  copy y[0] = x[0] count 4\n", "  copy y[0] = x[0] count 4\n"),
+    "a kernel stays whose result an expression reads": (
+        "dead_calls", FACTORS,
+        "  call factor(&x[0], &q[0]) reads (x) writes (q)\n" + loop("i", 4, "y[i] = select(lt(q[i], 0.0:float64), x[i], x[0])"),
+        None),
+    "an array is stored over the one it is made of": (
+        "in_place", CHAIN, NEGATED + loop("j", 100000, "b[j] = exp(a[j])") + READ_BACKWARDS,
+        NEGATED + loop("j", 100000, "a[j] = exp(a[j])") + READ_BACKWARDS.replace("b[", "a[")),
+    "but not if it reads other elements": (
+        "in_place", CHAIN, NEGATED + loop("j", 100000, "b[j] = exp(a[sub(99999, j)])") + READ_BACKWARDS, None),
+    "loops over one array are joined": (
+        "fusion", PAIR, loop("i", 20000, "y[i] = neg(x[i])") + loop("j", 20000, "z[j] = exp(y[j])"),
+        loop("i", 20000, "y[i] = neg(x[i])\n    store z[i] = exp(y[i])", "vector fused")),
+    "but not if one needs what another iteration makes": (
+        "fusion", PAIR, loop("i", 20000, "y[i] = neg(x[i])") + loop("j", 20000, "z[j] = exp(y[sub(19999, j)])"), None),
+    "an element that only its iteration reads is a value": (
+        "array_contraction", ROWS, loop("i", 20000, "t[i] = neg(x[i])\n    store y[i] = exp(t[i])", "vector fused"),
+        "  for i in 0 .. 20000 vector fused () {\n    let kept1: float32 = neg(x[i])\n    store y[i] = exp(kept1)\n"
+        "  } -> ()\n"),
+    "only in loops that others were joined with": (
+        "array_contraction", ROWS, loop("i", 20000, "t[i] = neg(x[i])\n    store y[i] = exp(t[i])"), None),
+    "and not if it is read after the loop": (
+        "array_contraction", ROWS, loop("i", 20000, "t[i] = neg(x[i])\n    store y[i] = exp(t[i])", "vector fused") +
+        "  store y[0] = t[7]\n", None),
+    "functions become arithmetic": (
+        "legalize_math", PAIR, loop("i", 20000, "y[i] = rsqrt(x[i])") + loop("j", 20000, "z[j] = neg(x[j])"),
+        loop("i", 20000, "y[i] = div(1.0:float32, sqrt(x[i]))") + loop("j", 20000, "z[j] = neg(x[j])")),
+    "which arithmetic is already": (
+        "legalize_math", PAIR, loop("i", 20000, "y[i] = sqrt(x[i])") + loop("j", 20000, "z[j] = abs(x[j])"), None),
+    "an estimate changes nothing": ("estimate", PAIR, loop("i", 20000, "y[i] = x[i]") + loop("j", 20000, "z[j] = x[j]"), None),
+    "long loops are shared in runs": (
+        "parallelize", CHAIN, loop("i", 100000, "y[i] = div(x[i], sqrt(x[i]))"),
+        "  for chunk1 in 0 .. 2 parallel () {\n    $1 = mul(chunk1, 50048)\n"
+        "    for i in $1 .. min(add($1, 50048), 100000) vector () {\n      $2 = x[i]\n      store y[i] = div($2, sqrt($2))\n"
+        "    } -> ()\n  } -> ()\n"),
+    "short ones are not": ("parallelize", FEW, loop("i", 16, "y[i] = div(x[i], sqrt(x[i]))"), None),
+    "nor those of which an iteration needs the one before": (
+        "parallelize", CHAIN, "  store y[0] = x[0]\n" +
+        loop("i", 9999, "y[add(i, 1)] = div(y[i], sqrt(x[i]))", "serial") +
+        "  copy y[10000] = x[0] count 90000\n", None),
+    "what follows a product is done for its parts": (
+        "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = max(t[i], 0.0:float32)"),
+        "  gemm of t: float32[80000] " + GEMM[7:-1].replace("nj_gemm", "nj_gemm_epilogue") +
+        " whole rows (row1, row_end2) columns (column3, column_end4) {\n    for line5 in row1 .. row_end2 serial () {\n"
+        "      $1 = mul(line5, 200)\n      for i in add($1, column3) .. add($1, column_end4) vector () {\n"
+        "        store y[i] = max(t[i], 0.0:float32)\n      } -> ()\n    } -> ()\n  }\n"),
+    "but not if it reads other rows": (
+        "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = t[sub(79999, i)]"), None),
+    "threads take rows through a whole loop": (
+        "parallel_batches", ROWS, "  copy y[0] = x[0] count 20000\n  for step in 0 .. 9 serial () {\n"
+        "    for i in 0 .. 20000 vector () {\n      store y[i] = neg(y[i])\n    } -> ()\n  } -> ()\n",
+        "  copy y[0] = x[0] count 20000\n  for chunk1 in 0 .. 16 parallel () {\n    let first2: int64 = mul(chunk1, 1250)\n"
+        "    let rows3: int64 = min(1250, sub(20000, first2))\n    for step in 0 .. 9 serial () {\n"
+        "      for i in first2 .. add(first2, rows3) vector () {\n        store y[i] = neg(y[i])\n      } -> ()\n    } -> ()\n"
+        "  } -> ()\n"),
+    "but not if rows read others": (
+        "parallel_batches", ROWS,
+        "  copy y[0] = x[0] count 20000\n  copy t[0] = x[0] count 20000\n  for step in 0 .. 9 serial () {\n"
+        "    for i in 0 .. 20000 vector () {\n      store y[i] = t[sub(19999, i)]\n    } -> ()\n"
+        "    for j in 0 .. 20000 vector () {\n      store t[j] = y[j]\n    } -> ()\n  } -> ()\n", None),
+    "one row of an array is enough": (
+        "row_contraction", ROWS, ROW % (" fused", "$1", "$1", "$1"), ROW % ("", "0", "0", "0")),
+    "in loops that others were joined with": ("row_contraction", ROWS, ROW % ("", "$1", "$1", "$1"), None),
+    "arrays that live at different times share memory": ("memory_plan", FEW, COPIES, COPIES),
+    "without temporaries there is nothing to place": ("memory_plan", FEW[:1], "  copy y[0] = x[0] count 16\n", None),
+    "loops that may not end ask": (
+        "cancellation", PAIR, "  while (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> (w)\n"
+        "  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n",
+        "  while polls 65536 (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> (w)\n"
+        "  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n"),
+    "short loops do not": ("cancellation", FEW, loop("i", 16, "y[i] = neg(x[i])", "serial"), None),
+}
+TEMPS_AFTER = {   # where a pass changes the temporaries
+    "an array is stored over the one it is made of": CHAIN[1:2],
+    "what follows a product is done for its parts": (),
+    "one row of an array is enough": ("t: float32[512]",),
+    "arrays that live at different times share memory": (
+        "a: float32[16] at 0", "b: float32[16] at 64", "c: float32[16] at 128", "d: float32[16] at 0"),
+}
+
+
+def text(head, body: str, temps=None, scratch: int = 0) -> str:
+    signature, *own = head
+    declared = "".join(f"  temp {t}\n" for t in (own if temps is None else temps))
+    return f"function f({signature}) scratch {scratch} {{\n{declared}{body}}}\n"
+
+
+def context(one: Pass) -> Context:
+    return Context(jit.host(), facts=frozenset(one.requires), nanoseconds=0.0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_text_to_text(name):
+    one, head, before, after = PASS[CASES[name][0]], *CASES[name][1:]
+    function = parse(text(head, before))
+    run_passes(function, [one], context(one))
+    verify(function)
+    scratch = 192 if one.name == "memory_plan" and after else 0
+    assert show(function) == show(parse(text(head, before if after is None else after, TEMPS_AFTER.get(name), scratch)))
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] and " call " not in case[2]])
+def test_values_stay(name):
+    one, head, before, _ = PASS[CASES[name][0]], *CASES[name][1:]
+    function, same = parse(text(head, before)), parse(text(head, before))
+    run_passes(function, [one], context(one))
+    x = np.random.default_rng(0).uniform(1.5, 2.5, same.inputs[0].size).astype(np.float32)
+    for got, want in zip(interpret(function, [x]).outputs, interpret(same, [x]).outputs, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_every_pass_has_a_text_that_it_changes_and_one_that_it_leaves():
+    for name in PASS:
+        mine = [case for case in CASES.values() if case[0] == name]
+        assert any(case[3] is None for case in mine) and (name == "estimate" or any(case[3] for case in mine)), name
+
+
+def test_temporaries_of_parallel_loops_have_places_of_their_own():
+    function = parse(text(FEW, PARALLEL_COPIES))
+    run_passes(function, [PASS["memory_plan"]], context(PASS["memory_plan"]))
+    assert [t.offset for t in function.temps] == [0, 64, 128, 192] and function.scratch_bytes == 256
+
+
+def test_the_estimate_grows_with_the_work():
+    found = []
+    for size in (16, 160):
+        given = context(estimate.PASS)
+        run_passes(parse(text(CHAIN, loop("i", size, "y[i] = neg(x[i])"))), [estimate.PASS], given)
+        found.append(given.nanoseconds)
+    assert 0 < found[1] == pytest.approx(10 * found[0])
+
+
+# --- the order of passes
+
+def test_the_compilers_order_gives_each_pass_what_it_requires():
+    facts = LOWERED
+    for one in PASSES:
+        facts = one.facts_after(facts)
+    assert facts == {"arithmetic", "shared", "placed"}
+
+
+@pytest.mark.parametrize("name", PASS)
+def test_a_pass_without_what_it_requires_is_refused(name):
+    one, ran = PASS[name], []
+    facts = frozenset(set(FACTS) - {one.requires[0]})
+    with pytest.raises(PassError, match=f"the pass '{name}' requires '{one.requires[0]}', but only .* hold"):
+        run_passes(parse(text(FEW, "")), [one], Context(jit.host(), facts=facts), lambda *_: ran.append(1))
+    assert not ran
+
+
+def test_passes_name_known_facts_only():
+    with pytest.raises(ValueError, match=r"'odd' names facts that FACTS does not list: \['tidy'\]"):
+        Pass("odd", "", lambda function, context: None, provides=("tidy",))
