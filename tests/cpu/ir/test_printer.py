@@ -137,3 +137,27 @@ def test_syntax_errors_tell_what_was_expected():
                           ("function f() -> () scratch 0 { store z[0] = 1 }", "expected a buffer, got 'z'")):
         with pytest.raises(LoopSyntaxError, match=message):
             parse(text)
+
+
+def test_comments_end_with_the_line():
+    function = parse('# one\nfunction f() -> (y: int64[1]) scratch 0 { # two\n  note "#" "a # b" 3\n  store y[0] = 1 # }\n}\n')
+    assert function.body[0].text == "#" and len(function.body) == 2
+
+
+def test_annotations_read_back():
+    text = ("function f(x: int64[1]) -> (y: int64[1]) scratch 0 {\n  for i in 0 .. 9 serial fused polls 7 () {\n  } -> ()\n"
+            "  while idempotent_after_exit polls 3 (n: int64 = 0) {\n    test lt(n, 3)\n    next n = add(n, 1)\n  } -> (m)\n"
+            "  store y[0] = m\n}\n")
+    loop, repeat, _ = parse(text).body
+    assert show(parse(text)) == text and (loop.fused, loop.polls, repeat.polls) == (True, 7, 3)
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    ("store y[0] = add(1)", "line 2: expected 2 operands of 'add', got 1"), ("store y[0] = select(1)", "line 2: expected 3"),
+    ("store y[0] = inf", "line 2: expected ':' and a dtype after inf"), ("note 1 2 3", "line 2: expected a string, got '1'"),
+    ("copy y[0] = z[0] count 1", "line 2: expected a buffer, got 'z'"), ("swap (q) = (q)", "line 2: expected a buffer, got 'q'"),
+    ("if true {\n yield (1)\n } else {\n yield ()\n } -> (v: int64)", "line 6: expected 1 results of each branch, got 1, 0"),
+    ("store y[0] = bitcast.int7(1)", "line 2: expected a dtype"), ("call f(", "line 2: expected '\\)', got the end")])
+def test_syntax_errors_name_the_line(body, message):
+    with pytest.raises(LoopSyntaxError, match=message):
+        parse("function f() -> (y: int64[1]) scratch 0 {\n" + body)
