@@ -155,7 +155,8 @@ def test_annotations_read_back():
 @pytest.mark.parametrize(("body", "message"), [
     ("store y[0] = add(1)", "line 2: expected 2 operands of 'add', got 1"), ("store y[0] = select(1)", "line 2: expected 3"),
     ("store y[0] = inf", "line 2: expected ':' and a dtype after inf"), ("note 1 2 3", "line 2: expected a string, got '1'"),
-    ("copy y[0] = z[0] count 1", "line 2: expected a buffer, got 'z'"), ("swap (q) = (q)", "line 2: expected a buffer, got 'q'"),
+    ("copy y[0] = z[0] count 1", "line 2: expected a buffer, got 'z'"),
+    ("swap (q) = (q)", "line 2: expected a buffer, got 'q'"),
     ("if true {\n yield (1)\n } else {\n yield ()\n } -> (v: int64)", "line 6: expected 1 results of each branch, got 1, 0"),
     ("store y[0] = bitcast.int7(1)", "line 2: expected a dtype"), ("call f(", "line 2: expected '\\)', got the end")])
 def test_syntax_errors_name_the_line(body, message):
