@@ -1,4 +1,4 @@
-"""Questions about loop IR that change nothing: affine forms, ranges, dependence, cost, vector widths.
+"""Analyses of loop IR, which change nothing: affine forms, intervals, dependence, cost, vector widths.
 Imports `ir` and `kernels`.
-Add an analysis as a module of its own; what it decides is used in `passes/` or `codegen/`.
+Add an analysis as a module of its own, over `ir/traversal`; what it decides is used in `passes/` or `codegen/`.
 """

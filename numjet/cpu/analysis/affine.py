@@ -1,4 +1,4 @@
-"""Index expressions as sums: constant + sum of coefficient * term."""
+"""Affine forms: index expressions as constant + sum of coefficient * term."""
 from __future__ import annotations
 
 from collections.abc import Sequence

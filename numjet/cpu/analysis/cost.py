@@ -1,4 +1,4 @@
-"""A rough estimate of run times: what runs in line and what on the execution queue, which loops are worth threads.
+"""Cost model: rough run times, to decide what runs in line or on the execution queue, and which loops are worth threads.
 
 Operations are counted once per iteration of the loop that they cannot leave, vector code by its lanes.
 """

@@ -1,4 +1,4 @@
-"""Which loops have iterations that may run in any order, at the same time.
+"""Dependence analysis: loops whose iterations may run in any order, at the same time.
 
 A loop is independent when every buffer that it writes is touched by each iteration in a part of its own. For a place
 base + c * i + rest, where i is the loop's variable and rest stays within bounds smaller than c, that is so. What cannot

@@ -1,4 +1,4 @@
-"""Intervals that integers stay in, from the bounds of loops: they make narrower arithmetic and early loads safe."""
+"""Interval analysis of integers, from the bounds of loops: it shows where narrower arithmetic and early loads are safe."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which loops become vector code, and how wide: analysis only, nothing is emitted here."""
+"""Vectorization analysis: which loops become vector code, and with how many lanes."""
 from __future__ import annotations
 
 from numjet.cpu.analysis.affine import AffineForms

@@ -1,4 +1,5 @@
-"""Loop IR, the language between jaxprs and LLVM IR: nodes, tables, printer, parser, and the semantics of its operations.
+"""Loop IR, the language between jaxprs and LLVM IR: nodes, types, traversal, rewriting, printer, parser, and semantics.
 Imports no other room.
-Add a kind of statement or operation here first, then in `verification/` and `codegen/`.
+Add a kind of statement to `nodes`, `traversal`, `printer` and `parser`, then to `verification/` and `codegen/`; an operation to
+`nodes` and `semantics`.
 """

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code in memory: the code generator in two tiers, the linker, object code on disk, C functions by address.
-Imports no other room; the only one that imports llvmlite.
-Add a C function to `c_library`.
+"""LLVM IR to machine code in memory: the code generator in two tiers, the linker, object code on disk.
+Imports `ir` and `kernels`, and of `codegen` the names of symbols; the only room that imports llvmlite.
+Add what LLVM is asked to do to `jit`.
 """

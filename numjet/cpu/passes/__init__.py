@@ -1,4 +1,5 @@
-"""Loop IR to loop IR: dead calls, fusion, array contraction, legalization of math, threads, memory.
-Imports `ir` and `analysis`; `compiler` says in which order passes run.
-Add a pass as one module with one function, call it in `compiler`, and test it with loop IR as text in `tests/cpu/passes/`.
+"""Passes, from loop IR to loop IR: dead calls, fusion, array contraction, legalization of math, threads, memory, cancellation.
+Imports `ir`, `kernels`, `mathlib` and `analysis`; `manager` runs passes, `compiler.PASSES` lists them in order.
+Add a pass as a module with a `Pass` that says which facts it requires and provides, list it in `compiler.PASSES`, and test it
+from text to text in `tests/cpu/passes/test_texts.py`. `python -m numjet.tools.opt` runs any pass on a file.
 """

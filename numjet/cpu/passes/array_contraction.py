@@ -1,8 +1,8 @@
-"""Temporaries of which every iteration of a loop needs only what it wrote itself: values, or rows, instead of whole arrays.
+"""Array contraction: temporaries of fused loops become values or rows where an iteration needs only what it wrote itself.
 
-Joined loops (see `fuse`) often hand on to themselves what was an array between two loops. An element that is read where it
-was written is a value (`values`); of an array that is gone through row by row, one row is enough (`rows`), or one for each
-piece of a loop that threads share.
+What was an array between two loops often stays within an iteration once the loops are joined (see `fusion`). An element that is
+read where it was written becomes a value (`values`). Of an array that a loop traverses row by row, one row is kept (`rows`), or
+one for each piece of a loop that threads share.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which loops ask from time to time whether they are still wanted, so that Ctrl-C can end them.
+"""Cancellation points: long loops ask from time to time whether they are still wanted, so that Ctrl-C can end them.
 
-Loops that end when values say so may never end, and others take long. They count iterations and call `nj_poll` of the
-native core about ten times a second.
+Loops that end when values say so may never end, and others take long. They are marked with `polls`, the iterations until they
+ask for the first time. Their code counts iterations and calls `nj_poll` of the native core about ten times a second.
 """
 from __future__ import annotations
 

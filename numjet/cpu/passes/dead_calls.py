@@ -1,4 +1,4 @@
-"""Calls of kernels whose results nobody reads, and what only they read: left out.
+"""Dead call elimination: kernels whose results nobody reads are not called, and what only they read is not computed.
 
 A rule emits all results of its operation; a program that wants R of a QR factorization pays nothing for Q.
 """

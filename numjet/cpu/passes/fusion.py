@@ -1,8 +1,8 @@
-"""Loops over the same data become one, so that it is read from memory once.
+"""Loop fusion: loops over the same data become one, so that it is read from memory once.
 
-Two loops of as many iterations are joined where each iteration of the second needs of the first no more than the iteration of
-the same number: sums of one array, rows of which a softmax takes the largest element, then the sum of exponentials, then their
-quotients. Joined loops over rows go through each row while it is in the cache; joined loops over elements read them once.
+Two loops of as many iterations are joined where each iteration of the second needs of the first only the iteration of the same
+number. Sums of one array are such loops, and the maximum, the sum of exponentials and the quotients of the rows of a softmax.
+Joined loops over rows go through each row while it is in the cache; joined loops over elements read them once.
 
 A loop over all elements of a matrix is joined with one over its rows, as one over rows itself.
 

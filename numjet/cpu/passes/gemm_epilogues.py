@@ -1,8 +1,8 @@
-"""What is done with the result of a matrix product, element by element or row by row, part by part as soon as it is there.
+"""GEMM epilogue fusion: the loop that follows a matrix product is run for each tile of its result.
 
-A bias, an activation, a scale, a sum with something else, a conversion, a softmax over the columns: a loop over the rows
-of a product that follows it. The kernel calls that loop for each tile of the result, which is in a core's cache then. If
-nobody else reads the result it is never stored: each thread has some rows of it at a time.
+Such a loop over the rows of a product adds a bias, applies an activation or a scale, converts, or takes a softmax over the
+columns. The kernel calls it for each tile while the tile is in a core's cache. If nothing else reads the result, it is never
+stored: each thread has some rows of it at a time.
 """
 from __future__ import annotations
 

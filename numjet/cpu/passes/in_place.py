@@ -1,7 +1,7 @@
-"""Temporaries that take over the memory of another one which they replace element by element.
+"""In-place reuse: a temporary takes the memory of another one that it replaces element by element.
 
-A loop that reads one array for the last time, each element where it stores one of another array, needs no second place: the
-weights of attention are stored over its scores.
+A loop that reads an array for the last time, each element where it stores one of a second array, needs no memory for the
+second: the weights of attention are stored over its scores.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces mathematical functions by arithmetic (see `mathlib`), or by calls of the C library where there is none."""
+"""Legalization of mathematical functions: each becomes arithmetic (see `mathlib`), or a call of the C library."""
 from __future__ import annotations
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The memory plan: which temporaries share the scratch arena.
+"""Static memory planning: every temporary gets its place in the scratch arena.
 
 A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
 statements; a loop counts as one statement for what is touched outside of it too, a parallel loop for everything

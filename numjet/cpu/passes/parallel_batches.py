@@ -1,4 +1,4 @@
-"""Serial loops over a batch of independent rows, shared among threads as a whole.
+"""Batch parallelization: serial loops over a batch of independent rows are shared among threads as a whole.
 
 A scan over many systems at once (a batch of a recurrent network, a thousand environments with one policy) is a serial
 loop whose statements go through rows of buffers: loops over rows, matrix products with as many rows, copies. Where

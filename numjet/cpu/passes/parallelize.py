@@ -1,4 +1,4 @@
-"""Which loops are shared among threads, and in what pieces.
+"""Automatic parallelization: loops worth it are shared among threads, in pieces.
 
 A loop with independent iterations that takes long enough becomes a `parallel` loop over chunks, each a run of
 iterations; reductions keep one partial result per chunk and combine them in order. Large matrix products share their
