@@ -48,8 +48,9 @@ def _run(source: str, folder: Path) -> str:
     environment = {**os.environ, **settings, "PYTHONPATH": paths}
     words = source.split() if source.startswith("-m") else [source]
     done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True)
-    for listing in folder.glob("*.s"):
-        listing.unlink()  # addresses differ from run to run
+    for other in folder.iterdir():
+        if other.suffix not in STAGES:   # assembly, whose addresses differ from run to run, and the passes in between
+            other.unlink()
     (folder / REFUSED).with_suffix(STAGES[0]).write_text(done.stdout)
     return f"exit status {done.returncode}: {done.stderr[-2000:]}" if done.returncode else ""
 
