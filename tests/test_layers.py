@@ -46,12 +46,12 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 UNRESTRICTED = FACADES
 
-# The rooms of a folder, lowest first: each imports only those in front of it.
-ROOMS: dict[str, tuple[str, ...]] = {
+# The subpackages and modules of a package, lowest first: each imports only those in front of it.
+ORDER: dict[str, tuple[str, ...]] = {
     "cpu": ("target", "threads", "ir", "remarks", "kernels", "mathlib", "analysis", "verification", "lowering", "passes",
             "codegen", "native_code", "compile_report", "compiler"),
 }
-# Rooms that only some of the rooms behind them may import.
+# Subpackages that only some of those behind them may import.
 RESERVED: dict[str, set[str]] = {"cpu.verification": {"cpu.compiler"}}
 
 # Only these layers may import these packages: what is heavy or belongs to one backend stays behind it.
@@ -199,28 +199,27 @@ def test_every_package_is_in_the_picture():
     assert found <= set(MAY_IMPORT) | UNRESTRICTED, "add new packages to MAY_IMPORT"
 
 
-def room(module: str) -> str:
-    """The folder and room of a module of ours, such as cpu.ir; only the folder for the folder itself."""
+def subpackage(module: str) -> str:
+    """The package and the subpackage, or module, that a module of ours is in, such as cpu.ir."""
     return ".".join(module.split(".")[1:3])
 
 
-def test_rooms_import_those_in_front_of_them():
+def test_subpackages_import_those_in_front_of_them():
     wrong = []
     for i in imports():
-        (folder, _, here), (other, _, there) = (room(m).partition(".") for m in (i.module, i.target))
-        if folder != other or folder not in ROOMS or here == there or not here:
+        (package, _, here), (other, _, there) = (subpackage(m).partition(".") for m in (i.module, i.target))
+        if package != other or package not in ORDER or here == there or not here:
             continue
-        order = ROOMS[folder]
-        allowed = there in order[:order.index(here)] and room(i.module) in RESERVED.get(room(i.target), {room(i.module)})
-        if not allowed:
+        before, name = ORDER[package][:ORDER[package].index(here)], subpackage(i.module)
+        if there not in before or name not in RESERVED.get(subpackage(i.target), {name}):
             wrong.append(f"{i.file}:{i.line}: {here} imports {i.target}")
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("folder", ROOMS)
-def test_every_room_has_its_place(folder):
-    found = {room(m).partition(".")[2] for m in modules() if m.startswith(f"numjet.{folder}.")}
-    assert found == set(ROOMS[folder]), "give new rooms their place in ROOMS"
+@pytest.mark.parametrize("package", ORDER)
+def test_every_subpackage_has_its_place(package):
+    found = {subpackage(m).partition(".")[2] for m in modules() if m.startswith(f"numjet.{package}.")}
+    assert found == set(ORDER[package]), "give new subpackages their place in ORDER"
 
 
 def test_no_import_cycles():

@@ -11,6 +11,8 @@ is evaluated where it is used.
 """
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from numjet.cpu.ir.nodes import (
@@ -34,7 +36,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import expressions
+from numjet.cpu.ir.traversal import expressions, nodes
 from numjet.cpu.ir.types import usual_dtype
 from numjet.foundation import lazy_import
 
@@ -71,7 +73,7 @@ class _Show:
         self.texts: dict[int, str] = {}
         self.depths: dict[int, int] = {}
         self.names = 0
-        self.uses = _count_uses(roots)
+        self.uses = Counter(e.id for e in (*roots, *(arg for node in nodes(roots) for arg in node.args)))
 
     def line(self, level: int, text: str) -> None:
         """Adds a line, after the names that it introduces."""
@@ -108,7 +110,7 @@ class _Show:
     def _write(self, expr: Expr) -> None:
         text = _operation(expr, [self.texts[a.id] for a in expr.args])
         depth = 1 + max((self.depths[a.id] for a in expr.args), default=-1)
-        if expr.args and (self.uses.get(expr.id, 0) > 1 or depth >= DEEPEST):
+        if expr.args and (self.uses[expr.id] > 1 or depth >= DEEPEST):
             self.names += 1
             self.pending.append(f"${self.names} = {text}")
             text, depth = f"${self.names}", 0
@@ -215,17 +217,6 @@ class _Show:
 
 def _typed(buffer: Buffer) -> str:
     return f"{buffer.name}: {buffer.dtype}[{buffer.size}]"
-
-
-def _count_uses(roots: list[Expr]) -> dict[int, int]:
-    uses: dict[int, int] = {}
-    stack = list(roots)
-    while stack:
-        expr = stack.pop()
-        uses[expr.id] = uses.get(expr.id, 0) + 1
-        if uses[expr.id] == 1:
-            stack.extend(expr.args)
-    return uses
 
 
 def _operation(expr: Expr, args: list[str]) -> str:
