@@ -4,12 +4,11 @@ from __future__ import annotations
 from collections import Counter
 from math import prod
 
+from numjet.control.branches.cond_op import cond_p
 from numjet.core.ir import Jaxpr, JaxprEqn, subjaxprs
-
-_TRANSCENDENTAL = frozenset({
-    "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "logistic", "pow", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "erf_inv", "lgamma", "digamma"})
-_FREE = frozenset({"convert_element_type", "copy", "bitcast_convert_type", "real", "imag", "complex"})
+from numjet.core.traits import RECODES, SCANS_OPERAND, TRANSCENDENTAL
+from numjet.lax.contraction.convolution import conv_general_dilated_p
+from numjet.lax.contraction.dot import dot_general_p
 
 
 def operations(jaxpr: Jaxpr) -> Counter[str]:
@@ -23,7 +22,7 @@ def operations(jaxpr: Jaxpr) -> Counter[str]:
     total: Counter[str] = Counter()
     for eqn in jaxpr.eqns:
         inner: list[Counter[str]] = [operations(j) for j in subjaxprs(eqn.params)]
-        if eqn.primitive.name == "cond":
+        if eqn.primitive is cond_p:
             most: Counter[str] = max(inner, key=lambda c: c["flops"] + c["transcendentals"])
             total += most
         else:
@@ -34,18 +33,18 @@ def operations(jaxpr: Jaxpr) -> Counter[str]:
 
 
 def _own(eqn: JaxprEqn) -> dict[str, int]:
-    name, out = eqn.primitive.name, eqn.outvars[0].aval if eqn.outvars else None
+    op, out = eqn.primitive, eqn.outvars[0].aval if eqn.outvars else None
     if out is None:
         return {}
-    if name == "dot_general":
+    if op is dot_general_p:
         (contract, _), _ = eqn.params["dimension_numbers"]
         return {"flops": 2 * out.size * prod(eqn.invars[0].aval.shape[d] for d in contract)}
-    if name == "conv_general_dilated":
+    if op is conv_general_dilated_p:
         kernel = eqn.invars[1].aval
         features = kernel.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
         return {"flops": 2 * out.size * (kernel.size // max(features, 1))}
-    if name.startswith(("reduce_", "cum", "arg")) and name != "reduce_precision":
+    if SCANS_OPERAND <= op.traits:
         return {"flops": eqn.invars[0].aval.size}
-    if not eqn.primitive.elementwise or name in _FREE:
+    if not op.elementwise or RECODES <= op.traits:
         return {}
-    return {"transcendentals" if name in _TRANSCENDENTAL and out.dtype.kind in "fc" else "flops": out.size}
+    return {"transcendentals" if TRANSCENDENTAL <= op.traits and out.dtype.kind in "fc" else "flops": out.size}

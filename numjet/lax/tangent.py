@@ -11,6 +11,7 @@ from numjet.core.op import LINEAR, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP
 from numjet.foundation import dtypes
+from numjet.lax.rewrites import neutral
 from numjet.lax.templates import INEXACT, call, elementwise
 
 
@@ -47,7 +48,8 @@ def _add_any_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 add_any_p = elementwise(
     "add_any", nargs=2, accepts=INEXACT, eager=np.add, jvp=LINEAR, transpose=_add_any_transpose,
-    cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1), traits=CHEAP, function="add",
+    cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
+    traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
     samples=Samples(dtypes=("float32", "bfloat16", "complex64"), shapes=((), (3,), (0, 2), (2, 3, 4)), ulps=0))
 
 

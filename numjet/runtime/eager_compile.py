@@ -13,11 +13,10 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op
+from numjet.core.traits import ARRAY_VIEW, CONTRACTS
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
-# Views in NumPy: they move nothing, or (transpose) are copied on all threads when the array is first read.
-_VIEWS = frozenset(("reshape", "squeeze", "expand_dims", "transpose"))
 _OTHER_NUMBERS = frozenset(("bfloat16",))
 _KEPT = 4096
 
@@ -27,7 +26,7 @@ _scalars: dict[Literal, Any] = {}
 
 def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> bool:
     """Whether the operation is to be compiled for these operands and results."""
-    if op.name in _VIEWS or isinstance(op.cpu, Missing) or op.programs or op.effects is not None:
+    if ARRAY_VIEW <= op.traits or isinstance(op.cpu, Missing) or op.programs or op.effects is not None:
         return False
     every = (*avals, *outs)
     return any(a.size >= LARGE for a in every) and all(_compilable(a.dtype) for a in every)
@@ -47,7 +46,7 @@ class Compiled:
         made = dispatch.operation(op, avals, params)
         self.native = made.native if made.unverified is None else made
         self.multiple = op.multiple
-        self.product = op if op.name == "dot_general" else None
+        self.product = op if CONTRACTS <= op.traits else None
         self.params = params
 
     def __call__(self, args: Sequence[Any]) -> Any:

@@ -14,35 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from numjet.control.branches.cond_op import cond_p
+from numjet.control.loops.scan_op import scan_p
+from numjet.control.loops.while_op import while_p
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
+from numjet.core.traits import EXACT, NORMWISE
 from numjet.foundation import dtypes
+from numjet.lax.contraction.convolution import conv_general_dilated_p
+from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.fourier import fft_p
+from numjet.lax.reduction.reduce import reduce_prod_p, reduce_sum_p
 from numjet.runtime import eager
 
-# Operations without rounding: they move, choose, compare, count or change bits.
-EXACT = frozenset(
-    """
-abs after_all all_gather and argmax argmin axis_index bitcast_convert_type broadcast_in_dim ceil clamp clz complex
-concatenate conj convert_element_type copy cummax cummin debug_callback debug_print dynamic_slice dynamic_update_slice
-eq eq_to floor gather ge gt imag io_callback iota is_finite le le_to lt lt_to lu_pivots_to_permutation max min mulhi
-name ne neg nextafter not optimization_barrier or pad platform_index population_count pure_callback real reduce_and
-reduce_max reduce_min reduce_or reduce_precision reduce_window_max reduce_window_min reduce_xor reshape rev
-rng_bit_generator round scatter scatter-max scatter-min select_and_gather_add select_n shift_left
-shift_right_arithmetic shift_right_logical sign slice sort split squeeze stop_gradient threefry2x32 tile top_k
-transpose xor
-""".split()
-)
-
-
-PRODUCTS = ("dot_general", "conv_general_dilated")
-
-# Operations with a normwise error: small beside the largest element of a result, so that cancelled elements are noise.
-NORMWISE = frozenset(
-    """
-eig eigh fft hessenberg householder_product lu lu_inverse lu_solve qr schur svd triangular_solve tridiagonal
-tridiagonal_solve
-""".split()
-)
+_PRODUCTS = (dot_general_p, conv_general_dilated_p)
 
 
 class Reference:
@@ -63,23 +48,23 @@ class Reference:
 
     def equation(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
         op, params = eqn.primitive, eqn.params
-        rule = _CONTROL.get(op.name)
+        rule = _CONTROL.get(op)
         if rule is not None:
             return rule(self, args, **params)
         inner = params.get("jaxpr", params.get("call_jaxpr")) if op.programs else None
         if isinstance(inner, (ClosedJaxpr, Jaxpr)) and len(inner.in_avals) == len(args):
             return self.closed(inner, args)
-        if not self.noise or op.name in EXACT:
+        if not self.noise or EXACT <= op.traits:
             return self.applied(op, args, params)
         if op.elementwise:
             return [self.changed(o, self._ulps(op)) for o in self.applied(op, args, params)]
         args = [self.changed(a, self._terms(a, eqn)) for a in args]
-        scale = 2.0 ** -self.rng.choice((0, 8)) if op.name in PRODUCTS else 1.0
-        outs = self.applied(op, self._reordered(op.name, args, params, scale), params)
-        if op.name == "fft" and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
+        scale = 2.0 ** -self.rng.choice((0, 8)) if op in _PRODUCTS else 1.0
+        outs = self.applied(op, self._reordered(op, args, params, scale), params)
+        if op is fft_p and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
             return [np.full_like(o, np.nan) for o in outs]  # overflow of intermediate values depends on the order
         outs = [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
-        return [self._cancelled(o) for o in outs] if op.name in NORMWISE else outs
+        return [self._cancelled(o) for o in outs] if NORMWISE <= op.traits else outs
 
     def _cancelled(self, x: Any) -> Any:
         """x with rounding-sized elements, compared with the largest one, made zero or of either sign."""
@@ -95,12 +80,12 @@ class Reference:
         result = eager.interpret(op, args, params)
         return [_numpy(r) for r in (result if op.multiple else [result])]
 
-    def _reordered(self, name: str, args: list[Any], params: dict[str, Any], scale: float) -> list[Any]:
+    def _reordered(self, op: Op, args: list[Any], params: dict[str, Any], scale: float) -> list[Any]:
         """The terms of a sum in another order, and products scaled: overflow of intermediate sums depends on it, and on
         whether products are rounded."""
-        if name in ("reduce_sum", "reduce_prod"):
+        if op in (reduce_sum_p, reduce_prod_p):
             pairs = [(args[0], params["axes"])]
-        elif name == "dot_general":
+        elif op is dot_general_p:
             pairs = list(zip(args, params["dimension_numbers"][0], strict=True))
         else:
             return [_times(args[0], scale), *args[1:]] if scale != 1.0 else args
@@ -180,7 +165,7 @@ class Reference:
         return self.closed(branches[int(np.clip(int(args[0]), 0, len(branches) - 1))], args[1:])
 
 
-_CONTROL: dict[str, Any] = {"scan": Reference.scan, "while": Reference.loop, "cond": Reference.branch}
+_CONTROL: dict[Op, Any] = {scan_p: Reference.scan, while_p: Reference.loop, cond_p: Reference.branch}
 
 
 def _times(x: Any, scale: float) -> Any:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.control.loops.while_op import while_p
 from numjet.core import hooks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import CALLS
 from numjet.foundation import source
 from numjet.runtime import dispatch
 from numjet.testing.reference import Reference
@@ -23,7 +25,6 @@ from numjet.testing.verdict import SAMPLES, agree, outside
 
 Values = Sequence[np.ndarray]
 Run = Callable[[ClosedJaxpr, Values], list[np.ndarray]]   # a way to run a program
-_CALLS = ("jit", "pjit", "closed_call", "core_call", "remat", "checkpoint", "custom_jvp_call", "custom_vjp_call")
 
 
 class MiscompiledError(RuntimeError):
@@ -37,7 +38,7 @@ class _Endless(Reference):
     """The reference without a limit of iterations. With noise loops may not end: then some iterations suffice."""
 
     def equation(self, eqn: JaxprEqn, args: list[Any]) -> list[Any]:
-        if eqn.primitive.name != "while" or self.noise:
+        if eqn.primitive is not while_p or self.noise:
             return super().equation(eqn, args)
         cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
         first, start = eqn.params["cond_nconsts"], eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
@@ -148,7 +149,7 @@ def _inner(closed: ClosedJaxpr, position: int, args: Values, run: Run) -> str | 
     """The wrong equation in the program of a call, if it shows the difference by itself."""
     eqn = closed.jaxpr.eqns[position]
     program = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
-    if eqn.primitive.name not in _CALLS or program is None:
+    if not CALLS <= eqn.primitive.traits or program is None:
         return None
     program = ClosedJaxpr(program, []) if isinstance(program, Jaxpr) else program
     reads = [a for a in eqn.invars if isinstance(a, Var)]

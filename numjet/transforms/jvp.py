@@ -12,8 +12,8 @@ from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
+from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.tangent import add_any, instantiate
-from numjet.lax.templates import call
 
 
 class JVPTracer(Tracer):
@@ -103,7 +103,7 @@ def _spread(t: Any, shape: tuple[int, ...]) -> Any:
     """The tangent of a rank-0 operand, broadcast to the result."""
     if aval_of(t).shape == shape:
         return t
-    return call("broadcast_in_dim", t, shape=shape, broadcast_dimensions=())
+    return broadcast_in_dim_p.bind(t, shape=shape, broadcast_dimensions=())
 
 
 def _expand(fn: Callable[..., Any], multiple: bool, primals: Sequence[Any], tangents: Sequence[Any],

@@ -20,28 +20,36 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import lookup
+from numjet.core.op import Op
 from numjet.foundation import dtypes
+from numjet.lax.elementwise.bitwise import not_p
+from numjet.lax.elementwise.compare import eq_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, as_gather, drops, window_sizes
+from numjet.lax.indexing.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from numjet.lax.indexing.gather import gather_p
+from numjet.lax.indexing.scatter import scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_p, scatter_sub_p
+from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.reduction.reduce import highest, lowest
-from numjet.transforms.algebraic_simplification import splat
+from numjet.lax.rewrites import splat
+from numjet.lax.shape.join import pad_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p, squeeze_p
+from numjet.lax.tangent import add_any_p
 from numjet.transforms.dce import dce_jaxpr
 
 LEAST = 64          # elements of an array for which it matters
 SHARE = 2           # an array has at least so many elements for one of an update
 SHARE_OF_PAD = 4, 64   # and of a padding along the first axis, or others: what lanes go through is fused better
 MOST = 64           # equations between the updates of a choice
-_DUS = "dynamic_update_slice"
-_NEUTRAL: dict[str, Callable[[np.dtype], Any]] = {
-    "scatter-add": lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, "scatter-sub": lambda dtype: 0,
-    "scatter-mul": lambda dtype: 1, "scatter-min": highest, "scatter-max": lowest}
+_NEUTRAL: dict[Op, Callable[[np.dtype], Any]] = {
+    scatter_add_p: lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, scatter_sub_p: lambda dtype: 0,
+    scatter_mul_p: lambda dtype: 1, scatter_min_p: highest, scatter_max_p: lowest}
 
 
 def write_updates(jaxpr: Jaxpr) -> Jaxpr:
     """The program with such sums, then such choices, written as updates; derivatives of those are updates, too."""
-    for name in ("add_any", "select_n"):
-        if any(e.primitive.name == name and e.outvars[0].aval.size >= LEAST for e in jaxpr.eqns):
-            eqns = _Writer(jaxpr.eqns, jaxpr.outvars).written(name)
+    for op in (add_any_p, select_n_p):
+        if any(e.primitive is op and e.outvars[0].aval.size >= LEAST for e in jaxpr.eqns):
+            eqns = _Writer(jaxpr.eqns, jaxpr.outvars).written(op)
             if len(eqns) != len(jaxpr.eqns):
                 jaxpr, _ = dce_jaxpr(jaxpr.replace(eqns=eqns), keep_inputs=True)
     return jaxpr
@@ -63,13 +71,13 @@ class _Writer:
         self.result: list[JaxprEqn] = []
         self.source: Any = None
 
-    def written(self, name: str) -> list[JaxprEqn]:
-        """The equations, and for those of a name what takes their place. What is not needed any more is still there."""
-        inner = {a for e in self.eqns if e.primitive.name == "add_any" for a in e.invars if self._adds(a)}
-        rule = self._sum if name == "add_any" else self._choice
+    def written(self, op: Op) -> list[JaxprEqn]:
+        """The equations, and for those of an operation what takes their place. What is not needed any more is still there."""
+        inner = {a for e in self.eqns if e.primitive is add_any_p for a in e.invars if self._adds(a)}
+        rule = self._sum if op is add_any_p else self._choice
         for eqn in self.eqns:
             self.source = eqn.source
-            mine = eqn.primitive.name == name and eqn.outvars[0].aval.size >= LEAST and eqn.outvars[0] not in inner
+            mine = eqn.primitive is op and eqn.outvars[0].aval.size >= LEAST and eqn.outvars[0] not in inner
             if not (mine and rule(eqn)):
                 self.result.append(eqn)
         return self.result
@@ -77,17 +85,17 @@ class _Writer:
     def producer(self, a: Atom) -> JaxprEqn | None:
         return self.makers.get(a) if isinstance(a, Var) else None
 
-    def put(self, name: str, invars: Sequence[Atom], aval: ShapedArray, out: Var | None = None, **params: Any) -> Var:
+    def put(self, op: Op, invars: Sequence[Atom], aval: ShapedArray, out: Var | None = None, **params: Any) -> Var:
         """Writes an equation down; its result."""
         out = Var(aval) if out is None else out
-        self.result.append(JaxprEqn(lookup(name), list(invars), [out], params, self.source))
+        self.result.append(JaxprEqn(op, list(invars), [out], params, self.source))
         return out
 
     # -- sums
     def _adds(self, a: Atom) -> bool:
         """Is this a sum that nothing but a sum reads?"""
         maker = self.producer(a)
-        return maker is not None and maker.primitive.name == "add_any" and isinstance(a, Var) and self.uses[a] == 1
+        return maker is not None and maker.primitive is add_any_p and isinstance(a, Var) and self.uses[a] == 1
 
     def _terms(self, eqn: JaxprEqn) -> list[Atom]:
         """What a tree of sums adds, in order."""
@@ -107,7 +115,7 @@ class _Writer:
         terms = self._terms(eqn)
         few = [self._few(t) for t in terms]
         if not all(self._is_array(t) for t, f in zip(terms, few, strict=True) if f is None) or None not in few:
-            few = [None if f is not None and f.primitive.name == "pad" else f for f in few]
+            few = [None if f is not None and f.primitive is pad_p else f for f in few]
         if not any(f is not None for f in few) or len(terms) == 1:
             return False
         first = few.index(None) if None in few else 0
@@ -117,7 +125,7 @@ class _Writer:
             out = eqn.outvars[0] if k == order[-1] else None
             term = few[k]
             if term is None:
-                total = self.put("add_any", [total, terms[k]], eqn.outvars[0].aval, out)
+                total = self.put(add_any_p, [total, terms[k]], eqn.outvars[0].aval, out)
             else:
                 total = self._added(total, term, out)
         return True
@@ -127,15 +135,15 @@ class _Writer:
         eqn = self.producer(a)
         if eqn is None or not isinstance(a, Var) or self.uses[a] != 1:
             return None
-        name, params = eqn.primitive.name, eqn.params
-        if name == "pad":
+        op, params = eqn.primitive, eqn.params
+        if op is pad_p:
             low = all(before >= 0 and after >= 0 and between == 0 for before, after, between in params["padding_config"])
             share = SHARE_OF_PAD[any(tuple(one) != (0, 0, 0) for one in params["padding_config"][1:])]
             few = low and self._is_zero(eqn.invars[1]) and share * eqn.invars[0].aval.size <= a.aval.size
             return eqn if few else None
-        if name not in (_DUS, "scatter", "scatter-add") or not self._is_zero(eqn.invars[0]):
+        if op not in (dynamic_update_slice_p, scatter_p, scatter_add_p) or not self._is_zero(eqn.invars[0]):
             return None
-        plain = name != "scatter" or params["unique_indices"] and params["update_jaxpr"] is None
+        plain = op is not scatter_p or params["unique_indices"] and params["update_jaxpr"] is None
         return eqn if plain and SHARE * _update(eqn).aval.size <= a.aval.size else None
 
     def _is_array(self, a: Atom) -> bool:
@@ -143,10 +151,10 @@ class _Writer:
         eqn = self.producer(a)
         if eqn is None:
             return True
-        if eqn.primitive.name in ("pad", "slice", "split"):  # a shifted array, which loops keep where it is
+        if eqn.primitive.part is not None:  # a shifted array, which loops keep where it is
             whole = eqn.invars[0]
             return 4 * whole.aval.size >= 3 * a.aval.size and self._is_array(whole)
-        return eqn.primitive.name in _NEUTRAL or eqn.primitive.name in (_DUS, "scatter", "scan", "while", "cond")
+        return eqn.primitive.in_place is not None
 
     def _is_zero(self, a: Atom) -> bool:
         value = splat(a, self.producer)
@@ -154,16 +162,16 @@ class _Writer:
 
     def _added(self, total: Atom, term: JaxprEqn, out: Var | None) -> Var:
         """total + term."""
-        name, aval = term.primitive.name, term.outvars[0].aval
-        if name == "pad":
+        op, aval = term.primitive, term.outvars[0].aval
+        if op is pad_p:
             starts: list[Atom] = [Literal(np.int32(low), _INDEX) for low, _, _ in term.params["padding_config"]]
             value = term.invars[0]
-            new = self.put("add_any", [self._slice(total, value, starts), value], value.aval)
-            return self.put(_DUS, [total, new, *starts], aval, out)
-        if name == "scatter-add":
-            return self.put(name, [total, *term.invars[1:]], aval, out, **term.params)
+            new = self.put(add_any_p, [self._slice(total, value, starts), value], value.aval)
+            return self.put(dynamic_update_slice_p, [total, new, *starts], aval, out)
+        if op is scatter_add_p:
+            return self.put(op, [total, *term.invars[1:]], aval, out, **term.params)
         value = _update(term)
-        new = self.put("add_any", [self._old(total, term), value], value.aval)
+        new = self.put(add_any_p, [self._old(total, term), value], value.aval)
         return self._updated(total, term, new, out)
 
     # -- choices
@@ -202,9 +210,8 @@ class _Writer:
         chain: list[tuple[Var, JaxprEqn | None]] = []
         while isinstance(a, Var):
             eqn = self.producer(a)
-            name = "" if eqn is None else eqn.primitive.name
-            updates = eqn is not None and (
-                name in _NEUTRAL or name == _DUS or name == "scatter" and eqn.params["update_jaxpr"] is None)
+            updates = eqn is not None and (eqn.primitive in _NEUTRAL or eqn.primitive is dynamic_update_slice_p
+                                           or eqn.primitive is scatter_p and eqn.params["update_jaxpr"] is None)
             chain.append((a, eqn if updates else None))
             if not updates or eqn is None:
                 break
@@ -243,7 +250,7 @@ class _Writer:
         if which.aval.ndim == 0:
             return which, ()
         eqn = self.producer(which)
-        if eqn is None or eqn.primitive.name != "broadcast_in_dim":
+        if eqn is None or eqn.primitive is not broadcast_in_dim_p:
             return None
         (given,), dims = eqn.invars, tuple(eqn.params["broadcast_dimensions"])
         same = all(which.aval.shape[d] == n for d, n in zip(dims, given.aval.shape, strict=True))
@@ -255,46 +262,46 @@ class _Writer:
         if which.aval.dtype != np.dtype(bool):
             number: Atom = Literal(np.int32(k), _INDEX)
             if which.aval.ndim:
-                number = self.put("broadcast_in_dim", [number], which.aval.update(weak_type=False), shape=which.aval.shape,
+                number = self.put(broadcast_in_dim_p, [number], which.aval.update(weak_type=False), shape=which.aval.shape,
                                   broadcast_dimensions=())
-            return self.put("eq", [which, number], aval)
-        return which if k else self.put("not", [which], aval)
+            return self.put(eq_p, [which, number], aval)
+        return which if k else self.put(not_p, [which], aval)
 
     def _masked(self, total: Var, update: JaxprEqn, mask: Atom, axes: Sequence[int], out: Var | None) -> Var:
         """An update of `total` where a mask holds, which counts along these axes of the updates."""
-        value, name = _update(update), update.primitive.name
+        value, op = _update(update), update.primitive
         if mask.aval.shape != value.aval.shape:
-            mask = self.put("broadcast_in_dim", [mask], mask.aval.update(shape=value.aval.shape), shape=value.aval.shape,
+            mask = self.put(broadcast_in_dim_p, [mask], mask.aval.update(shape=value.aval.shape), shape=value.aval.shape,
                             broadcast_dimensions=tuple(axes))
-        if name in _NEUTRAL:
-            number = np.asarray(_NEUTRAL[name](value.aval.dtype)).astype(value.aval.dtype)[()]
+        if op in _NEUTRAL:
+            number = np.asarray(_NEUTRAL[op](value.aval.dtype)).astype(value.aval.dtype)[()]
             scalar = Literal(number, ShapedArray((), value.aval.dtype))
-            old: Atom = self.put("broadcast_in_dim", [scalar], ShapedArray(value.aval.shape, value.aval.dtype),
+            old: Atom = self.put(broadcast_in_dim_p, [scalar], ShapedArray(value.aval.shape, value.aval.dtype),
                                  shape=value.aval.shape, broadcast_dimensions=())
         else:
             old = self._old(total, update)
-        return self._updated(total, update, self.put("select_n", [mask, old, value], value.aval), out)
+        return self._updated(total, update, self.put(select_n_p, [mask, old, value], value.aval), out)
 
     # -- updates
     def _old(self, x: Atom, update: JaxprEqn) -> Var:
         """What is in x where the update goes."""
         value = _update(update)
-        if update.primitive.name == _DUS:
+        if update.primitive is dynamic_update_slice_p:
             return self._slice(x, value, update.invars[2:])
         numbers, mode = update.params["dimension_numbers"], update.params["mode"]
         sizes = window_sizes(x.aval.shape, value.aval.shape, numbers)
-        return self.put("gather", [x, update.invars[1]], value.aval, dimension_numbers=as_gather(numbers), slice_sizes=sizes,
+        return self.put(gather_p, [x, update.invars[1]], value.aval, dimension_numbers=as_gather(numbers), slice_sizes=sizes,
                         mode=GatherScatterMode.FILL_OR_DROP if drops(mode) else mode, fill_value=0 if drops(mode) else None,
                         indices_are_sorted=False, unique_indices=False)
 
     def _slice(self, x: Atom, like: Atom, starts: Sequence[Atom]) -> Var:
-        return self.put("dynamic_slice", [x, *starts], like.aval, slice_sizes=like.aval.shape)
+        return self.put(dynamic_slice_p, [x, *starts], like.aval, slice_sizes=like.aval.shape)
 
     def _updated(self, x: Atom, update: JaxprEqn, value: Atom, out: Var | None) -> Var:
         """The same update of another array by another value."""
-        place = update.invars[2:] if update.primitive.name == _DUS else update.invars[1:2]
-        operands = [x, value, *place] if update.primitive.name == _DUS else [x, *place, value]
-        return self.put(update.primitive.name, operands, update.outvars[0].aval, out, **update.params)
+        place = update.invars[2:] if update.primitive is dynamic_update_slice_p else update.invars[1:2]
+        operands = [x, value, *place] if update.primitive is dynamic_update_slice_p else [x, *place, value]
+        return self.put(update.primitive, operands, update.outvars[0].aval, out, **update.params)
 
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -302,29 +309,29 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 
 def _update(eqn: JaxprEqn) -> Atom:
     """The new elements of an update."""
-    return eqn.invars[1 if eqn.primitive.name == _DUS else 2]
+    return eqn.invars[1 if eqn.primitive is dynamic_update_slice_p else 2]
 
 
 def _keeps_rows(eqn: JaxprEqn, read: Var, rows: int | None) -> bool:
     """Does an equation compute each row of its result from the same row of what it reads? Always, if rows is None."""
     if rows is None:
         return True
-    name, params = eqn.primitive.name, eqn.params
+    op, params = eqn.primitive, eqn.params
     if any(not v.aval.shape or v.aval.shape[0] != rows for v in (read, *eqn.outvars)):
         return False
-    if name == "gather":
+    if op is gather_p:
         numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
         apart = 0 in numbers.operand_batching_dims or sizes[0] == rows and 0 not in numbers.start_index_map
         return apart and eqn.invars[0] is read
-    if name in ("dynamic_slice", "slice"):
+    if op in (dynamic_slice_p, slice_p):
         return eqn.invars[0] is read
-    if name == "broadcast_in_dim":
+    if op is broadcast_in_dim_p:
         return params["broadcast_dimensions"][:1] == (0,)
-    if name == "squeeze":
+    if op is squeeze_p:
         return 0 not in params["dimensions"]
-    if name == "reshape":
+    if op is reshape_p:
         return params.get("dimensions") is None
-    return eqn.primitive.elementwise or name in ("add_any", "expand_dims")
+    return bool(op.elementwise)
 
 
 def _until(chain: Sequence[tuple[Var, JaxprEqn | None]], base: Var) -> list[JaxprEqn]:
@@ -342,7 +349,7 @@ def _axes(update: JaxprEqn, dims: Sequence[int]) -> tuple[int, ...] | None:
     array, value = update.outvars[0].aval.shape, _update(update).aval.shape
     found: list[int] = []
     for d in dims:
-        if update.primitive.name == _DUS:
+        if update.primitive is dynamic_update_slice_p:
             axis = d
         else:
             numbers = update.params["dimension_numbers"]

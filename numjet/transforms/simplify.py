@@ -12,13 +12,12 @@ Programs in parameters of other operations are left alone. Equations with effect
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import KEEPS_APART
 from numjet.foundation.record import Record
-from numjet.transforms.algebraic_simplification import identity
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.scatter_rewrites import write_updates
@@ -77,6 +76,16 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> Closed
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))
 
 
+def _simpler(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -> Atom | JaxprEqn | None:
+    """What may stand in place of an equation with one result by the identities of its operation; None when none applies."""
+    rule = eqn.primitive.rewrites
+    found = None if rule is None else rule(eqn, producer)
+    if isinstance(found, JaxprEqn) or found is None:
+        return found
+    # Weak types reach results and the types of loops, so they must not change.
+    return found if found.aval is eqn.outvars[0].aval else None
+
+
 class _Scope:
     """One program while it is rewritten."""
 
@@ -120,7 +129,7 @@ class _Scope:
             self.emit(eqn)
             return eqn.outvars
         if not eqn.primitive.multiple:
-            simpler = identity(eqn, self.producer)
+            simpler = _simpler(eqn, self.producer)
             if isinstance(simpler, (Var, Literal)):
                 return [simpler]
             eqn = eqn if simpler is None else simpler

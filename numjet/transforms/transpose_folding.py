@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from numjet.core.ir import Atom, JaxprEqn, Var
+from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.shape.rearrange import transpose_p
 
 
 def turn_products(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]) -> list[JaxprEqn]:
@@ -18,10 +20,9 @@ def turn_products(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]) -> list[Jax
     turned: set[Var] = set()
     result: list[JaxprEqn] = []
     for eqn in eqns:
-        name = eqn.primitive.name
-        if name == "dot_general":
+        if eqn.primitive is dot_general_p:
             products[eqn.outvars[0]] = eqn
-        elif name == "transpose":
+        elif eqn.primitive is transpose_p:
             (operand,) = eqn.invars
             product = products.get(operand) if isinstance(operand, Var) and uses[operand] == 1 else None
             if product is not None and tuple(eqn.params["permutation"]) == _exchange(product):

@@ -17,6 +17,7 @@ from numjet.control.call.jaxpr_transforms import (
 )
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
+from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.templates import moveaxis
@@ -113,7 +114,7 @@ def calling_op(
     def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
         return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
 
-    usual = {"dce": call_dce, "effects": holds_effects}
+    usual = {"dce": call_dce, "effects": holds_effects, "traits": CALLS}
     record = Op(
         name=name,
         params=params,

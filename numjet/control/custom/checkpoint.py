@@ -18,7 +18,7 @@ from numjet.core.check import check_jaxpr
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
-from numjet.core.traits import KEEPS_APART
+from numjet.core.traits import CALLS, KEEPS_APART
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.config import config
@@ -126,7 +126,7 @@ checkpoint_p: Op = calling_op(
     ("jaxpr", "prevent_cse", "differentiated", "policy"),
     lambda params: params,
     partial_eval=_partial_eval,
-    traits=KEEPS_APART,
+    traits=CALLS | KEEPS_APART,
 )
 
 

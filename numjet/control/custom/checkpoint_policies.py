@@ -13,6 +13,9 @@ from typing import Any
 from numjet.core.op import SCALARS, Op, Samples, Undefined
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
+from numjet.lax.contraction.convolution import conv_general_dilated_p
+from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, elementwise
 
 Policy = Callable[..., bool]
@@ -27,6 +30,7 @@ name_p = elementwise(
     cpu=lambda b, x, name: x,
     hlo=SCALARS,
     traits=EXACT,
+    rewrites=itself,
     samples=Samples(params=({"name": "a"},), dtypes=("float32", "int32", "bool"), ulps=0),
 )
 
@@ -54,12 +58,12 @@ def nothing_saveable(op: Op, *avals: Any, **params: Any) -> bool:
 
 def dots_saveable(op: Op, *avals: Any, **params: Any) -> bool:
     """Keep the results of matrix products and convolutions."""
-    return op.name in ("dot_general", "conv_general_dilated")
+    return op in (dot_general_p, conv_general_dilated_p)
 
 
 def dots_with_no_batch_dims_saveable(op: Op, *avals: Any, **params: Any) -> bool:
     """Keep the results of matrix products without batch dimensions: those with weights, not those of attention."""
-    if op.name != "dot_general":
+    if op is not dot_general_p:
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch

@@ -13,6 +13,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors, tree
 from numjet.foundation.util import function_name
@@ -207,6 +208,7 @@ def custom_call_op(
         transpose=transpose,
         batch=batch,
         effects=holds_effects,
+        traits=CALLS,
         cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
         hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
         samples=Missing("holds a program"),

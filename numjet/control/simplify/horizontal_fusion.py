@@ -14,14 +14,15 @@ from numjet.control.simplify.loop_products import ScanParts
 from numjet.control.simplify.pack_pads import join_pads
 from numjet.control.simplify.pack_pieces import Element, Maker, element_of, runs, stacked_values
 from numjet.core.ir import Atom, JaxprEqn, Literal, Var
+from numjet.core.traits import MOVES
+from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.reduction.reduce import reduce_sum_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.value_numbering import atom_key, params_key
 
 FEWEST = 17       # equations that are worth stacking: fewer values are kept in scalar registers
 SHORT_RUNS = 4    # an array of n values may come from n / SHORT_RUNS runs
-_MOVES = frozenset({"slice", "squeeze", "reshape", "broadcast_in_dim", "concatenate", "pad", "transpose", "rev",
-                    "reduce_sum", "dot_general", "iota", "convert_element_type"})
 Producer = Callable[[Atom], JaxprEqn | None]
 
 
@@ -38,7 +39,7 @@ def pack(parts: ScanParts, producer: Producer) -> None:
 
 def _simple(eqn: JaxprEqn) -> bool:
     op = eqn.primitive
-    return not eqn.effects and not op.multiple and (op.elementwise or op.name in _MOVES)
+    return not eqn.effects and not op.multiple and (op.elementwise or MOVES <= op.traits or op in (reduce_sum_p, dot_general_p))
 
 
 class _Group:

@@ -15,12 +15,14 @@ from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.walk import use_counts
 from numjet.foundation.record import Fields
 from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.shape.rearrange import transpose_p
+from numjet.lax.tangent import add_any_p
 
 WORTH = 2 ** 10            # multiply-adds of a step from which a product leaves the loop
 STACKED_BYTES = 2 ** 25    # bound of the memory for stacked values, or, if that is more,
 TIMES_READ = 4             # this multiple of the stacked inputs of the loop
-_ADDS = ("add", "add_any")
+_ADDS = (add_p, add_any_p)
 
 
 class ScanParts(Fields):
@@ -145,7 +147,7 @@ def _sum(parts: ScanParts, place: int, counts: Any, makers: dict[Var, JaxprEqn])
     """The sum of products in carry number `place`; None if it is something else."""
     carry, out = parts.inputs()[1][place], parts.body.outvars[place]
     add = makers.get(out) if isinstance(out, Var) else None
-    if add is None or add.primitive.name not in _ADDS or counts[out] != 1 or counts[carry] != 1:
+    if add is None or add.primitive not in _ADDS or counts[out] != 1 or counts[carry] != 1:
         return None
     terms = [a for a in add.invars if a is not carry]
     if len(terms) != 1:

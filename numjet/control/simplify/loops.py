@@ -13,63 +13,15 @@ from numjet.control.call.jaxpr_transforms import substituted
 from numjet.control.simplify.horizontal_fusion import pack
 from numjet.control.simplify.loop_products import ScanParts, move_products
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import CHEAP, FREE, MOVES
 from numjet.core.walk import use_counts
 from numjet.foundation.util import split_list
+from numjet.lax.elementwise.compare import select_n_p
 from numjet.transforms.fold import calls_python
 from numjet.transforms.simplify import Rewritten, Simplify
 
 ALWAYS_BYTES = 4096  # results this small are always worth keeping
 CHEAP_BYTES = 64 * 1024  # above, reading the result costs more than cheap arithmetic on its operands
-
-# Operations that only move elements: free inside a fused loop, so moved only with an equation that needs them.
-_MOVES = frozenset(
-    {
-        "broadcast_in_dim",
-        "reshape",
-        "transpose",
-        "squeeze",
-        "rev",
-        "slice",
-        "iota",
-        "concatenate",
-        "pad",
-        "tile",
-        "split",
-        "convert_element_type",
-        "real",
-        "imag",
-    }
-)
-_CHEAP = frozenset(
-    {
-        "add",
-        "add_any",
-        "sub",
-        "mul",
-        "neg",
-        "abs",
-        "max",
-        "min",
-        "and",
-        "or",
-        "xor",
-        "not",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "select_n",
-        "sign",
-        "square",
-        "clamp",
-        "floor",
-        "ceil",
-        "conj",
-        "complex",
-    }
-)
 
 
 class Hoisted(NamedTuple):
@@ -108,20 +60,20 @@ def _within(atoms: Sequence[Atom], fixed: set[Var]) -> bool:
 
 
 def _worth(eqn: JaxprEqn) -> bool:
-    name = eqn.primitive.name
-    if name in _MOVES or all(isinstance(a, Literal) for a in eqn.invars):
+    traits = eqn.primitive.traits
+    if MOVES <= traits or FREE <= traits or all(isinstance(a, Literal) for a in eqn.invars):
         return False
     size = sum(v.aval.nbytes for v in eqn.outvars)
     if size <= ALWAYS_BYTES:
         return True
-    if name in _CHEAP and size > CHEAP_BYTES and not _is_index(eqn):
+    if CHEAP <= traits and size > CHEAP_BYTES and not _is_index(eqn):
         return False
     return size <= sum(a.aval.nbytes for a in eqn.invars)
 
 
 def _is_index(eqn: JaxprEqn) -> bool:
     """Whether this selects between integers, as for indices from the end: the result replaces its operands."""
-    return eqn.primitive.name == "select_n" and eqn.outvars[0].aval.dtype.kind in "iu"
+    return eqn.primitive is select_n_p and eqn.outvars[0].aval.dtype.kind in "iu"
 
 
 def _choose(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], chosen: dict[JaxprEqn, None]) -> None:

@@ -13,10 +13,12 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.walk import use_counts
+from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.shape.join import concatenate_p, pad_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
+from numjet.lax.tangent import add_any_p
 
-_ADDS = ("add", "add_any")
+_ADDS = (add_p, add_any_p)
 
 
 def join_pads(body: Jaxpr, fewest: int) -> Jaxpr:
@@ -25,7 +27,7 @@ def join_pads(body: Jaxpr, fewest: int) -> Jaxpr:
     inner: set[Var] = set()
     made: dict[JaxprEqn, list[JaxprEqn]] = {}
     for eqn in reversed(body.eqns):
-        if eqn.primitive.name in _ADDS and eqn.outvars[0] not in inner:
+        if eqn.primitive in _ADDS and eqn.outvars[0] not in inner:
             terms = _terms(eqn, counts, makers, inner)
             pads = [makers[t] for t in terms if isinstance(t, Var) and _places(makers.get(t)) is not None]
             rest = [t for t in terms if not (isinstance(t, Var) and makers.get(t) in pads)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, Zero, lookup
 from numjet.core.trace import aval_of
 from numjet.core.traits import CONTRACTS, LANES
@@ -22,6 +23,7 @@ from numjet.lax.contraction.precision import (
     canonicalize_precision,
     precision_attributes,
 )
+from numjet.lax.rewrites import Producer, is_number, splat
 from numjet.lax.shape.rearrange import check_unsharded, transpose
 from numjet.lax.tangent import add_any
 from numjet.lax.templates import call, kind_of
@@ -256,10 +258,19 @@ def _samples() -> Samples:
                 ("bfloat16", "float32")))
 
 
+def _times_one(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    """A product that contracts nothing, with the number 1, as reverse mode begins with."""
+    contract, batch = eqn.params["dimension_numbers"]
+    if any((*contract, *batch)):
+        return None
+    known = lambda a: a.aval.ndim == 0 and is_number(splat(a, producer), 1, eqn.outvars[0].aval.dtype)
+    return next((x for one, x in (eqn.invars, eqn.invars[::-1]) if known(one)), None)
+
+
 dot_general_p = Op(
     name="dot_general", params=("dimension_numbers", "precision", "preferred_element_type"),
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
-    linear_in=((0,), (1,)), traits=LANES | CONTRACTS, samples=_samples())
+    linear_in=((0,), (1,)), traits=LANES | CONTRACTS, rewrites=_times_one, samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public functions

@@ -28,6 +28,7 @@ from numjet.lax.operands import (
     same_dtype,
     where,
 )
+from numjet.lax.rewrites import neutral, twice
 from numjet.lax.templates import (
     FLOAT,
     INEXACT,
@@ -45,7 +46,7 @@ from numjet.lax.templates import (
 
 neg_p: Op = elementwise(
     "neg", accepts=NUMBER, eager=same_dtype(np.negative), jvp=LINEAR, transpose=lambda ct, x: neg_p.bind(ct),
-    cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,), traits=EXACT | CHEAP, function="neg",
+    cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,), traits=EXACT | CHEAP, rewrites=twice, function="neg",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -65,7 +66,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 add_p: Op = elementwise(
     "add", nargs=2, accepts=NUMBER, eager=np.add, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=_add_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
-    traits=CHEAP, function="add",
+    traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -85,7 +86,7 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 sub_p: Op = elementwise(
     "sub", nargs=2, accepts=NUMBER, eager=np.subtract, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg_p.bind(t)),
     transpose=_sub_transpose, cpu=lambda b, x, y: b.sub(x, y), hlo="stablehlo.subtract", linear_in=(0, 1),
-    traits=CHEAP, function="sub",
+    traits=CHEAP, rewrites=neutral(0.0, 0, both=False), function="sub",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -108,7 +109,7 @@ mul_p: Op = elementwise(
     "mul", nargs=2, accepts=NUMBER, eager=np.multiply,
     jvp=(lambda t, out, x, y: mul_p.bind(t, y), lambda t, out, x, y: mul_p.bind(x, t)),
     transpose=_mul_transpose, cpu=lambda b, x, y: b.mul(x, y), hlo="stablehlo.multiply", linear_in=(0, 1),
-    traits=CHEAP, function="mul",
+    traits=CHEAP, rewrites=neutral(1.0, 1), function="mul",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=1))
 
 
@@ -164,7 +165,8 @@ div_p: Op = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
-    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,), function="div",
+    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,),
+    rewrites=neutral(1.0, 1, both=False), function="div",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=4))
 
 
@@ -406,7 +408,8 @@ def _check_integer_pow(x: ShapedArray, *, y: int) -> None:
 
 integer_pow_p: Op = elementwise(
     "integer_pow", accepts=NUMBER, check=_check_integer_pow, eager=_integer_pow_eager, jvp=_integer_pow_jvp,
-    params=("y",), cpu=_integer_pow_cpu, hlo=_integer_pow_hlo, cost=3.0,
+    params=("y",), cpu=_integer_pow_cpu, hlo=_integer_pow_hlo,
+    rewrites=lambda eqn, producer: eqn.invars[0] if eqn.params["y"] == 1 else None, cost=3.0,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, *COMPLEXES), low=0.5, high=2,
                     params=tuple({"y": y} for y in (-3, -1, 0, 1, 2, 3, 7)), ulps=8))
 

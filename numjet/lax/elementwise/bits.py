@@ -11,6 +11,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, RECODES
 from numjet.foundation import dtypes, tree
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF
+from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, moveaxis
 
 # ------------------------------------------------------------------------------------------------ bitcast
@@ -218,7 +219,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 # ------------------------------------------------------------------------------------------------ stop_gradient
 
 stop_gradient_p: Op = elementwise(
-    "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=SCALARS, traits=EXACT,
+    "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=SCALARS, traits=EXACT, rewrites=itself,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "bool", *COMPLEXES), ulps=0, order=0))
 
 

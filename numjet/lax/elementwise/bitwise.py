@@ -9,6 +9,7 @@ from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
 from numjet.lax.operands import BINARY_SHAPES, UNARY_SHAPES, UNSIGNED_OF, binary, same_dtype
+from numjet.lax.rewrites import bitwise, twice
 from numjet.lax.templates import INTEGER, elementwise
 
 _INTS = ("int32", "uint8", "int64", "uint32", "int8", "uint64")
@@ -19,6 +20,7 @@ _LOGICAL = "biu"
 def _logical(name: str, fn: Any) -> Op:
     return elementwise(name, nargs=2, accepts=_LOGICAL, eager=same_dtype(fn), jvp=ZERO, transpose=_NO_TRANSPOSE,
                        cpu=lambda b, x, y: b.prim(name, x, y), hlo=f"stablehlo.{name}", traits=EXACT | CHEAP, function=name,
+                       rewrites=bitwise(ones=name == "and"),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0,
                                        ulps=0))
 
@@ -57,7 +59,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
 not_p = elementwise(
     "not", accepts=_LOGICAL, eager=same_dtype(np.bitwise_not), jvp=ZERO, transpose=_NO_TRANSPOSE,
-    cpu=lambda b, x: b.prim("not", x), hlo="stablehlo.not", traits=EXACT | CHEAP, function="not",
+    cpu=lambda b, x: b.prim("not", x), hlo="stablehlo.not", traits=EXACT | CHEAP, rewrites=twice, function="not",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0, ulps=0))
 
 

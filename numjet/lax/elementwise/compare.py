@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP, EXACT
@@ -26,6 +27,7 @@ from numjet.lax.operands import (
     scalar,
     where,
 )
+from numjet.lax.rewrites import Producer, splat
 from numjet.lax.tangent import instantiate, zero_tangent
 from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, elementwise, kind_of, promote_scalars
 
@@ -317,10 +319,19 @@ def _select_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.
     return [np.asarray(rng.integers(0, 2, shapes[0])).astype(bool), *cases]
 
 
+def _known_choice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    """A choice that is known, or between one value and itself."""
+    which, *cases = eqn.invars
+    if all(c is cases[0] for c in cases):
+        return cases[0]
+    value = splat(which, producer)
+    return None if value is None or not 0 <= int(value) < len(cases) else cases[int(value)]
+
+
 select_n_p: Op = elementwise(
     "select_n", accepts="biufcV", abstract=_select_abstract, prepare=_select_prepare, eager=_select_eager,
     jvp=Joint(_select_jvp), transpose=_select_transpose, cpu=_select_cpu,
-    hlo=SCALARS, traits=EXACT | CHEAP, function="select",
+    hlo=SCALARS, traits=EXACT | CHEAP, rewrites=_known_choice, function="select",
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=("bool", *FLOATS, "int32", *COMPLEXES), make=_select_operands, ulps=0))
 

@@ -15,6 +15,7 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
 from numjet.foundation import dtypes, source
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
+from numjet.lax.rewrites import same_aval
 from numjet.lax.tangent import zero_tangent
 from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, Joint, elementwise, kind_of
 
@@ -95,7 +96,8 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 
 convert_element_type_p: Op = elementwise(
     "convert_element_type", accepts=ANY, abstract=_convert_abstract, eager=_convert_eager, jvp=Joint(_convert_jvp),
-    transpose=_convert_transpose, params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,), traits=FREE,
+    transpose=_convert_transpose, params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,),
+    traits=FREE, rewrites=same_aval,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
                     high=99, params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))

@@ -24,6 +24,7 @@ from numjet.lax.indexing.dimension_numbers import (
 from numjet.lax.indexing.gather import gather_p, random_values
 from numjet.lax.indexing.scatter import scatter_p
 from numjet.lax.indexing.slicing import SAMPLE_DTYPES, index_in_dim
+from numjet.lax.rewrites import same_aval
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, kind_of, moveaxis
 
@@ -134,7 +135,7 @@ _DYNAMIC_SIZES = ((), (2,), (1, 4), (2, 0, 1), (2, 1, 3, 0), (0,))
 dynamic_slice_p = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
     jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, cpu=_dynamic_slice_cpu,
-    hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES,
+    hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES, rewrites=same_aval,
     samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
                     ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
                         random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))

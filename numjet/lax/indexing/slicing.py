@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import JaxprEqn
+from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import as_axis, as_shape, cut_axis
 from numjet.lax.indexing.gather import random_values
+from numjet.lax.rewrites import Producer, same_aval
 from numjet.lax.templates import call
 
 SAMPLE_DTYPES = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64")
@@ -95,10 +96,15 @@ def _slice_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
     return (axis, eqn.params["start_indices"][axis]) if whole and axis is not None else None
 
 
+def _whole_slice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    strides = eqn.params["strides"]
+    return same_aval(eqn, producer) if strides is None or all(s == 1 for s in strides) else None
+
+
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
     jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=_slice_hlo,
-    linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, part=_slice_part, samples=Samples(
+    linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, rewrites=_whole_slice, part=_slice_part, samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (

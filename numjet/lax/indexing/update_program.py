@@ -11,6 +11,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, Literal, Var, subjaxprs
 from numjet.core.stage import DebugInfo, trace_to_jaxpr
 from numjet.core.trace import Tracer
+from numjet.core.traits import CALLS
 from numjet.lax.templates import call
 
 
@@ -72,12 +73,9 @@ def is_elementwise(jaxpr: Jaxpr) -> bool:
     return all(eqn.primitive.elementwise or _is_call(eqn) for eqn in jaxpr.eqns)
 
 
-_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call")
-
-
 def _is_call(eqn: Any) -> bool:
     inner = list(subjaxprs(eqn.params))
-    if eqn.primitive.name not in _CALLS or len(inner) != 1:
+    if not CALLS <= eqn.primitive.traits or len(inner) != 1:
         return False
     jaxpr = inner[0]
     return len(jaxpr.invars) == len(eqn.invars) and not jaxpr.constvars and is_elementwise(jaxpr)

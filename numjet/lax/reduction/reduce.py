@@ -19,6 +19,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
+from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, reshape_p
 from numjet.lax.templates import call, kind_of
 
@@ -75,7 +76,7 @@ def _record(name: str, kind: str, accepts: str, eager: Any, jvp: Any, cpu: Any, 
     traits = READS_ONCE | SCANS_OPERAND | LANES | (NONE if kind in ("add", "mul") else EXACT)
     op = Op(name=name, params=("axes",), abstract=_abstract(name, accepts), eager=eager, jvp=jvp,
             transpose=transpose or Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=cpu, hlo=hlo,
-            samples=samples, linear_in=linear_in, traits=traits, reduces=kind)
+            samples=samples, linear_in=linear_in, traits=traits, reduces=kind, rewrites=no_axes("axes"))
     return op
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import JaxprEqn, Literal
+from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert
+from numjet.lax.rewrites import Producer
 from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, reshape_p, settled
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, promote_scalars
@@ -109,7 +110,8 @@ concatenate_p = Op(
     abstract=_concatenate_abstract, eager=_concatenate_eager, jvp=LINEAR, transpose=_concatenate_transpose,
     batch=_concatenate_batch, cpu=_concatenate_cpu,
     hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension), linear_in=(0, 1),
-    traits=MOVES | READS_ONCE | LANES, shift=_concatenate_shifts,
+    traits=MOVES | READS_ONCE | LANES,
+    rewrites=lambda eqn, producer: eqn.invars[0] if len(eqn.invars) == 1 else None, shift=_concatenate_shifts,
     samples=Samples(
         shapes=([(3,), (2,)], [(2, 3), (2, 1)], [(2, 3), (0, 3)], [(2, 3, 4), (2, 5, 4)], [(4,)],
                 [(1, 2), (2, 2), (3, 2)], [(0, 2), (0, 2)], [(1,)] * 9, [(3, 20), (3, 0), (3, 15)], [(8, 3), (2, 3)]),
@@ -340,11 +342,16 @@ def _pad_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
     return None if low > 0 or high > 0 or between or others else (axis, -low)
 
 
+def _no_padding(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    return eqn.invars[0] if all(p == (0, 0, 0) for p in map(tuple, eqn.params["padding_config"])) else None
+
+
 pad_p = Op(
     name="pad", params=("padding_config",),
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
     cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
-    linear_in=(0, 1), prepare=promote_scalars, traits=MOVES | READS_ONCE | LANES, shift=_pad_shifts, part=_pad_part,
+    linear_in=(0, 1), prepare=promote_scalars,
+    traits=MOVES | READS_ONCE | LANES, rewrites=_no_padding, shift=_pad_shifts, part=_pad_part,
     samples=_pad_samples())
 
 

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
+from numjet.lax.rewrites import Producer, inner_of, no_axes, twice
 from numjet.lax.templates import call, moveaxis
 
 MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
@@ -95,10 +97,22 @@ def _broadcast_hlo(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -
     return b.broadcast(x, shape, broadcast_dimensions)
 
 
+def _simpler_broadcast(eqn: JaxprEqn, producer: Producer) -> Atom | JaxprEqn | None:
+    if eqn.invars[0].aval.shape == eqn.outvars[0].aval.shape:
+        return eqn.invars[0]
+    inner = inner_of(eqn, producer)
+    if inner is None:
+        return None
+    outer = eqn.params["broadcast_dimensions"]
+    dims = tuple(outer[d] for d in inner.params["broadcast_dimensions"])
+    return eqn.replace(invars=inner.invars, params={**eqn.params, "broadcast_dimensions": dims})
+
+
 broadcast_in_dim_p = Op(
     name="broadcast_in_dim", params=("shape", "broadcast_dimensions"),
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
-    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,), traits=BROADCASTS | LANES,
+    batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,),
+    traits=BROADCASTS | LANES, rewrites=_simpler_broadcast,
     samples=Samples(
         shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
         params=tuple({"shape": s, "broadcast_dimensions": d} for s, d in (
@@ -227,10 +241,24 @@ def _reshape_hlo(b: Any, x: Any, *, new_sizes: Ints, dimensions: Ints | None = N
     return b.reshape(x if dimensions is None else b.transpose(x, dimensions), new_sizes)
 
 
+def _simpler_reshape(eqn: JaxprEqn, producer: Producer) -> Atom | JaxprEqn | None:
+    if eqn.params.get("dimensions") is not None:
+        return None
+    if eqn.invars[0].aval.shape == eqn.outvars[0].aval.shape:
+        return eqn.invars[0]
+    inner = inner_of(eqn, producer)
+    if inner is None or inner.params.get("dimensions") is not None:
+        return None
+    if inner.invars[0].aval is eqn.outvars[0].aval:
+        return inner.invars[0]
+    return eqn.replace(invars=inner.invars)
+
+
 reshape_p = Op(
     name="reshape", params=("new_sizes", "dimensions"),
     abstract=_reshape_abstract, eager=_reshape_eager, jvp=LINEAR, transpose=_reshape_transpose,
-    batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,), traits=ARRAY_VIEW | READS_ONCE | LANES,
+    batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,),
+    traits=ARRAY_VIEW | READS_ONCE | LANES, rewrites=_simpler_reshape,
     samples=Samples(
         shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4), (6, 35)),
         params=tuple({"new_sizes": s, "dimensions": d} for s, d in (
@@ -298,13 +326,26 @@ def _transpose_cpu(b: Any, x: Any, *, permutation: Ints) -> Any:
     return b.transpose(x, permutation)
 
 
+def _simpler_transpose(eqn: JaxprEqn, producer: Producer) -> Atom | JaxprEqn | None:
+    order = tuple(eqn.params["permutation"])
+    if order == tuple(range(len(order))):
+        return eqn.invars[0]
+    inner = inner_of(eqn, producer)
+    if inner is None:
+        return None
+    whole = tuple(inner.params["permutation"][k] for k in order)
+    if whole == tuple(range(len(whole))):
+        return inner.invars[0]
+    return eqn.replace(invars=inner.invars, params={"permutation": whole})
+
+
 transpose_p: Op = Op(
     name="transpose", params=("permutation",),
     abstract=_transpose_abstract, eager=lambda x, *, permutation: x.transpose(permutation), jvp=LINEAR,
     transpose=lambda ct, x, *, permutation: [transpose_p.bind(ct, permutation=inverse(permutation))],
     batch=_transpose_batch, cpu=_transpose_cpu,
     hlo=lambda b, x, *, permutation: b.transpose(x, permutation), linear_in=(0,),
-    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES,
+    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES, rewrites=_simpler_transpose,
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5), (9, 33)),
         params=tuple({"permutation": p} for p in (
@@ -352,7 +393,7 @@ squeeze_p = Op(
     jvp=LINEAR, transpose=lambda ct, x, *, dimensions: [reshape_p.bind(ct, new_sizes=x.shape, dimensions=None)],
     batch=_squeeze_batch, cpu=_squeeze_cpu,
     hlo=lambda b, x, *, dimensions: b.reshape(x, without(x.shape, dimensions)), linear_in=(0,),
-    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES,
+    traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES, rewrites=no_axes("dimensions"),
     samples=Samples(
         shapes=((1,), (1, 3), (2, 1, 3, 1), (1, 0), (2, 3)),
         params=tuple({"dimensions": d} for d in ((0,), (0,), (1, 3), (0,), ())),
@@ -402,7 +443,7 @@ rev_p: Op = Op(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=_rev_batch, cpu=_rev_cpu,
     hlo=lambda b, x, *, dimensions: b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": dimensions}), linear_in=(0,),
-    traits=STRIDED | READS_ONCE | LANES,
+    traits=STRIDED | READS_ONCE | LANES, rewrites=twice,
     samples=Samples(
         shapes=((4,), (2, 3, 4), (2, 3), (0, 2), (), (3, 37)),
         params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), (), (1,))),
