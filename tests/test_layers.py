@@ -12,12 +12,15 @@ import importlib
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from numjet.core.op import all_ops
+from numjet.cpu.ir.nodes import ARITHMETIC, MATH
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_LINES, MAX_FUNCTION = 800, 60
@@ -99,6 +102,16 @@ LAZY = {
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],
     "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
     "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
+}
+
+# Names of operations that are words of the compiler, too: its own functions, and why others stand in it.
+LOOP_IR = {*ARITHMETIC, *MATH}
+OTHER_WORDS = {
+    "name": "a field of buffers",
+    "round": "a function of the C library",
+    "square": "a transposed square of registers, as a key of the emitter",
+    "tile": "a kind of buffer",
+    "while": "a statement of loop IR",
 }
 
 # Functions over the limit, and why they are not cut.
@@ -344,3 +357,33 @@ def test_functions_are_short():
     long = {name: n for name, n in function_lengths() if n > MAX_FUNCTION}
     assert set(long) == set(LONG_FUNCTIONS), f"cut these, or give the reason in LONG_FUNCTIONS: {long}"
     assert all(LONG_FUNCTIONS.values())
+
+
+def operation_names(tree: ast.AST, spared: Container[str]) -> Iterator[tuple[int, str]]:
+    """Strings that are names of operations, and decisions by the name of an operation, with their lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in all_ops().keys() - set(spared):
+            yield node.lineno, repr(node.value)
+        decides = isinstance(node, (ast.Compare, ast.Subscript)) or isinstance(node, ast.Call) and (
+            isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "startswith", "endswith"))
+        parts = [p for n in ast.iter_child_nodes(node) for p in (n, getattr(n, "value", None))] if decides else []
+        yield from ((p.lineno, ast.unparse(p)) for p in parts
+                    if isinstance(p, ast.Attribute) and ast.unparse(p).endswith(("op.name", "primitive.name")))
+
+
+def test_no_operation_is_known_by_its_name_in_the_compiler_and_in_transformations():
+    """Passes ask records (core/traits.py); rules about one operation import its record."""
+    spared = {"cpu": LOOP_IR | set(OTHER_WORDS), "transforms": ()}
+    wrong = [f"{file}:{line}: {found}" for file, tree in sources().items() if (room := layer(module_name(file))) in spared
+             for line, found in operation_names(tree, spared[room])]
+    assert not wrong, "\n".join(wrong)
+    said = {n.value for f, t in sources().items() if layer(module_name(f)) == "cpu"
+            for n in ast.walk(t) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    assert set(OTHER_WORDS) <= said & set(all_ops()), "drop the exceptions that are not needed any more"
+
+
+@pytest.mark.parametrize("code", ['x = "reduce_sum"', 'op.name == x', 'x in COSTS and COSTS[eqn.primitive.name]',
+                                  'eqn.primitive.name.startswith(x)', 'COSTS.get(op.name, 1.0)'])
+def test_the_walk_sees_names_of_operations(code):
+    assert len(list(operation_names(ast.parse(code), ()))) == 1
+    assert not list(operation_names(ast.parse("raise TypeError(f'no rule for {op.name}')"), ()))
