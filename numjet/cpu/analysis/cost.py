@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import (
     BOOL,
     CALLBACK,
@@ -33,10 +34,9 @@ _LANES = 16.0                   # of 4 bytes each
 _NS_PER_OPERATION = 0.25        # outside of vector code
 _NS_PER_ITERATION = 0.3
 _NS_PER_COPIED = 0.1
-_WEIGHTS = {"div": 4.0, "rem": 8.0, "sqrt": 5.0, "load": 2.0, "store": 2.0, "mulhi": 4.0, "const": 0.0, "var": 0.0,
-            "bitcast": 0.0}
+_NS_IN_FUNCTIONS = 0.5          # per operation, as their steps wait for each other
+_WEIGHTS = {"load": 2.0, "store": 2.0, "const": 0.0, "var": 0.0, "bitcast": 0.0}
 _LIBRARY = 60.0                 # a function of the C library
-_MATHLIB = 25.0                 # a function of mathlib
 _VECTOR = ("vector", "parallel")
 CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
 
@@ -180,8 +180,8 @@ class _Estimate:
         if expr.dtype == INT64 and op in ("add", "sub", "mul"):
             return 0.2 * _NS_PER_OPERATION * scale
         size = 1.0 if scale == 1.0 or expr.dtype == BOOL else expr.dtype.itemsize / 4
-        weight = _MATHLIB if op in MATH else _WEIGHTS.get(op, 1.0)
-        return weight * _NS_PER_OPERATION * scale * size
+        weight = _WEIGHTS[op] if op in _WEIGHTS else scalar_cost(op)
+        return weight * (_NS_IN_FUNCTIONS if op in MATH else _NS_PER_OPERATION) * scale * size
 
 
 def _vectorized(loop: For) -> bool:

@@ -13,6 +13,7 @@ from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.traits import BROADCASTS, READS_ONCE, SCATTERS
+from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.builder import SHORT_ROW
 from numjet.cpu.lowering.memory_scheduling import minimize_peak_memory
@@ -33,9 +34,6 @@ HEAVY = 12.0     # operations per element of what is better done by vectors, as 
 CHEAP = 2.0      # a definition costing no more may be repeated by a broadcast
 WANTED = 8.0     # what is wanted later and costs this is stored together with what contains it
 WANTED_FAR = 60.0, 2 ** 20   # as WANTED, for arrays of that many bytes, which caches do not hold
-COSTS = {"div": 4.0, "rem": 8.0, "pow": 40.0, "sqrt": 6.0, "exp": 12.0, "log": 20.0, "sin": 20.0, "cos": 20.0, "tanh": 20.0,
-          "logistic": 16.0, "tan": 30.0, "erf": 30.0, "erf_inv": 40.0, "lgamma": 60.0, "digamma": 60.0, "atan2": 30.0,
-          "expm1": 20.0, "log1p": 24.0, "rsqrt": 8.0}
 
 
 class Frame:
@@ -409,7 +407,7 @@ def _spreads_short_rows(eqn: JaxprEqn) -> bool:
 
 def cost_of(op: Op) -> float:
     """What an elementwise operation takes per element, in additions."""
-    return op.cost or COSTS.get(op.function or "", 1.0)
+    return op.cost or scalar_cost(op.function or "")
 
 
 def needed_eqns(jaxpr: Jaxpr) -> list[bool]:

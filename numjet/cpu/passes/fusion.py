@@ -19,9 +19,9 @@ from typing import TypeGuard
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.cost import UNKNOWN_TRIPS, block_ns
 from numjet.cpu.analysis.dependence import separate
+from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import (
     INT64,
-    MATH,
     Buffer,
     Call,
     Comment,
@@ -368,7 +368,7 @@ class _Facts:
             roots += operands(stmt)
             touched += places(stmt)
         found = list(nodes(roots))
-        self.operations = sum(20 if e.op in MATH else 1 for e in found if e.op not in ("const", "var"))
+        self.operations = sum(scalar_cost(e.op) for e in found if e.op not in ("const", "var"))
         self.written = written(loop.body)
         touched += [(e.attr, e.args[0]) for e in found if e.op == "load"]
         self.touched = {buffer for buffer, _ in touched}
