@@ -211,7 +211,7 @@ def test_threads_that_compile_and_forget(generations, scale):
 # ------------------------------------------------------------------------------------------- every cache
 
 PACKAGE = Path(nj.__file__).parent
-DECORATORS = {"cache", "lru_cache", "weakref_lru_cache", "remembered", "remember"}
+DECORATORS = {"cache", "lru_cache", "weakref_lru_cache", "memoized", "cached_by_program", "cached_with"}
 TABLES = {"dict", "set", "list", "OrderedDict", "defaultdict", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "deque",
           "Memo"}
 
