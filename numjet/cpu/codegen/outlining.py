@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.ir.nodes import Buffer, Call, Check, Comment, Copy, Expr, Fill, For, Stmt, Store, SwapBuffers
-from numjet.cpu.ir.traversal import binds, blocks, operands, swapped, walk, written
+from numjet.cpu.ir.traversal import binds, blocks, operands, postorder, swapped, walk, written
 
 
 class Form:
@@ -46,16 +46,7 @@ class Form:
         found = numbers.get(expr.id)
         if found is not None:
             return found
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in numbers]
-            if missing:
-                stack.extend(missing[::-1])
-                continue
-            stack.pop()
-            if top.id in numbers:
-                continue
+        for top in postorder([expr], numbers):
             attr: Any = top.attr
             if attr is not None:
                 attr = self._attribute(top, attr)

@@ -36,7 +36,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import expressions, nodes
+from numjet.cpu.ir.traversal import expressions, nodes, postorder
 from numjet.cpu.ir.types import usual_dtype
 from numjet.foundation import lazy_import
 
@@ -96,15 +96,8 @@ class _Show:
 
     def expr(self, expr: Expr) -> str:
         """The text for a use of an expression."""
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in self.texts]
-            stack.extend(missing[::-1])
-            if not missing:
-                stack.pop()
-                if top.id not in self.texts:
-                    self._write(top)
+        for top in postorder([expr], self.texts):
+            self._write(top)
         return self.texts[expr.id]
 
     def _write(self, expr: Expr) -> None:

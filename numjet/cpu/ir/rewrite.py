@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from numjet.cpu.ir.nodes import Expr, Function, Stmt
-from numjet.cpu.ir.traversal import map_operands, walk
+from numjet.cpu.ir.traversal import map_operands, postorder, walk
 
 
 class Rewrite:
@@ -16,18 +16,11 @@ class Rewrite:
 
     def expr(self, expr: Expr) -> Expr:
         """The replacement of one expression."""
-        done, stack = self.done, [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in done]
-            stack.extend(missing)
-            if missing:
-                continue
-            stack.pop()
-            if top.id not in done:
-                args = tuple(done[a.id] for a in top.args)
-                same = all(new is old for new, old in zip(args, top.args, strict=True))
-                done[top.id] = self.rule(top if same else self.exprs.make(top.op, top.dtype, args, top.attr))
+        done = self.done
+        for top in postorder([expr], done):
+            args = tuple(done[a.id] for a in top.args)
+            same = all(new is old for new, old in zip(args, top.args, strict=True))
+            done[top.id] = self.rule(top if same else self.exprs.make(top.op, top.dtype, args, top.attr))
         return done[expr.id]
 
     def block(self, block: list[Stmt]) -> None:

@@ -5,7 +5,7 @@ those too. A new kind of statement gets its cases here, and every analysis and p
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from numjet.cpu.ir.nodes import (
     Buffer,
@@ -115,18 +115,21 @@ def nodes(roots: Iterable[Expr]) -> Iterator[Expr]:
             stack.extend(top.args)
 
 
-def postorder(roots: Sequence[Expr]) -> Iterator[Expr]:
-    """Every expression below `roots`, each once, operands before users, as they are computed."""
+def postorder(roots: Sequence[Expr], known: Container[int] = ()) -> Iterator[Expr]:
+    """Every expression below `roots`, each once, operands before users, as they are computed.
+
+    known: ids of expressions that were visited before, such as the keys of a table that the caller fills as it goes.
+    """
     seen: set[int] = set()
     stack = list(roots[::-1])
     while stack:
         top = stack[-1]
-        missing = [a for a in top.args if a.id not in seen]
+        missing = [a for a in top.args if a.id not in seen and a.id not in known]
         if missing:
             stack.extend(missing[::-1])
             continue
         stack.pop()
-        if top.id not in seen:
+        if top.id not in seen and top.id not in known:
             seen.add(top.id)
             yield top
 

@@ -27,7 +27,7 @@ from numjet.cpu.ir.nodes import (
 )
 from numjet.cpu.ir.printer import show_expr, show_statement
 from numjet.cpu.ir.tables import TABLES
-from numjet.cpu.ir.traversal import expressions, written
+from numjet.cpu.ir.traversal import expressions, postorder, written
 from numjet.cpu.ir.types import kind, usual_dtype
 from numjet.cpu.verification import races, unset_reads
 
@@ -118,15 +118,8 @@ class _Check:
 
     def expr(self, expr: Expr, scope: set[int], dtype: object = None, what: str = "value") -> None:
         """Checks an expression, the variables in it, and its dtype."""
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in self.needs]
-            stack.extend(missing)
-            if not missing:
-                stack.pop()
-                if top.id not in self.needs:
-                    self._node(top)
+        for top in postorder([expr], self.needs):
+            self._node(top)
         for var in self.needs[expr.id] - scope:
             self.fail(f"variable {self.variables[var].attr} is not bound here (used in {show_expr(expr)})")
         if dtype is not None and expr.dtype != dtype:
