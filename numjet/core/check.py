@@ -13,6 +13,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, join_effects, subjaxprs
 from numjet.core.printer import equation_text, jaxpr_text
 from numjet.foundation import dtypes, source
+from numjet.foundation.config import config
 from numjet.foundation.errors import JaxprTypeError, compose
 
 
@@ -32,6 +33,13 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     if not isinstance(jaxpr, Jaxpr):
         raise JaxprTypeError(f"check_jaxpr takes a Jaxpr or ClosedJaxpr, got {type(jaxpr).__name__}")
     _Checker(jaxpr).run()
+
+
+def check_if_enabled(*jaxprs: Jaxpr | ClosedJaxpr) -> None:
+    """`check_jaxpr` of programs that were just made, where the flag jax_enable_checks is on."""
+    if config.enable_checks:
+        for jaxpr in jaxprs:
+            check_jaxpr(jaxpr)
 
 
 def _check_consts(closed: ClosedJaxpr) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import leaks
 from numjet.core.aval import ShapedArray
-from numjet.core.check import check_jaxpr
+from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
@@ -209,8 +209,7 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
     if config.check_tracer_leaks:
         del tracers, outs
         leaks.check(trace, debug)
-    if config.enable_checks:
-        check_jaxpr(made[0])
+    check_if_enabled(made[0])
     return made
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks, nan_checks
 from numjet.core.aval import ShapedArray
-from numjet.core.check import check_jaxpr
+from numjet.core.check import check_if_enabled
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.snapshots import snapshot
@@ -78,8 +78,7 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
 
 
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device) -> Executable:
-    if config.enable_checks:
-        check_jaxpr(closed)
+    check_if_enabled(closed)
     events.count("compile")
     with events.span("compile", name=name), rare_collections():
         if device != CPU:

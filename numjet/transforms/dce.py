@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numjet.core.check import check_jaxpr
+from numjet.core.check import check_if_enabled
 from numjet.core.ir import Jaxpr, JaxprEqn, Var, subjaxprs
-from numjet.foundation.config import config
 
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
@@ -34,8 +33,6 @@ def _thin(eqn: JaxprEqn, live: set[Var]) -> JaxprEqn | None:
         return None
     if eqn.primitive.dce is not None and not all(used):
         thin = eqn.primitive.dce(eqn, used)
-        if config.enable_checks:
-            for inner in subjaxprs(thin.params):
-                check_jaxpr(inner)
+        check_if_enabled(*subjaxprs(thin.params))
         return thin
     return eqn

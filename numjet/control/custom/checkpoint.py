@@ -14,14 +14,13 @@ from typing import Any
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import calling_op, jit_p
 from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, split_program, substituted
-from numjet.core.check import check_jaxpr
+from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
 from numjet.core.traits import CALLS, KEEPS_APART
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
-from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
@@ -56,9 +55,7 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     body = rest.replace(eqns=[*again, *rest.eqns])
     first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
     thin = dce_jaxpr(first)[0].replace(invars=known.invars)
-    if config.enable_checks:
-        check_jaxpr(thin)
-        check_jaxpr(body)
+    check_if_enabled(thin, body)
     return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(again))
 
 
