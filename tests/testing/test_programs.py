@@ -142,6 +142,16 @@ def test_cancellation_is_no_difference():
     assert compared(fun, exact + 1e4, x)[0] is not None
 
 
+def test_overflowing_partial_sums_decide_nothing():
+    """3e38 * 2 meets an infinity in one order of the sum and joins it in the other; a lone infinity is decided."""
+    big, low = np.float32(3e38), np.float32(-np.inf)
+    x, y = np.array([[2, 1, 1]], np.float32), np.array([[big, low, 1], [low, low, 1]], np.float32).T.copy()
+    closed = nj.make_jaxpr(jnp.matmul)(x, y)
+    wanted = [np.array([[low, low]], np.float32)]
+    assert verdict.compare([np.array([[np.nan, low]], np.float32)], wanted, closed, [x, y], verdict.Verdict()) is None
+    assert verdict.compare([np.array([[low, np.nan]], np.float32)], wanted, closed, [x, y], verdict.Verdict())
+
+
 def test_wrong_bits_are_a_difference():
     x = np.float32([0.5, 2.0, 3.0])
     want = np.sin(x)

@@ -29,7 +29,8 @@ def _cholesky_abstract(x: ShapedArray) -> ShapedArray:
 def _cholesky_eager(x: np.ndarray) -> np.ndarray:
     def factor(a: np.ndarray) -> list[np.ndarray]:
         out, info = routine("potrf", a.dtype)(a, lower=1, clean=1)
-        return [out if info == 0 else np.tril(np.full_like(out, np.nan))]
+        failed = info != 0 or np.isnan(np.diagonal(out)).any()  # LAPACK goes on with a pivot that is NaN
+        return [np.tril(np.full_like(out, np.nan)) if failed else out]
     return over_batch(factor, [ShapedArray(x.shape, x.dtype)], [(x, 2)])[0] if x.size else x
 
 

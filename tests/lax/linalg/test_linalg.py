@@ -1,10 +1,12 @@
 """Records of linear algebra: samples on both machines, derivatives, special values, errors."""
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
-from numjet import jit, vmap
+from numjet import disable_jit, jit, vmap
 from numjet.core.op import lookup
 from numjet.foundation.config import enable_x64
 from numjet.lax import linalg
@@ -80,6 +82,18 @@ def test_not_positive_definite_is_nan(n, transform):
     assert np.array_equal(out[0], good)
     assert np.isnan(out[1][np.tril_indices(n)]).all()
     assert (out[1][np.triu_indices(n, 1)] == 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_infinite_matrix_is_nan_as_if_not_positive_definite(n, compiled):
+    """A pivot that becomes NaN only in the middle of the factorization fails it, too."""
+    x = np.eye(n, dtype=np.float32)
+    x[1:, 0] = x[0, 1:] = np.inf
+    x[1, 1] = np.inf
+    with nullcontext() if compiled else disable_jit():
+        factor = np.asarray(jit(linalg.cholesky)(x))
+    assert np.isnan(factor[np.tril_indices(n)]).all()
 
 
 @pytest.mark.parametrize("n", [2, 10])
