@@ -1,6 +1,6 @@
 """Distributions and statistics under the names of scipy.stats, one module per distribution, as in `jax.scipy.stats`.
 Imports `api`, `lax`, `numpy`, `random` and `special`.
-Add a distribution as a module with its name, made of `arguments` and `tails`; a statistic to `orders`.
+Add a distribution as a module with its name, made of `publish`, `arguments` and `tails`; a statistic to `sample_statistics`.
 """
 
 from numjet.scipy.stats import (
@@ -32,4 +32,4 @@ from numjet.scipy.stats import (
     wrapcauchy as wrapcauchy,
 )
 from numjet.scipy.stats.kde import gaussian_kde as gaussian_kde
-from numjet.scipy.stats.orders import mode as mode, rankdata as rankdata, sem as sem
+from numjet.scipy.stats.sample_statistics import mode as mode, rankdata as rankdata, sem as sem

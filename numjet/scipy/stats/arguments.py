@@ -36,8 +36,3 @@ def log1mexp(x: Any) -> Any:
     near = x < LOG_2
     small, large = jnp.where(near, x, 0.5), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
-
-
-def quantile(q: Any) -> tuple[Any, Any]:
-    """(q with 1/2 outside of [0, 1], a function that puts NaN there)."""
-    return where_inside((q < 0) | (q > 1), 0.5, q, math.nan)

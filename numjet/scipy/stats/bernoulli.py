@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
@@ -22,13 +23,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     return set_outside(xlogy(x, p) + xlog1py(1 - x, -p))
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of k.
-
-    >>> round(float(pmf(1, 0.25)), 3)
-    0.25
-    """
-    return jnp.exp(logpmf(k, p, loc))
+pmf = exp_of(logpmf, 0.25)
 
 
 def cdf(k: Any, p: Any) -> Any:

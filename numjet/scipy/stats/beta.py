@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.scipy.special_gamma import betainc, betaln
 from numjet.scipy.special_probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import standard, where_inside
+from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_betainc
 
 
@@ -28,13 +29,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b) - jnp.log(scale))
 
 
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
-    0.844
-    """
-    return jnp.exp(logpdf(x, a, b, loc, scale))
+pdf = exp_of(logpdf, 0.844)
 
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

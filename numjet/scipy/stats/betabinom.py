@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import betaln
 from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
@@ -26,10 +27,4 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     return set_invalid(set_outside(choices + betaln(x + a, n - x + b) - betaln(a, b)))
 
 
-def pmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
-    """The probability of k.
-
-    >>> round(float(pmf(2, 5, 2.0, 3.0)), 3)
-    0.238
-    """
-    return jnp.exp(logpmf(k, n, a, b, loc))
+pmf = exp_of(logpmf, 0.238)

@@ -5,8 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import quantile, standard
+from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 
 _LOG_PI = math.log(math.pi)
 
@@ -32,78 +31,12 @@ def _quantile(q: Any) -> Any:
     return jnp.where(middle, near, jnp.where(q > 0.5, tail, -tail))
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    >>> round(float(logpdf(1.0, 0.5, 2.0)), 3)
-    -1.899
-    """
-    z, _, scale = standard("cauchy.logpdf", x, loc, scale)
-    return -_LOG_PI - jnp.log1p(jnp.square(z)) - jnp.log(scale)
-
-
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 0.5, 2.0)), 3)
-    0.15
-    """
-    return jnp.exp(logpdf(x, loc, scale))
-
-
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x.
-
-    >>> round(float(cdf(1.0, 0.5, 2.0)), 3)
-    0.578
-    """
-    return _upper(-standard("cauchy.cdf", x, loc, scale)[0])
-
-
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
-
-    >>> round(float(logcdf(1.0, 0.5, 2.0)), 3)
-    -0.548
-    """
-    return _log_upper(-standard("cauchy.logcdf", x, loc, scale)[0])
-
-
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above x, 1 - cdf.
-
-    >>> round(float(sf(1.0, 0.5, 2.0)), 3)
-    0.422
-    """
-    return _upper(standard("cauchy.sf", x, loc, scale)[0])
-
-
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1.
-
-    >>> round(float(logsf(1.0, 0.5, 2.0)), 3)
-    -0.863
-    """
-    return _log_upper(standard("cauchy.logsf", x, loc, scale)[0])
-
-
-def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
-
-    >>> round(float(ppf(0.75, 0.5, 2.0)), 3)
-    2.5
-    """
-    q, loc, scale = promote_args_inexact("cauchy.ppf", q, loc, scale)
-    q, set_invalid = quantile(q)
-    return set_invalid(loc + scale * _quantile(q))
-
-
-def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The inverse of sf; NaN for q outside [0, 1].
-
-    >>> round(float(isf(0.75, 0.5, 2.0)), 3)
-    -1.5
-    """
-    q, loc, scale = promote_args_inexact("cauchy.isf", q, loc, scale)
-    q, set_invalid = quantile(q)
-    return set_invalid(loc - scale * _quantile(q))
+_cauchy = LocationScale(__name__)
+logpdf = _cauchy.density(lambda z, scale: -_LOG_PI - jnp.log1p(jnp.square(z)) - jnp.log(scale), -1.899)
+pdf = exp_of(logpdf, 0.15)
+cdf = _cauchy.probability("cdf", lambda z: _upper(-z), 0.578)
+logcdf = _cauchy.probability("logcdf", lambda z: _log_upper(-z), -0.548)
+sf = _cauchy.probability("sf", _upper, 0.422)
+logsf = _cauchy.probability("logsf", _log_upper, -0.863)
+ppf = _cauchy.quantile("ppf", on_probabilities(_quantile), 2.5)
+isf = _cauchy.quantile("isf", on_probabilities(lambda q: -_quantile(q)), -1.5)

@@ -1,67 +1,27 @@
 """The chi-square distribution with df degrees of freedom: gamma's with shape df / 2 and scale 2."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats import gamma
+from numjet.scipy.stats.publish import example_of, publish
 
 
-def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
-    """The arguments of the gamma distribution."""
-    x, df, loc, scale = promote_args_inexact(name, x, df, loc, scale)
-    return x, df / 2, loc, 2 * scale
+def _by_gamma(function: Callable[..., Any], value: float) -> Callable[..., Any]:
+    """The function of gamma's module, with the arguments of the chi-square distribution."""
+    name = function.__name__
+
+    def of_chi2(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+        x, df, loc, scale = promote_args_inexact(f"chi2.{name}", x, df, loc, scale)
+        return function(x, df / 2, loc, 2 * scale)
+    return publish(of_chi2, __name__, name, example_of(function), value)
 
 
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    >>> round(float(logpdf(3.0, 2.0, 0.5, 2.0)), 3)
-    -2.011
-    """
-    return gamma.logpdf(*_as_gamma("chi2.logpdf", x, df, loc, scale))
-
-
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(3.0, 2.0, 0.5, 2.0)), 3)
-    0.134
-    """
-    return gamma.pdf(*_as_gamma("chi2.pdf", x, df, loc, scale))
-
-
-def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x.
-
-    >>> round(float(cdf(3.0, 2.0, 0.5, 2.0)), 3)
-    0.465
-    """
-    return gamma.cdf(*_as_gamma("chi2.cdf", x, df, loc, scale))
-
-
-def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
-
-    >>> round(float(logcdf(3.0, 2.0, 0.5, 2.0)), 3)
-    -0.766
-    """
-    return gamma.logcdf(*_as_gamma("chi2.logcdf", x, df, loc, scale))
-
-
-def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above x, 1 - cdf.
-
-    >>> round(float(sf(3.0, 2.0, 0.5, 2.0)), 3)
-    0.535
-    """
-    return gamma.sf(*_as_gamma("chi2.sf", x, df, loc, scale))
-
-
-def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1.
-
-    >>> round(float(logsf(3.0, 2.0, 0.5, 2.0)), 3)
-    -0.625
-    """
-    return gamma.logsf(*_as_gamma("chi2.logsf", x, df, loc, scale))
+logpdf = _by_gamma(gamma.logpdf, -2.011)
+pdf = _by_gamma(gamma.pdf, 0.134)
+cdf = _by_gamma(gamma.cdf, 0.465)
+logcdf = _by_gamma(gamma.logcdf, -0.766)
+sf = _by_gamma(gamma.sf, 0.535)
+logsf = _by_gamma(gamma.logsf, -0.625)

@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.scipy.special_gamma import gammainc, gammaincc, gammaln
 from numjet.scipy.special_probability import xlogy
 from numjet.scipy.stats.arguments import standard, where_inside
+from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 
 
@@ -29,13 +30,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return set_outside(xlogy(a - 1, z) - z - gammaln(a) - jnp.log(scale))
 
 
-def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(3.0, 2.0, 0.5, 2.0)), 3)
-    0.179
-    """
-    return jnp.exp(logpdf(x, a, loc, scale))
+pdf = exp_of(logpdf, 0.179)
 
 
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -7,6 +7,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import gammaincc, gammaln
 from numjet.scipy.stats.arguments import LOG_2
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpdf(x: Any, beta: Any) -> Any:
@@ -19,13 +20,7 @@ def logpdf(x: Any, beta: Any) -> Any:
     return jnp.log(beta) - LOG_2 - gammaln(1 / beta) - jnp.abs(x) ** beta
 
 
-def pdf(x: Any, beta: Any) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 1.5)), 3)
-    0.204
-    """
-    return jnp.exp(logpdf(x, beta))
+pdf = exp_of(logpdf, 0.204)
 
 
 def cdf(x: Any, beta: Any) -> Any:

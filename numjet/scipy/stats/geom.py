@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_probability import xlog1py
 from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
@@ -21,10 +22,4 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     return set_outside(xlog1py(x - 1, -p) + jnp.log(p))
 
 
-def pmf(k: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of k.
-
-    >>> round(float(pmf(2, 0.5)), 3)
-    0.25
-    """
-    return jnp.exp(logpmf(k, p, loc))
+pmf = exp_of(logpmf, 0.188)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, quantile, standard, where_inside
+from numjet.scipy.stats.arguments import log1mexp, where_inside
+from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 
 _FLAT = 40.0      # beyond it log(1 - exp(-exp(-z))) is -z to the last place
 
@@ -31,59 +32,13 @@ def log_upper(z: Any) -> Any:
     return jnp.where(far, -z, log1mexp(jnp.exp(-jnp.where(far, 0.0, z))))
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    >>> round(float(logpdf(1.0, 0.5, 2.0)), 3)
-    -1.722
-    """
-    z, _, scale = standard("gumbel_r.logpdf", x, loc, scale)
-    return log_density(z) - jnp.log(scale)
-
-
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 0.5, 2.0)), 3)
-    0.179
-    """
-    return jnp.exp(logpdf(x, loc, scale))
-
-
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x.
-
-    >>> round(float(cdf(1.0, 0.5, 2.0)), 3)
-    0.459
-    """
-    return jnp.exp(logcdf(x, loc, scale))
-
-
-def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
-
-    >>> round(float(logcdf(1.0, 0.5, 2.0)), 3)
-    -0.779
-    """
-    return -jnp.exp(-standard("gumbel_r.logcdf", x, loc, scale)[0])
-
-
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above x, 1 - cdf.
-
-    >>> round(float(sf(1.0, 0.5, 2.0)), 3)
-    0.541
-    """
-    return -jnp.expm1(logcdf(x, loc, scale))
-
-
-def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1.
-
-    >>> round(float(logsf(1.0, 0.5, 2.0)), 3)
-    -0.614
-    """
-    return log_upper(standard("gumbel_r.logsf", x, loc, scale)[0])
+_gumbel = LocationScale(__name__)
+logpdf = _gumbel.density(lambda z, scale: log_density(z) - jnp.log(scale), -1.722)
+pdf = exp_of(logpdf, 0.179)
+cdf = _gumbel.probability("cdf", lambda z: jnp.exp(-jnp.exp(-z)), 0.459)
+logcdf = _gumbel.probability("logcdf", lambda z: -jnp.exp(-z), -0.779)
+sf = _gumbel.probability("sf", lambda z: -jnp.expm1(-jnp.exp(-z)), 0.541)
+logsf = _gumbel.probability("logsf", log_upper, -0.614)
 
 
 def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -93,5 +48,4 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.992
     """
     p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
-    p, set_invalid = quantile(p)
-    return set_invalid(loc - scale * jnp.log(-jnp.log(p)))
+    return loc - scale * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)

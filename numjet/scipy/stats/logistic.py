@@ -6,45 +6,19 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_probability import expit, logit
-from numjet.scipy.stats.arguments import standard
+from numjet.scipy.stats.publish import LocationScale, exp_of
 
 
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    >>> round(float(logpdf(1.0, 0.5, 2.0)), 3)
-    -2.095
-    """
-    z, _, scale = standard("logistic.logpdf", x, loc, scale)
+def _log_density(z: Any, scale: Any) -> Any:
     size = jnp.abs(z)
     return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
 
 
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 0.5, 2.0)), 3)
-    0.123
-    """
-    return jnp.exp(logpdf(x, loc, scale))
-
-
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x.
-
-    >>> round(float(cdf(1.0, 0.5, 2.0)), 3)
-    0.562
-    """
-    return expit(standard("logistic.cdf", x, loc, scale)[0])
-
-
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above x, 1 - cdf.
-
-    >>> round(float(sf(1.0, 0.5, 2.0)), 3)
-    0.438
-    """
-    return expit(-standard("logistic.sf", x, loc, scale)[0])
+_logistic = LocationScale(__name__)
+logpdf = _logistic.density(_log_density, -2.095)
+pdf = exp_of(logpdf, 0.123)
+cdf = _logistic.probability("cdf", expit, 0.562)
+sf = _logistic.probability("sf", lambda z: expit(-z), 0.438)
 
 
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -9,6 +9,7 @@ from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import betaln
 from numjet.scipy.special_probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
@@ -23,10 +24,4 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     return set_outside(choices + xlogy(n, p) + xlog1py(x, -p))
 
 
-def pmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of k.
-
-    >>> round(float(pmf(2, 3, 0.25)), 3)
-    0.053
-    """
-    return jnp.exp(logpmf(k, n, p, loc))
+pmf = exp_of(logpmf, 0.053)

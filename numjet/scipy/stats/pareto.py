@@ -6,7 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, quantile, standard, where_inside
+from numjet.scipy.stats.arguments import log1mexp, standard, where_inside
+from numjet.scipy.stats.publish import exp_of, on_probabilities
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
@@ -27,13 +28,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(z))
 
 
-def pdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(4.0, 2.0, 0.5, 2.0)), 3)
-    0.187
-    """
-    return jnp.exp(logpdf(x, b, loc, scale))
+pdf = exp_of(logpdf, 0.187)
 
 
 def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -83,5 +78,4 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     4.5
     """
     q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
-    q, set_invalid = quantile(q)
-    return set_invalid(loc + scale * jnp.exp(-jnp.log1p(-q) / b))
+    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)

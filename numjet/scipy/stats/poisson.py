@@ -11,6 +11,7 @@ from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_gamma import gammaincc, gammaln
 from numjet.scipy.special_probability import xlogy
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+from numjet.scipy.stats.publish import exp_of
 
 # Where the asymptotic series is exact to the last places of 64 and 32 bits.
 _LARGE, _LARGE_32 = 100.0, 12.0
@@ -31,13 +32,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
 
 
-def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """The probability of k.
-
-    >>> round(float(pmf(2, 3.0)), 3)
-    0.224
-    """
-    return jnp.exp(logpmf(k, mu, loc))
+pmf = exp_of(logpmf, 0.224)
 
 
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:

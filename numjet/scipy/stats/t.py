@@ -6,6 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.scipy.special_gamma import betaln
 from numjet.scipy.stats.arguments import standard
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -18,10 +19,4 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return -betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * jnp.log1p(jnp.square(z) / df) - 0.5 * jnp.log(df) - jnp.log(scale)
 
 
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 3.0, 0.5, 2.0)), 3)
-    0.176
-    """
-    return jnp.exp(logpdf(x, df, loc, scale))
+pdf = exp_of(logpdf, 0.176)

@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.lax.elementwise import special
 from numjet.scipy.special_probability import log_ndtr
 from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
+from numjet.scipy.stats.publish import exp_of
 
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -30,7 +31,7 @@ def _inner_point(a: Any, b: Any) -> Any:
     return 0.5 * (low + jnp.where(jnp.isinf(b), low + 2, b))
 
 
-def _settle(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
+def _moved_inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
     """(z inside (a, b), a, b, where z was below or at a, where above or at b, a function that marks a >= b)."""
     z, a, b, _, _ = standard(name, x, a, b, loc, scale)
     invalid = a >= b
@@ -61,13 +62,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return jnp.where(invalid, jnp.nan, jnp.where(outside, -jnp.inf, out))
 
 
-def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
-    0.236
-    """
-    return jnp.exp(logpdf(x, a, b, loc, scale))
+pdf = exp_of(logpdf, 0.236)
 
 
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -76,7 +71,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
     -0.621
     """
-    z, a, b, below, above, set_invalid = _settle("truncnorm.logcdf", x, a, b, loc, scale)
+    z, a, b, below, above, set_invalid = _moved_inside("truncnorm.logcdf", x, a, b, loc, scale)
     out = _log_part(_log_mass(a, z), _log_mass(z, b), _log_mass(a, b))
     return set_invalid(jnp.where(below, -jnp.inf, jnp.where(above, 0.0, out)))
 
@@ -87,24 +82,10 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
     -0.771
     """
-    z, a, b, below, above, set_invalid = _settle("truncnorm.logsf", x, a, b, loc, scale)
+    z, a, b, below, above, set_invalid = _moved_inside("truncnorm.logsf", x, a, b, loc, scale)
     out = _log_part(_log_mass(z, b), _log_mass(a, z), _log_mass(a, b))
     return set_invalid(jnp.where(above, -jnp.inf, jnp.where(below, 0.0, out)))
 
 
-def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x.
-
-    >>> round(float(cdf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
-    0.538
-    """
-    return jnp.exp(logcdf(x, a, b, loc, scale))
-
-
-def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values above x, 1 - cdf.
-
-    >>> round(float(sf(1.0, -1.0, 2.0, 0.5, 2.0)), 3)
-    0.462
-    """
-    return jnp.exp(logsf(x, a, b, loc, scale))
+cdf = exp_of(logcdf, 0.538)
+sf = exp_of(logsf, 0.462)

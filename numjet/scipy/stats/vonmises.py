@@ -7,6 +7,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special_integrals import i0e
 from numjet.scipy.stats.arguments import LOG_2PI
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpdf(x: Any, kappa: Any) -> Any:
@@ -21,10 +22,4 @@ def logpdf(x: Any, kappa: Any) -> Any:
     return jnp.where(kappa >= 0, out, jnp.nan)
 
 
-def pdf(x: Any, kappa: Any) -> Any:
-    """The density; NaN for negative kappa.
-
-    >>> round(float(pdf(1.0, 2.0)), 3)
-    0.206
-    """
-    return jnp.exp(logpdf(x, kappa))
+pdf = exp_of(logpdf, 0.206)

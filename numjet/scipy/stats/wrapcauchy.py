@@ -7,6 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+from numjet.scipy.stats.publish import exp_of
 
 
 def logpdf(x: Any, c: Any) -> Any:
@@ -23,10 +24,4 @@ def logpdf(x: Any, c: Any) -> Any:
     return set_invalid(set_outside(jnp.log1p(-jnp.square(c)) - LOG_2PI - jnp.log(spread)))
 
 
-def pdf(x: Any, c: Any) -> Any:
-    """The density.
-
-    >>> round(float(pdf(1.0, 0.5)), 3)
-    0.168
-    """
-    return jnp.exp(logpdf(x, c))
+pdf = exp_of(logpdf, 0.168)

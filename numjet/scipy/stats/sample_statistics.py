@@ -31,7 +31,7 @@ def _axis_of(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def _places(x: Any) -> Any:
+def _positions(x: Any) -> Any:
     """0, 1, ... along the last axis."""
     return jnp.broadcast_to(jnp.arange(x.shape[-1]), x.shape)
 
@@ -74,7 +74,7 @@ def _no_mode(a: Any) -> tuple[Any, Any]:
 def _mode(a: Any) -> tuple[Any, Any]:
     """The mode of the last axis: the first of the longest runs in the sorted array."""
     ordered = jnp.sort(a, axis=-1)
-    positions = _places(ordered)
+    positions = _positions(ordered)
     starts = jnp.where(_starts(ordered), positions, 0)
     lengths = positions - cummax(starts, axis=starts.ndim - 1) + 1
     best = jnp.argmax(lengths, axis=-1, keepdims=True)
@@ -116,7 +116,7 @@ def _ranks(a: Any, method: str) -> Any:
 
 
 def _sorted_ranks(ordered: Any, method: str) -> Any:
-    new, positions, axis = _starts(ordered), _places(ordered), ordered.ndim - 1
+    new, positions, axis = _starts(ordered), _positions(ordered), ordered.ndim - 1
     if method == "dense":
         return jnp.cumsum(new, axis=-1)
     low = cummax(jnp.where(new, positions, 0), axis=axis) + 1
