@@ -18,7 +18,12 @@ template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it
     call<T>(potrf, "U", &size, a.data, &lda, &info);
     return info == 0;
   };
-  return int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
+  if (!(int_bytes == 8 ? run(int64_t{}) : run(int32_t{}))) return false;
+  for (int64_t i = 0; i < n; ++i) {
+    const T pivot = *a.at(i, i).data;
+    if (pivot != pivot) return false;  // some libraries go on with such a pivot
+  }
+  return true;
 }
 
 // L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite. By tiles, column after

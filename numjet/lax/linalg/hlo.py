@@ -104,6 +104,11 @@ def _infinite(b: Any, x: Value) -> Value:
     return b.unary("not", found[0] if len(found) == 1 else b.binary("and", *found))
 
 
+def _has_nan(b: Any, x: Value) -> Value:
+    """Which matrices of a batch hold NaN."""
+    return b.reduce("or", b.compare("ne", x, x), (x.ndim - 2, x.ndim - 1), False)
+
+
 def _nan_where(b: Any, bad: Value, x: Value) -> Value:
     """NaN (in both parts) for the elements of the batch named by `bad`."""
     nan = complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan
@@ -119,7 +124,7 @@ def cholesky(b: Any, x: Value) -> Value:
     if b.platform == "cpu":
         out, info = call_library(b, _target(b, "potrf", x.dtype), [x], [x.aval, _infos(x)], x.ndim - 2,
                                  {"uplo": _letter("L")}, [(0, 0)])
-        bad = _failed(b, info)
+        bad = b.binary("or", _failed(b, info), _has_nan(b, _triangle(b, out, "le")))  # LAPACK accepts a pivot that is NaN
     else:
         out = b.op("stablehlo.cholesky", [x], x.aval, attrs={"lower": True})
         bad = _infinite(b, _triangle(b, out, "le"))
