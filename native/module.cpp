@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 static PyModuleDef native_module = {PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr,
                                     nullptr, nullptr, nullptr, nullptr};

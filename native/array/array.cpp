@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "array/slots.h"
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
 #include "kernels/copy/strided_copy.h"
-#include "runtime/queue.h"
+#include "runtime/queue/queue.h"
 
 namespace nj {
 

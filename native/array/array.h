@@ -1,8 +1,8 @@
 // numjet's Array: an immutable array of one device.
 #pragma once
 #include "array/aval.h"
-#include "dispatch/execution.h"
-#include "runtime/pool.h"
+#include "dispatch/execution/execution.h"
+#include "runtime/memory/pool.h"
 
 namespace nj {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 namespace nj {
 

@@ -3,7 +3,7 @@
 
 #include "array/array.h"
 #include "array/slots.h"
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 namespace nj {
 

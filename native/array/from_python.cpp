@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 namespace nj {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "array/slots.h"
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
 
 namespace nj {

@@ -2,8 +2,8 @@
 #include <initializer_list>
 
 #include "array/slots.h"
-#include "dispatch/eager.h"
-#include "runtime/guard.h"
+#include "dispatch/eager/eager.h"
+#include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
 
 namespace nj {

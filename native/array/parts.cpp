@@ -6,7 +6,7 @@
 
 #include "array/array.h"
 #include "array/slots.h"
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "kernels/sort/select.h"
 
 namespace nj {

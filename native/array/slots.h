@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/native.h"
+#include "runtime/python/native.h"
 
 namespace nj {
 

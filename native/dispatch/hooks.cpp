@@ -4,7 +4,7 @@
 #include <string>
 
 #include "array/array.h"
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 namespace nj {
 

@@ -1,6 +1,6 @@
 // Python functions that stand in where native code has no fast path; filled by set_hook().
 #pragma once
-#include "runtime/native.h"
+#include "runtime/python/native.h"
 
 namespace nj {
 

@@ -1,7 +1,7 @@
 // current_trace(), set_current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
 #include "dispatch/trace.h"
 
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 
 namespace nj {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "runtime/native.h"
+#include "runtime/python/native.h"
 
 namespace nj {
 

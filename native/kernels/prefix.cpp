@@ -14,7 +14,7 @@
 #include "kernels/registry.h"
 #include "kernels/prefix.h"
 #include "simd/choice.h"
-#include "runtime/threads.h"
+#include "runtime/threads/threads.h"
 
 namespace nj {
 

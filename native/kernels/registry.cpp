@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "array/numpy_api.h"
 #include "kernels/sort/order.h"
 

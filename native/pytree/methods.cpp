@@ -1,5 +1,5 @@
 // Methods of PyTreeDef.
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "pytree/node.h"
 
 namespace nj::pytree {

@@ -1,5 +1,5 @@
 // The module's functions for pytrees, and the entry points for the rest of the native core.
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "pytree/node.h"
 
 namespace nj::pytree {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/native.h"
+#include "runtime/python/native.h"
 
 // Appends the leaves of `tree` (new references) and gives its treedef (a new reference).
 // False, or std::bad_alloc: some leaves may have been appended, which the caller owns. False: a Python error is set.

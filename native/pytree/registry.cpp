@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "pytree/node.h"
-#include "runtime/stack.h"
+#include "runtime/python/stack.h"
 
 namespace nj::pytree {
 

@@ -1,5 +1,5 @@
 // PyTreeDef, the Python type: storage, comparing, printing.
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "pytree/node.h"
 
 namespace nj::pytree {

@@ -1,5 +1,5 @@
 // The instruction set of kernels seen from Python: a limit, for results as on another processor.
-#include "runtime/guard.h"
+#include "runtime/python/guard.h"
 #include "simd/choice.h"
 
 namespace nj {

@@ -1,4 +1,4 @@
-"""No C++ exception reaches Python's C code: every function in its tables goes through native/runtime/guard.h."""
+"""No C++ exception reaches Python's C code: every function in its tables goes through native/runtime/python/guard.h."""
 
 from __future__ import annotations
 

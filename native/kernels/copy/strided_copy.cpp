@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/copy/transpose.h"
-#include "runtime/threads.h"
+#include "runtime/threads/threads.h"
 
 namespace nj {
 

@@ -9,7 +9,7 @@
 
 #include "kernels/fft/plan.h"
 #include "kernels/registry.h"
-#include "runtime/parallel.h"
+#include "runtime/threads/parallel.h"
 
 using nj::parallel_for;
 using nj::Workspace;

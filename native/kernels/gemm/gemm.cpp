@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "kernels/registry.h"
-#include "runtime/pool.h"
+#include "runtime/memory/pool.h"
 #include "simd/choice.h"
-#include "runtime/threads.h"
+#include "runtime/threads/threads.h"
 
 namespace nj {
 namespace portable { extern const gemm::Kernels gemm_kernels; }

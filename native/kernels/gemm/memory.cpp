@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "runtime/spinlock.h"
+#include "runtime/threads/spinlock.h"
 
 namespace nj::gemm {
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "kernels/gemm/gemm.h"
-#include "runtime/pool.h"
-#include "runtime/threads.h"
+#include "runtime/memory/pool.h"
+#include "runtime/threads/threads.h"
 
 namespace nj::gemm {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/linalg/lapack.h"
-#include "runtime/parallel.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj::lapack {
 

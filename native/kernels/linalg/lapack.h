@@ -8,7 +8,7 @@
 #include <new>
 #include <type_traits>
 
-#include "runtime/pool.h"
+#include "runtime/memory/pool.h"
 
 namespace nj::lapack {
 

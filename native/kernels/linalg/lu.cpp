@@ -5,7 +5,7 @@
 // 1997), so that nearly all work is products, while other threads update the strips to their right.
 #include <algorithm>
 
-#include "runtime/task_graph.h"
+#include "runtime/threads/task_graph.h"
 #include "kernels/registry.h"
 #include "kernels/linalg/panels.h"
 #include "kernels/linalg/blocks.h"

@@ -7,7 +7,7 @@
 // threads update the columns to its right.
 #include <algorithm>
 
-#include "runtime/task_graph.h"
+#include "runtime/threads/task_graph.h"
 #include "kernels/registry.h"
 #include "kernels/linalg/panels.h"
 #include "kernels/linalg/blocks.h"

@@ -2,7 +2,7 @@
 // `code` is the dtype: 0 float32, 1 float64, 2 complex64, 3 complex128.
 #include <atomic>
 
-#include "runtime/task_graph.h"
+#include "runtime/threads/task_graph.h"
 #include "kernels/registry.h"
 #include "kernels/linalg/blocks.h"
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/pool.h"
-#include "runtime/threads.h"
+#include "runtime/memory/pool.h"
+#include "runtime/threads/threads.h"
 
 namespace nj::sorting {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/threads.h"
+#include "runtime/threads/threads.h"
 
 namespace nj::select {
 

@@ -11,7 +11,7 @@ from numjet.cpu.ir.nodes import For, While
 from numjet.foundation.record import Fields
 
 POLL = "nj_poll"
-INTERRUPTED = -1     # the status of a function whose loop was left; kInterrupted in native/runtime/interrupt.h
+INTERRUPTED = -1     # the status of a function whose loop was left; kInterrupted in native/runtime/process/interrupt.h
 
 
 class Counter(Fields):

@@ -16,7 +16,7 @@ from numjet.cpu.ir.traversal import blocks
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
-# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/runtime/parallel.h.
+# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/runtime/threads/parallel.h.
 _TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",
                    "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})

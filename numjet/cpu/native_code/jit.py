@@ -44,7 +44,7 @@ _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floo
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
             "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
             "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
-# The same of compilers' support libraries, which a process need not have: see native/runtime/libcalls.cpp.
+# The same of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp.
 _SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
             "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
 _OPTIONS = "-disable-machine-cse"

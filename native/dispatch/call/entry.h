@@ -1,0 +1,45 @@
+// Entry: how a jit cache hit runs a compiled program and puts its results together.
+#pragma once
+#include <vector>
+
+#include "dispatch/execution/execute.h"
+#include "dispatch/call/signature.h"
+
+namespace nj {
+
+enum class Source : uint8_t { Output, Input, Constant };
+enum class Structure : uint8_t { Leaf, FlatTuple, Tree };
+
+struct OutLeaf {
+  Source source;
+  uint32_t index;      // of the executable's output or of the input leaf
+  PyObject* constant;  // owned; null unless Constant
+};
+
+struct EntryPlan {
+  std::vector<uint32_t> kept;    // leaf index of each of the executable's inputs
+  std::vector<char> donated;     // per executable input
+  bool any_donated = false;
+  std::vector<AvalInfo*> infos;  // per leaf
+  std::vector<OutLeaf> out;
+  Structure structure = Structure::Tree;
+  size_t num_outputs = 0;        // of the executable
+};
+
+struct Entry {
+  PyObject_HEAD
+  EntryPlan* plan;
+  Executable* executable;  // null when nothing has to be computed, or by `foreign`
+  PyObject* foreign;       // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
+  PyObject* treedef;       // null for a single leaf
+  PyObject* device;
+};
+
+extern PyTypeObject* entry_type;
+
+// The result of a call with that signature: a new reference, or null with an error set.
+PyObject* run_entry(Entry* entry, const Signature& signature);
+// 0 when calls with that signature may run the entry, else -1 with TypeError set.
+int check_entry(const Entry* entry, const Signature& signature);
+
+}  // namespace nj

@@ -1,0 +1,275 @@
+// The Python type Entry: checks all indices once, so that calls need not.
+#include "dispatch/call/entry.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+
+#include "runtime/python/guard.h"
+#include "pytree/pytree.h"
+
+namespace nj {
+
+PyTypeObject* entry_type = nullptr;
+
+namespace {
+
+Entry* as_entry(PyObject* self) { return reinterpret_cast<Entry*>(self); }
+
+bool read_infos(PyObject* avals, EntryPlan* plan) {
+  plan->infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
+    AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
+    if (!info) return false;
+    plan->infos.push_back(info);
+  }
+  return true;
+}
+
+// An index below `limit`; -1 with an error set.
+Py_ssize_t read_index(PyObject* number, size_t limit, const char* what) {
+  Py_ssize_t index = PyNumber_AsSsize_t(number, PyExc_IndexError);
+  if (index == -1 && PyErr_Occurred()) return -1;
+  if (index >= 0 && size_t(index) < limit) return index;
+  PyErr_Format(PyExc_IndexError, "Entry: %s %zd is not below %zu", what, index, limit);
+  return -1;
+}
+
+bool read_kept(PyObject* kept, PyObject* donated, EntryPlan* plan) {
+  if (size_t(PyTuple_GET_SIZE(donated)) != plan->infos.size()) {
+    PyErr_Format(PyExc_ValueError, "Entry: donated has %zd flags for %zu leaves", PyTuple_GET_SIZE(donated),
+                 plan->infos.size());
+    return false;
+  }
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kept); ++k) {
+    Py_ssize_t leaf = read_index(PyTuple_GET_ITEM(kept, k), plan->infos.size(), "kept leaf");
+    if (leaf < 0) return false;
+    int flag = PyObject_IsTrue(PyTuple_GET_ITEM(donated, leaf));
+    if (flag < 0) return false;
+    plan->kept.push_back(uint32_t(leaf));
+    plan->donated.push_back(char(flag));
+    plan->any_donated |= flag != 0;
+  }
+  return true;
+}
+
+// The length of a tuple attribute; -1 with an error set.
+Py_ssize_t count_of(PyObject* object, const char* attribute) {
+  Ref tuple(PyObject_GetAttrString(object, attribute));
+  return tuple ? PySequence_Size(tuple.get()) : -1;
+}
+
+// The executable's inputs have to be the kept leaves.
+bool check_executable(const Entry* entry) {
+  const Executable* executable = entry->executable;
+  const EntryPlan* plan = entry->plan;
+  if (entry->foreign) {
+    Py_ssize_t ins = count_of(entry->foreign, "in_avals");
+    if (ins < 0 || size_t(ins) == plan->kept.size()) return ins >= 0;
+    PyErr_Format(PyExc_ValueError, "Entry: %zu leaves are kept for an executable of %zd inputs", plan->kept.size(), ins);
+    return false;
+  }
+  size_t wanted = executable ? executable->plan->ins.size() : 0;
+  if (plan->kept.size() != wanted) {
+    PyErr_Format(PyExc_ValueError, "Entry: %zu leaves are kept for an executable of %zu inputs", plan->kept.size(), wanted);
+    return false;
+  }
+  for (size_t k = 0; k < wanted; ++k) {
+    const AvalInfo *input = executable->plan->ins[k], *leaf = plan->infos[plan->kept[k]];
+    if (same_layout(input, leaf)) continue;
+    PyErr_Format(PyExc_TypeError, "Entry: input %zu of %U is %s, but leaf %u is %s", k, executable->name,
+                 describe(input).c_str(), unsigned(plan->kept[k]), describe(leaf).c_str());
+    return false;
+  }
+  return true;
+}
+
+bool read_out_leaf(PyObject* item, EntryPlan* plan) {
+  const char* kind;
+  PyObject* value;
+  if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "sO", &kind, &value)) {
+    PyErr_Format(PyExc_TypeError, "Entry: out_plan items are ('out', k), ('in', k) or ('const', object), got %R", item);
+    return false;
+  }
+  std::string name = kind;
+  if (name == "const") {
+    plan->out.push_back({Source::Constant, 0, Py_NewRef(value)});
+    return true;
+  }
+  if (name != "out" && name != "in") {
+    PyErr_Format(PyExc_ValueError, "Entry: out_plan items are ('out', k), ('in', k) or ('const', object), got %R", item);
+    return false;
+  }
+  bool output = name == "out";
+  Py_ssize_t index = read_index(value, output ? plan->num_outputs : plan->infos.size(), output ? "output" : "input leaf");
+  if (index < 0) return false;
+  plan->out.push_back({output ? Source::Output : Source::Input, uint32_t(index), nullptr});
+  return true;
+}
+
+bool read_out_plan(PyObject* out_plan, EntryPlan* plan) {
+  plan->out.reserve(size_t(PyTuple_GET_SIZE(out_plan)));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(out_plan); ++k) {
+    if (!read_out_leaf(PyTuple_GET_ITEM(out_plan, k), plan)) return false;
+  }
+  return true;
+}
+
+bool is_flat_tuple(PyObject* tree, PyObject* leaves) {
+  if (!PyTuple_CheckExact(tree) || PyTuple_GET_SIZE(tree) != PyTuple_GET_SIZE(leaves)) return false;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(leaves); ++k) {
+    if (PyTuple_GET_ITEM(tree, k) != PyTuple_GET_ITEM(leaves, k)) return false;
+  }
+  return true;
+}
+
+// Finds out by trial whether the result is a leaf or a flat tuple, which need no unflattening.
+bool read_structure(PyObject* treedef, EntryPlan* plan) {
+  size_t count = plan->out.size();
+  if (treedef == Py_None) {
+    plan->structure = Structure::Leaf;
+    if (count == 1) return true;
+    PyErr_Format(PyExc_ValueError, "Entry: out_treedef None stands for one leaf, but out_plan has %zu", count);
+    return false;
+  }
+  if (!pytree_is_treedef(treedef)) {
+    PyErr_Format(PyExc_TypeError, "Entry: expected a treedef or None, got %R", treedef);
+    return false;
+  }
+  if (size_t(pytree_num_leaves(treedef)) != count) {
+    PyErr_Format(PyExc_ValueError, "Entry: out_treedef has %zd leaves, out_plan %zu", pytree_num_leaves(treedef), count);
+    return false;
+  }
+  // Strings and ints might be equal to one another; these objects are only themselves.
+  Ref leaves(PyTuple_New(Py_ssize_t(count)));
+  if (!leaves) return false;
+  for (size_t k = 0; k < count; ++k) {
+    PyObject* leaf = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+    if (!leaf) return false;
+    PyTuple_SET_ITEM(leaves.get(), Py_ssize_t(k), leaf);
+  }
+  Ref tree(pytree_unflatten(treedef, PySequence_Fast_ITEMS(leaves.get()), Py_ssize_t(count)));
+  if (!tree) {
+    // A custom node that cannot hold such leaves is no tuple.
+    PyErr_Clear();
+    return true;
+  }
+  if (count == 1 && tree.get() == PyTuple_GET_ITEM(leaves.get(), 0)) plan->structure = Structure::Leaf;
+  else if (is_flat_tuple(tree.get(), leaves.get())) plan->structure = Structure::FlatTuple;
+  return true;
+}
+
+// An executable of another machine is any callable that tells its in_avals, out_avals and device.
+bool read_foreign(PyObject* executable, Entry* entry) {
+  if (!PyCallable_Check(executable)) {
+    PyErr_Format(PyExc_TypeError, "Entry: expected an Executable, a callable or None, got %R", executable);
+    return false;
+  }
+  Py_ssize_t outs = count_of(executable, "out_avals");
+  if (outs < 0) return false;
+  entry->foreign = Py_NewRef(executable);
+  entry->plan->num_outputs = size_t(outs);
+  return true;
+}
+
+bool read_executable(PyObject* executable, Entry* entry) {
+  if (executable == Py_None) return true;
+  if (Py_TYPE(executable) != executable_type) return read_foreign(executable, entry);
+  entry->executable = reinterpret_cast<Executable*>(Py_NewRef(executable));
+  entry->plan->num_outputs = entry->executable->plan->outs.size();
+  return true;
+}
+
+// The device of converted leaves: a new reference.
+PyObject* device_of(const Entry* entry, PyObject* given) {
+  if (given != Py_None) return Py_NewRef(given);
+  if (entry->foreign) return PyObject_GetAttrString(entry->foreign, "device");
+  return Py_NewRef(entry->executable ? entry->executable->device : given);
+}
+
+PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"executable", "kept", "donated", "in_avals", "out_treedef", "out_plan", "device", nullptr};
+  PyObject *executable, *kept, *donated, *avals, *treedef, *out_plan, *device = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|O:Entry", const_cast<char**>(names), &executable,
+                                   &PyTuple_Type, &kept, &PyTuple_Type, &donated, &PyTuple_Type, &avals, &treedef,
+                                   &PyTuple_Type, &out_plan, &device)) {
+    return nullptr;
+  }
+  Ref self(type->tp_alloc(type, 0));
+  if (!self) return nullptr;
+  Entry* entry = as_entry(self.get());
+  entry->plan = new EntryPlan;
+  if (!read_executable(executable, entry)) return nullptr;
+  entry->device = device_of(entry, device);
+  if (!entry->device) return nullptr;
+  entry->treedef = treedef == Py_None ? nullptr : Py_NewRef(treedef);
+  EntryPlan* plan = entry->plan;
+  bool good = read_infos(avals, plan) && read_kept(kept, donated, plan) && check_executable(entry) &&
+              read_out_plan(out_plan, plan) && read_structure(treedef, plan);
+  return good ? self.release() : nullptr;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Entry* entry = as_entry(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<PyObject*>(entry->executable));
+  Py_VISIT(entry->foreign);
+  Py_VISIT(entry->treedef);
+  Py_VISIT(entry->device);
+  if (!entry->plan) return 0;
+  for (const OutLeaf& leaf : entry->plan->out) Py_VISIT(leaf.constant);
+  return 0;
+}
+
+int clear(PyObject*) {
+  // Nothing: a call may be running; cycles go through the JitFunction, which lets go of its entries.
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  Entry* entry = as_entry(self);
+  PyObject_GC_UnTrack(self);
+  if (entry->plan) {
+    for (AvalInfo* info : entry->plan->infos) aval_release(info);
+    for (const OutLeaf& leaf : entry->plan->out) Py_XDECREF(leaf.constant);
+    delete entry->plan;
+  }
+  Py_XDECREF(reinterpret_cast<PyObject*>(entry->executable));
+  Py_XDECREF(entry->foreign);
+  Py_XDECREF(entry->treedef);
+  Py_XDECREF(entry->device);
+  free_instance(self);
+}
+
+PyObject* get_executable(PyObject* self, void*) {
+  Entry* entry = as_entry(self);
+  PyObject* found = entry->foreign ? entry->foreign : reinterpret_cast<PyObject*>(entry->executable);
+  return Py_NewRef(found ? found : Py_None);
+}
+
+PyGetSetDef properties[] = {{"executable", guarded<get_executable>, nullptr, PyDoc_STR("The executable, or None."), nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef members[] = {
+    {"out_treedef", T_OBJECT, offsetof(Entry, treedef), READONLY, PyDoc_STR("The treedef of the result, or None.")},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {slot<new_entry>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
+                       {Py_tp_members, members},
+                       {Py_tp_getset, properties},
+                       {Py_tp_doc, const_cast<char*>("How a jit cache hit runs a program and builds the result.")},
+                       {0, nullptr}};
+PyType_Spec spec = {"numjet._native.Entry", sizeof(Entry), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+int entry_type_init(PyObject* module) {
+  entry_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!entry_type) return -1;
+  return PyModule_AddObjectRef(module, "Entry", reinterpret_cast<PyObject*>(entry_type));
+}
+
+}  // namespace nj

@@ -1,0 +1,305 @@
+// The Python type Executable.
+#include "dispatch/execution/execute.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+
+#include "runtime/python/guard.h"
+#include "runtime/memory/small_vector.h"
+
+namespace nj {
+
+PyTypeObject* executable_type = nullptr;
+
+namespace {
+
+Executable* as_executable(PyObject* self) { return reinterpret_cast<Executable*>(self); }
+
+bool read_avals(PyObject* avals, std::vector<AvalInfo*>& infos) {
+  infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
+    AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
+    if (!info) return false;
+    infos.push_back(info);
+  }
+  return true;
+}
+
+bool read_alias(PyObject* pair, ExecutablePlan* plan) {
+  int out, in;
+  if (!PyArg_ParseTuple(pair, "ii;Executable: aliases must be pairs (output, input)", &out, &in)) return false;
+  if (out < 0 || in < 0 || size_t(out) >= plan->outs.size() || size_t(in) >= plan->ins.size()) {
+    PyErr_Format(PyExc_ValueError, "Executable: alias (%d, %d) does not fit %zu outputs and %zu inputs", out, in,
+                 plan->outs.size(), plan->ins.size());
+    return false;
+  }
+  if (plan->outs[out]->nbytes > plan->ins[in]->nbytes) {
+    PyErr_Format(PyExc_ValueError, "Executable: output %d (%s) does not fit into the buffer of input %d (%s)", out,
+                 describe(plan->outs[out]).c_str(), in, describe(plan->ins[in]).c_str());
+    return false;
+  }
+  for (int taken : plan->alias) {
+    if (taken != in && plan->alias[out] < 0) continue;
+    PyErr_Format(PyExc_ValueError, "Executable: alias (%d, %d) shares its output or input with another one", out, in);
+    return false;
+  }
+  plan->alias[out] = in;
+  return true;
+}
+
+bool read_aliases(PyObject* aliases, ExecutablePlan* plan) {
+  plan->alias.assign(plan->outs.size(), -1);
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(aliases); ++k) {
+    PyObject* pair = PyTuple_GET_ITEM(aliases, k);
+    if (!PyTuple_Check(pair)) {
+      PyErr_Format(PyExc_TypeError, "Executable: aliases must be pairs (output, input), got %R", pair);
+      return false;
+    }
+    if (!read_alias(pair, plan)) return false;
+  }
+  return true;
+}
+
+void destroy_plan(ExecutablePlan* plan) {
+  if (!plan) return;
+  for (AvalInfo* info : plan->ins) aval_release(info);
+  for (AvalInfo* info : plan->outs) aval_release(info);
+  delete plan;
+}
+
+PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"address", "in_avals", "out_avals", "scratch_bytes", "aliases", "cost_ns",
+                                "on_error", "keepalive", "device", "name", nullptr};
+  unsigned long long address;
+  PyObject *in_avals, *out_avals, *aliases, *on_error, *keepalive, *device, *name;
+  Py_ssize_t scratch_bytes;
+  double cost_ns;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KO!O!nO!dOOOU:Executable", const_cast<char**>(names), &address,
+                                   &PyTuple_Type, &in_avals, &PyTuple_Type, &out_avals, &scratch_bytes, &PyTuple_Type,
+                                   &aliases, &cost_ns, &on_error, &keepalive, &device, &name)) {
+    return nullptr;
+  }
+  if (!address) return PyErr_Format(PyExc_ValueError, "Executable: the address of %R is 0", name);
+  if (scratch_bytes < 0) return PyErr_Format(PyExc_ValueError, "Executable: scratch_bytes is negative: %zd", scratch_bytes);
+  if (!PyCallable_Check(on_error)) {
+    return PyErr_Format(PyExc_TypeError, "Executable: on_error must be callable, got %R", on_error);
+  }
+  Ref self(type->tp_alloc(type, 0));
+  if (!self) return nullptr;
+  Executable* executable = as_executable(self.get());
+  ExecutablePlan* plan = executable->plan = new ExecutablePlan{};
+  plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(address));
+  plan->scratch_bytes = size_t(scratch_bytes);
+  plan->cost_ns = cost_ns;
+  executable->on_error = Py_NewRef(on_error);
+  executable->keepalive = Py_NewRef(keepalive);
+  executable->device = Py_NewRef(device);
+  executable->name = Py_NewRef(name);
+  if (!read_avals(in_avals, plan->ins) || !read_avals(out_avals, plan->outs) || !read_aliases(aliases, plan)) {
+    return nullptr;
+  }
+  return self.release();
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Executable* executable = as_executable(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(executable->on_error);
+  Py_VISIT(executable->keepalive);
+  Py_VISIT(executable->device);
+  Py_VISIT(executable->again);
+  return 0;
+}
+
+int clear(PyObject*) {
+  // Nothing: on_error and keepalive are needed as long as anything can still call; cycles through
+  // them are broken at their other end.
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  Executable* executable = as_executable(self);
+  PyObject_GC_UnTrack(self);
+  if (executable->weakrefs) PyObject_ClearWeakRefs(self);
+  destroy_plan(executable->plan);
+  Py_CLEAR(executable->on_error);
+  Py_CLEAR(executable->keepalive);
+  Py_CLEAR(executable->device);
+  Py_CLEAR(executable->name);
+  Py_CLEAR(executable->again);
+  free_instance(self);
+}
+
+bool check_argument(Executable* executable, PyObject* item, size_t k) {
+  const AvalInfo* wanted = executable->plan->ins[k];
+  if (!is_array(item)) {
+    PyErr_Format(PyExc_TypeError, "%U: expected an Array of %s as argument %zu, got %R", executable->name,
+                 describe(wanted).c_str(), k, Py_TYPE(item));
+    return false;
+  }
+  const AvalInfo* got = reinterpret_cast<Array*>(item)->info;
+  if (same_layout(got, wanted)) return true;
+  PyErr_Format(PyExc_TypeError, "%U: expected %s as argument %zu, got %s", executable->name, describe(wanted).c_str(), k,
+               describe(got).c_str());
+  return false;
+}
+
+// The arrays of a call from Python, each with a reference.
+struct Arguments {
+  SmallVector<Array*, 16> arrays;
+  SmallVector<char, 64> donated;
+  bool committed = false;
+  ~Arguments() {
+    for (Array* array : arrays) drop(reinterpret_cast<PyObject*>(array));
+  }
+};
+
+bool read_arrays(Executable* executable, PyObject* list, Arguments& arguments) {
+  Ref items(PySequence_Fast(list, "an executable takes a list of arrays"));
+  if (!items) return false;
+  size_t count = executable->plan->ins.size();
+  if (size_t(PySequence_Fast_GET_SIZE(items.get())) != count) {
+    PyErr_Format(PyExc_TypeError, "%U: expected %zu arrays, got %zd", executable->name, count,
+                 PySequence_Fast_GET_SIZE(items.get()));
+    return false;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(k));
+    if (!check_argument(executable, item, k)) return false;
+    arguments.arrays.push_back(reinterpret_cast<Array*>(item));
+    Py_INCREF(item);
+    arguments.committed |= arguments.arrays[k]->committed;
+  }
+  return true;
+}
+
+bool read_mask(Executable* executable, PyObject* mask, Arguments& arguments) {
+  Ref flags(PySequence_Tuple(mask));
+  if (!flags) return false;
+  size_t count = executable->plan->ins.size();
+  if (size_t(PyTuple_GET_SIZE(flags.get())) != count) {
+    PyErr_Format(PyExc_TypeError, "%U: donated_mask has %zd entries for %zu arrays", executable->name,
+                 PyTuple_GET_SIZE(flags.get()), count);
+    return false;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    int flag = PyObject_IsTrue(PyTuple_GET_ITEM(flags.get(), Py_ssize_t(k)));
+    if (flag < 0) return false;
+    arguments.donated.push_back(char(flag));
+  }
+  return true;
+}
+
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"arrays", "donated_mask", nullptr};
+  PyObject *list, *mask = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:Executable", const_cast<char**>(names), &list, &mask)) {
+    return nullptr;
+  }
+  Executable* executable = as_executable(self);
+  Arguments arguments;
+  if (!read_arrays(executable, list, arguments)) return nullptr;
+  if (mask != Py_None && !read_mask(executable, mask, arguments)) return nullptr;
+  size_t count = executable->plan->outs.size();
+  std::vector<PyObject*> outs(count);
+  const char* donated = mask == Py_None ? nullptr : arguments.donated.begin();
+  if (execute(executable, arguments.arrays.begin(), donated, arguments.committed, outs.data()) < 0) return nullptr;
+  PyObject* results = PyList_New(Py_ssize_t(count));
+  for (size_t k = 0; k < count; ++k) {
+    if (results) PyList_SET_ITEM(results, Py_ssize_t(k), outs[k]);
+    else Py_DECREF(outs[k]);
+  }
+  return results;
+}
+
+PyObject* aval_tuple(const std::vector<AvalInfo*>& infos) {
+  PyObject* tuple = PyTuple_New(Py_ssize_t(infos.size()));
+  if (!tuple) return nullptr;
+  for (size_t k = 0; k < infos.size(); ++k) PyTuple_SET_ITEM(tuple, Py_ssize_t(k), Py_NewRef(infos[k]->aval));
+  return tuple;
+}
+
+PyObject* get_in_avals(PyObject* self, void*) { return aval_tuple(as_executable(self)->plan->ins); }
+PyObject* get_out_avals(PyObject* self, void*) { return aval_tuple(as_executable(self)->plan->outs); }
+PyObject* get_scratch(PyObject* self, void*) { return PyLong_FromSize_t(as_executable(self)->plan->scratch_bytes); }
+PyObject* get_cost(PyObject* self, void*) { return PyFloat_FromDouble(as_executable(self)->plan->cost_ns); }
+
+PyObject* repr(PyObject* self) {
+  Executable* executable = as_executable(self);
+  return PyUnicode_FromFormat("<Executable %U: %zu inputs, %zu outputs>", executable->name, executable->plan->ins.size(),
+                              executable->plan->outs.size());
+}
+
+PyObject* replace(PyObject* self, PyObject* address) {
+  unsigned long long place = PyLong_AsUnsignedLongLong(address);
+  if (PyErr_Occurred()) return nullptr;
+  if (!place) return PyErr_Format(PyExc_ValueError, "Executable: the new address of %R is 0", as_executable(self)->name);
+  as_executable(self)->plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(place));
+  Py_RETURN_NONE;
+}
+
+PyObject* when_repeated(PyObject* self, PyObject* again) {
+  if (!PyCallable_Check(again)) return PyErr_Format(PyExc_TypeError, "Executable: expected a callable, got %R", again);
+  Py_XSETREF(as_executable(self)->again, Py_NewRef(again));
+  Py_RETURN_NONE;
+}
+
+PyObject* set_open_ended(PyObject* self, PyObject*) {
+  as_executable(self)->plan->open_ended = true;
+  Py_RETURN_NONE;
+}
+
+PyObject* set_effects(PyObject* self, PyObject*) {
+  as_executable(self)->plan->has_effects = true;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"set_effects", method<set_effects>(), METH_NOARGS,
+     PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
+    {"set_open_ended", method<set_open_ended>(), METH_NOARGS,
+     PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
+    {"replace", method<replace>(), METH_O,
+     PyDoc_STR("From the next call on, other code at this address, which does the same; the old code has to stay valid.")},
+    {"when_repeated", method<when_repeated>(), METH_O,
+     PyDoc_STR("Has a function called with the executable, once, before its second call.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyGetSetDef properties[] = {
+    {"in_avals", guarded<get_in_avals>, nullptr, PyDoc_STR("The avals of the inputs."), nullptr},
+    {"out_avals", guarded<get_out_avals>, nullptr, PyDoc_STR("The avals of the outputs."), nullptr},
+    {"scratch_bytes", guarded<get_scratch>, nullptr, PyDoc_STR("Bytes of temporary memory per call."), nullptr},
+    {"cost_ns", guarded<get_cost>, nullptr, PyDoc_STR("The estimated time of a call in ns."), nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef members[] = {
+    {"call_count", T_ULONGLONG, offsetof(Executable, call_count), READONLY, PyDoc_STR("How often it was called.")},
+    {"device", T_OBJECT, offsetof(Executable, device), READONLY, PyDoc_STR("The device of the outputs.")},
+    {"name", T_OBJECT, offsetof(Executable, name), READONLY, PyDoc_STR("The name of the program.")},
+    {"keepalive", T_OBJECT, offsetof(Executable, keepalive), READONLY, PyDoc_STR("What owns the machine code.")},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Executable, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot slots[] = {slot<new_executable>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
+                       slot<call>(Py_tp_call),
+                       slot<repr>(Py_tp_repr),
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, properties},
+                       {Py_tp_members, members},
+                       {Py_tp_doc, const_cast<char*>("Machine code that takes and gives Arrays.")},
+                       {0, nullptr}};
+PyType_Spec spec = {"numjet._native.Executable", sizeof(Executable), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+int executable_type_init(PyObject* module) {
+  executable_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!executable_type) return -1;
+  return PyModule_AddObjectRef(module, "Executable", reinterpret_cast<PyObject*>(executable_type));
+}
+
+}  // namespace nj

@@ -1,0 +1,318 @@
+// Running executables: inline when short and the inputs are there, else on the queue.
+#include "dispatch/execution/execute.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "runtime/python/guard.h"
+#include "runtime/process/interrupt.h"
+#include "runtime/memory/small_vector.h"
+#include "runtime/queue/stopwatch.h"
+
+namespace nj {
+
+namespace {
+
+// Below this machine code runs with the GIL held: giving it up and taking it again costs more.
+constexpr double kHoldGil = 5e3;
+constexpr double kNsPerCopiedByte = 0.1;
+// Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
+constexpr double kBriefNs = 20e6;
+
+double inline_limit_ns = 50e3;
+uint64_t executions = 0;
+
+// One call: owns the outputs' buffers until they belong to arrays.
+struct Call {
+  Executable* executable;
+  ExecutablePlan* plan;
+  Array* const* ins;
+  const char* donated;
+  bool committed;
+  double expected_ns;
+  SmallVector<Buffer*, 8> outs;
+
+  ~Call() {
+    for (Buffer* buffer : outs)
+      if (buffer) buffer_release(buffer);
+  }
+};
+
+int raise_donated_twice(size_t input) {
+  PyErr_Format(PyExc_RuntimeError,
+               "Attempt to use a buffer that was previously donated in the same call (argument %zu of the "
+               "executable). A donated array may be passed once only: f(donated(x), x) has to copy one of them.",
+               input);
+  return -1;
+}
+
+// No donated array may come twice. Marks make this linear; no Python code runs meanwhile.
+int check_donation(const Call& call) {
+  size_t count = call.plan->ins.size(), bad = count;
+  for (size_t k = 0; k < count; ++k) {
+    if (!call.donated[k]) continue;
+    if (call.ins[k]->marked) bad = k;
+    call.ins[k]->marked = true;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    if (!call.donated[k] && call.ins[k]->marked) bad = k;
+  }
+  for (size_t k = 0; k < count; ++k) call.ins[k]->marked = false;
+  return bad == count ? 0 : raise_donated_twice(bad);
+}
+
+int check_inputs(const Call& call) {
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    Array* array = call.ins[k];
+    if (!array->buffer) return raise_deleted(array);
+    if (array->pending && execution_state(array->pending) == State::Failed) return execution_raise(array->pending);
+  }
+  return call.donated ? check_donation(call) : 0;
+}
+
+// Whether output `out` may take over the buffer of its aliased input.
+bool takes_over(const Call& call, size_t out, bool queued) {
+  int in = call.plan->alias[out];
+  if (in < 0 || !call.donated || !call.donated[in]) return false;
+  const Buffer* buffer = call.ins[in]->buffer;
+  if (buffer->owner) return false;  // a Python object may know this memory
+  // Read in this order: a computation that ends in between makes the sum too large, never too small.
+  int64_t refs = buffer->refs.load(std::memory_order_acquire);
+  int64_t harmless = queued ? buffer->queued.load(std::memory_order_acquire) : 0;
+  return refs - harmless == 1;
+}
+
+// An open-ended program that never ran may take for ever; after that it is taken to repeat itself.
+double program_ns(const ExecutablePlan* plan) {
+  if (!plan->open_ended) return plan->cost_ns;
+  double last = plan->last_ns.load(std::memory_order_relaxed);
+  return last > 0 ? last : std::numeric_limits<double>::infinity();
+}
+
+// The program's estimate has no copies of donated inputs: they are needed only where the memory cannot be taken over.
+double expected_ns(const Call& call) {
+  double nanoseconds = program_ns(call.plan);
+  for (size_t k = 0; k < call.plan->outs.size(); ++k) {
+    int in = call.plan->alias[k];
+    if (in < 0 || !call.ins[in]->buffer || takes_over(call, k, true)) continue;
+    nanoseconds += kNsPerCopiedByte * double(call.plan->outs[k]->nbytes);
+  }
+  return nanoseconds;
+}
+
+int prepare_outputs(Call& call, bool queued) {
+  for (size_t k = 0; k < call.plan->outs.size(); ++k) {
+    size_t nbytes = call.plan->outs[k]->nbytes;
+    call.outs.push_back(nullptr);  // its place is there before it is
+    Buffer* buffer = takes_over(call, k, queued) ? buffer_retain(call.ins[call.plan->alias[k]]->buffer)
+                     : queued                    ? buffer_promise(nbytes)
+                                                 : buffer_new(nbytes);
+    if (!buffer) {
+      out_of_memory(nbytes);
+      return -1;
+    }
+    call.outs[k] = buffer;
+  }
+  return 0;
+}
+
+// Hands the buffers to arrays; deletes donated inputs.
+int make_arrays(Call& call, Execution* pending, PyObject** results) {
+  const size_t count = call.outs.size();
+  for (size_t k = 0; k < count; ++k) {
+    results[k] = reinterpret_cast<PyObject*>(array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]),
+                                                       call.committed, pending));
+    if (results[k]) continue;
+    while (k-- > 0) Py_CLEAR(results[k]);
+    return -1;
+  }
+  return 0;
+}
+
+void delete_donated(const Call& call) {
+  if (!call.donated) return;
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    if (call.donated[k]) array_delete(call.ins[k]);
+  }
+}
+
+// The addresses of one inline run. Holds the inputs' memory: the arrays may be deleted meanwhile.
+struct Addresses {
+  SmallVector<char*, 8> ins, outs;
+  SmallVector<Buffer*, 8> held;
+
+  explicit Addresses(const Call& call) {
+    for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+      ins.push_back(call.ins[k]->buffer->data);
+      held.push_back(call.ins[k]->buffer);
+      buffer_retain(held[k]);
+    }
+    for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
+  }
+  ~Addresses() {
+    for (Buffer* buffer : held) buffer_release(buffer);
+  }
+};
+
+int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t* info) {
+  char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
+  MachineCode code = call.plan->code.load();
+  bool open_ended = call.plan->open_ended;
+  // What a callback of another program calls ends with that program.
+  StopFlag own{false}, *outer = current_stop().flag;
+  StopScope watched({outer ? outer : &own, call.expected_ns > kHoldGil || open_ended});
+  if (call.expected_ns <= kHoldGil && !open_ended) return code(ins, outs, scratch, info);
+  int64_t status;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    Stopwatch stopwatch(open_ended ? &call.plan->last_ns : nullptr);
+    status = code(ins, outs, scratch, info);
+  }
+  Py_END_ALLOW_THREADS;
+  return status;
+}
+
+int run_inline(Call& call, PyObject** results) {
+  if (check_inputs(call) < 0 || prepare_outputs(call, false) < 0) return -1;
+  Scratch scratch(call.plan->scratch_bytes);
+  if (scratch.failed) {
+    out_of_memory(call.plan->scratch_bytes);
+    return -1;
+  }
+  int64_t info[8] = {};
+  int64_t status;
+  {
+    Addresses addresses(call);
+    // Before the run: no other thread shall meet an array that is being overwritten.
+    delete_donated(call);
+    status = run_code(call, addresses, scratch.data(), info);
+  }
+  // Machine code may have called back into Python, and an error of that comes first.
+  if (PyErr_Occurred() || raise_kept_error() < 0) return -1;
+  if (status == kInterrupted) return raise_interrupted();
+  if (status == 0) return make_arrays(call, nullptr, results);
+  Ref error(status_error(call.executable->on_error, status, info));
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+  return -1;
+}
+
+int run_queued(Call& call, PyObject** results) {
+  // Comes first: to make an object may collect garbage, and finalizers may delete arrays.
+  Ref execution(reinterpret_cast<PyObject*>(execution_new(call.executable->on_error)));
+  if (!execution || check_inputs(call) < 0) return -1;
+  if (prepare_outputs(call, true) < 0) return -1;
+  auto job = std::make_unique<Job>();
+  job->code = call.plan->code.load();
+  job->scratch_bytes = call.plan->scratch_bytes;
+  job->brief = call.expected_ns <= kBriefNs && !call.plan->open_ended;
+  job->has_effects = call.plan->has_effects;
+  if (call.plan->open_ended) job->took_ns = &call.plan->last_ns;
+  job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    Array* array = call.ins[k];
+    const bool ready = array_ready(array);
+    if (!array->buffer) return raise_deleted(array);  // to find out may have run anything
+    job->add_input(array->buffer);
+    if (!ready) {
+      job->waits_for.push_back(array->pending);
+      Py_INCREF(reinterpret_cast<PyObject*>(array->pending));
+    }
+  }
+  for (size_t k = 0; k < call.outs.size(); ++k) {
+    job->add_output(call.outs[k]);
+    const int in = call.plan->alias[k];
+    if (in >= 0 && call.outs[k] == call.ins[in]->buffer) job->overwrites.push_back(call.outs[k]);
+  }
+  job->done = reinterpret_cast<Execution*>(Py_NewRef(execution.get()));
+  if (make_arrays(call, job->done, results) < 0) return -1;
+  try {
+    queue_push(std::move(job));
+  } catch (const std::bad_alloc&) {
+    for (size_t k = 0; k < call.outs.size(); ++k) Py_CLEAR(results[k]);
+    throw;
+  }
+  delete_donated(call);
+  return 0;
+}
+
+bool any_pending(const Call& call) {
+  return std::any_of(call.ins, call.ins + call.plan->ins.size(),
+                     [](Array* array) { return array->buffer && !array_ready(array); });
+}
+
+// Brings inputs whose values are on another device only, or in another order.
+int fetch_inputs(const Executable* executable, Array* const* ins) {
+  for (size_t k = 0; k < executable->plan->ins.size(); ++k) {
+    if ((ins[k]->remote || ins[k]->moved) && array_wait(ins[k]) < 0) return -1;
+  }
+  return 0;
+}
+
+// Without a queue (in its own thread, at exit) the inputs are waited for here.
+int wait_for_inputs(const Call& call) {
+  for (size_t k = 0; k < call.plan->ins.size(); ++k) {
+    if (array_wait(call.ins[k]) < 0) return -1;
+  }
+  return 0;
+}
+
+// Only tells: the call goes on whatever happens there.
+void tell_again(Executable* executable) {
+  Ref again(executable->again);
+  executable->again = nullptr;
+  Ref result(PyObject_CallOneArg(again.get(), reinterpret_cast<PyObject*>(executable)));
+  if (!result) PyErr_WriteUnraisable(again.get());
+}
+
+}  // namespace
+
+int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
+  if (executable->again && executable->call_count == 1) tell_again(executable);
+  Call call{executable, executable->plan, ins, donated, committed, 0, {}};
+  drain_retired();
+  if (fetch_inputs(executable, ins) < 0) return -1;
+  bool can_queue = queue_open() && !on_queue_thread();
+  bool pending = any_pending(call);
+  call.expected_ns = expected_ns(call);
+  bool queued = can_queue && (pending || call.expected_ns >= inline_limit_ns);
+  // Waiting comes first: it lets other threads run, and with them anything may change.
+  if (queued && queue_admit() < 0) return -1;
+  if (pending && !can_queue && wait_for_inputs(call) < 0) return -1;
+  ++executable->call_count;
+  ++executions;
+  return queued ? run_queued(call, outs) : run_inline(call, outs);
+}
+
+namespace {
+
+PyObject* set_inline_limit(PyObject*, PyObject* value) {
+  double limit = PyFloat_AsDouble(value);
+  if (limit == -1 && PyErr_Occurred()) return nullptr;
+  PyObject* previous = PyFloat_FromDouble(inline_limit_ns);
+  inline_limit_ns = limit;
+  return previous;
+}
+
+PyObject* counters(PyObject*, PyObject*) {
+  return Py_BuildValue("{s:K,s:K,s:K}", "executions", static_cast<unsigned long long>(executions), "enqueued",
+                       static_cast<unsigned long long>(queue_pushed()), "allocations",
+                       static_cast<unsigned long long>(pool_allocations()));
+}
+
+PyMethodDef functions[] = {
+    {"set_inline_limit", method<set_inline_limit>(), METH_O,
+     PyDoc_STR("Sets the cost in ns from which executables are queued instead of run inline; returns the old one.")},
+    {"counters", method<counters>(), METH_NOARGS, PyDoc_STR("How many executions, queued executions and pool allocations.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int executable_type_init(PyObject* module);
+
+}  // namespace nj
+
+int execute_init(PyObject* module) {
+  if (PyModule_AddFunctions(module, nj::functions) < 0) return -1;
+  return nj::executable_type_init(module);
+}

@@ -1,0 +1,194 @@
+// Forking with other threads at work: a child has the thread that forked alone, so nothing may be left half done by another.
+// Before a fork the queue is parked, imports on demand are waited for, and the forking thread takes all locks of the package,
+// with Python's import lock, and keeps them until after the fork, here and in the child. All of it is one native function:
+// no signal handler runs between its steps, so none is left out.
+#include "runtime/process/fork.h"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "runtime/python/guard.h"
+#include "runtime/python/native.h"
+#include "runtime/process/signals_blocked.h"
+#include "runtime/threads/threads.h"
+
+namespace nj {
+
+namespace {
+
+constexpr auto kNap = std::chrono::milliseconds(1);
+constexpr int kMostNaps = 30'000;
+
+PyObject *acquire_name, *release_name, *not_waiting;
+PyObject *lock_imports, *unlock_imports, *imports_locked;
+std::vector<PyObject*>* locks = new std::vector<PyObject*>;  // the first is that of the thread that forks
+std::vector<PyObject*>* held = new std::vector<PyObject*>;   // in the order in which they were taken
+bool holds_imports = false;
+
+// Calls of call_whole() that have not returned; changed under the GIL.
+int sections = 0;
+thread_local int own_sections = 0;
+
+void nap() {
+  Py_BEGIN_ALLOW_THREADS;
+  std::this_thread::sleep_for(kNap);
+  Py_END_ALLOW_THREADS;
+}
+
+// Whether the lock was taken; without an error.
+bool take(PyObject* lock, bool waiting) {
+  PyObject* arguments[] = {lock, not_waiting};
+  Ref taken(PyObject_VectorcallMethod(acquire_name, arguments, waiting ? 1 : 2, nullptr));
+  if (!taken) PyErr_WriteUnraisable(lock);
+  if (!taken || taken.get() != Py_True) return false;
+  held->push_back(lock);
+  return true;
+}
+
+void call(PyObject* function) {
+  Ref result(PyObject_CallNoArgs(function));
+  if (!result) PyErr_WriteUnraisable(function);
+}
+
+void release_all() {
+  if (holds_imports) call(unlock_imports);
+  holds_imports = false;
+  for (; !held->empty(); held->pop_back()) {
+    Ref result(PyObject_CallMethodNoArgs(held->back(), release_name));
+    if (!result) PyErr_WriteUnraisable(held->back());
+  }
+}
+
+bool imports_are_locked() {
+  Ref result(PyObject_CallNoArgs(imports_locked));
+  if (!result) PyErr_WriteUnraisable(imports_locked);
+  return result && result.get() == Py_True;
+}
+
+// The GIL is not given up from here to the end of a successful try: what is free stays free. Returns the lock to wait for
+// first next time, or null: all are held, or `retry` says that somebody was importing.
+PyObject* try_all(bool& retry, bool patient) {
+  retry = patient && ((sections > own_sections && own_sections == 0) || imports_are_locked());
+  if (retry) return nullptr;
+  call(lock_imports);
+  holds_imports = true;
+  for (PyObject* lock : *locks) {
+    bool here = false;
+    for (PyObject* other : *held) here |= other == lock;
+    if (!here && !take(lock, false)) return lock;
+  }
+  return nullptr;
+}
+
+// Never waits with a lock held, so the order in which others take them does not matter.
+void hold_all() {
+  // Python runs signal handlers in a thread that waits for a lock and is interrupted there; other threads still see signals.
+  SignalsBlocked blocked;
+  PyObject* first = locks->front();
+  for (int naps = 0;;) {
+    take(first, true);
+    bool retry = false;
+    PyObject* busy = try_all(retry, naps < kMostNaps);
+    if (!busy && !retry) return;
+    release_all();
+    if (busy) first = busy;
+    if (retry) nap(), ++naps;
+  }
+}
+
+PyObject* before_fork(PyObject*, PyObject*) {
+  queue_park();
+  end_idle_threads();
+  hold_all();
+  Py_RETURN_NONE;
+}
+
+PyObject* after_fork_in_parent(PyObject*, PyObject*) {
+  release_all();
+  queue_unpark();
+  Py_RETURN_NONE;
+}
+
+PyObject* after_fork_in_child(PyObject*, PyObject*) {
+  sections = own_sections;
+  release_all();
+  queue_adopt();
+  Py_RETURN_NONE;
+}
+
+PyObject* guard_at_fork(PyObject*, PyObject* lock) {
+  locks->push_back(Py_NewRef(lock));
+  return Py_NewRef(lock);
+}
+
+PyObject* guarded_locks(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(Py_ssize_t(locks->size()));
+  for (size_t k = 0; list && k < locks->size(); ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef((*locks)[k]));
+  return list;
+}
+
+PyObject* call_whole(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count < 1) return PyErr_Format(PyExc_TypeError, "call_whole: expected a function and its arguments");
+  ++sections, ++own_sections;
+  PyObject* result = PyObject_Vectorcall(args[0], args + 1, size_t(count - 1), nullptr);
+  --sections, --own_sections;
+  return result;
+}
+
+PyMethodDef functions[] = {
+    {"before_fork", method<before_fork>(), METH_NOARGS, PyDoc_STR("Brings everything into a state that a child can take over.")},
+    {"after_fork_in_parent", method<after_fork_in_parent>(), METH_NOARGS, PyDoc_STR("Lets everything go on after before_fork().")},
+    {"after_fork_in_child", method<after_fork_in_child>(), METH_NOARGS, PyDoc_STR("The same in the child, which has one thread.")},
+    {"guard_at_fork", method<guard_at_fork>(), METH_O,
+     PyDoc_STR("Has the forking thread hold a reentrant lock across every fork; returns the lock.")},
+    {"guarded_locks", method<guarded_locks>(), METH_NOARGS, PyDoc_STR("The locks that are held across forks.")},
+    {"call_whole", method<call_whole>(), METH_FASTCALL,
+     PyDoc_STR("call_whole(function, *args): a call whose end forks in other threads wait for; for imports.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+// Python's lock around its table of modules: with it in hand nobody is between two steps there, and the fork, which takes
+// it too, does not wait with our locks held.
+bool find_import_lock() {
+  Ref imp(PyImport_ImportModule("_imp"));
+  if (!imp) return false;
+  lock_imports = PyObject_GetAttrString(imp.get(), "acquire_lock");
+  unlock_imports = PyObject_GetAttrString(imp.get(), "release_lock");
+  imports_locked = PyObject_GetAttrString(imp.get(), "lock_held");
+  return lock_imports && unlock_imports && imports_locked;
+}
+
+bool add_first_lock() {
+  Ref threading(PyImport_ImportModule("_thread"));
+  if (!threading) return false;
+  PyObject* lock = PyObject_CallMethod(threading.get(), "RLock", nullptr);
+  if (lock) locks->push_back(lock);
+  return lock != nullptr;
+}
+
+bool register_hooks(PyObject* module) {
+  Ref os(PyImport_ImportModule("os")), no_args(PyTuple_New(0)), hooks(PyDict_New());
+  if (!os || !no_args || !hooks) return false;
+  Ref at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
+  if (!at_fork) return false;
+  const char* const names[][2] = {{"before", "before_fork"},
+                                  {"after_in_parent", "after_fork_in_parent"},
+                                  {"after_in_child", "after_fork_in_child"}};
+  for (const auto& [when, name] : names) {
+    Ref hook(PyObject_GetAttrString(module, name));
+    if (!hook || PyDict_SetItemString(hooks.get(), when, hook.get()) < 0) return false;
+  }
+  return bool(Ref(PyObject_Call(at_fork.get(), no_args.get(), hooks.get())));
+}
+
+}  // namespace
+}  // namespace nj
+
+int fork_init(PyObject* module) {
+  using namespace nj;
+  acquire_name = PyUnicode_InternFromString("acquire");
+  release_name = PyUnicode_InternFromString("release");
+  not_waiting = Py_NewRef(Py_False);
+  if (!acquire_name || !release_name || !find_import_lock() || !add_first_lock()) return -1;
+  return PyModule_AddFunctions(module, functions) < 0 || !register_hooks(module) ? -1 : 0;
+}

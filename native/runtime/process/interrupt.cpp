@@ -1,0 +1,80 @@
+// Stop flags of threads, and what compiled loops call to look at them.
+#include "runtime/process/interrupt.h"
+
+#include <Python.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "kernels/registry.h"
+
+namespace nj {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsBetween = 0.1;
+constexpr double kLongest = 1099511627776.0;  // 2^40 iterations
+
+thread_local StopWatch watched;
+thread_local Clock::time_point last_asked;
+
+// What a signal handler raised while this thread ran machine code.
+struct KeptError {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+};
+thread_local KeptError kept;
+
+bool signal_raised() {
+  PyGILState_STATE state = PyGILState_Ensure();
+  bool raised = PyErr_CheckSignals() < 0;
+  if (raised) {
+    KeptError before = kept;
+    PyErr_Fetch(&kept.type, &kept.value, &kept.traceback);
+    Py_XDECREF(before.type);
+    Py_XDECREF(before.value);
+    Py_XDECREF(before.traceback);
+  }
+  PyGILState_Release(state);
+  return raised;
+}
+
+// The time since another loop asked counts, too: then the period is too short for once.
+int64_t next_period(int64_t period) {
+  Clock::time_point now = Clock::now();
+  std::chrono::duration<double> passed = now - last_asked;
+  last_asked = now;
+  double factor = std::clamp(kSecondsBetween / std::max(passed.count(), 1e-9), 0.1, 8.0);
+  return int64_t(std::clamp(factor * double(period), 1.0, kLongest));
+}
+
+}  // namespace
+
+StopWatch current_stop() { return watched; }
+
+StopScope::StopScope(StopWatch watch) : before_(watched) { watched = watch; }
+StopScope::~StopScope() { watched = before_; }
+
+bool stop_wanted() {
+  if (!watched.flag) return false;
+  if (stop_asked()) return true;
+  if (!watched.hears_signals || !signal_raised()) return false;
+  watched.flag->store(true, std::memory_order_relaxed);
+  return true;
+}
+
+int raise_kept_error() {
+  if (!kept.type) return 0;
+  PyErr_Restore(kept.type, kept.value, kept.traceback);
+  kept = {};
+  return -1;
+}
+
+}  // namespace nj
+
+extern "C" int64_t nj_poll(int64_t* period) {
+  if (nj::stop_wanted()) return -1;
+  return *period = nj::next_period(*period);
+}
+NJ_KERNEL(nj_poll);

@@ -1,0 +1,66 @@
+// Where Python calls the native core: no C++ exception leaves. Every function in a table of methods, properties or slots goes
+// through here (tests/native/test_guards.py reads the tables).
+#pragma once
+#include <exception>
+#include <new>
+#include <type_traits>
+
+#include "runtime/python/native.h"
+
+namespace nj {
+
+// Sets the Python error that the C++ exception being handled stands for.
+inline void raise_caught() {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_SystemError, error.what());
+  }
+}
+
+// For what cannot fail, as deallocations: says so and goes on.
+inline void report_caught() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  raise_caught();
+  PyErr_WriteUnraisable(nullptr);
+  PyErr_Restore(type, value, traceback);
+}
+
+template <auto function>
+struct Guarded;
+
+// Not noexcept, and other exceptions pass: a daemon thread at exit is unwound by one that nobody may catch.
+template <class Result, class... Args, Result (*function)(Args...)>
+struct Guarded<function> {
+  static Result call(Args... args) {
+    try {
+      return function(args...);
+    } catch (const std::exception&) {
+      if constexpr (std::is_void_v<Result>) report_caught();
+      else raise_caught();
+    }
+    if constexpr (std::is_pointer_v<Result>) return nullptr;
+    else if constexpr (!std::is_void_v<Result>) return Result(-1);
+  }
+};
+
+// As a getter or setter, and for other places that take a function of this type.
+template <auto function>
+constexpr auto guarded = &Guarded<function>::call;
+
+// As an entry of PyMethodDef.
+template <auto function>
+PyCFunction method() {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(guarded<function>));
+}
+
+// As an entry of PyType_Slot.
+template <auto function>
+PyType_Slot slot(int id) {
+  return {id, reinterpret_cast<void*>(guarded<function>)};
+}
+
+}  // namespace nj

@@ -1,0 +1,622 @@
+// The execution queue: a thread that never takes the GIL itself, waiting that Ctrl-C interrupts, fork and exit.
+#include "runtime/queue/queue.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "runtime/process/fork.h"
+#include "runtime/python/guard.h"
+#include "runtime/queue/job_chain.h"
+#include "runtime/process/signals_blocked.h"
+#include "runtime/queue/stopwatch.h"
+#include "runtime/queue/turns.h"
+
+namespace nj {
+
+namespace {
+
+constexpr size_t kMaxQueued = 32;
+constexpr size_t kMostHelpers = 64;
+constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr auto kExitPatience = std::chrono::milliseconds(250);  // of the exit with what nobody needs
+constexpr auto kForkPatience = std::chrono::milliseconds(250);  // of a fork with the job that is running
+
+struct Queue : Unfinished {
+  std::mutex mutex;
+  std::condition_variable work, done;
+  std::thread thread;
+  bool started = false;
+  uint64_t generation = 0;     // a thread of an older one ends
+  int parked = 0;              // forks under way: meanwhile no job begins, and no thread
+  bool closed = false;         // the process ends: jobs run as far as they have to, or somebody waits
+  size_t to_finish = 0;        // so many from the front
+  int waiters = 0;
+  JobChain finished;           // to be destroyed under the GIL
+  size_t helpers = 0;          // threads that run jobs before their turn
+
+  Queue() { ahead.reserve(kMostHelpers); }
+  bool idle() const { return none(); }
+
+  bool has_next() const {
+    return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0);
+  }
+
+  // With the lock held, and something to run.
+  Job* take() {
+    running = jobs.front();
+    jobs.pop_front();
+    if (to_finish > 0) --to_finish;
+    return running;
+  }
+
+  // With the lock held: the thread, which ends after its job. `work` is to be notified.
+  std::thread dismiss() {
+    ++generation;
+    started = false;
+    return std::move(thread);
+  }
+
+  // With the lock held: whether a thread is to run something before its turn that the execution (any, if null) needs.
+  bool needs_help(const Execution* wanted) const {
+    return !parked && helpers < kMostHelpers && helpers == ahead.size() && held_up() && before_turn(wanted);
+  }
+
+  std::vector<Job*> under_way() const {
+    std::vector<Job*> found(ahead.begin(), ahead.end());
+    if (running) found.push_back(running);
+    return found;
+  }
+
+  void end(Job* job) {
+    if (running == job) running = nullptr;
+    ahead.erase(std::remove(ahead.begin(), ahead.end(), job), ahead.end());
+  }
+};
+
+// Never destroyed: the thread may outlive main().
+Queue* queue = new Queue;
+__thread Job* current_job = nullptr;  // that this thread runs
+uint64_t pushed = 0;
+
+// The part of a job that may fail; leaves its outcome in job->done.
+State run_job(Job* job) {
+  Execution* outcome = job->done;
+  if (job->stop.load(std::memory_order_relaxed)) {
+    outcome->failure = Failure::Interrupted;
+    return State::Failed;
+  }
+  for (Execution*& dependency : job->waits_for) {
+    if (execution_state(dependency) == State::Failed) {
+      outcome->failure = Failure::Cause;
+      outcome->cause = reinterpret_cast<PyObject*>(dependency);  // takes over the job's reference
+      dependency = nullptr;
+      return State::Failed;
+    }
+  }
+  outcome->failure = Failure::OutOfMemory;
+  char **ins = job->addresses.data(), **outs = ins + job->ins.size();
+  for (size_t k = 0; k < job->ins.size(); ++k) ins[k] = job->ins[k]->data;
+  for (size_t k = 0; k < job->outs.size(); ++k) {
+    outcome->wanted_bytes = job->outs[k]->nbytes;
+    if (!buffer_allocate(job->outs[k])) return State::Failed;
+    outs[k] = job->outs[k]->data;
+  }
+  Scratch scratch(job->scratch_bytes);
+  outcome->wanted_bytes = job->scratch_bytes;
+  if (scratch.failed) return State::Failed;
+  outcome->failure = Failure::Status;
+  {
+    StopScope watched({&job->stop, false});
+    Stopwatch stopwatch(job->took_ns);
+    outcome->status = job->code(ins, outs, scratch.data(), outcome->info);
+  }
+  if (outcome->status == kInterrupted) outcome->failure = job->abandoned ? Failure::Cancelled : Failure::Interrupted;
+  return outcome->status == 0 ? State::Done : State::Failed;
+}
+
+void release_queued(std::vector<Buffer*>& buffers) {
+  for (Buffer* buffer : buffers) {
+    buffer->queued.fetch_sub(1, std::memory_order_release);
+    buffer_release(buffer);
+  }
+  buffers.clear();
+}
+
+int destroy_finished_callback(void*);
+
+void finish(Queue* q, Job* job, State state) {
+  std::vector<Buffer*> ins, outs;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);  // others may be looking what this job touches
+    ins.swap(job->ins);
+    outs.swap(job->outs);
+  }
+  // Memory goes back first: whoever waits for this job may want it.
+  release_queued(ins);
+  release_queued(outs);
+  bool first;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    job->done->state.store(state, std::memory_order_release);
+    q->end(job);
+    first = q->finished.empty();
+    q->finished.push_back(job);
+  }
+  q->done.notify_all();
+  // Not when the interpreter may be gone.
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
+}
+
+void run_and_finish(Queue* q, Job* job) {
+  current_job = job;
+  const State state = run_job(job);
+  current_job = nullptr;
+  finish(q, job, state);
+}
+
+// Runs what an execution (any, if null) needs before its turn, as long as callbacks hold up the others.
+void helper_main(Queue* q, const Execution* wanted) {
+  for (;;) {
+    Job* job;
+    {
+      std::lock_guard<std::mutex> guard(q->mutex);
+      job = !q->parked && q->held_up() ? q->before_turn(wanted) : nullptr;
+      if (!job) {
+        --q->helpers;
+        break;
+      }
+      const auto place = std::find(q->jobs.begin(), q->jobs.end(), job);
+      if (size_t(place - q->jobs.begin()) < q->to_finish) --q->to_finish;
+      q->jobs.erase(place);
+      q->ahead.push_back(job);
+    }
+    run_and_finish(q, job);
+    q->work.notify_one();
+  }
+}
+
+// Starts such a thread, with the lock held. Without one, whoever waits goes on waiting and tries again.
+void start_helper(Queue* q, const Execution* wanted) {
+  SignalsBlocked blocked;
+  try {
+    std::thread(helper_main, q, wanted).detach();
+    ++q->helpers;
+  } catch (const std::exception&) {  // of the system, or of memory
+  }
+}
+
+void thread_main(Queue* q, uint64_t generation) {
+  for (;;) {
+    Job* job;
+    {
+      std::unique_lock<std::mutex> lock(q->mutex);
+      q->work.wait(lock, [=] { return q->generation != generation || q->has_next(); });
+      if (q->generation != generation) return;
+      job = q->take();
+    }
+    run_and_finish(q, job);
+  }
+}
+
+void destroy_finished() {
+  JobChain jobs;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    jobs = queue->finished.take_all();
+  }
+  while (!jobs.empty()) delete jobs.pop_front();
+}
+
+int destroy_finished_callback(void*) {
+  destroy_finished();
+  return 0;
+}
+
+// With the lock held, which whoever ends threads holds, too: no thread begins with a generation that has ended already.
+std::error_code start_thread_locked(Queue* q) {
+  if (q->started || q->parked) return {};
+  std::error_code failure;
+  SignalsBlocked blocked;
+  try {
+    q->thread = std::thread(thread_main, q, q->generation);
+    q->started = true;
+  } catch (const std::system_error& error) {
+    failure = error.code();
+  } catch (const std::bad_alloc&) {
+    failure = std::make_error_code(std::errc::not_enough_memory);
+  }
+  return failure;
+}
+
+// 0, or -1 with RuntimeError set. During a fork, which will start one, it does nothing.
+int start_thread() {
+  std::error_code failure;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    failure = start_thread_locked(queue);
+  }
+  if (!failure) return 0;
+  if (failure == std::errc::not_enough_memory) PyErr_NoMemory();
+  else PyErr_Format(PyExc_RuntimeError, "could not start the execution thread: %s", failure.message().c_str());
+  return -1;
+}
+
+bool some_queued() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  return !queue->jobs.empty();
+}
+
+// Nobody wants the results any more: loops that run end, what has not begun never will, and their results say so.
+void stop_with_inputs(const Execution* execution) {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  queue->stop(execution);
+}
+
+void stop_all() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  queue->stop_all();
+}
+
+void stop_nothing() {}
+
+// What may be run before its turn while somebody waits: one execution with what it needs, or any (null).
+struct Helped {
+  bool at_all;
+  const Execution* wanted;
+};
+constexpr Helped kNothing{false, nullptr}, kAnything{true, nullptr};
+
+// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal handler raised, after
+// `stop` has told what nobody wants any more. Meanwhile what is `helped` need not wait for its turn.
+template <class Ready, class Stop>
+int wait_until(Ready ready, Stop stop, Helped helped) {
+  // A forked child inherits jobs, but not the thread.
+  if (some_queued() && start_thread() < 0) return -1;
+  for (;;) {
+    bool is_ready;
+    Py_BEGIN_ALLOW_THREADS;
+    {
+      Queue* q = queue;
+      std::unique_lock<std::mutex> lock(q->mutex);
+      const auto needs_help = [&] { return helped.at_all && q->needs_help(helped.wanted); };
+      q->done.wait_for(lock, kSlice, [&] { return ready() || needs_help(); });
+      is_ready = ready();
+      if (!is_ready && needs_help()) start_helper(q, helped.wanted);
+    }
+    Py_END_ALLOW_THREADS;
+    if (is_ready) break;
+    if (PyErr_CheckSignals() < 0) {
+      stop();
+      return -1;
+    }
+  }
+  destroy_finished();
+  return 0;
+}
+
+// Somebody wants a result: jobs run although the process ends.
+class Waiting {
+ public:
+  Waiting() {
+    {
+      std::lock_guard<std::mutex> guard(queue->mutex);
+      ++queue->waiters;
+    }
+    queue->work.notify_one();
+  }
+  ~Waiting() {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    --queue->waiters;
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+};
+
+void fail_queued(Job* job, Failure failure) {
+  job->done->failure = failure;
+  job->done->state.store(State::Failed, std::memory_order_release);
+}
+
+}  // namespace
+
+Job::~Job() {
+  release_queued(ins);
+  release_queued(outs);
+  for (Execution* dependency : waits_for) Py_XDECREF(reinterpret_cast<PyObject*>(dependency));
+  Py_XDECREF(reinterpret_cast<PyObject*>(done));
+  Py_XDECREF(keepalive);
+}
+
+void Job::add_input(Buffer* buffer) {
+  addresses.push_back(nullptr);
+  ins.push_back(buffer);
+  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Job::add_output(Buffer* buffer) {
+  addresses.push_back(nullptr);
+  outs.push_back(buffer);
+  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
+}
+
+void queue_push(std::unique_ptr<Job> job) {
+  destroy_finished();
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    queue->jobs.push_back(job.get());  // which may throw; from here on the queue owns it
+    job.release();
+  }
+  ++pushed;
+  // A fork in between may have ended the thread of queue_admit().
+  if (start_thread() < 0) PyErr_WriteUnraisable(nullptr);
+  queue->work.notify_one();
+}
+
+int queue_admit() {
+  Queue* q = queue;
+  if (start_thread() < 0) return -1;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (q->jobs.size() < kMaxQueued) return 0;
+  }
+  // A callback may be waiting for this thread: that only slows it down.
+  const auto enough = std::chrono::steady_clock::now() + kSlice;
+  const auto room = [=] {
+    return q->jobs.size() < kMaxQueued || (q->held_up() && std::chrono::steady_clock::now() >= enough);
+  };
+  if (wait_until(room, stop_nothing, kAnything) < 0) return -1;
+  // Another thread may have ended ours meanwhile (before a fork).
+  return start_thread();
+}
+
+void queue_park() {
+  Queue* q = queue;
+  std::thread ending;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    std::unique_lock<std::mutex> lock(q->mutex);
+    ++q->parked;
+    // A callback that forks is part of what runs.
+    const bool ended = !current_job && q->done.wait_for(lock, kForkPatience, [q] { return !q->running && q->ahead.empty(); });
+    if (ended && q->started) ending = q->dismiss();
+  }
+  q->work.notify_all();
+  if (ending.joinable()) ending.join();
+  Py_END_ALLOW_THREADS;
+}
+
+void queue_unpark() {
+  std::error_code failure;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    if (--queue->parked == 0 && !queue->jobs.empty()) failure = start_thread_locked(queue);
+  }
+  queue->work.notify_all();
+  if (failure) PySys_WriteStderr("numjet: could not start the execution thread after a fork: %s\n", failure.message().c_str());
+}
+
+void queue_adopt() {
+  if (some_queued() && !current_job && start_thread() < 0) PyErr_WriteUnraisable(nullptr);
+}
+
+bool on_queue_thread() { return current_job; }
+
+void queue_note_callback(int more) {
+  if (!current_job) return;
+  {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    current_job->in_python += more;
+  }
+  queue->done.notify_all();  // who waits may want something else to run meanwhile
+}
+
+bool queue_open() { return !queue->closed; }
+uint64_t queue_pushed() { return pushed; }
+
+// Runs the computation here if it is the next one and brief: that saves waking one thread and being woken by it.
+void run_if_next(const Execution* execution) {
+  Queue* q = queue;
+  Job* job;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (!q->has_next()) return;
+    const Job* next = q->jobs.front();
+    if (next->done != execution || !next->brief) return;
+    job = q->take();
+  }
+  Py_BEGIN_ALLOW_THREADS;
+  run_and_finish(q, job);
+  q->work.notify_one();
+  Py_END_ALLOW_THREADS;
+}
+
+// The job of this thread is in a callback that waits for an execution, if that can end before the job does.
+class WaitOfCallback {
+ public:
+  explicit WaitOfCallback(const Execution* execution) {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    ++current_job->in_python;
+    current_job->waiting_for = execution;
+    can_end = !queue->waits_for_itself(current_job, execution);
+  }
+  ~WaitOfCallback() {
+    std::lock_guard<std::mutex> guard(queue->mutex);
+    --current_job->in_python;
+    current_job->waiting_for = nullptr;
+  }
+  WaitOfCallback(const WaitOfCallback&) = delete;
+  WaitOfCallback& operator=(const WaitOfCallback&) = delete;
+  bool can_end = false;
+};
+
+// 0 when it has ended, -1 with an error set.
+int wait_for_end(Execution* execution, const StopFlag* given_up) {
+  const Waiting waiting;
+  const auto ended = [=] { return execution_state(execution) != State::Pending || (given_up && given_up->load()); };
+  if (wait_until(ended, [=] { stop_with_inputs(execution); }, {true, execution}) < 0) return -1;
+  return execution_state(execution) == State::Pending ? raise_interrupted() : 0;
+}
+
+int wait_in_callback(Execution* execution) {
+  const WaitOfCallback wait(execution);
+  if (wait.can_end) return wait_for_end(execution, &current_job->stop);
+  PyErr_SetString(PyExc_RuntimeError,
+                  "a callback waits for a computation that is queued behind the one that called it, which would "
+                  "never end; pass the value to the callback as an argument instead");
+  return -1;
+}
+
+int execution_wait(Execution* execution) {
+  // Another thread that waits for the same array drops the array's reference as soon as it has the value.
+  const Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
+  if (execution_state(execution) == State::Pending) {
+    if (current_job) {
+      if (wait_in_callback(execution) < 0) return -1;
+    } else {
+      run_if_next(execution);
+      if (wait_for_end(execution, nullptr) < 0) return -1;
+    }
+  }
+  return execution_state(execution) == State::Failed ? execution_raise(execution) : 0;
+}
+
+namespace {
+
+PyObject* synchronize(PyObject*, PyObject*) {
+  if (current_job) {
+    return PyErr_Format(PyExc_RuntimeError, "synchronize() was called from a callback of a queued computation");
+  }
+  Queue* q = queue;
+  const Waiting waiting;
+  if (wait_until([q] { return q->idle(); }, stop_all, kNothing) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// With the lock held. What has effects is to be finished, with what it waits for. Jobs in front of those are given up: run
+// later, they might find their inputs overwritten. Others stay, and run if somebody waits for them after all.
+void abandon_unneeded(Queue* q) {
+  std::vector<const Execution*> needed;
+  const auto is_needed = [&](const Job* job) {
+    return job->has_effects || std::find(needed.begin(), needed.end(), job->done) != needed.end();
+  };
+  std::deque<Job*> left;
+  for (; !q->jobs.empty(); q->jobs.pop_back()) {
+    Job* job = q->jobs.back();
+    if (is_needed(job)) {
+      ++q->to_finish;
+      needed.insert(needed.end(), job->waits_for.begin(), job->waits_for.end());
+    } else if (q->to_finish > 0) {
+      fail_queued(job, Failure::Cancelled);
+      q->finished.push_back(job);
+      continue;
+    }
+    left.push_front(job);
+  }
+  q->jobs.swap(left);
+  for (Job* job : q->under_way()) {
+    if (is_needed(job)) continue;
+    job->abandoned = true;
+    job->stop.store(true, std::memory_order_relaxed);
+  }
+}
+
+// Ends the thread; what runs may have no loop that stops, and nobody waits for it for long.
+void leave_thread() {
+  Queue* q = queue;
+  std::thread ending;
+  bool idle;
+  Py_BEGIN_ALLOW_THREADS;
+  {
+    std::unique_lock<std::mutex> lock(q->mutex);
+    idle = q->done.wait_for(lock, kExitPatience, [q] { return q->under_way().empty(); });
+    if (q->started) ending = q->dismiss();
+  }
+  q->work.notify_all();
+  if (ending.joinable()) idle ? ending.join() : ending.detach();
+  Py_END_ALLOW_THREADS;
+}
+
+// What nobody will run any more.
+void cancel_all() {
+  Queue* q = queue;
+  std::lock_guard<std::mutex> guard(q->mutex);
+  for (; !q->jobs.empty(); q->jobs.pop_front()) {
+    fail_queued(q->jobs.front(), Failure::Cancelled);
+    q->finished.push_back(q->jobs.front());
+  }
+  q->to_finish = 0;
+  for (Job* job : q->under_way()) job->abandoned = true;
+}
+
+// At exit: what has effects is finished, unless Ctrl-C says otherwise; later work runs inline.
+PyObject* close_queue(PyObject*, PyObject*) {
+  Queue* q = queue;
+  if (current_job) Py_RETURN_NONE;
+  interpreter_ends = true;
+  {
+    std::lock_guard<std::mutex> guard(q->mutex);
+    if (!q->closed) abandon_unneeded(q);
+    q->closed = true;
+  }
+  const auto finished = [q] {
+    const std::vector<Job*> jobs = q->under_way();
+    return q->to_finish == 0 && std::all_of(jobs.begin(), jobs.end(), [](Job* job) { return job->abandoned.load(); });
+  };
+  const int ended = wait_until(finished, stop_all, kAnything);
+  if (ended < 0) cancel_all();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  leave_thread();
+  PyErr_Restore(type, value, traceback);
+  return ended < 0 ? nullptr : Py_NewRef(Py_None);
+}
+
+// Of any fork, by os.fork or below Python. The child has the jobs, but no other thread. What another thread was running is
+// lost; a callback that forks goes on in the child with the job that called it, and the thread ends after that.
+void before_any_fork() { queue->mutex.lock(); }
+void after_any_fork_in_parent() { queue->mutex.unlock(); }
+void after_any_fork_in_child() {
+  Queue* q = queue;
+  new (&q->mutex) std::mutex;
+  new (&q->work) std::condition_variable;
+  new (&q->done) std::condition_variable;
+  new (&q->thread) std::thread;
+  q->started = false;
+  q->parked = 0;
+  ++q->generation;
+  const auto lose = [q](Job* job) {
+    if (!job || job == current_job) return false;
+    fail_queued(job, Failure::Lost);
+    q->finished.push_back(job);
+    return true;
+  };
+  if (lose(q->running)) q->running = nullptr;
+  q->ahead.erase(std::remove_if(q->ahead.begin(), q->ahead.end(), lose), q->ahead.end());
+  q->helpers = q->ahead.size();
+}
+
+PyMethodDef functions[] = {
+    {"synchronize", method<synchronize>(), METH_NOARGS, PyDoc_STR("Waits until every queued computation has run.")},
+    {"close_queue", method<close_queue>(), METH_NOARGS,
+     PyDoc_STR("Finishes what has effects, and closes the queue: from now on all else runs inline, or when it is waited for.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+}  // namespace nj
+
+int queue_init(PyObject* module) {
+  using namespace nj;
+  if (PyModule_AddFunctions(module, functions) < 0) return -1;
+  Ref close_function(PyObject_GetAttrString(module, "close_queue"));
+  Ref atexit(PyImport_ImportModule("atexit"));
+  if (!close_function || !atexit) return -1;
+  Ref registered(PyObject_CallMethod(atexit.get(), "register", "O", close_function.get()));
+  if (!registered) return -1;
+  return pthread_atfork(before_any_fork, after_any_fork_in_parent, after_any_fork_in_child);
+}

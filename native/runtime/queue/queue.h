@@ -1,0 +1,57 @@
+// One thread that runs computations in the order in which they were queued.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "dispatch/execution/execution.h"
+#include "runtime/process/interrupt.h"
+#include "runtime/memory/pool.h"
+
+namespace nj {
+
+using MachineCode = int64_t (*)(char** ins, char** outs, char* scratch, int64_t* info);
+
+// A queued computation. Made and destroyed under the GIL; run without it.
+struct Job {
+  MachineCode code = nullptr;
+  std::vector<Buffer*> ins, outs;   // one reference each, until the job has run
+  std::vector<Buffer*> overwrites;  // those of `outs` that are inputs, too
+  size_t scratch_bytes = 0;
+  std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
+  StopFlag stop{false};
+  std::atomic<bool> abandoned{false};  // stopped because the process ends
+  bool brief = false;        // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
+  bool has_effects = false;  // which happen in the order in which such programs were called
+  std::vector<Execution*> waits_for;  // computations that make the inputs
+  Execution* done = nullptr;
+  PyObject* keepalive = nullptr;
+  // With the queue's lock held:
+  int in_python = 0;                       // callbacks that it is in
+  const Execution* waiting_for = nullptr;  // what its callback waits for
+  bool seen = false;
+  Job* after = nullptr;           // in a JobChain
+  std::vector<char*> addresses;   // room for those of ins, then of outs
+
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+  void add_input(Buffer* buffer);
+  void add_output(Buffer* buffer);
+};
+
+// Makes sure that there is a thread, and waits (without the GIL) until the queue is not too long:
+// 0, or -1 with an error set (KeyboardInterrupt while waiting).
+int queue_admit();
+// Appends a job.
+void queue_push(std::unique_ptr<Job> job);
+// True in a thread that runs a job: it must never wait for one that has to come after that.
+bool on_queue_thread();
+// A callback of this thread's machine code begins (1) or ends (-1): it may wait for other threads meanwhile.
+void queue_note_callback(int more);
+// False once the interpreter is on its way out: everything runs inline then.
+bool queue_open();
+uint64_t queue_pushed();
+
+}  // namespace nj

@@ -1,0 +1,105 @@
+#include "runtime/queue/turns.h"
+
+#include <algorithm>
+
+namespace nj {
+
+namespace {
+
+template <class List, class Item> bool contains(const List& list, const Item* item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+// Whether a computation has to come after one that was queued before it: it reads its results, overwrites what it reads, or
+// both have effects.
+bool must_follow(const Job* later, const Job* earlier) {
+  if (later->has_effects && earlier->has_effects) return true;
+  return contains(later->waits_for, earlier->done) ||
+         std::any_of(later->overwrites.begin(), later->overwrites.end(), [=](Buffer* b) { return contains(earlier->ins, b); });
+}
+
+}  // namespace
+
+// In the order in which they were queued.
+template <class Visit> void Unfinished::each(Visit visit) const {
+  if (running) visit(running);
+  for (Job* job : ahead) visit(job);
+  for (Job* job : jobs) visit(job);
+}
+
+Job* Unfinished::find(const Execution* execution) const {
+  Job* found = nullptr;
+  each([&](Job* job) { found = job->done == execution ? job : found; });
+  return found;
+}
+
+bool Unfinished::held_up() const {
+  const auto in_python = [](const Job* job) { return job->in_python > 0; };
+  return (running ? in_python(running) : !has_next()) && std::all_of(ahead.begin(), ahead.end(), in_python);
+}
+
+bool Unfinished::has_next() const {
+  return !running && !jobs.empty() &&
+         std::none_of(ahead.begin(), ahead.end(), [this](const Job* job) { return must_follow(jobs.front(), job); });
+}
+
+Job* Unfinished::before_turn(const Execution* wanted) const {
+  for (size_t k = 0; k < jobs.size(); ++k) {
+    if (wanted && jobs[k]->done != wanted) continue;
+    // From here on back to the first one that it needs, directly or not, and that needs nothing itself.
+    for (size_t last = k;;) {
+      const auto begun = [&](const Job* job) { return must_follow(jobs[last], job); };
+      if ((running && begun(running)) || std::any_of(ahead.begin(), ahead.end(), begun)) break;
+      size_t first = 0;
+      while (first < last && !must_follow(jobs[last], jobs[first])) ++first;
+      if (first == last) return jobs[last];
+      last = first;
+    }
+    if (wanted) break;
+  }
+  return nullptr;
+}
+
+// Along what computations come after, and what callbacks wait for.
+bool Unfinished::leads_to(Job* from, const Job* to) {
+  if (from == to) return true;
+  if (from->seen) return false;
+  from->seen = true;
+  if (from->waiting_for) {
+    Job* next = find(from->waiting_for);
+    return next && leads_to(next, to);
+  }
+  bool found = false, before = contains(jobs, from);
+  each([&](Job* job) {
+    before = before && job != from;
+    found = found || (before && must_follow(from, job) && leads_to(job, to));
+  });
+  return found;
+}
+
+bool Unfinished::waits_for_itself(Job* waiting, const Execution* wanted) {
+  each([](Job* job) { job->seen = false; });
+  Job* job = find(wanted);
+  return job && leads_to(job, waiting);
+}
+
+void Unfinished::stop(const Execution* unwanted) {
+  const auto needless = [&](const Job* job) {
+    return job->done == unwanted || std::any_of(jobs.begin(), jobs.end(), [=](const Job* later) {
+             return later->stop.load() && contains(later->waits_for, job->done);
+           });
+  };
+  const auto look = [&](Job* job) {
+    if (needless(job)) job->stop.store(true, std::memory_order_relaxed);
+  };
+  // From the last one on, as inputs are queued before what waits for them.
+  std::for_each(jobs.rbegin(), jobs.rend(), look);
+  std::for_each(ahead.begin(), ahead.end(), look);
+  if (running) look(running);
+}
+
+void Unfinished::stop_all() {
+  each([](Job* job) { job->stop.store(true, std::memory_order_relaxed); });
+}
+
+}  // namespace nj
