@@ -6,8 +6,8 @@
 
 #include "runtime/python/guard.h"
 
-static PyModuleDef native_module = {PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr,
-                                    nullptr, nullptr, nullptr, nullptr};
+static PyModuleDef native_module = {
+    PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 // Its state belongs to the process: arrays, locks and types of one interpreter would be used by another.
 static int check_interpreter() {
@@ -35,8 +35,9 @@ static PyObject* create() {
   if (!module || PyModule_AddFunctions(module.get(), functions) < 0) return nullptr;
   using Init = int (*)(PyObject*);
   // Threads before the queue: what runs at exit runs in the opposite order, and the queue uses threads.
-  for (Init init : {trace_init, pytree_init, pool_init, aval_init, exact_init, headroom_init, simd_init, array_init, eager_init,
-                    threads_init, queue_init, fork_init, cgroup_init, callback_init, execute_init, jitcall_init, kernels_init}) {
+  for (Init init :
+       {trace_init, pytree_init, pool_init, aval_init, exact_init, headroom_init, simd_init, array_init, eager_init,
+        threads_init, queue_init, fork_init, cgroup_init, callback_init, execute_init, jitcall_init, kernels_init}) {
     if (init(module.get()) < 0) return nullptr;
   }
   return module.release();

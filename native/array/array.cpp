@@ -223,8 +223,8 @@ namespace {
 // Gives a transposed array memory of its own.
 int settle(Array* array) {
   Ref moved = Ref::borrow(array->moved);
-  Ref settled(reinterpret_cast<PyObject*>(array_copied(reinterpret_cast<PyArrayObject*>(moved.get()), array->info, array->device,
-                                                       array->committed)));
+  Ref settled(reinterpret_cast<PyObject*>(
+      array_copied(reinterpret_cast<PyArrayObject*>(moved.get()), array->info, array->device, array->committed)));
   if (!settled) return -1;
   if (array->moved) {  // other threads ran meanwhile
     std::swap(array->buffer, reinterpret_cast<Array*>(settled.get())->buffer);
@@ -299,13 +299,14 @@ PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"ndarray", "aval", "device", "committed", nullptr};
   PyObject *ndarray, *aval, *device;
   int committed = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|p:from_numpy", const_cast<char**>(names), &PyArray_Type,
-                                   &ndarray, &aval, &device, &committed)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO|p:from_numpy", const_cast<char**>(names), &PyArray_Type, &ndarray, &aval,
+                                   &device, &committed)) {
     return nullptr;
   }
   const InfoRef info(aval_info(aval));
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info.get(), device, committed));
+  return reinterpret_cast<PyObject*>(
+      array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info.get(), device, committed));
 }
 
 PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {

@@ -12,7 +12,7 @@ struct Array {
   PyObject* device;
   Buffer* buffer;      // null once deleted; without data while the value is on another device only
   PyObject* remote;    // what holds the value on a device whose memory is not the host's; null for host arrays
-  PyObject* moved;     // an ndarray of the value in memory of another array of ours, in another order; null once it is copied
+  PyObject* moved;  // an ndarray of the value in memory of another array of ours, in another order; null once it is copied
   Execution* pending;  // null when the value is there
   PyObject* sharding;
   PyObject* weakrefs;

@@ -137,7 +137,10 @@ namespace {
 
 // The structures of DLPack 1.0 (dmlc.github.io/dlpack).
 struct DLDevice { int32_t device_type, device_id; };
-struct DLDataType { uint8_t code, bits; uint16_t lanes; };
+struct DLDataType {
+  uint8_t code, bits;
+  uint16_t lanes;
+};
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -205,13 +208,12 @@ bool dlpack_dtype(const AvalInfo* info, DLDataType* dtype) {
 template <class Managed>
 Managed* new_tensor(const AvalInfo* info, Buffer* buffer, DLDataType dtype) {
   const std::vector<Py_ssize_t> strides = contiguous_strides(info, 1);
-  auto* tensor = new Tensor<Managed>{
-      {}, buffer, {info->dims.begin(), info->dims.end()}, {strides.begin(), strides.end()}};
+  auto* tensor = new Tensor<Managed>{{}, buffer, {info->dims.begin(), info->dims.end()}, {strides.begin(), strides.end()}};
   buffer_retain(buffer);
   tensor->managed.manager_ctx = tensor;
   tensor->managed.deleter = delete_tensor<Managed>;
-  tensor->managed.tensor = {buffer->data, {kCpu, 0}, int32_t(info->dims.size()), dtype,
-                            tensor->shape.data(), tensor->strides.data(), 0};
+  tensor->managed.tensor = {buffer->data,           {kCpu, 0}, int32_t(info->dims.size()), dtype, tensor->shape.data(),
+                            tensor->strides.data(), 0};
   return &tensor->managed;
 }
 
@@ -247,8 +249,8 @@ bool wants_cpu(PyObject* device) {
 PyObject* array_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", const_cast<char**>(names), &stream, &version,
-                                   &device, &copy)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", const_cast<char**>(names), &stream, &version, &device,
+                                   &copy)) {
     return nullptr;
   }
   unsigned major = 0, minor = 0;
@@ -266,8 +268,9 @@ PyObject* array_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   // Before version 1.0 a capsule cannot say that its memory is read-only.
   const bool versioned = major >= 1;
   if (!versioned && copy == Py_False) {
-    PyErr_SetString(PyExc_BufferError, "__dlpack__: arrays are immutable, which a capsule of a version below 1.0 cannot say: "
-                                       "expected max_version=(1, 0) or higher, or copy=None, which copies");
+    PyErr_SetString(PyExc_BufferError,
+                    "__dlpack__: arrays are immutable, which a capsule of a version below 1.0 cannot say: "
+                    "expected max_version=(1, 0) or higher, or copy=None, which copies");
     return nullptr;
   }
   const bool copied = copy == Py_True || !versioned;

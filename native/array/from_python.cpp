@@ -39,8 +39,7 @@ int store_int(Array* array, PyObject* number) {
   long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
   if (overflow) return store_general(array, number);
   switch (array->info->kind) {
-    case Kind::Int32:
-      return value == int32_t(value) ? store(array, int32_t(value)) : raise_overflow(number, array->info);
+    case Kind::Int32: return value == int32_t(value) ? store(array, int32_t(value)) : raise_overflow(number, array->info);
     case Kind::Int64: return store(array, int64_t(value));
     default: return store_general(array, number);
   }

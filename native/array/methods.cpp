@@ -106,8 +106,8 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
   bool same = !dtype || PyArray_EquivTypes(dtype, PyArray_DESCR(ndarray));
   if (same && copy != Py_True) return view.release();
   if (copy == Py_False) {
-    return PyErr_Format(PyExc_ValueError, "Unable to avoid copy while creating an array of dtype %R from one of %R",
-                        dtype, PyArray_DESCR(ndarray));
+    return PyErr_Format(PyExc_ValueError, "Unable to avoid copy while creating an array of dtype %R from one of %R", dtype,
+                        PyArray_DESCR(ndarray));
   }
   if (same) return PyArray_NewCopy(ndarray, NPY_CORDER);
   return PyArray_CastToType(ndarray, reinterpret_cast<PyArray_Descr*>(dtype_owner.release()), 0);
@@ -165,12 +165,15 @@ PyGetSetDef properties[] = {
     {"_value", guarded<get_value>, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
     {"_moved", guarded<get_moved>, nullptr,
      PyDoc_STR("A transposed ndarray on another array's memory, of an array that is not copied yet; else None."), nullptr},
-    {"_remote", guarded<get_remote>, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."), nullptr},
-    {"_sharding", guarded<get_sharding>, guarded<set_sharding>, PyDoc_STR("The sharding given to the array, or None."), nullptr},
+    {"_remote", guarded<get_remote>, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."),
+     nullptr},
+    {"_sharding", guarded<get_sharding>, guarded<set_sharding>, PyDoc_STR("The sharding given to the array, or None."),
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {
-    {"block_until_ready", method<block_until_ready>(), METH_NOARGS, PyDoc_STR("Waits for the value; raises its error, if any.")},
+    {"block_until_ready", method<block_until_ready>(), METH_NOARGS,
+     PyDoc_STR("Waits for the value; raises its error, if any.")},
     {"is_ready", method<is_ready>(), METH_NOARGS, PyDoc_STR("Whether block_until_ready() would return at once.")},
     {"is_deleted", method<is_deleted>(), METH_NOARGS, PyDoc_STR("Whether the array was deleted or donated.")},
     {"delete", method<delete_method>(), METH_NOARGS, PyDoc_STR("Frees the memory now; later looks at the value raise.")},
@@ -190,9 +193,8 @@ PyMethodDef methods[] = {
     {"tolist", method<tolist>(), METH_NOARGS, PyDoc_STR("The elements as nested lists of Python numbers.")},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMemberDef members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Array, weakrefs), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Array, weakrefs), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 }  // namespace
 

@@ -28,8 +28,9 @@ bool check_selection(PyArrayObject* rows, PyArrayObject* mask) {
               PyArray_NDIM(mask) <= PyArray_NDIM(rows);
   for (int axis = 0; good && axis < PyArray_NDIM(mask); ++axis) good = PyArray_DIM(mask, axis) == PyArray_DIM(rows, axis);
   if (!good) {
-    PyErr_SetString(PyExc_ValueError, "selected: expected a C-contiguous ndarray, and a C-contiguous mask of bools of the shape "
-                                      "of its leading axes");
+    PyErr_SetString(PyExc_ValueError,
+                    "selected: expected a C-contiguous ndarray, and a C-contiguous mask of bools of the shape "
+                    "of its leading axes");
   }
   return good;
 }
@@ -68,7 +69,8 @@ PyObject* holds(PyObject*, PyObject* args) {
 PyObject* selected(PyObject*, PyObject* args) {
   PyArrayObject *rows, *mask;
   PyObject *make_aval, *device;
-  if (!PyArg_ParseTuple(args, "O!O!OO:selected", &PyArray_Type, &rows, &PyArray_Type, &mask, &make_aval, &device)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!OO:selected", &PyArray_Type, &rows, &PyArray_Type, &mask, &make_aval, &device))
+    return nullptr;
   if (!check_selection(rows, mask)) return nullptr;
   const int64_t size = PyArray_SIZE(mask);
   const int64_t row_bytes = size ? PyArray_NBYTES(rows) / size : 0;

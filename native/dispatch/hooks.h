@@ -4,18 +4,18 @@
 
 namespace nj {
 
-#define NJ_BINARY_HOOKS(X)                                                                                   \
-  X(add) X(radd) X(sub) X(rsub) X(mul) X(rmul) X(truediv) X(rtruediv) X(floordiv) X(rfloordiv) X(mod) X(rmod) \
-  X(pow) X(rpow) X(matmul) X(rmatmul) X(and) X(rand) X(or) X(ror) X(xor) X(rxor) X(lshift) X(rlshift)         \
-  X(rshift) X(rrshift) X(divmod) X(rdivmod) X(lt) X(le) X(eq) X(ne) X(gt) X(ge)
-#define NJ_OTHER_HOOKS(X) \
-  X(neg) X(pos) X(abs) X(invert) X(getitem) X(setitem) X(iter) X(repr) X(str) X(round)
+#define NJ_BINARY_HOOKS(X)                                                                                                \
+  X(add)                                                                                                                  \
+  X(radd) X(sub) X(rsub) X(mul) X(rmul) X(truediv) X(rtruediv) X(floordiv) X(rfloordiv) X(mod) X(rmod) X(pow) X(rpow)     \
+      X(matmul) X(rmatmul) X(and) X(rand) X(or) X(ror) X(xor) X(rxor) X(lshift) X(rlshift) X(rshift) X(rrshift) X(divmod) \
+          X(rdivmod) X(lt) X(le) X(eq) X(ne) X(gt) X(ge)
+#define NJ_OTHER_HOOKS(X) X(neg) X(pos) X(abs) X(invert) X(getitem) X(setitem) X(iter) X(repr) X(str) X(round)
 
 enum Hook : int {
 #define NJ_ENUM(name) hook_##name,
   NJ_BINARY_HOOKS(NJ_ENUM) NJ_OTHER_HOOKS(NJ_ENUM)
 #undef NJ_ENUM
-  hook_reduce,  // self -> what pickle's __reduce__ returns
+      hook_reduce,  // self -> what pickle's __reduce__ returns
   hook_aval,    // (shape, dtype, weak_type) -> interned aval
   hook_fetch,   // what holds an array's value on another device -> ndarray
   hook_count

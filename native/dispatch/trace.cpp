@@ -56,9 +56,7 @@ PyObject* exchange(PyObject*& slot, PyObject* value) {
   return previous ? previous : Py_NewRef(Py_None);
 }
 
-PyObject* current_trace(PyObject*, PyObject*) {
-  return or_none(trace_state.current ? trace_state.current : eval_trace);
-}
+PyObject* current_trace(PyObject*, PyObject*) { return or_none(trace_state.current ? trace_state.current : eval_trace); }
 
 PyObject* set_current_trace(PyObject*, PyObject* trace) {
   // The caller puts back what it got, so an unset slot has to come back as the default trace.
@@ -96,10 +94,12 @@ PyMethodDef functions[] = {
     {"set_eval_trace", method<set_eval_trace>(), METH_O,
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
     {"set_config_reader", method<set_config_reader>(), METH_O,
-     PyDoc_STR("Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
-               "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
+     PyDoc_STR(
+         "Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
+         "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
     {"config_epoch", method<config_epoch_now>(), METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
-    {"config_changed", method<config_changed>(), METH_NOARGS, PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
+    {"config_changed", method<config_changed>(), METH_NOARGS,
+     PyDoc_STR("Every thread reads its configuration again when it next needs it.")},
     {"config_changed_here", method<config_changed_here>(), METH_NOARGS,
      PyDoc_STR("This thread reads its configuration again when it next needs it.")},
     {nullptr, nullptr, 0, nullptr}};

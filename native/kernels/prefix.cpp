@@ -19,9 +19,7 @@
 namespace nj {
 
 #define NJ_DECLARE_SCANS(set) \
-  namespace set {             \
-  extern const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count]; \
-  }
+  namespace set { extern const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count]; }
 NJ_DECLARE_SCANS(portable)
 #ifdef NJ_SIMD_X86
 NJ_DECLARE_SCANS(avx2)
@@ -50,7 +48,7 @@ template <class T> void write_neutral(int64_t kind, void* to, int words) {
   using Limits = std::numeric_limits<T>;
   const T least = Limits::is_integer ? Limits::lowest() : T(-Limits::infinity());
   const T greatest = Limits::is_integer ? Limits::max() : Limits::infinity();
-  const T value = kind == kind_add ? (Limits::is_integer ? T(0) : T(-0.0))
+  const T value = kind == kind_add   ? (Limits::is_integer ? T(0) : T(-0.0))
                   : kind == kind_mul ? T(1)
                   : kind == kind_max ? least
                                      : greatest;

@@ -7,8 +7,19 @@ namespace nj::prefix {
 
 enum Kind : int64_t { kind_add, kind_mul, kind_max, kind_min, kind_count };
 enum Code : int64_t {
-  code_int8, code_int16, code_int32, code_int64, code_uint8, code_uint16, code_uint32, code_uint64, code_float32,
-  code_float64, code_complex64, code_complex128, code_count
+  code_int8,
+  code_int16,
+  code_int32,
+  code_int64,
+  code_uint8,
+  code_uint16,
+  code_uint32,
+  code_uint64,
+  code_float32,
+  code_float64,
+  code_complex64,
+  code_complex128,
+  code_count
 };
 
 // Combines `before` with the running results of the n elements at `in`, from the last to the first if backwards, and writes

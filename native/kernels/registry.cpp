@@ -44,7 +44,8 @@ PyObject* kernel_names(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"kernel_address", method<kernel_address>(), METH_O, PyDoc_STR("Address of a native kernel; KeyError for an unknown name.")},
+    {"kernel_address", method<kernel_address>(), METH_O,
+     PyDoc_STR("Address of a native kernel; KeyError for an unknown name.")},
     {"kernel_names", method<kernel_names>(), METH_NOARGS, PyDoc_STR("Sorted names of all native kernels.")},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -54,10 +55,9 @@ int borrow_row_sorts() {
   static const struct {
     Code code;
     int type;
-  } table[] = {{code_int8, NPY_INT8},     {code_int16, NPY_INT16},   {code_int32, NPY_INT32},
-               {code_int64, NPY_INT64},   {code_uint8, NPY_UINT8},   {code_uint16, NPY_UINT16},
-               {code_uint32, NPY_UINT32}, {code_uint64, NPY_UINT64}, {code_float32, NPY_FLOAT32},
-               {code_float64, NPY_FLOAT64}, {code_bool, NPY_UINT8}};
+  } table[] = {{code_int8, NPY_INT8},       {code_int16, NPY_INT16},     {code_int32, NPY_INT32},   {code_int64, NPY_INT64},
+               {code_uint8, NPY_UINT8},     {code_uint16, NPY_UINT16},   {code_uint32, NPY_UINT32}, {code_uint64, NPY_UINT64},
+               {code_float32, NPY_FLOAT32}, {code_float64, NPY_FLOAT64}, {code_bool, NPY_UINT8}};
   for (const auto& [code, type] : table) {
     Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type)));
     if (!dtype) return -1;

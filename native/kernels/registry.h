@@ -14,5 +14,4 @@ struct KernelEntry {
 }  // namespace nj
 
 // Makes an extern "C" function known to kernel_address(). Use at namespace scope.
-#define NJ_KERNEL(function) \
-  static ::nj::KernelEntry entry_of_##function(#function, reinterpret_cast<const void*>(&function))
+#define NJ_KERNEL(function) static ::nj::KernelEntry entry_of_##function(#function, reinterpret_cast<const void*>(&function))

@@ -16,14 +16,10 @@ PyObject* type_name(PyObject* type) { return PyType_GetName(reinterpret_cast<PyT
 // "list of length 2", "dict with keys ['a']"...
 PyObject* describe(const Node& node) {
   switch (node.kind) {
-    case Kind::Leaf:
-      return PyUnicode_FromString("a leaf");
-    case Kind::None:
-      return PyUnicode_FromString("None");
-    case Kind::Tuple:
-      return PyUnicode_FromFormat("tuple of length %u", unsigned(node.arity));
-    case Kind::List:
-      return PyUnicode_FromFormat("list of length %u", unsigned(node.arity));
+    case Kind::Leaf: return PyUnicode_FromString("a leaf");
+    case Kind::None: return PyUnicode_FromString("None");
+    case Kind::Tuple: return PyUnicode_FromFormat("tuple of length %u", unsigned(node.arity));
+    case Kind::List: return PyUnicode_FromFormat("list of length %u", unsigned(node.arity));
     case Kind::Dict: {
       Ref keys(PySequence_List(node.data));
       return keys ? PyUnicode_FromFormat("dict with keys %.400R", keys.get()) : nullptr;
@@ -84,8 +80,8 @@ class Mismatch {
     const char* remedy = none_expected_ ? "\nNone is a node without children; pass is_leaf=lambda x: x is None to have "
                                           "it treated as a leaf."
                                         : "";
-    PyErr_Format(PyExc_ValueError, "%V%sExpected %U but got %U %U.%s", first.get(), "", first ? "\n" : "",
-                 expected_.get(), got_.get(), where.get(), remedy);
+    PyErr_Format(PyExc_ValueError, "%V%sExpected %U but got %U %U.%s", first.get(), "", first ? "\n" : "", expected_.get(),
+                 got_.get(), where.get(), remedy);
   }
 
  private:
@@ -165,8 +161,7 @@ class UpTo {
 
 class Prefix {
  public:
-  Prefix(const Node* prefix, const Node* full, std::vector<uint32_t>& counts)
-      : prefix_(prefix), full_(full), counts_(counts) {}
+  Prefix(const Node* prefix, const Node* full, std::vector<uint32_t>& counts) : prefix_(prefix), full_(full), counts_(counts) {}
   Mismatch mismatch;
 
   bool match(size_t end, size_t full_end) {

@@ -13,9 +13,7 @@ bool check_arguments(const char* name, Py_ssize_t n, Py_ssize_t least, Py_ssize_
   return false;
 }
 
-PyObject* method_unflatten(PyObject* self, PyObject* leaves) {
-  return unflatten_iterable(self_of(self), leaves);
-}
+PyObject* method_unflatten(PyObject* self, PyObject* leaves) { return unflatten_iterable(self_of(self), leaves); }
 
 // flatten_up_to(tree, caller=None, index=0)
 PyObject* method_flatten_up_to(PyObject* self, PyObject* const* args, Py_ssize_t n) {
@@ -52,9 +50,7 @@ PyObject* children(TreeDef* self) {
   return list.release();
 }
 
-PyObject* method_children(PyObject* self, PyObject*) {
-  return children(self_of(self));
-}
+PyObject* method_children(PyObject* self, PyObject*) { return children(self_of(self)); }
 
 PyObject* child_keys(const Node& node) {
   Refs keys;
@@ -66,9 +62,7 @@ PyObject* child_keys(const Node& node) {
   return keys.to_list();
 }
 
-PyObject* method_child_keys(PyObject* self, PyObject*) {
-  return child_keys(self_of(self)->root());
-}
+PyObject* method_child_keys(PyObject* self, PyObject*) { return child_keys(self_of(self)->root()); }
 
 PyObject* compose(TreeDef* outer, TreeDef* inner) {
   NodeBuffer buffer;
@@ -80,8 +74,8 @@ PyObject* compose(TreeDef* outer, TreeDef* inner) {
       continue;
     }
     size_t own = node.num_nodes - node.num_leaves;
-    buffer.add(node.kind, node.arity, node.num_leaves * leaves, own + node.num_leaves * nodes,
-               Ref::borrow(node.data), node.registration);
+    buffer.add(node.kind, node.arity, node.num_leaves * leaves, own + node.num_leaves * nodes, Ref::borrow(node.data),
+               node.registration);
   }
   return buffer.finish();
 }
@@ -97,9 +91,7 @@ PyObject* method_walk(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   return walk(self_of(self), args[0], args[1], args[2]);
 }
 
-PyObject* method_from_iterable_tree(PyObject* self, PyObject* tree) {
-  return from_iterable_tree(self_of(self), tree);
-}
+PyObject* method_from_iterable_tree(PyObject* self, PyObject* tree) { return from_iterable_tree(self_of(self), tree); }
 
 PyObject* node_data(const Node& node) {
   PyObject* type = node_type(node);
@@ -142,8 +134,8 @@ bool check_root(const Root& root, Py_ssize_t arity) {
     keys = PyTuple_GET_SIZE(root.registration->data_fields);
     PyObject* meta = root.data.get();
     if (!PyTuple_Check(meta) || PyTuple_GET_SIZE(meta) != PyTuple_GET_SIZE(root.registration->meta_fields)) {
-      PyErr_Format(PyExc_ValueError, "node data of %R must be a tuple of its metadata fields, got %R",
-                   root.registration->type, meta);
+      PyErr_Format(PyExc_ValueError, "node data of %R must be a tuple of its metadata fields, got %R", root.registration->type,
+                   meta);
       return false;
     }
   }
@@ -215,9 +207,7 @@ PyObject* method_reduce(PyObject* self, PyObject*) {
   return restore ? Py_BuildValue("(O(O))", restore.get(), states.get()) : nullptr;
 }
 
-struct Subtree {
-  size_t leaves, nodes;
-};
+struct Subtree { size_t leaves, nodes; };
 
 bool restore_node(PyObject* state, NodeBuffer& buffer, std::vector<Subtree>& stack) {
   if (state == Py_None) {
@@ -261,9 +251,7 @@ PyObject* from_state(PyObject* states) {
   return nullptr;
 }
 
-PyObject* method_from_state(PyObject*, PyObject* states) {
-  return from_state(states);
-}
+PyObject* method_from_state(PyObject*, PyObject* states) { return from_state(states); }
 
 PyObject* method_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -271,7 +259,8 @@ PyObject* method_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 extern PyMethodDef treedef_methods[];
 PyMethodDef treedef_methods[] = {
-    {"unflatten", method<method_unflatten>(), METH_O, PyDoc_STR("unflatten(leaves): the tree of this structure with `leaves`.")},
+    {"unflatten", method<method_unflatten>(), METH_O,
+     PyDoc_STR("unflatten(leaves): the tree of this structure with `leaves`.")},
     {"flatten_up_to", method<method_flatten_up_to>(), METH_FASTCALL,
      PyDoc_STR("flatten_up_to(tree, caller=None, index=0)\n\nThe subtrees of `tree` at this treedef's leaves, a list. "
                "ValueError naming the key path where `tree` is not as deep or differs.")},
@@ -281,7 +270,8 @@ PyMethodDef treedef_methods[] = {
     {"child_keys", method<method_child_keys>(), METH_NOARGS,
      PyDoc_STR("Key entries of the root's children, a list; positions where only instances know their keys.")},
     {"children", method<method_children>(), METH_NOARGS, PyDoc_STR("Treedefs of the root's children, a list.")},
-    {"compose", method<method_compose>(), METH_O, PyDoc_STR("compose(inner): this treedef with every leaf replaced by `inner`.")},
+    {"compose", method<method_compose>(), METH_O,
+     PyDoc_STR("compose(inner): this treedef with every leaf replaced by `inner`.")},
     {"walk", method<method_walk>(), METH_FASTCALL,
      PyDoc_STR("walk(f_node, f_leaf, leaves)\n\nCalls f_leaf(leaf) (None: identity) at leaves and "
                "f_node(children, node_data) at nodes, children first; the result at the root.")},

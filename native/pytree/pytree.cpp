@@ -90,13 +90,9 @@ PyObject* one_level(PyObject* tree, bool with_keys) {
   return PyTuple_Pack(2, pairs.get(), data.get());
 }
 
-PyObject* py_one_level(PyObject*, PyObject* tree) {
-  return one_level(tree, false);
-}
+PyObject* py_one_level(PyObject*, PyObject* tree) { return one_level(tree, false); }
 
-PyObject* py_one_level_with_keys(PyObject*, PyObject* tree) {
-  return one_level(tree, true);
-}
+PyObject* py_one_level_with_keys(PyObject*, PyObject* tree) { return one_level(tree, true); }
 
 PyObject* py_is_node(PyObject*, PyObject* type) {
   if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a class, got %R", type);

@@ -41,8 +41,7 @@ bool check_new_type(PyObject* type) {
   PyTypeObject* t = reinterpret_cast<PyTypeObject*>(type);
   if (!is_builtin_node(t) && !registrations.count(t)) return true;
   PyErr_Format(PyExc_ValueError,
-               "Duplicate pytree node registration: %R is a pytree node already; a type can be registered only once",
-               type);
+               "Duplicate pytree node registration: %R is a pytree node already; a type can be registered only once", type);
   return false;
 }
 
@@ -94,8 +93,8 @@ bool default_keys(Kind kind, const Registration* registration, PyObject* data, P
 bool take_flattened(const Registration* registration, PyObject* result, Ref& children, Ref& data) {
   const char* hint = "must return a tuple (children, aux_data)";
   if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
-    PyErr_Format(PyExc_ValueError, "the flatten function of pytree node type %R %s, but it returned %R",
-                 registration->type, hint, result);
+    PyErr_Format(PyExc_ValueError, "the flatten function of pytree node type %R %s, but it returned %R", registration->type,
+                 hint, result);
     return false;
   }
   data = Ref::borrow(PyTuple_GET_ITEM(result, 1));
@@ -256,12 +255,8 @@ int classify(PyTypeObject* type, bool none_is_leaf, const Registration** registr
 bool expand(PyObject* object, Kind kind, const Registration* registration, Ref& children, Ref& data, Ref* keys) {
   switch (kind) {
     case Kind::Leaf:
-    case Kind::None:
-      children = Ref(PyTuple_New(0));
-      break;
-    case Kind::Tuple:
-      children = Ref::borrow(object);
-      break;
+    case Kind::None: children = Ref(PyTuple_New(0)); break;
+    case Kind::Tuple: children = Ref::borrow(object); break;
     case Kind::List:
       children = Ref(PyList_AsTuple(object));  // a snapshot: user code may change the list meanwhile
       break;
@@ -283,15 +278,12 @@ bool expand(PyObject* object, Kind kind, const Registration* registration, Ref& 
 
 PyObject* child_key(Kind kind, const Registration* registration, PyObject* data, Py_ssize_t i) {
   switch (kind) {
-    case Kind::Dict:
-      return make_key(DictKey, PyTuple_GET_ITEM(data, i));
-    case Kind::NamedTuple:
-      return namedtuple_key(data, i);
+    case Kind::Dict: return make_key(DictKey, PyTuple_GET_ITEM(data, i));
+    case Kind::NamedTuple: return namedtuple_key(data, i);
     case Kind::Custom:
       if (registration->data_fields) return make_field_key(registration->data_fields, i);
       return make_index_key(FlattenedIndexKey, i);
-    default:
-      return make_index_key(SequenceKey, i);
+    default: return make_index_key(SequenceKey, i);
   }
 }
 
@@ -303,20 +295,13 @@ bool set_key_types(PyObject* sequence, PyObject* dict, PyObject* attribute, PyOb
 
 PyObject* node_type(const Node& node) {
   switch (node.kind) {
-    case Kind::Leaf:
-      return nullptr;
-    case Kind::None:
-      return reinterpret_cast<PyObject*>(Py_TYPE(Py_None));
-    case Kind::Tuple:
-      return reinterpret_cast<PyObject*>(&PyTuple_Type);
-    case Kind::List:
-      return reinterpret_cast<PyObject*>(&PyList_Type);
-    case Kind::Dict:
-      return reinterpret_cast<PyObject*>(&PyDict_Type);
-    case Kind::NamedTuple:
-      return node.data;
-    case Kind::Custom:
-      return node.registration->type;
+    case Kind::Leaf: return nullptr;
+    case Kind::None: return reinterpret_cast<PyObject*>(Py_TYPE(Py_None));
+    case Kind::Tuple: return reinterpret_cast<PyObject*>(&PyTuple_Type);
+    case Kind::List: return reinterpret_cast<PyObject*>(&PyList_Type);
+    case Kind::Dict: return reinterpret_cast<PyObject*>(&PyDict_Type);
+    case Kind::NamedTuple: return node.data;
+    case Kind::Custom: return node.registration->type;
   }
   return nullptr;
 }

@@ -39,14 +39,9 @@ bool mix_node(uint64_t& hash, const Node& node) {
       hash = mix(hash, uint64_t(keys));
       return true;
     }
-    case Kind::NamedTuple:
-      hash = mix(hash, reinterpret_cast<uintptr_t>(node.data));
-      return true;
-    case Kind::Custom:
-      hash = mix(hash, reinterpret_cast<uintptr_t>(node.registration));
-      return mix_metadata(hash, node.data);
-    default:
-      return true;
+    case Kind::NamedTuple: hash = mix(hash, reinterpret_cast<uintptr_t>(node.data)); return true;
+    case Kind::Custom: hash = mix(hash, reinterpret_cast<uintptr_t>(node.registration)); return mix_metadata(hash, node.data);
+    default: return true;
   }
 }
 
@@ -119,22 +114,12 @@ bool custom_text(const Node& node, const std::string* children, std::string& tex
 
 bool node_text(const Node& node, const std::string* children, std::string& text) {
   switch (node.kind) {
-    case Kind::Leaf:
-      text = "*";
-      return true;
-    case Kind::None:
-      text = "None";
-      return true;
-    case Kind::Tuple:
-      text = "(" + joined(children, node.arity) + (node.arity == 1 ? ",)" : ")");
-      return true;
-    case Kind::List:
-      text = "[" + joined(children, node.arity) + "]";
-      return true;
-    case Kind::Dict:
-      return dict_text(node, children, text);
-    default:
-      return custom_text(node, children, text);
+    case Kind::Leaf: text = "*"; return true;
+    case Kind::None: text = "None"; return true;
+    case Kind::Tuple: text = "(" + joined(children, node.arity) + (node.arity == 1 ? ",)" : ")"); return true;
+    case Kind::List: text = "[" + joined(children, node.arity) + "]"; return true;
+    case Kind::Dict: return dict_text(node, children, text);
+    default: return custom_text(node, children, text);
   }
 }
 
@@ -152,9 +137,7 @@ PyObject* treedef_text(TreeDef* treedef) {
   return PyUnicode_FromStringAndSize(all.data(), Py_ssize_t(all.size()));
 }
 
-PyObject* treedef_repr(PyObject* self) {
-  return treedef_text(reinterpret_cast<TreeDef*>(self));
-}
+PyObject* treedef_repr(PyObject* self) { return treedef_text(reinterpret_cast<TreeDef*>(self)); }
 
 PyObject* treedef_richcompare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != treedef_type) Py_RETURN_NOTIMPLEMENTED;
@@ -181,10 +164,8 @@ NodeBuffer::~NodeBuffer() {
   if (nodes_.capacity() <= largest_spare && nodes_.capacity() > spare_nodes.capacity()) nodes_.swap(spare_nodes);
 }
 
-void NodeBuffer::add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, Ref data,
-                     const Registration* registration) {
-  nodes_.push_back(
-      Node{kind, uint32_t(arity), uint32_t(num_leaves), uint32_t(num_nodes), data.get(), registration});
+void NodeBuffer::add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, Ref data, const Registration* registration) {
+  nodes_.push_back(Node{kind, uint32_t(arity), uint32_t(num_leaves), uint32_t(num_nodes), data.get(), registration});
   data.release();
 }
 
@@ -243,10 +224,9 @@ int treedef_type_init(PyObject* module) {
       {Py_tp_methods, treedef_methods},
       {Py_tp_getset, treedef_getset},
       {0, nullptr}};
-  static PyType_Spec spec = {"numjet.tree_util.PyTreeDef", int(sizeof(TreeDef)), int(sizeof(Node)),
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-                                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             slots};
+  static PyType_Spec spec = {
+      "numjet.tree_util.PyTreeDef", int(sizeof(TreeDef)), int(sizeof(Node)),
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   treedef_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!treedef_type) return -1;
   return PyModule_AddObjectRef(module, "PyTreeDef", reinterpret_cast<PyObject*>(treedef_type));
@@ -258,9 +238,7 @@ using namespace nj::pytree;
 
 bool pytree_is_treedef(PyObject* object) { return Py_TYPE(object) == treedef_type; }
 
-Py_ssize_t pytree_num_leaves(PyObject* treedef) {
-  return Py_ssize_t(reinterpret_cast<TreeDef*>(treedef)->root().num_leaves);
-}
+Py_ssize_t pytree_num_leaves(PyObject* treedef) { return Py_ssize_t(reinterpret_cast<TreeDef*>(treedef)->root().num_leaves); }
 
 Py_hash_t pytree_hash(PyObject* self) {
   TreeDef* treedef = reinterpret_cast<TreeDef*>(self);

@@ -99,17 +99,11 @@ bool spread(TreeDef* treedef, size_t end, PyObject* tree, std::vector<PyObject*>
 PyObject* build_node(const Node& node, PyObject* const* children) {
   Py_ssize_t n = node.arity;
   switch (node.kind) {
-    case Kind::Leaf:
-      PyErr_SetString(PyExc_SystemError, "a leaf cannot be built from children");
-      return nullptr;
-    case Kind::None:
-      Py_RETURN_NONE;
-    case Kind::Tuple:
-      return tuple_of(children, n);
-    case Kind::List:
-      return list_of(children, n);
-    case Kind::Dict:
-      return dict_of(node.data, children, n);
+    case Kind::Leaf: PyErr_SetString(PyExc_SystemError, "a leaf cannot be built from children"); return nullptr;
+    case Kind::None: Py_RETURN_NONE;
+    case Kind::Tuple: return tuple_of(children, n);
+    case Kind::List: return list_of(children, n);
+    case Kind::Dict: return dict_of(node.data, children, n);
     case Kind::NamedTuple: {
       Ref arguments(tuple_of(children, n));
       return arguments ? PyObject_Call(node.data, arguments.get(), nullptr) : nullptr;

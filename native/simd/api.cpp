@@ -17,8 +17,9 @@ PyObject* limit_instruction_set(PyObject*, PyObject* level) {
 
 PyMethodDef functions[] = {
     {"limit_instruction_set", method<limit_instruction_set>(), METH_O,
-     PyDoc_STR("Has kernels use no wider instruction set: 0 portable, 1 AVX2, 2 AVX-512. False: the processor does not have it, "
-               "or a kernel has been used already.")},
+     PyDoc_STR(
+         "Has kernels use no wider instruction set: 0 portable, 1 AVX2, 2 AVX-512. False: the processor does not have it, "
+         "or a kernel has been used already.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -370,10 +370,10 @@ template <class T> void multiply_row(T* x, const T* table, int64_t n) {
 
 }  // namespace
 
-#define NJ_LANE_FUNCTIONS(T)                                                                                         \
-  {lanes_of<T>, load_columns<T>, store_columns<T>, load_rows<T>, store_rows<T>, transform<T>, turn<T>, untangle<T>, \
-   tangle_swapped<T>, untangle_row<T>, tangle_row<T>, multiply<T>, multiply_conjugate<T>, \
-   multiply_swapped<T>, multiply_row<T>}
+#define NJ_LANE_FUNCTIONS(T)                                                                    \
+  {lanes_of<T>,   load_columns<T>, store_columns<T>,      load_rows<T>,        store_rows<T>,   \
+   transform<T>,  turn<T>,         untangle<T>,           tangle_swapped<T>,   untangle_row<T>, \
+   tangle_row<T>, multiply<T>,     multiply_conjugate<T>, multiply_swapped<T>, multiply_row<T>}
 
 extern const fft::LaneFunctions<float> float_lanes;
 const fft::LaneFunctions<float> float_lanes = NJ_LANE_FUNCTIONS(float);

@@ -39,10 +39,24 @@ template <class T, int R> constexpr void fill_complex(Kernel& kernel) {
 }
 
 // `From`: elements where they lie.
-template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack pack_a, gemm::Pack pack_b, bool direct, int group) {
+template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack pack_a, gemm::Pack pack_b, bool direct,
+                                                                    int group) {
   using T = typename V::Element;
-  Kernel kernel{rows, lanes_of<T>, 2, group, sizeof(From), sizeof(T), sizeof(typename V::Result), direct, pack_a, pack_b, pack<From, T>,
-                dots<From, T>, combination<From, T>, {}, {}};
+  Kernel kernel{rows,
+                lanes_of<T>,
+                2,
+                group,
+                sizeof(From),
+                sizeof(T),
+                sizeof(typename V::Result),
+                direct,
+                pack_a,
+                pack_b,
+                pack<From, T>,
+                dots<From, T>,
+                combination<From, T>,
+                {},
+                {}};
   fill<V, rows, 2>(kernel);
   return kernel;
 }
@@ -59,8 +73,21 @@ template <class V, class From> constexpr Kernel pairs() {
 }
 
 template <class T> constexpr Kernel complex() {
-  Kernel kernel{kComplexRows, lanes_of<T>, 1, 1, 2 * sizeof(T), 2 * sizeof(T), 2 * sizeof(T), false, pack_twins<T>, pack_parts<T>,
-                pack_twins<T>, dots_complex<T>, combination_complex<T>, {}, {}};
+  Kernel kernel{kComplexRows,
+                lanes_of<T>,
+                1,
+                1,
+                2 * sizeof(T),
+                2 * sizeof(T),
+                2 * sizeof(T),
+                false,
+                pack_twins<T>,
+                pack_parts<T>,
+                pack_twins<T>,
+                dots_complex<T>,
+                combination_complex<T>,
+                {},
+                {}};
   fill_complex<T, kComplexRows>(kernel);
   return kernel;
 }
@@ -68,14 +95,24 @@ template <class T> constexpr Kernel complex() {
 }  // namespace
 
 extern const gemm::Kernels gemm_kernels;
-const gemm::Kernels gemm_kernels = {
-    plain<float, float>(), plain<double, double>(), plain<Bfloat16, float>(), plain<Float16, float>(),
+const gemm::Kernels gemm_kernels = {plain<float, float>(),
+                                    plain<double, double>(),
+                                    plain<Bfloat16, float>(),
+                                    plain<Float16, float>(),
 #if defined(__AVX2__)
-    pairs<Pairs, int8_t>(), pairs<Pairs, uint8_t>(), pairs<Pairs, int16_t>(),
+                                    pairs<Pairs, int8_t>(),
+                                    pairs<Pairs, uint8_t>(),
+                                    pairs<Pairs, int16_t>(),
 #else
-    plain<int8_t, uint32_t>(), plain<uint8_t, uint32_t>(), plain<int16_t, uint32_t>(),
+                                    plain<int8_t, uint32_t>(),
+                                    plain<uint8_t, uint32_t>(),
+                                    plain<int16_t, uint32_t>(),
 #endif
-    plain<uint16_t, uint32_t>(), plain<uint32_t, uint32_t>(), plain<uint64_t, uint64_t>(), complex<float>(), complex<double>()};
+                                    plain<uint16_t, uint32_t>(),
+                                    plain<uint32_t, uint32_t>(),
+                                    plain<uint64_t, uint64_t>(),
+                                    complex<float>(),
+                                    complex<double>()};
 
 #if defined(__AVX512F__)
 extern const gemm::VnniKernels gemm_vnni_kernels;

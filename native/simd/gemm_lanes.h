@@ -11,23 +11,15 @@
 
 namespace nj::NJ_SIMD {
 
-template <> struct VectorOf<int32_t> {
-  typedef int32_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
-template <> struct VectorOf<uint32_t> {
-  typedef uint32_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
-template <> struct VectorOf<uint64_t> {
-  typedef uint64_t type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
+template <> struct VectorOf<int32_t> { typedef int32_t type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
+template <> struct VectorOf<uint32_t> { typedef uint32_t type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
+template <> struct VectorOf<uint64_t> { typedef uint64_t type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
 
 NJ_INLINE int64_t fewer(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // The first `count` lanes.
 #if defined(__AVX512F__)
-template <class T> struct Mask {
-  std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8> bits;
-};
+template <class T> struct Mask { std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8> bits; };
 template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) {
   return {static_cast<decltype(Mask<T>::bits)>((1u << count) - 1)};
 }
@@ -40,9 +32,7 @@ template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
   else _mm512_mask_storeu_epi64(to, mask.bits, (__m512i)v);
 }
 #elif defined(__AVX2__)
-template <class T> struct Mask {
-  __m256i bits;
-};
+template <class T> struct Mask { __m256i bits; };
 template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) {
   const auto words = static_cast<int>(count * (sizeof(T) / 4));
   return {_mm256_cmpgt_epi32(_mm256_set1_epi32(words), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))};
@@ -54,9 +44,7 @@ template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
   _mm256_maskstore_epi32(reinterpret_cast<int*>(to), mask.bits, (__m256i)v);
 }
 #else
-template <class T> struct Mask {
-  int64_t count;
-};
+template <class T> struct Mask { int64_t count; };
 template <class T> NJ_INLINE Mask<T> first_lanes(int64_t count) { return {count}; }
 template <class T> NJ_INLINE Vector<T> load(const T* from, Mask<T> mask) {
   Vector<T> v{};
@@ -70,16 +58,10 @@ template <class T> NJ_INLINE void store(T* to, Vector<T> v, Mask<T> mask) {
 
 template <class T> NJ_INLINE Vector<T> in_all_lanes(T x) { return x - Vector<T>{}; }  // -0.0, too
 
-template <class From, int count> struct Narrow {
-  typedef From type __attribute__((vector_size(count * sizeof(From))));
-};
+template <class From, int count> struct Narrow { typedef From type __attribute__((vector_size(count * sizeof(From)))); };
 
-struct Bfloat16 {
-  uint16_t bits;
-};
-struct Float16 {
-  uint16_t bits;
-};
+struct Bfloat16 { uint16_t bits; };
+struct Float16 { uint16_t bits; };
 
 // Elements of type From as vectors of T.
 template <class From, class T> struct Reader {

@@ -46,8 +46,8 @@ struct Pairs : Plain<uint32_t> {
 
 // a_row: between rows of A; 0 where A is packed, each step after the other.
 template <class V, int R, int C, bool Edge, bool packed>
-NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step, char* c_bytes,
-                    int64_t c_row, int64_t columns, bool add) {
+NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step,
+                    char* c_bytes, int64_t c_row, int64_t columns, bool add) {
   using T = typename V::Element;
   constexpr int lanes = lanes_of<T>;
   Mask<T> last{};

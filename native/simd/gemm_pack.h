@@ -68,9 +68,7 @@ void pack(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t
 // Complex numbers as they are.
 template <class T>
 void pack_twins(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out_bytes) {
-  struct Twins {
-    T re, im;
-  };
+  struct Twins { T re, im; };
   auto* from = reinterpret_cast<const Twins*>(from_bytes);
   auto* out = reinterpret_cast<Twins*>(out_bytes);
   for (int64_t p = 0; p < k; ++p)

@@ -20,7 +20,8 @@ template <class T> NJ_INLINE T sum_of(Vector<T> v) {
 
 // out[i][r] = sum of x[i][p] m[r][p] for R rows and M vectors at once.
 template <class From, class T, int R, int M>
-void dot_rows(int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row, int64_t step, bool add) {
+void dot_rows(int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row, int64_t step,
+              bool add) {
   constexpr int lanes = lanes_of<T>, chains = M == 1 ? 2 : 1;
   Vector<T> sums[chains][M][R] = {};
   int64_t p = 0;
@@ -62,8 +63,10 @@ template <class From, class T, int R>
 void dots_of(int64_t vectors, int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row,
              int64_t step, bool add) {
   int64_t i = 0;
-  for (; i + 4 <= vectors; i += 4) dot_rows<From, T, R, 4>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
-  for (; i + 2 <= vectors; i += 2) dot_rows<From, T, R, 2>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
+  for (; i + 4 <= vectors; i += 4)
+    dot_rows<From, T, R, 4>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
+  for (; i + 2 <= vectors; i += 2)
+    dot_rows<From, T, R, 2>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
   if (i < vectors) dot_rows<From, T, R, 1>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
 }
 

@@ -31,9 +31,7 @@ NJ_INLINE double shifted(double x, int by) { return __builtin_scalbn(x, by); }
 NJ_INLINE int exponent_of(float x) { return __builtin_ilogbf(x); }
 NJ_INLINE int exponent_of(double x) { return __builtin_ilogb(x); }
 
-template <class T> struct Row {
-  Vector<T> v[parts<T>];
-};
+template <class T> struct Row { Vector<T> v[parts<T>]; };
 template <class T> NJ_INLINE Row<T> get(const T* from) {
   Row<T> row;
 #pragma GCC unroll 8
@@ -100,8 +98,7 @@ template <class T, class Body> NJ_INLINE Largest<T> largest_rows(int64_t first, 
 }
 
 template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
-  Largest<T> largest =
-      largest_rows<T>(0, m, [&](int64_t i) __attribute__((always_inline)) { return get(panel + i * width); });
+  Largest<T> largest = largest_rows<T>(0, m, [&](int64_t i) __attribute__((always_inline)) { return get(panel + i * width); });
   for (int64_t j = 0; j < n; ++j) {
     T* top = panel + j * width;
     const int64_t p = largest.of(j);
@@ -179,9 +176,7 @@ template <class T, class Body> NJ_INLINE Row<T> sum_rows(int64_t first, int64_t 
 }
 
 // The reflection that makes zeros below the diagonal of column j, as LAPACK's larfg; `factor` makes v of the column.
-template <class T> struct Reflection {
-  T tau, factor, beta;
-};
+template <class T> struct Reflection { T tau, factor, beta; };
 template <class T> NJ_INLINE Reflection<T> reflection_of(T alpha, T norm) {
   if (norm == T(0)) return {T(0), T(0), alpha};
   const T length = length_of(alpha, norm), beta = __builtin_signbit(alpha) ? length : -length;

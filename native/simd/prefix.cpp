@@ -10,9 +10,7 @@ namespace nj::NJ_SIMD {
 
 namespace {
 
-template <class T> struct AnyVector {
-  typedef T type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
+template <class T> struct AnyVector { typedef T type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
 template <class T> using Lanes = typename AnyVector<T>::type;
 template <class T> constexpr int count_of = NJ_VECTOR_BYTES / static_cast<int>(sizeof(T));
 
@@ -41,7 +39,8 @@ template <bool backwards, int h, class V, std::size_t... I>
 NJ_INLINE V moved(V v, V fill, std::index_sequence<I...>) {
   constexpr int n = sizeof...(I);
   if constexpr (backwards) return __builtin_shufflevector(v, fill, (static_cast<int>(I) + h)...);
-  else return __builtin_shufflevector(v, fill, (static_cast<int>(I) >= h ? static_cast<int>(I) - h : n + static_cast<int>(I))...);
+  else
+    return __builtin_shufflevector(v, fill, (static_cast<int>(I) >= h ? static_cast<int>(I) - h : n + static_cast<int>(I))...);
 }
 // The element of `words` lanes that comes last, everywhere.
 template <bool backwards, int words, class V, std::size_t... I>
@@ -119,14 +118,22 @@ void scan(const void* in, void* out, int64_t n, bool backwards, const void* neut
 }  // namespace
 
 // By kind, then code. Complex numbers are only added.
-#define NJ_SCANS(Op) \
-  {scan<int8_t, Op, 1>, scan<int16_t, Op, 1>, scan<int32_t, Op, 1>, scan<int64_t, Op, 1>, scan<uint8_t, Op, 1>, \
-   scan<uint16_t, Op, 1>, scan<uint32_t, Op, 1>, scan<uint64_t, Op, 1>, scan<float, Op, 1>, scan<double, Op, 1>
+#define NJ_SCANS(Op, wide32, wide64) \
+  {scan<int8_t, Op, 1>,              \
+   scan<int16_t, Op, 1>,             \
+   scan<int32_t, Op, 1>,             \
+   scan<int64_t, Op, 1>,             \
+   scan<uint8_t, Op, 1>,             \
+   scan<uint16_t, Op, 1>,            \
+   scan<uint32_t, Op, 1>,            \
+   scan<uint64_t, Op, 1>,            \
+   scan<float, Op, 1>,               \
+   scan<double, Op, 1>,              \
+   wide32,                           \
+   wide64}
 extern const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count];
 const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count] = {
-    NJ_SCANS(Add), scan<float, Add, 2>, scan<double, Add, 2>},
-    NJ_SCANS(Mul), nullptr, nullptr},
-    NJ_SCANS(Max), nullptr, nullptr},
-    NJ_SCANS(Min), nullptr, nullptr}};
+    NJ_SCANS(Add, (scan<float, Add, 2>), (scan<double, Add, 2>)), NJ_SCANS(Mul, nullptr, nullptr),
+    NJ_SCANS(Max, nullptr, nullptr), NJ_SCANS(Min, nullptr, nullptr)};
 
 }  // namespace nj::NJ_SIMD

@@ -31,9 +31,7 @@ template <class T> void turn(const char* from, int64_t from_step, char* to, int6
                    columns - whole_columns);
 }
 
-struct Wide {
-  uint64_t halves[2];
-};
+struct Wide { uint64_t halves[2]; };
 
 }  // namespace
 

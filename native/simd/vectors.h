@@ -20,19 +20,11 @@
 namespace nj::NJ_SIMD {
 
 template <class T> struct VectorOf;
-template <> struct VectorOf<float> {
-  typedef float type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
-template <> struct VectorOf<double> {
-  typedef double type __attribute__((vector_size(NJ_VECTOR_BYTES)));
-};
+template <> struct VectorOf<float> { typedef float type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
+template <> struct VectorOf<double> { typedef double type __attribute__((vector_size(NJ_VECTOR_BYTES))); };
 // 16 of narrow elements, so that a square of them fits into the registers.
-template <> struct VectorOf<uint16_t> {
-  typedef uint16_t type __attribute__((vector_size(NJ_VECTOR_BYTES < 32 ? 16 : 32)));
-};
-template <> struct VectorOf<uint8_t> {
-  typedef uint8_t type __attribute__((vector_size(16)));
-};
+template <> struct VectorOf<uint16_t> { typedef uint16_t type __attribute__((vector_size(NJ_VECTOR_BYTES < 32 ? 16 : 32))); };
+template <> struct VectorOf<uint8_t> { typedef uint8_t type __attribute__((vector_size(16))); };
 template <class T> using Vector = typename VectorOf<T>::type;
 template <class T> constexpr int lanes_of = static_cast<int>(sizeof(Vector<T>) / sizeof(T));
 
@@ -41,9 +33,7 @@ template <class T> NJ_INLINE Vector<T> load(const T* from) {
   __builtin_memcpy(&v, from, sizeof v);
   return v;
 }
-template <class T> NJ_INLINE void store(T* to, Vector<T> v) {
-  __builtin_memcpy(to, &v, sizeof v);
-}
+template <class T> NJ_INLINE void store(T* to, Vector<T> v) { __builtin_memcpy(to, &v, sizeof v); }
 
 template <class V, std::size_t... I> NJ_INLINE V even_lanes(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (2 * I)...);

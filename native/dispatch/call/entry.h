@@ -30,8 +30,8 @@ struct Entry {
   PyObject_HEAD
   EntryPlan* plan;
   Executable* executable;  // null when nothing has to be computed, or by `foreign`
-  PyObject* foreign;       // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
-  PyObject* treedef;       // null for a single leaf
+  PyObject* foreign;  // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
+  PyObject* treedef;  // null for a single leaf
   PyObject* device;
 };
 

@@ -190,9 +190,9 @@ PyObject* device_of(const Entry* entry, PyObject* given) {
 PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"executable", "kept", "donated", "in_avals", "out_treedef", "out_plan", "device", nullptr};
   PyObject *executable, *kept, *donated, *avals, *treedef, *out_plan, *device = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|O:Entry", const_cast<char**>(names), &executable,
-                                   &PyTuple_Type, &kept, &PyTuple_Type, &donated, &PyTuple_Type, &avals, &treedef,
-                                   &PyTuple_Type, &out_plan, &device)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|O:Entry", const_cast<char**>(names), &executable, &PyTuple_Type,
+                                   &kept, &PyTuple_Type, &donated, &PyTuple_Type, &avals, &treedef, &PyTuple_Type, &out_plan,
+                                   &device)) {
     return nullptr;
   }
   Ref self(type->tp_alloc(type, 0));

@@ -108,7 +108,9 @@ PyObject* object_key(PyObject* value) {
   return parts ? marked(Py_TYPE(value), exact_key(parts.get())) : nullptr;
 }
 
-bool is_plain_tuple(PyObject* value) { return PyTuple_Check(value) && Py_TYPE(value)->tp_richcompare == PyTuple_Type.tp_richcompare; }
+bool is_plain_tuple(PyObject* value) {
+  return PyTuple_Check(value) && Py_TYPE(value)->tp_richcompare == PyTuple_Type.tp_richcompare;
+}
 
 PyObject* container_key(PyObject* value) {
   if (PyTuple_CheckExact(value)) return keys_of(value);
@@ -174,7 +176,8 @@ PyObject* exact_items(PyObject*, PyObject* dict) {
 PyMethodDef functions[] = {
     {"exact_key", method<exact_key_of>(), METH_O,
      PyDoc_STR("What stands for a value in the key of a cache: 1, 1.0 and True differ, and 0.0 and -0.0, all the way down.")},
-    {"exact_items", method<exact_items>(), METH_O, PyDoc_STR("Names and exact keys of a dict's items, in order, as one tuple.")},
+    {"exact_items", method<exact_items>(), METH_O,
+     PyDoc_STR("Names and exact keys of a dict's items, in order, as one tuple.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

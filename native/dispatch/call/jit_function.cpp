@@ -47,8 +47,7 @@ bool as_it_was(const Signature& signature) {
 }
 
 // slow_path(args, kwargs) -> (result, Entry or None); keeps the entry if there is a signature for it.
-PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count,
-                    PyObject* kwnames) {
+PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
   if (!require_stack("a jitted function")) return nullptr;
   Ref tuple(PyTuple_New(count));
   if (!tuple) return nullptr;
@@ -114,8 +113,8 @@ bool read_statics(PyObject* argnums, PyObject* argnames, Statics& statics) {
 PyObject* new_jit(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"slow_path", "static_argnums", "static_argnames", "name", nullptr};
   PyObject *slow_path, *argnums, *argnames, *name;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!U:JitFunction", const_cast<char**>(names), &slow_path,
-                                   &PyTuple_Type, &argnums, &PyTuple_Type, &argnames, &name)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!U:JitFunction", const_cast<char**>(names), &slow_path, &PyTuple_Type,
+                                   &argnums, &PyTuple_Type, &argnames, &name)) {
     return nullptr;
   }
   if (!PyCallable_Check(slow_path)) {
@@ -193,11 +192,10 @@ PyMethodDef methods[] = {
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitFunction, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(JitFunction, dict), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(JitFunction, weakrefs), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitFunction, vectorcall), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(JitFunction, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(JitFunction, weakrefs), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot slots[] = {slot<new_jit>(Py_tp_new),
                        slot<dealloc>(Py_tp_dealloc),
@@ -212,8 +210,7 @@ PyType_Slot slots[] = {slot<new_jit>(Py_tp_new),
                        {Py_tp_doc, const_cast<char*>("A compiled function.")},
                        {0, nullptr}};
 PyType_Spec spec = {"numjet._native.JitFunction", sizeof(JitFunction), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-                    slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, slots};
 
 }  // namespace
 

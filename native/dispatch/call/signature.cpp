@@ -14,7 +14,15 @@ namespace {
 
 // First word of each part of a signature; a leaf's details sit in the upper bits.
 enum Tag : uint64_t {
-  tag_array = 1, tag_bool, tag_int, tag_float, tag_complex, tag_ndarray, tag_tree, tag_static, tag_keyword
+  tag_array = 1,
+  tag_bool,
+  tag_int,
+  tag_float,
+  tag_complex,
+  tag_ndarray,
+  tag_tree,
+  tag_static,
+  tag_keyword
 };
 
 uint64_t address(const void* pointer) { return uint64_t(reinterpret_cast<uintptr_t>(pointer)); }
@@ -99,9 +107,7 @@ int add_tree(Signature& s, PyObject* tree) {
   return 1;
 }
 
-int add_argument(Signature& s, PyObject* argument) {
-  return is_leaf(argument) ? add_leaf(s, argument) : add_tree(s, argument);
-}
+int add_argument(Signature& s, PyObject* argument) { return is_leaf(argument) ? add_leaf(s, argument) : add_tree(s, argument); }
 
 uint64_t bits(double value) {
   uint64_t word;
@@ -223,9 +229,7 @@ struct SignatureCache::Item {
   }
 };
 
-namespace {
-constexpr size_t kMaxItems = 4096;
-}
+namespace { constexpr size_t kMaxItems = 4096; }
 
 bool SignatureCache::same_words(const Item& item, const Signature& s) {
   return item.words.size() == s.words.size() && item.objects.size() == s.objects.size() &&

@@ -39,8 +39,7 @@ struct Signature {
 };
 
 // 1: built. 0: the call is one for the slow path. -1: error.
-int build_signature(Signature& signature, const Statics& statics, PyObject* const* args, Py_ssize_t count,
-                    PyObject* kwnames);
+int build_signature(Signature& signature, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames);
 
 // From signatures to entries.
 class SignatureCache {

@@ -5,16 +5,36 @@ namespace nj {
 
 namespace {
 
-struct Add { template <class T> static T of(T a, T b) { return a + b; } };
-struct Sub { template <class T> static T of(T a, T b) { return a - b; } };
-struct Mul { template <class T> static T of(T a, T b) { return a * b; } };
-struct Div { template <class T> static T of(T a, T b) { return a / b; } };
-struct Lt { template <class T> static bool of(T a, T b) { return a < b; } };
-struct Le { template <class T> static bool of(T a, T b) { return a <= b; } };
-struct Eq { template <class T> static bool of(T a, T b) { return a == b; } };
-struct Ne { template <class T> static bool of(T a, T b) { return a != b; } };
-struct Gt { template <class T> static bool of(T a, T b) { return a > b; } };
-struct Ge { template <class T> static bool of(T a, T b) { return a >= b; } };
+struct Add {
+  template <class T> static T of(T a, T b) { return a + b; }
+};
+struct Sub {
+  template <class T> static T of(T a, T b) { return a - b; }
+};
+struct Mul {
+  template <class T> static T of(T a, T b) { return a * b; }
+};
+struct Div {
+  template <class T> static T of(T a, T b) { return a / b; }
+};
+struct Lt {
+  template <class T> static bool of(T a, T b) { return a < b; }
+};
+struct Le {
+  template <class T> static bool of(T a, T b) { return a <= b; }
+};
+struct Eq {
+  template <class T> static bool of(T a, T b) { return a == b; }
+};
+struct Ne {
+  template <class T> static bool of(T a, T b) { return a != b; }
+};
+struct Gt {
+  template <class T> static bool of(T a, T b) { return a > b; }
+};
+struct Ge {
+  template <class T> static bool of(T a, T b) { return a >= b; }
+};
 
 // The result is always fresh memory, so that it may be declared unaliased. Integers wrap (-fwrapv).
 template <class Op, class T, Operands kOperands>

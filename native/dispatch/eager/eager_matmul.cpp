@@ -6,8 +6,8 @@
 #include "dispatch/trace.h"
 
 extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
-                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
-                        char* c, int64_t add);
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col, char* c,
+                        int64_t add);
 
 namespace nj {
 
@@ -21,9 +21,12 @@ int64_t code_of(const PyArray_Descr* dtype) {
   switch (dtype->type_num) {
     case NPY_FLOAT: return gemm::code_float32;
     case NPY_DOUBLE: return gemm::code_float64;
-    case NPY_INT: case NPY_UINT: return gemm::code_int32;
-    case NPY_LONG: case NPY_ULONG: return sizeof(long) == 8 ? gemm::code_int64 : gemm::code_int32;
-    case NPY_LONGLONG: case NPY_ULONGLONG: return gemm::code_int64;
+    case NPY_INT:
+    case NPY_UINT: return gemm::code_int32;
+    case NPY_LONG:
+    case NPY_ULONG: return sizeof(long) == 8 ? gemm::code_int64 : gemm::code_int32;
+    case NPY_LONGLONG:
+    case NPY_ULONGLONG: return gemm::code_int64;
     case NPY_CFLOAT: return gemm::code_complex64;
     case NPY_CDOUBLE: return gemm::code_complex128;
     default: return -1;
@@ -31,9 +34,7 @@ int64_t code_of(const PyArray_Descr* dtype) {
 }
 
 // What was asked last: products of the same two avals have the same one.
-struct Known {
-  AvalInfo *left = nullptr, *right = nullptr, *out = nullptr;
-};
+struct Known { AvalInfo *left = nullptr, *right = nullptr, *out = nullptr; };
 constexpr size_t kKnown = 64;
 Known known[kKnown];
 
@@ -135,11 +136,12 @@ PyObject* multiply_matrices(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!O!O!:multiply_matrices", &PyArray_Type, &x, &PyArray_Type, &y, &PyArray_Type, &out))
     return nullptr;
   const int64_t code = code_of(PyArray_DESCR(out));
-  const bool alike = PyArray_EquivTypes(PyArray_DESCR(x), PyArray_DESCR(out)) &&
-                     PyArray_EquivTypes(PyArray_DESCR(y), PyArray_DESCR(out));
+  const bool alike =
+      PyArray_EquivTypes(PyArray_DESCR(x), PyArray_DESCR(out)) && PyArray_EquivTypes(PyArray_DESCR(y), PyArray_DESCR(out));
   if (code < 0 || !alike || PyArray_NDIM(x) != 3 || PyArray_NDIM(y) != 3 || PyArray_NDIM(out) != 3) {
-    PyErr_SetString(PyExc_TypeError, "multiply_matrices: expected three arrays of rank 3 and of one dtype, which is a float, a "
-                                     "complex or an integer of at least 32 bits");
+    PyErr_SetString(PyExc_TypeError,
+                    "multiply_matrices: expected three arrays of rank 3 and of one dtype, which is a float, a "
+                    "complex or an integer of at least 32 bits");
     return nullptr;
   }
   const npy_intp *xs = PyArray_DIMS(x), *ys = PyArray_DIMS(y), *os = PyArray_DIMS(out);
@@ -147,13 +149,13 @@ PyObject* multiply_matrices(PyObject*, PyObject* args) {
   int64_t a[3], b[3];
   if (xs[0] != batch || ys[0] != batch || xs[1] != m || ys[1] != k || ys[2] != n || !PyArray_ISCARRAY(out) ||
       !element_strides(x, a) || !element_strides(y, b)) {
-    PyErr_SetString(PyExc_ValueError, "multiply_matrices: expected shapes (b, m, k), (b, k, n) and (b, m, n), aligned, the "
-                                      "last one writable and contiguous");
+    PyErr_SetString(PyExc_ValueError,
+                    "multiply_matrices: expected shapes (b, m, k), (b, k, n) and (b, m, n), aligned, the "
+                    "last one writable and contiguous");
     return nullptr;
   }
   Py_BEGIN_ALLOW_THREADS
-  nj_gemm(code, batch, m, n, k, PyArray_BYTES(x), a[0], a[1], a[2], PyArray_BYTES(y), b[0], b[1], b[2],
-          PyArray_BYTES(out), 0);
+  nj_gemm(code, batch, m, n, k, PyArray_BYTES(x), a[0], a[1], a[2], PyArray_BYTES(y), b[0], b[1], b[2], PyArray_BYTES(out), 0);
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE;
 }

@@ -69,15 +69,15 @@ void destroy_plan(ExecutablePlan* plan) {
 }
 
 PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"address", "in_avals", "out_avals", "scratch_bytes", "aliases", "cost_ns",
-                                "on_error", "keepalive", "device", "name", nullptr};
+  static const char* names[] = {"address",  "in_avals",  "out_avals", "scratch_bytes", "aliases", "cost_ns",
+                                "on_error", "keepalive", "device",    "name",          nullptr};
   unsigned long long address;
   PyObject *in_avals, *out_avals, *aliases, *on_error, *keepalive, *device, *name;
   Py_ssize_t scratch_bytes;
   double cost_ns;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KO!O!nO!dOOOU:Executable", const_cast<char**>(names), &address,
-                                   &PyTuple_Type, &in_avals, &PyTuple_Type, &out_avals, &scratch_bytes, &PyTuple_Type,
-                                   &aliases, &cost_ns, &on_error, &keepalive, &device, &name)) {
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KO!O!nO!dOOOU:Executable", const_cast<char**>(names), &address, &PyTuple_Type,
+                                   &in_avals, &PyTuple_Type, &out_avals, &scratch_bytes, &PyTuple_Type, &aliases, &cost_ns,
+                                   &on_error, &keepalive, &device, &name)) {
     return nullptr;
   }
   if (!address) return PyErr_Format(PyExc_ValueError, "Executable: the address of %R is 0", name);

@@ -121,8 +121,8 @@ int prepare_outputs(Call& call, bool queued) {
 int make_arrays(Call& call, Execution* pending, PyObject** results) {
   const size_t count = call.outs.size();
   for (size_t k = 0; k < count; ++k) {
-    results[k] = reinterpret_cast<PyObject*>(array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]),
-                                                       call.committed, pending));
+    results[k] = reinterpret_cast<PyObject*>(
+        array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]), call.committed, pending));
     if (results[k]) continue;
     while (k-- > 0) Py_CLEAR(results[k]);
     return -1;

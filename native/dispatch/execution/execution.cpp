@@ -40,10 +40,7 @@ void dealloc(PyObject* self) {
   free_instance(self);
 }
 
-PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc),
-                       slot<traverse>(Py_tp_traverse),
-                       slot<clear>(Py_tp_clear),
-                       {0, nullptr}};
+PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc), slot<traverse>(Py_tp_traverse), slot<clear>(Py_tp_clear), {0, nullptr}};
 PyType_Spec spec = {"numjet._native.Execution", sizeof(Execution), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
@@ -65,11 +62,8 @@ PyObject* make_error(Execution* execution) {
       return PyErr_Format(PyExc_RuntimeError,
                           "this computation was still running in the parent process when it forked; compute it "
                           "again here, or wait for results (block_until_ready) before forking");
-    case Failure::Cancelled:
-      return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
-    case Failure::Interrupted:
-      raise_interrupted();
-      return nullptr;
+    case Failure::Cancelled: return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
+    case Failure::Interrupted: raise_interrupted(); return nullptr;
     case Failure::Cause: break;
   }
   return PyErr_Format(PyExc_SystemError, "a failed computation lost its cause");

@@ -43,8 +43,8 @@ struct Copy {
     }
     if (fast < 0) return row(source, target, count);
     for (int64_t f = 0; f < shape[fast]; f += kRows)
-      turn(source + f * item, strides[rank - 1], target + f * steps[fast], steps[fast], std::min<int64_t>(kRows, shape[fast] - f),
-           count);
+      turn(source + f * item, strides[rank - 1], target + f * steps[fast], steps[fast],
+           std::min<int64_t>(kRows, shape[fast] - f), count);
   }
 
   void row(const char* source, char* target, int64_t count) const {
@@ -62,9 +62,7 @@ struct Copy {
     }
   }
 
-  struct Wide {
-    uint64_t halves[2];
-  };
+  struct Wide { uint64_t halves[2]; };
 
   template <class T> static void elements(const char* source, int64_t stride, char* target, int64_t count) {
     for (int64_t k = 0; k < count; ++k) std::memcpy(target + k * sizeof(T), source + k * stride, sizeof(T));
@@ -95,11 +93,13 @@ bool copy_strided(const char* from, char* to, int rank, const intptr_t* shape, c
     const Copy& copy;
     int64_t together, chunks;
   } work{copy, together, chunks};
-  nj_parallel_for((chunks + together - 1) / together, [](void* context, int64_t begin, int64_t end) {
-    const Work& shared = *static_cast<const Work*>(context);
-    const int64_t stop = std::min(shared.chunks, end * shared.together);
-    for (int64_t k = begin * shared.together; k < stop; ++k) shared.copy.chunk(k);
-  }, &work);
+  nj_parallel_for((chunks + together - 1) / together,
+                  [](void* context, int64_t begin, int64_t end) {
+                    const Work& shared = *static_cast<const Work*>(context);
+                    const int64_t stop = std::min(shared.chunks, end * shared.together);
+                    for (int64_t k = begin * shared.together; k < stop; ++k) shared.copy.chunk(k);
+                  },
+                  &work);
   return true;
 }
 

@@ -6,9 +6,7 @@
 namespace nj {
 
 #define NJ_DECLARE_SQUARES(set) \
-  namespace set {               \
-  extern const squares::Turn square_turns[5]; \
-  }
+  namespace set { extern const squares::Turn square_turns[5]; }
 NJ_DECLARE_SQUARES(portable)
 #ifdef NJ_SIMD_X86
 NJ_DECLARE_SQUARES(avx2)

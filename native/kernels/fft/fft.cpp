@@ -386,8 +386,7 @@ template <class T> int64_t smooth_rows_bytes(int64_t threads, int64_t rows, int6
   if (n >= shared_from) return rows ? split_row_bytes<T>(threads, n) : 0;
   const Split split = split_of<T>(n);
   const int64_t each = range_length(n), work = std::max(split.column_size(), split.row_size());
-  return std::min(threads, (rows + each - 1) / each) *
-         (Workspace<T>::taken(split.middle_size()) + Workspace<T>::taken(work));
+  return std::min(threads, (rows + each - 1) / each) * (Workspace<T>::taken(split.middle_size()) + Workspace<T>::taken(work));
 }
 
 int64_t chirp_bytes(int64_t threads, int64_t count, int64_t n) {

@@ -5,9 +5,9 @@
 
 namespace nj {
 
-#define NJ_DECLARE_LANES(set)                          \
-  namespace set {                                      \
-  extern const fft::LaneFunctions<float> float_lanes;  \
+#define NJ_DECLARE_LANES(set)                           \
+  namespace set {                                       \
+  extern const fft::LaneFunctions<float> float_lanes;   \
   extern const fft::LaneFunctions<double> double_lanes; \
   }
 NJ_DECLARE_LANES(portable)

@@ -125,8 +125,7 @@ template <class T> SplitPlan<T>::SplitPlan(int64_t size) : n(size), n1(middle_di
 
 template <class T> int64_t SplitPlan<T>::bytes() const { return sizeof(T) * (lane_roots.size() + group_roots.size()); }
 
-ChirpPlan::ChirpPlan(int64_t size)
-    : n(size), m(power_of_two(2 * size - 1)), chirp(2 * size), filter(2 * m) {
+ChirpPlan::ChirpPlan(int64_t size) : n(size), m(power_of_two(2 * size - 1)), chirp(2 * size), filter(2 * m) {
   std::vector<double> sequence(2 * m);
   for (int64_t k = 0; k < n; ++k) {
     const auto square = static_cast<uint64_t>(k) * static_cast<uint64_t>(k) % static_cast<uint64_t>(2 * n);

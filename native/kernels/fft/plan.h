@@ -9,9 +9,7 @@
 
 namespace nj::fft {
 
-struct Root {
-  double re, im;
-};
+struct Root { double re, im; };
 // exp(2 pi i t / n) for 0 <= t < n: computed from angles of at most an eighth of a turn, reduced in integers, so that its
 // error does not grow with the length.
 Root unit(int64_t t, int64_t n);

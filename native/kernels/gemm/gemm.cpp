@@ -18,7 +18,7 @@ namespace avx2 { extern const gemm::Kernels gemm_kernels; }
 namespace avx512 {
 extern const gemm::Kernels gemm_kernels;
 extern const gemm::VnniKernels gemm_vnni_kernels;
-}
+}  // namespace avx512
 #endif
 }  // namespace nj
 
@@ -52,9 +52,12 @@ template <class Body>
 void in_parts(int64_t parts, Body body, bool alone = false) {
   for (int64_t k = 0; alone && k < parts; ++k) body(k);
   if (alone) return;
-  nj_parallel_for(parts, [](void* context, int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
-  }, &body);
+  nj_parallel_for(
+      parts,
+      [](void* context, int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
+      },
+      &body);
 }
 
 // A product, its kernel, and how it is cut.
@@ -66,8 +69,7 @@ struct Plan {
   int64_t block_rows;  // of blocks of A, a multiple of height
   bool direct;
 
-  explicit Plan(const Product& product)
-      : x(product), kernel(kernel_of(product.code)) {
+  explicit Plan(const Product& product) : x(product), kernel(kernel_of(product.code)) {
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
     const int64_t fit = kBlockBytes / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
     const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
@@ -156,22 +158,26 @@ void multiply_flat(const Plan& plan) {
       const int64_t rows = std::min(plan.block_rows, x.m - i);
       plan.pack_a(i, rows, p, k, block);
       const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
-      in_parts(parts, [&](int64_t part) {
-        const Lent panel(Piece::packed);
-        char* const packed = panel.data();
-        const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
-        for (int64_t q = begin; q < end; ++q) {
-          const int64_t j = q * kernel.columns();
-          if (plan.direct) {
-            plan.panel(plan.place(i, j), rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item, x.b_row * kernel.item);
-          } else {
-            plan.pack_b(j, 1, p, k, packed, 0);
-            plan.panel(plan.place(i, j), rows, j, p, k, block, packed, plan.panel_step(j));
-          }
-        }
-        if (by_parts && p + k == x.k)
-          plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
-      }, lent.scarce());
+      in_parts(
+          parts,
+          [&](int64_t part) {
+            const Lent panel(Piece::packed);
+            char* const packed = panel.data();
+            const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
+            for (int64_t q = begin; q < end; ++q) {
+              const int64_t j = q * kernel.columns();
+              if (plan.direct) {
+                plan.panel(plan.place(i, j), rows, j, p, k, block, x.b + (p * x.b_row + j) * kernel.item,
+                           x.b_row * kernel.item);
+              } else {
+                plan.pack_b(j, 1, p, k, packed, 0);
+                plan.panel(plan.place(i, j), rows, j, p, k, block, packed, plan.panel_step(j));
+              }
+            }
+            if (by_parts && p + k == x.k)
+              plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
+          },
+          lent.scarce());
     }
   }
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
@@ -189,16 +195,21 @@ void multiply_narrow(const Plan& plan) {
   const Lent lent(Piece::packed);
   char* const packed = lent.data();
   plan.pack_b(0, 1, 0, x.k, packed, 0);
-  const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes, tiles = ceil_div(x.m, kStridedRows);
+  const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes,
+                tiles = ceil_div(x.m, kStridedRows);
   const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
-  in_parts(parts, [&](int64_t part) {
-    const int64_t begin = part * tiles / parts * kStridedRows, end = std::min(x.m, (part + 1) * tiles / parts * kStridedRows);
-    for (int64_t i = begin; i < end; i += kStridedRows)
-      kernel.strided[std::min(kStridedRows, end - i)][vectors][missing](
-          x.k, x.a + i * x.a_row * kernel.item, x.a_row, packed, plan.panel_step(0), plan.place(i, 0), x.c_row * kernel.result,
-          x.n, x.add);
-    if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
-  }, lent.scarce());
+  in_parts(
+      parts,
+      [&](int64_t part) {
+        const int64_t begin = part * tiles / parts * kStridedRows,
+                      end = std::min(x.m, (part + 1) * tiles / parts * kStridedRows);
+        for (int64_t i = begin; i < end; i += kStridedRows)
+          kernel.strided[std::min(kStridedRows, end - i)][vectors][missing](x.k, x.a + i * x.a_row * kernel.item, x.a_row,
+                                                                            packed, plan.panel_step(0), plan.place(i, 0),
+                                                                            x.c_row * kernel.result, x.n, x.add);
+        if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
+      },
+      lent.scarce());
 }
 
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
@@ -207,7 +218,10 @@ class Square {
  public:
   // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
   explicit Square(const Plan& of)
-      : plan(of), x(of.x), kernel(of.kernel), depths(ceil_div(x.k, plan.depth)),
+      : plan(of),
+        x(of.x),
+        kernel(of.kernel),
+        depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
         most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
 
@@ -253,7 +267,8 @@ class Square {
       }
     }
     if (finishes)
-      plan.finish(plan.place(i, 0), i, i + rows, first + begin * kernel.columns(), std::min(x.n, first + end * kernel.columns()));
+      plan.finish(plan.place(i, 0), i, i + rows, first + begin * kernel.columns(),
+                  std::min(x.n, first + end * kernel.columns()));
   }
 
   const Plan& plan;
@@ -270,10 +285,14 @@ class Square {
 class Passing {
  public:
   explicit Passing(const Plan& of)
-      : plan(of), x(of.x), kernel(of.kernel), panels(ceil_div(x.n, kernel.columns())), depths(ceil_div(x.k, plan.depth)),
+      : plan(of),
+        x(of.x),
+        kernel(of.kernel),
+        panels(ceil_div(x.n, kernel.columns())),
+        depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        rows_at_once(std::clamp<int64_t>(std::min(kPassingBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height, 1,
-                                         plan.block_rows / plan.height) *
+        rows_at_once(std::clamp<int64_t>(std::min(kPassingBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height,
+                                         1, plan.block_rows / plan.height) *
                      plan.height) {}
 
   int64_t nbytes() const { return plan.direct ? 0 : panels * depths * panel_bytes; }
@@ -354,8 +373,12 @@ void accumulate(const Product& x, const char* from, bool add) {
 
 void accumulate_any(const Product& x, const char* from, bool add) {
   switch (x.code) {
-    case code_float32: case code_bfloat16: case code_float16: case code_complex64: return accumulate<float>(x, from, add);
-    case code_float64: case code_complex128: return accumulate<double>(x, from, add);
+    case code_float32:
+    case code_bfloat16:
+    case code_float16:
+    case code_complex64: return accumulate<float>(x, from, add);
+    case code_float64:
+    case code_complex128: return accumulate<double>(x, from, add);
     case code_int64: return accumulate<uint64_t>(x, from, add);
     default: return accumulate<uint32_t>(x, from, add);
   }
@@ -473,9 +496,9 @@ int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
 
 // `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
 extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
-                             int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
-                             char* c, int64_t add, int64_t whole,
-                             void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
+                                 int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
+                                 char* c, int64_t add, int64_t whole,
+                                 void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
   using namespace nj::gemm;
   const Kernel& kernel = kernel_of(static_cast<Code>(code));
   const auto one = [&](int64_t t) {
@@ -491,8 +514,8 @@ extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t
 NJ_KERNEL(nj_gemm_epilogue);
 
 extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
-                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
-                        char* c, int64_t add) {
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col, char* c,
+                        int64_t add) {
   nj_gemm_epilogue(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
 }
 NJ_KERNEL(nj_gemm);
@@ -508,17 +531,17 @@ extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, i
                                  int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t, int64_t b_row, int64_t b_col,
                                  char*, int64_t add) {
   static char kept;  // none of the arrays is looked at
-  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n,
-                                  add != 0}, batch);
+  return bytes_of_batch(
+      threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n, add != 0}, batch);
 }
 NJ_KERNEL(nj_gemm_bytes);
 
 // The same where C is not kept.
 extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k,
-                                      const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
-                                      int64_t b_row, int64_t b_col, char*, int64_t add) {
-  return bytes_of_batch(threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n,
-                                  add != 0}, batch);
+                                          const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
+                                          int64_t b_row, int64_t b_col, char*, int64_t add) {
+  return bytes_of_batch(
+      threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n, add != 0}, batch);
 }
 NJ_KERNEL(nj_gemm_epilogue_bytes);
 

@@ -12,8 +12,19 @@ namespace nj::gemm {
 
 // Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
 enum Code : int64_t {
-  code_float32, code_float64, code_bfloat16, code_float16, code_int8, code_uint8, code_int16, code_uint16, code_int32,
-  code_int64, code_complex64, code_complex128, code_count
+  code_float32,
+  code_float64,
+  code_bfloat16,
+  code_float16,
+  code_int8,
+  code_uint8,
+  code_int16,
+  code_uint16,
+  code_int32,
+  code_int64,
+  code_complex64,
+  code_complex128,
+  code_count
 };
 
 // What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
@@ -48,8 +59,8 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 
 // One tile of C, from `steps` rows of a packed sliver of A and of B, whose rows are `b_step` bytes apart; `columns` of the
 // tile are there.
-using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row,
-                       int64_t columns, bool add);
+using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns,
+                       bool add);
 
 // The same, A being read where it lies: its rows are contiguous, a_row elements apart.
 using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c,
@@ -60,8 +71,8 @@ using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const
 using Vectors = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
                          char* out, int64_t out_row, int64_t step, bool add);
 // Combinations add up to `sums`, kSumBytes for each vector, twice that if they are complex.
-using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m, int64_t row,
-                             char* out, int64_t out_row, int64_t step, bool add, char* sums);
+using Combination = void (*)(int64_t vectors, int64_t count, int64_t k, const char* x, int64_t x_row, const char* m,
+                             int64_t row, char* out, int64_t out_row, int64_t step, bool add, char* sums);
 constexpr int64_t kMostVectorRows = 16;  // vectors of one call
 constexpr int64_t kSumBytes = 4096;      // of a vector of sums, which are kept in the cache
 static_assert(2 * kMostVectorRows * kSumBytes <= kSumsBytes, "sums of all vectors fit");
@@ -85,12 +96,8 @@ struct Kernel {
 };
 
 // By code. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
-struct Kernels {
-  Kernel of[code_count];
-};
-struct VnniKernels {
-  Kernel int8, uint8, int16;
-};
+struct Kernels { Kernel of[code_count]; };
+struct VnniKernels { Kernel int8, uint8, int16; };
 
 // The kernel for this CPU.
 const Kernel& kernel_of(Code code);

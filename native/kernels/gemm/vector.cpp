@@ -56,13 +56,16 @@ struct Rows {
       const char* vector;
       int64_t vector_row, unit, units, parts;
     } context{this, vector, vector_row, unit, units, parts};
-    nj_parallel_for(parts, [](void* pointer, int64_t begin, int64_t end) {
-      const auto& [rows, x, x_row, size, all, pieces] = *static_cast<Context*>(pointer);
-      for (int64_t t = begin; t < end; ++t) {
-        const int64_t first = t * all / pieces * size, last = std::min((t + 1) * all / pieces * size, rows->count);
-        rows->part(first, last, x, x_row);
-      }
-    }, &context);
+    nj_parallel_for(
+        parts,
+        [](void* pointer, int64_t begin, int64_t end) {
+          const auto& [rows, x, x_row, size, all, pieces] = *static_cast<Context*>(pointer);
+          for (int64_t t = begin; t < end; ++t) {
+            const int64_t first = t * all / pieces * size, last = std::min((t + 1) * all / pieces * size, rows->count);
+            rows->part(first, last, x, x_row);
+          }
+        },
+        &context);
   }
 };
 

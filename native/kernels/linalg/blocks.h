@@ -69,8 +69,8 @@ template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, i
     const I rows = static_cast<I>(n), columns = static_cast<I>(m), lda = static_cast<I>(t.a.ld), ldb = static_cast<I>(b.ld);
     const char op = static_cast<char>(t.op);
     const T one(1);
-    call<T>(trsm, left ? "R" : "L", t.lower ? "U" : "L", &op, t.unit ? "U" : "N", &rows, &columns, &one, t.a.data, &lda,
-            b.data, &ldb);
+    call<T>(trsm, left ? "R" : "L", t.lower ? "U" : "L", &op, t.unit ? "U" : "N", &rows, &columns, &one, t.a.data, &lda, b.data,
+            &ldb);
   };
   int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
 }

@@ -23,8 +23,8 @@ extern "C" int64_t nj_lapack_set(int64_t routine, int64_t code, int64_t bytes, c
 NJ_KERNEL(nj_lapack_set);
 
 // Tridiagonal systems: dl, d, du of length n (dl[0] and du[n-1] unused), b and out n x k.
-extern "C" int64_t nj_gtsv(int64_t code, int64_t batch, int64_t n, int64_t k, const char* dl, const char* d,
-                           const char* du, const char* b, char* out) {
+extern "C" int64_t nj_gtsv(int64_t code, int64_t batch, int64_t n, int64_t k, const char* dl, const char* d, const char* du,
+                           const char* b, char* out) {
   return dispatch(gtsv, code, [=](auto t, auto i) {
     using T = decltype(t);
     using I = decltype(i);

@@ -25,8 +25,8 @@ template <class T> constexpr int code_of = (is_complex<T> ? 2 : 0) + (sizeof(Rea
 
 // Calls a routine. Lengths of its (one-letter) strings follow all other arguments, as Fortran compilers pass them.
 template <class T, class... Args> void call(Routine routine, Args... args) {
-  auto function = reinterpret_cast<void (*)(Args..., size_t, size_t, size_t, size_t)>(
-      const_cast<void*>(routines[routine][code_of<T>]));
+  auto function =
+      reinterpret_cast<void (*)(Args..., size_t, size_t, size_t, size_t)>(const_cast<void*>(routines[routine][code_of<T>]));
   function(args..., size_t{1}, size_t{1}, size_t{1}, size_t{1});
 }
 

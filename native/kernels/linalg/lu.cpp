@@ -144,9 +144,8 @@ NJ_KERNEL(nj_getrf);
 
 extern "C" int64_t nj_getrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, char*, char*, char*) {
   const int64_t k = std::min(m, n);
-  return bytes_for_batch(getrf, code, threads, batch, m * n, [=](auto t, int64_t) {
-    return nj::Workspace<int64_t>::taken(k) + factor_bytes<decltype(t)>(m, k);
-  });
+  return bytes_for_batch(getrf, code, threads, batch, m * n,
+                         [=](auto t, int64_t) { return nj::Workspace<int64_t>::taken(k) + factor_bytes<decltype(t)>(m, k); });
 }
 NJ_KERNEL(nj_getrf_bytes);
 

@@ -87,8 +87,8 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
 NJ_KERNEL(nj_syevd);
 
 // Singular values, and with job 1 (thin) or 2 (full) the vectors: in = u diag(s) vt. job 0: u and vt are not written.
-extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t job, const char* in, char* s,
-                            char* u, char* vt) {
+extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t job, const char* in, char* s, char* u,
+                            char* vt) {
   return dispatch(gesdd, code, [=](auto t, auto i) {
     using T = decltype(t);
     using I = decltype(i);
@@ -105,11 +105,11 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
     auto run = [&](T* work) {
       const char* mode = job == 2 ? "A" : job == 1 ? "S" : "N";
       if constexpr (is_complex<T>)
-        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work,
-                &lwork, rwork.get(), iwork.get(), &info);
+        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work, &lwork,
+                rwork.get(), iwork.get(), &info);
       else
-        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work,
-                &lwork, iwork.get(), &info);
+        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work, &lwork,
+                iwork.get(), &info);
     };
     T size{};
     if (k > 0) run(&size);
@@ -168,8 +168,8 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
         call<T>(geev, l, r, &order, columns.get(), &order, values.get(), lefts.get(), &order, rights.get(), &order, work,
                 &lwork, more.get(), &info);
       else
-        call<T>(geev, l, r, &order, columns.get(), &order, values.get(), more.get(), lefts.get(), &order, rights.get(),
-                &order, work, &lwork, &info);
+        call<T>(geev, l, r, &order, columns.get(), &order, values.get(), more.get(), lefts.get(), &order, rights.get(), &order,
+                work, &lwork, &info);
     };
     T size{};
     run(&size);
@@ -213,8 +213,8 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     auto run = [&](T* work) {
       const char* job = vectors ? "V" : "N";
       if constexpr (is_complex<T>)
-        call<T>(gees, job, "N", no_choice, &order, columns.get(), &order, &sorted, values.get(), basis.get(), &order,
-                work, &lwork, more.get(), no_flags, &info);
+        call<T>(gees, job, "N", no_choice, &order, columns.get(), &order, &sorted, values.get(), basis.get(), &order, work,
+                &lwork, more.get(), no_flags, &info);
       else
         call<T>(gees, job, "N", no_choice, &order, columns.get(), &order, &sorted, values.get(), more.get(), basis.get(),
                 &order, work, &lwork, no_flags, &info);

@@ -5,10 +5,10 @@
 
 namespace nj {
 
-#define NJ_DECLARE_PANELS(set)                                \
-  namespace set {                                             \
-  extern const lapack::PanelFunctions<float> float_panels;    \
-  extern const lapack::PanelFunctions<double> double_panels;  \
+#define NJ_DECLARE_PANELS(set)                               \
+  namespace set {                                            \
+  extern const lapack::PanelFunctions<float> float_panels;   \
+  extern const lapack::PanelFunctions<double> double_panels; \
   }
 NJ_DECLARE_PANELS(portable)
 #ifdef NJ_SIMD_X86

@@ -107,9 +107,7 @@ template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r,
 }
 
 // Bytes that the functions above take.
-template <class T> int64_t triangle_bytes(int64_t n) {
-  return n <= panel_width ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2));
-}
+template <class T> int64_t triangle_bytes(int64_t n) { return n <= panel_width ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2)); }
 
 template <class T> int64_t panel_bytes(int64_t m, int64_t n) {
   const int64_t own = Workspace<T>::taken(m * panel_width) + Workspace<T>::taken(panel_width * panel_width);
@@ -127,7 +125,10 @@ template <class T> struct Blocks {
   int64_t m, k, count;
   Workspace<T> vectors, triangles;
   Blocks(int64_t rows, int64_t reflections)
-      : m(rows), k(reflections), count((k + block_width - 1) / block_width), vectors(count * m * block_width),
+      : m(rows),
+        k(reflections),
+        count((k + block_width - 1) / block_width),
+        vectors(count * m * block_width),
         triangles(count * block_width * block_width) {}
   static int64_t bytes(int64_t m, int64_t k) {
     const int64_t count = (k + block_width - 1) / block_width;
@@ -238,9 +239,8 @@ extern "C" int64_t nj_geqrf(int64_t code, int64_t batch, int64_t m, int64_t n, c
 NJ_KERNEL(nj_geqrf);
 
 extern "C" int64_t nj_geqrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, char*, char*) {
-  return bytes_for_batch(geqrf, code, threads, batch, m * n, [=](auto t, int64_t sharing) {
-    return factor_bytes<decltype(t)>(m, n, sharing);
-  });
+  return bytes_for_batch(geqrf, code, threads, batch, m * n,
+                         [=](auto t, int64_t sharing) { return factor_bytes<decltype(t)>(m, n, sharing); });
 }
 NJ_KERNEL(nj_geqrf_bytes);
 
@@ -260,8 +260,7 @@ NJ_KERNEL(nj_orgqr);
 
 extern "C" int64_t nj_orgqr_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char*,
                                   const char*, char*) {
-  return bytes_for_batch(orgqr, code, threads, m * n == 0 ? 0 : batch, m * n, [=](auto t, int64_t sharing) {
-    return product_bytes<decltype(t)>(m, n, k, sharing);
-  });
+  return bytes_for_batch(orgqr, code, threads, m * n == 0 ? 0 : batch, m * n,
+                         [=](auto t, int64_t sharing) { return product_bytes<decltype(t)>(m, n, k, sharing); });
 }
 NJ_KERNEL(nj_orgqr_bytes);

@@ -4,9 +4,8 @@
 
 #include "kernels/registry.h"
 
-extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes, char* const* ins,
-                           char* const* outs, int64_t outer, int64_t axis, int64_t inner, const int64_t* in_strides,
-                           const int64_t* out_strides);
+extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes, char* const* ins, char* const* outs,
+                           int64_t outer, int64_t axis, int64_t inner, const int64_t* in_strides, const int64_t* out_strides);
 
 extern "C" int64_t nj_sort1(int64_t num_keys, int64_t outer, int64_t axis, int64_t inner, int64_t code0, char* in0,
                             char* out0) {

@@ -7,10 +7,33 @@ namespace nj::sorting {
 
 // The dtype codes of nj_sort; documented in numjet/cpu/kernels/__init__.py.
 enum Code : int64_t {
-  code_bool, code_int8, code_int16, code_int32, code_int64, code_uint8, code_uint16, code_uint32, code_uint64,
-  code_float16, code_bfloat16, code_float32, code_float64, code_complex64, code_complex128,
-  code_float8_e4m3fn, code_float8_e5m2, code_float8_e4m3b11fnuz, code_float8_e4m3fnuz, code_float8_e5m2fnuz,
-  code_float8_e4m3, code_float8_e3m4, code_float8_e8m0fnu, code_int4, code_uint4, code_int2, code_uint2,
+  code_bool,
+  code_int8,
+  code_int16,
+  code_int32,
+  code_int64,
+  code_uint8,
+  code_uint16,
+  code_uint32,
+  code_uint64,
+  code_float16,
+  code_bfloat16,
+  code_float32,
+  code_float64,
+  code_complex64,
+  code_complex128,
+  code_float8_e4m3fn,
+  code_float8_e5m2,
+  code_float8_e4m3b11fnuz,
+  code_float8_e4m3fnuz,
+  code_float8_e5m2fnuz,
+  code_float8_e4m3,
+  code_float8_e3m4,
+  code_float8_e8m0fnu,
+  code_int4,
+  code_uint4,
+  code_int2,
+  code_uint2,
   code_count
 };
 
@@ -72,8 +95,7 @@ uint64_t key_of(const char* from, int part) {
     case code_bfloat16: return order_float<uint16_t>(load<uint16_t>(from), 0x7f80);
     case code_float32: return order_float32(load<uint32_t>(from));
     case code_float64: return order_float64(load<uint64_t>(from));
-    case code_complex64:
-      return uint64_t(order_float32(load<uint32_t>(from))) << 32 | order_float32(load<uint32_t>(from + 4));
+    case code_complex64: return uint64_t(order_float32(load<uint32_t>(from))) << 32 | order_float32(load<uint32_t>(from + 4));
     case code_complex128: return order_float64(load<uint64_t>(from + 8 * part));
     case code_float8_e4m3fn: return order_float<uint8_t>(load<uint8_t>(from), 0x7e);
     case code_float8_e5m2: return order_float<uint8_t>(load<uint8_t>(from), 0x7c);

@@ -11,9 +11,7 @@ namespace {
 
 constexpr int64_t kCounted = 512;  // bytes in a row from which they are counted
 
-struct Strides {
-  int64_t outer, axis, inner;
-};
+struct Strides { int64_t outer, axis, inner; };
 
 struct Problem {
   int64_t num_operands, num_keys;
@@ -42,8 +40,8 @@ struct Row {
 Row row_of(const Problem& p, int64_t operand, int64_t row) {
   const int64_t o = row / p.inner, i = row % p.inner;
   Strides in = p.strides(p.in_strides, operand), out = p.strides(p.out_strides, operand);
-  return {p.ins[operand] + o * in.outer + i * in.inner, p.outs[operand] + o * out.outer + i * out.inner, in.axis,
-          out.axis, p.item_size(operand)};
+  return {p.ins[operand] + o * in.outer + i * in.inner, p.outs[operand] + o * out.outer + i * out.inner, in.axis, out.axis,
+          p.item_size(operand)};
 }
 
 template <int kSize>
@@ -209,9 +207,8 @@ bool valid(const Problem& p) {
 }  // namespace
 }  // namespace nj::sorting
 
-extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes, char* const* ins,
-                           char* const* outs, int64_t outer, int64_t axis, int64_t inner, const int64_t* in_strides,
-                           const int64_t* out_strides) {
+extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t* codes, char* const* ins, char* const* outs,
+                           int64_t outer, int64_t axis, int64_t inner, const int64_t* in_strides, const int64_t* out_strides) {
   using namespace nj::sorting;
   Problem problem{num_operands, num_keys, codes, ins, outs, outer, axis, inner, in_strides, out_strides};
   if (!valid(problem)) return status_bad_argument;

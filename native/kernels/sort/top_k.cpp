@@ -41,9 +41,7 @@ struct Candidate {  // narrow keys: one number, so that comparing is cheap
 
 struct WideWord {
   int64_t key, position;
-  bool operator>(const WideWord& other) const {
-    return key != other.key ? key > other.key : position < other.position;
-  }
+  bool operator>(const WideWord& other) const { return key != other.key ? key > other.key : position < other.position; }
 };
 
 template <class Key>
@@ -197,8 +195,8 @@ Rows rows_of(int64_t code) {
 }  // namespace
 }  // namespace nj::sorting
 
-extern "C" int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis, int64_t inner, const char* in,
-                            char* values, int32_t* positions) {
+extern "C" int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis, int64_t inner, const char* in, char* values,
+                            int32_t* positions) {
   using namespace nj::sorting;
   const Rows rows = rows_of(code);
   if (!rows || outer < 0 || axis < 0 || inner < 0 || k < 0 || k > axis) return status_bad_argument;

@@ -15,16 +15,16 @@ PyObject* require_memory(PyObject*, PyObject* value) {
   if (room == MAP_FAILED) {
     return PyErr_Format(PyExc_MemoryError,
                         "compiling needs %zd MiB of address space that this process may not have: raise its limit "
-                        "(ulimit -v, RLIMIT_AS), or free memory", bytes >> 20);
+                        "(ulimit -v, RLIMIT_AS), or free memory",
+                        bytes >> 20);
   }
   munmap(room, size_t(bytes));
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {
-    {"require_memory", nj::method<require_memory>(), METH_O,
-     PyDoc_STR("MemoryError where the process may not have so many more bytes of address space.")},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"require_memory", nj::method<require_memory>(), METH_O,
+                            PyDoc_STR("MemoryError where the process may not have so many more bytes of address space.")},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

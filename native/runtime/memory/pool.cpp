@@ -267,10 +267,9 @@ PyObject* pool_stats(PyObject*, PyObject*) {
     live = pool.live, cached = pool.cached, peak = pool.peak, cap = pool.cap;
     allocations = pool.allocations, reuses = pool.reuses;
   }
-  return Py_BuildValue("{s:n,s:n,s:n,s:n,s:K,s:K}", "live_bytes", Py_ssize_t(live), "cached_bytes",
-                       Py_ssize_t(cached), "peak_bytes", Py_ssize_t(peak), "cache_limit", Py_ssize_t(cap),
-                       "allocations", static_cast<unsigned long long>(allocations), "reuses",
-                       static_cast<unsigned long long>(reuses));
+  return Py_BuildValue("{s:n,s:n,s:n,s:n,s:K,s:K}", "live_bytes", Py_ssize_t(live), "cached_bytes", Py_ssize_t(cached),
+                       "peak_bytes", Py_ssize_t(peak), "cache_limit", Py_ssize_t(cap), "allocations",
+                       static_cast<unsigned long long>(allocations), "reuses", static_cast<unsigned long long>(reuses));
 }
 
 PyObject* pool_trim(PyObject*, PyObject*) {

@@ -85,9 +85,10 @@ CgroupLimits cgroup_limits(const std::string& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
     for (const Mount& mount : mounts) {
-      const bool same = controllers.empty() ? mount.kind == "cgroup2" : mount.kind == "cgroup" &&
-          ((lists(controllers, "cpu") && lists(mount.options, "cpu")) ||
-           (lists(controllers, "memory") && lists(mount.options, "memory")));
+      const bool same = controllers.empty()
+                            ? mount.kind == "cgroup2"
+                            : mount.kind == "cgroup" && ((lists(controllers, "cpu") && lists(mount.options, "cpu")) ||
+                                                         (lists(controllers, "memory") && lists(mount.options, "memory")));
       if (same) found.read(root, mount, group);
     }
   }

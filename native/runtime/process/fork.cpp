@@ -137,9 +137,12 @@ PyObject* call_whole(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyMethodDef functions[] = {
-    {"before_fork", method<before_fork>(), METH_NOARGS, PyDoc_STR("Brings everything into a state that a child can take over.")},
-    {"after_fork_in_parent", method<after_fork_in_parent>(), METH_NOARGS, PyDoc_STR("Lets everything go on after before_fork().")},
-    {"after_fork_in_child", method<after_fork_in_child>(), METH_NOARGS, PyDoc_STR("The same in the child, which has one thread.")},
+    {"before_fork", method<before_fork>(), METH_NOARGS,
+     PyDoc_STR("Brings everything into a state that a child can take over.")},
+    {"after_fork_in_parent", method<after_fork_in_parent>(), METH_NOARGS,
+     PyDoc_STR("Lets everything go on after before_fork().")},
+    {"after_fork_in_child", method<after_fork_in_child>(), METH_NOARGS,
+     PyDoc_STR("The same in the child, which has one thread.")},
     {"guard_at_fork", method<guard_at_fork>(), METH_O,
      PyDoc_STR("Has the forking thread hold a reentrant lock across every fork; returns the lock.")},
     {"guarded_locks", method<guarded_locks>(), METH_NOARGS, PyDoc_STR("The locks that are held across forks.")},
@@ -171,9 +174,8 @@ bool register_hooks(PyObject* module) {
   if (!os || !no_args || !hooks) return false;
   Ref at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
   if (!at_fork) return false;
-  const char* const names[][2] = {{"before", "before_fork"},
-                                  {"after_in_parent", "after_fork_in_parent"},
-                                  {"after_in_child", "after_fork_in_child"}};
+  const char* const names[][2] = {
+      {"before", "before_fork"}, {"after_in_parent", "after_fork_in_parent"}, {"after_in_child", "after_fork_in_child"}};
   for (const auto& [when, name] : names) {
     Ref hook(PyObject_GetAttrString(module, name));
     if (!hook || PyDict_SetItemString(hooks.get(), when, hook.get()) < 0) return false;

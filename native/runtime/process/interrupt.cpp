@@ -21,9 +21,7 @@ thread_local StopWatch watched;
 thread_local Clock::time_point last_asked;
 
 // What a signal handler raised while this thread ran machine code.
-struct KeptError {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-};
+struct KeptError { PyObject *type = nullptr, *value = nullptr, *traceback = nullptr; };
 thread_local KeptError kept;
 
 bool signal_raised() {

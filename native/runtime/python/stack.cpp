@@ -35,8 +35,10 @@ const char* find_stack_end() {
 
 bool require_stack(const char* what) {
   if (!stack_is_low()) return true;
-  PyErr_Format(PyExc_RecursionError, "%s: this thread's stack is used up; recurse less deeply, or start the thread with a "
-                                     "larger stack (threading.stack_size)", what);
+  PyErr_Format(PyExc_RecursionError,
+               "%s: this thread's stack is used up; recurse less deeply, or start the thread with a "
+               "larger stack (threading.stack_size)",
+               what);
   return false;
 }
 

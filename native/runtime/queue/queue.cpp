@@ -43,9 +43,7 @@ struct Queue : Unfinished {
   Queue() { ahead.reserve(kMostHelpers); }
   bool idle() const { return none(); }
 
-  bool has_next() const {
-    return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0);
-  }
+  bool has_next() const { return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0); }
 
   // With the lock held, and something to run.
   Job* take() {
@@ -367,9 +365,7 @@ int queue_admit() {
   }
   // A callback may be waiting for this thread: that only slows it down.
   const auto enough = std::chrono::steady_clock::now() + kSlice;
-  const auto room = [=] {
-    return q->jobs.size() < kMaxQueued || (q->held_up() && std::chrono::steady_clock::now() >= enough);
-  };
+  const auto room = [=] { return q->jobs.size() < kMaxQueued || (q->held_up() && std::chrono::steady_clock::now() >= enough); };
   if (wait_until(room, stop_nothing, kAnything) < 0) return -1;
   // Another thread may have ended ours meanwhile (before a fork).
   return start_thread();

@@ -52,7 +52,10 @@ class Progress {
 struct Strips {
   int64_t factored, columns, width, panels, count;
   Strips(int64_t factored_columns, int64_t all_columns, int64_t strip)
-      : factored(factored_columns), columns(all_columns), width(strip), panels((factored + strip - 1) / strip),
+      : factored(factored_columns),
+        columns(all_columns),
+        width(strip),
+        panels((factored + strip - 1) / strip),
         count(panels + (columns - factored + strip - 1) / strip) {}
   int64_t first(int64_t s) const { return s < panels ? s * width : std::min(columns, factored + (s - panels) * width); }
   int64_t size(int64_t s) const { return std::min(width, (s < panels ? factored : columns) - first(s)); }

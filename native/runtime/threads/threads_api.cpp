@@ -36,7 +36,8 @@ PyObject* stop_workers(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"set_num_threads", method<set_num_threads>(), METH_O,
      PyDoc_STR("Sets how many threads compiled programs share their loops among, at most one per processor.")},
-    {"num_threads", method<num_threads>(), METH_NOARGS, PyDoc_STR("How many threads compiled programs share their loops among.")},
+    {"num_threads", method<num_threads>(), METH_NOARGS,
+     PyDoc_STR("How many threads compiled programs share their loops among.")},
     {"parallel_regions", method<parallel_regions>(), METH_NOARGS,
      PyDoc_STR("How many loops have been shared among several threads so far.")},
     {"stop_threads", method<stop_workers>(), METH_NOARGS,
