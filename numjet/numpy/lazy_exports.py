@@ -4,91 +4,43 @@ from numjet.numpy import fft as fft, linalg as linalg
 from numjet.numpy.core.bitpacking import packbits as packbits, unpackbits as unpackbits
 from numjet.numpy.core.files import load as load, save as save, savez as savez
 from numjet.numpy.indexing.index_grids import (
-    c_ as c_,
-    diag_indices as diag_indices,
-    diag_indices_from as diag_indices_from,
-    index_exp as index_exp,
-    ix_ as ix_,
-    mask_indices as mask_indices,
-    r_ as r_,
-    ravel_multi_index as ravel_multi_index,
-    s_ as s_,
-    tril_indices as tril_indices,
-    tril_indices_from as tril_indices_from,
-    triu_indices as triu_indices,
-    triu_indices_from as triu_indices_from,
+    c_ as c_, diag_indices as diag_indices, diag_indices_from as diag_indices_from, index_exp as index_exp, ix_ as ix_,
+    mask_indices as mask_indices, r_ as r_, ravel_multi_index as ravel_multi_index, s_ as s_, tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from, triu_indices as triu_indices, triu_indices_from as triu_indices_from,
     unravel_index as unravel_index,
 )
 from numjet.numpy.indexing.insert_delete import delete as delete, insert as insert, trim_zeros as trim_zeros
 from numjet.numpy.indexing.put import (
-    fill_diagonal as fill_diagonal,
-    place as place,
-    put as put,
-    put_along_axis as put_along_axis,
+    fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis,
 )
 from numjet.numpy.reduction.histogram import (
-    bincount as bincount,
-    histogram as histogram,
-    histogram2d as histogram2d,
-    histogram_bin_edges as histogram_bin_edges,
+    bincount as bincount, histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,
     histogramdd as histogramdd,
 )
 from numjet.numpy.reduction.moments import corrcoef as corrcoef, cov as cov
 from numjet.numpy.reduction.nan_reductions import (
-    nanargmax as nanargmax,
-    nanargmin as nanargmin,
-    nanmax as nanmax,
-    nanmean as nanmean,
-    nanmin as nanmin,
-    nanprod as nanprod,
-    nanstd as nanstd,
-    nansum as nansum,
-    nanvar as nanvar,
+    nanargmax as nanargmax, nanargmin as nanargmin, nanmax as nanmax, nanmean as nanmean, nanmin as nanmin, nanprod as nanprod,
+    nanstd as nanstd, nansum as nansum, nanvar as nanvar,
 )
 from numjet.numpy.reduction.quantiles import (
-    median as median,
-    nanmedian as nanmedian,
-    nanpercentile as nanpercentile,
-    nanquantile as nanquantile,
-    percentile as percentile,
-    quantile as quantile,
+    median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
+    percentile as percentile, quantile as quantile,
 )
 from numjet.numpy.reduction.sets import (
-    intersect1d as intersect1d,
-    isin as isin,
-    setdiff1d as setdiff1d,
-    setxor1d as setxor1d,
-    union1d as union1d,
-    unique as unique,
-    unique_all as unique_all,
-    unique_counts as unique_counts,
-    unique_inverse as unique_inverse,
+    intersect1d as intersect1d, isin as isin, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
+    unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
     unique_values as unique_values,
 )
 from numjet.numpy.shaping.grids import (
-    fromfunction as fromfunction,
-    indices as indices,
-    meshgrid as meshgrid,
-    mgrid as mgrid,
-    ogrid as ogrid,
+    fromfunction as fromfunction, indices as indices, meshgrid as meshgrid, mgrid as mgrid, ogrid as ogrid,
 )
 from numjet.numpy.shaping.padding import pad as pad
 from numjet.numpy.signal.calculus import (
-    convolve as convolve,
-    correlate as correlate,
-    diff as diff,
-    ediff1d as ediff1d,
-    gradient as gradient,
-    trapezoid as trapezoid,
-    vander as vander,
+    convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
+    trapezoid as trapezoid, vander as vander,
 )
 from numjet.numpy.signal.interpolation import interp as interp, unwrap as unwrap
 from numjet.numpy.signal.windows import (
-    bartlett as bartlett,
-    blackman as blackman,
-    hamming as hamming,
-    hanning as hanning,
-    i0 as i0,
-    kaiser as kaiser,
+    bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, i0 as i0, kaiser as kaiser,
 )
 from numjet.numpy.ufuncs.along_axis import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes

@@ -9,64 +9,23 @@ Imports `api`, `lax` and `numpy`. Add a distribution to the file of its kind, ma
 ()
 """
 
-# keys.py
-# basic.py
 from numjet.random.basic import (
-    bernoulli as bernoulli,
-    bits as bits,
-    normal as normal,
-    rademacher as rademacher,
-    randint as randint,
-    uniform as uniform,
+    bernoulli as bernoulli, bits as bits, normal as normal, rademacher as rademacher, randint as randint, uniform as uniform,
 )
-
-# continuous.py
 from numjet.random.continuous import (
-    cauchy as cauchy,
-    double_sided_maxwell as double_sided_maxwell,
-    exponential as exponential,
-    gumbel as gumbel,
-    laplace as laplace,
-    logistic as logistic,
-    lognormal as lognormal,
-    maxwell as maxwell,
-    pareto as pareto,
-    rayleigh as rayleigh,
-    triangular as triangular,
-    truncated_normal as truncated_normal,
-    wald as wald,
+    cauchy as cauchy, double_sided_maxwell as double_sided_maxwell, exponential as exponential, gumbel as gumbel,
+    laplace as laplace, logistic as logistic, lognormal as lognormal, maxwell as maxwell, pareto as pareto,
+    rayleigh as rayleigh, triangular as triangular, truncated_normal as truncated_normal, wald as wald,
     weibull_min as weibull_min,
 )
-
-# counts.py
 from numjet.random.counts import binomial as binomial, geometric as geometric, multinomial as multinomial, poisson as poisson
-
-# gammas.py
 from numjet.random.gammas import (
-    ball as ball,
-    beta as beta,
-    chisquare as chisquare,
-    dirichlet as dirichlet,
-    f as f,
-    gamma as gamma,
-    generalized_normal as generalized_normal,
-    loggamma as loggamma,
-    t as t,
+    ball as ball, beta as beta, chisquare as chisquare, dirichlet as dirichlet, f as f, gamma as gamma,
+    generalized_normal as generalized_normal, loggamma as loggamma, t as t,
 )
 from numjet.random.keys import (
-    PRNGKey as PRNGKey,
-    clone as clone,
-    fold_in as fold_in,
-    key as key,
-    key_data as key_data,
-    key_dtype as key_dtype,
-    key_impl as key_impl,
-    split as split,
-    wrap_key_data as wrap_key_data,
+    PRNGKey as PRNGKey, clone as clone, fold_in as fold_in, key as key, key_data as key_data, key_dtype as key_dtype,
+    key_impl as key_impl, split as split, wrap_key_data as wrap_key_data,
 )
-
-# multivariate.py
 from numjet.random.multivariate import multivariate_normal as multivariate_normal, orthogonal as orthogonal
-
-# shuffle.py
 from numjet.random.shuffle import categorical as categorical, choice as choice, permutation as permutation

@@ -20,12 +20,7 @@ from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.linalg import factorizations as factor
 from numjet.scipy.linalg_functions import expm as expm, expm_frechet as expm_frechet, polar as polar, sqrtm as sqrtm
 from numjet.scipy.linalg_special import (
-    block_diag as block_diag,
-    circulant as circulant,
-    companion as companion,
-    dft as dft,
-    hankel as hankel,
-    hilbert as hilbert,
+    block_diag as block_diag, circulant as circulant, companion as companion, dft as dft, hankel as hankel, hilbert as hilbert,
     toeplitz as toeplitz,
 )
 

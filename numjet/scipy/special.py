@@ -1,56 +1,16 @@
 """SciPy's special functions, elementwise on floats, under JAX's names."""
 
 from numjet.nn.normalization import logsumexp as logsumexp
-
-# special_gamma.py
 from numjet.scipy.special_gamma import (
-    bernoulli as bernoulli,
-    beta as beta,
-    betainc as betainc,
-    betaln as betaln,
-    comb as comb,
-    digamma as digamma,
-    factorial as factorial,
-    gamma as gamma,
-    gammainc as gammainc,
-    gammaincc as gammaincc,
-    gammaln as gammaln,
-    gammasgn as gammasgn,
-    multigammaln as multigammaln,
-    poch as poch,
-    polygamma as polygamma,
-    zeta as zeta,
+    bernoulli as bernoulli, beta as beta, betainc as betainc, betaln as betaln, comb as comb, digamma as digamma,
+    factorial as factorial, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
+    gammasgn as gammasgn, multigammaln as multigammaln, poch as poch, polygamma as polygamma, zeta as zeta,
 )
-
-# special_integrals.py
 from numjet.scipy.special_integrals import (
-    exp1 as exp1,
-    expi as expi,
-    expn as expn,
-    i0 as i0,
-    i0e as i0e,
-    i1 as i1,
-    i1e as i1e,
-    spence as spence,
+    exp1 as exp1, expi as expi, expn as expn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence,
 )
-
-# special_probability.py
 from numjet.scipy.special_probability import (
-    boxcox as boxcox,
-    boxcox1p as boxcox1p,
-    entr as entr,
-    erf as erf,
-    erfc as erfc,
-    erfinv as erfinv,
-    expit as expit,
-    kl_div as kl_div,
-    log_ndtr as log_ndtr,
-    log_softmax as log_softmax,
-    logit as logit,
-    ndtr as ndtr,
-    ndtri as ndtri,
-    rel_entr as rel_entr,
-    softmax as softmax,
-    xlog1py as xlog1py,
-    xlogy as xlogy,
+    boxcox as boxcox, boxcox1p as boxcox1p, entr as entr, erf as erf, erfc as erfc, erfinv as erfinv, expit as expit,
+    kl_div as kl_div, log_ndtr as log_ndtr, log_softmax as log_softmax, logit as logit, ndtr as ndtr, ndtri as ndtri,
+    rel_entr as rel_entr, softmax as softmax, xlog1py as xlog1py, xlogy as xlogy,
 )

@@ -17,40 +17,13 @@ from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.contraction import dot, products
 from numjet.numpy.core.promotion import (
-    array_arg,
-    as_dtype,
-    check_arraylike,
-    literal,
-    promote_args,
-    promote_args_inexact,
-    to_array,
+    array_arg, as_dtype, check_arraylike, literal, promote_args, promote_args_inexact, to_array,
 )
-
-# factorizations.py
 from numjet.numpy.linalg.factorizations import (
-    EighResult as EighResult,
-    EigResult as EigResult,
-    QRResult as QRResult,
-    SlogdetResult as SlogdetResult,
-    SVDResult as SVDResult,
-    by_singular_values,
-    cholesky as cholesky,
-    det as det,
-    eig as eig,
-    eigh as eigh,
-    eigvals as eigvals,
-    eigvalsh as eigvalsh,
-    inv as inv,
-    lstsq as lstsq,
-    matrix_rank as matrix_rank,
-    pinv as pinv,
-    qr as qr,
-    slogdet as slogdet,
-    solve as solve,
-    svd as svd,
-    svdvals as svdvals,
-    tensorinv as tensorinv,
-    tensorsolve as tensorsolve,
+    EighResult as EighResult, EigResult as EigResult, QRResult as QRResult, SlogdetResult as SlogdetResult,
+    SVDResult as SVDResult, by_singular_values, cholesky as cholesky, det as det, eig as eig, eigh as eigh, eigvals as eigvals,
+    eigvalsh as eigvalsh, inv as inv, lstsq as lstsq, matrix_rank as matrix_rank, pinv as pinv, qr as qr, slogdet as slogdet,
+    solve as solve, svd as svd, svdvals as svdvals, tensorinv as tensorinv, tensorsolve as tensorsolve,
 )
 from numjet.numpy.reduction.reductions import axes_of, max as largest, min as smallest, sum as total
 from numjet.numpy.shaping.manipulation import axis_tuple, matrix_transpose as matrix_transpose

@@ -4,32 +4,11 @@ Add a distribution as a module with its name, made of `publish`, `arguments` and
 """
 
 from numjet.scipy.stats import (
-    bernoulli as bernoulli,
-    beta as beta,
-    betabinom as betabinom,
-    binom as binom,
-    cauchy as cauchy,
-    chi2 as chi2,
-    dirichlet as dirichlet,
-    expon as expon,
-    gamma as gamma,
-    gennorm as gennorm,
-    geom as geom,
-    gumbel_l as gumbel_l,
-    gumbel_r as gumbel_r,
-    laplace as laplace,
-    logistic as logistic,
-    multinomial as multinomial,
-    multivariate_normal as multivariate_normal,
-    nbinom as nbinom,
-    norm as norm,
-    pareto as pareto,
-    poisson as poisson,
-    t as t,
-    truncnorm as truncnorm,
-    uniform as uniform,
-    vonmises as vonmises,
-    wrapcauchy as wrapcauchy,
+    bernoulli as bernoulli, beta as beta, betabinom as betabinom, binom as binom, cauchy as cauchy, chi2 as chi2,
+    dirichlet as dirichlet, expon as expon, gamma as gamma, gennorm as gennorm, geom as geom, gumbel_l as gumbel_l,
+    gumbel_r as gumbel_r, laplace as laplace, logistic as logistic, multinomial as multinomial,
+    multivariate_normal as multivariate_normal, nbinom as nbinom, norm as norm, pareto as pareto, poisson as poisson, t as t,
+    truncnorm as truncnorm, uniform as uniform, vonmises as vonmises, wrapcauchy as wrapcauchy,
 )
 from numjet.scipy.stats.kde import gaussian_kde as gaussian_kde
 from numjet.scipy.stats.sample_statistics import mode as mode, rankdata as rankdata, sem as sem
