@@ -5,7 +5,6 @@ A production writes the text of one instruction around values of the types that 
 is dropped and another is drawn. Refusals are counted with their messages: a production that is always refused is a
 mistake in the grammar, or in numjet.
 """
-
 from __future__ import annotations
 
 import random
@@ -93,6 +92,13 @@ class Production:
 
 
 PRODUCTIONS: dict[str, Production] = {}
+_REFUSALS = (TypeError, ValueError, IndexError, NotImplementedError, OverflowError, AttributeError, nj.errors.JAXTypeError,
+             ZeroDivisionError)
+
+
+def alternatives(text: str) -> list[str]:
+    """The alternatives in a text, which bars and line breaks separate."""
+    return text.strip().replace("\n", "|").split("|")
 
 
 def production(weight: float = 1.0, deep: bool = False, portable: bool = True) -> Callable[[Rule], Rule]:
@@ -113,16 +119,8 @@ class Generator:
     large: arrays of many elements, with fewer instructions. first: a production for the first instruction.
     """
 
-    def __init__(
-        self,
-        seed: int,
-        length: int = 6,
-        depth: int = 2,
-        *,
-        portable: bool = False,
-        large: bool | None = None,
-        first: str | None = None,
-    ):
+    def __init__(self, seed: int, length: int = 6, depth: int = 2, *, portable: bool = False, large: bool | None = None,
+                 first: str | None = None):
         self.rng = random.Random(seed)
         self.seed, self.length, self.depth, self.portable, self.first = seed, length, depth, portable, first
         self.large = self.rng.random() < 0.02 if large is None else large
@@ -275,39 +273,14 @@ class Generator:
         """The instruction with its results; None where tracing refuses it."""
         try:
             avals = infer(i)
-        except (
-            TypeError,
-            ValueError,
-            IndexError,
-            NotImplementedError,
-            OverflowError,
-            AttributeError,
-            nj.errors.JAXTypeError,
-            ZeroDivisionError,
-        ) as error:
+        except _REFUSALS as error:
             self.refused[f"{i.name}: {type(error).__name__}: {str(error)[:160]}"] += 1
             return None
-        return replace(
-            i,
-            outs=tuple(
-                Value(
-                    self.number(),
-                    tuple(a.shape),
-                    dtypes.long_name(a.dtype) if a.dtype.kind != "V" or "bfloat" in str(a.dtype) else str(a.dtype),
-                    a.weak_type,
-                )
-                for a in avals
-            ),
-        )
+        return replace(i, outs=tuple(Value(self.number(), tuple(a.shape), _name(a.dtype), a.weak_type) for a in avals))
 
     # -- inner programs
-    def inner(
-        self,
-        inputs: Sequence[tuple[Shape, str, bool]],
-        outs: Sequence[tuple[Shape, str, bool]] | None = None,
-        length: int | None = None,
-        alone: bool = False,
-    ) -> Program:
+    def inner(self, inputs: Sequence[tuple[Shape, str, bool]], outs: Sequence[tuple[Shape, str, bool]] | None = None,
+              length: int | None = None, alone: bool = False) -> Program:
         """A program of inputs of given types. Its results have the types of `outs`: values of these types, in any order, or
         converted ones; None: any results. alone: it does not close over outer values."""
         outside, self.level = self.scope, self.level - 1
@@ -362,11 +335,11 @@ def infer(i: Instruction) -> list[Any]:
     return [out]
 
 
+def _name(dtype: Any) -> str:
+    return dtypes.long_name(dtype) if dtype.kind != "V" or "bfloat" in str(dtype) else str(dtype)
+
+
 def _struct(v: Value) -> Any:
     if v.kind == "k":
-        return (
-            nj.eval_shape(lambda: nj.random.key(0))
-            if not v.shape
-            else nj.eval_shape(lambda: nj.random.split(nj.random.key(0), v.shape))
-        )
+        return nj.eval_shape(lambda: nj.random.split(nj.random.key(0), v.shape) if v.shape else nj.random.key(0))
     return nj.ShapeDtypeStruct(v.shape, v.dtype, weak_type=v.weak)

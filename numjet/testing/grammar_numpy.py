@@ -1,12 +1,10 @@
 """Productions of numjet.numpy: operators and functions, indexing, updates by index, random numbers, linear algebra."""
-
 from __future__ import annotations
 
-from numjet.testing.grammar import DIMENSIONS, FEW, Draft, Generator, Term, production
+from numjet.testing.grammar import DIMENSIONS, FEW, Draft, Generator, Term, alternatives, production
 from numjet.testing.grammar_ops import axes_of
 
-UNARY = (
-    """
+UNARY = alternatives("""
 -{x}|jnp.abs({x})|jnp.sin({x})|jnp.exp(-jnp.abs({x}))|{x} * {x}|jnp.sqrt(jnp.abs({x}))|jnp.log1p(jnp.abs({x}))|{x} + 1
 2.5 * {x}|jnp.floor({x})|jnp.round({x}, 1)|jnp.clip({x}, -1, 1)|jnp.sign({x})|{x}.T|jnp.isnan({x})|jnp.nan_to_num({x})
 {x} ** 2|{x} ** 3|1 / (2 + {x})|jnp.square({x})|jnp.conj({x})|jnp.real({x})|jnp.imag({x})|jnp.angle({x})
@@ -16,12 +14,8 @@ jnp.atleast_2d({x})|{x}[None]|jnp.logical_not({x})|jnp.deg2rad({x})|jnp.i0({x})|
 jnp.arctan({x})|jnp.expm1({x})|jnp.tanh({x})|nj.nn.sigmoid({x})|jnp.reciprocal({x} + 3)|jnp.spacing({x})|{x} * True
 {x} % 3|{x} // 2|nj.scipy.special.gammaln(jnp.abs({x}) + 1)|nj.scipy.special.xlogy({x}, jnp.abs({x}))
 nj.scipy.special.ndtr({x})
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
-BINARY = (
-    """
+""")
+BINARY = alternatives("""
 {x} + {y}|{x} - {y}|{x} * {y}|{x} / (3 + {y})|jnp.maximum({x}, {y})|jnp.minimum({x}, {y})
 jnp.where({x} > {y}, {x}, {y})|{x} > {y}|{x} == {y}|{x} <= {y}|{x} != {y}|jnp.arctan2({x}, {y})|jnp.hypot({x}, {y})
 jnp.logaddexp({x}, {y})|jnp.where({x} != 0, {y}, 1)|{x} // ({y} + 3)|{x} % ({y} + 5)|jnp.copysign({x}, {y})
@@ -31,14 +25,10 @@ jnp.isclose({x}, {y})|jnp.gcd({x}, {y})|jnp.lcm({x}, {y})|{x} & {y}|{x} | {y}|{x
 {x} >> ({y} & 3)|jnp.remainder({x}, {y})|jnp.fmod({x}, {y})|jnp.floor_divide({x}, {y})|jnp.true_divide({x}, {y})
 jnp.divmod({x}, {y})[0]|jnp.logaddexp2({x}, {y})|jnp.array_equal({x}, {y})|jnp.multiply({x}, {y}) + {x}
 ({x} + {y}) * ({x} - {y})|jnp.where({x} < 0, -{x}, {y})
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+""")
 REDUCE = """
 sum max min mean prod any all var std argmax argmin nansum nanmax nanmean ptp count_nonzero median""".split()
-ALONG = (
-    """jnp.cumsum({x}, axis={a})|jnp.cumprod(squash({x}), axis={a})|lax.cummax({x}, axis={p}, reverse={r})
+ALONG = alternatives("""jnp.cumsum({x}, axis={a})|jnp.cumprod(squash({x}), axis={a})|lax.cummax({x}, axis={p}, reverse={r})
 lax.cummin({x}, axis={p})|lax.cumlogsumexp({x}, axis={p}, reverse={r})|lax.cumsum({x}, axis={p}, reverse={r})
 jnp.sort({x}, axis={a})|jnp.argsort({x}, axis={a})|jnp.flip({x}, axis={a})|jnp.roll({x}, {s}, axis={a})
 jnp.diff({x}, axis={a})|jnp.repeat({x}, {m}, axis={a})|jnp.moveaxis({x}, {a}, 0)|jnp.gradient({x}, axis={a})
@@ -51,12 +41,8 @@ lax.associative_scan(jnp.maximum, {x}, axis={p})|jnp.unwrap({x}, axis={p})|lax.t
 nj.nn.standardize({x}, axis={a})|jnp.nancumsum({x}, axis={a})|jnp.trapezoid({x}, axis={a})|jnp.swapaxes({x}, 0, {a})
 lax.index_in_dim({x}, {k}, {p})|lax.approx_max_k({x}, {k1})[0]|jnp.array_split({x}, 3, axis={a})[1]
 jnp.delete({x}, {k}, axis={p})|jnp.insert({x}, {k}, 1, axis={p})|jnp.digitize({x}, jnp.array([-1., 0., 1.]))
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
-WHOLE = (
-    """
+""")
+WHOLE = alternatives("""
 jnp.pad({x}, 1, mode="{pad}")|jnp.pad({x}, [(1, 2)] * {n})|jnp.tile({x}, 2)|jnp.rot90({x})|jnp.tril({x}, {s})
 jnp.triu({x}, {s})|jnp.trace({x})|jnp.diagonal({x})|jnp.diag({x})|jnp.outer({x}, {x})|jnp.kron({x}, jnp.ones(2))
 jnp.vander({x}, 3)|jnp.convolve({x}, jnp.array([1., 2., 3.]))|jnp.bincount(to({x}, 'int32'), length=5)
@@ -71,26 +57,23 @@ jnp.select([{x} > 1, {x} < -1], [{x}, -{x}], 0)|jnp.piecewise({x}, [{x} < 0], [l
 jnp.apply_along_axis(jnp.sum, 0, {x})|jnp.vectorize(lambda a: a * 2 + 1)({x})|jnp.linalg.matrix_power({x}[:3, :3], 3)
 jnp.packbits({x} > 0)|lax.population_count({x})|{x}.view('{d}')|nj.nn.one_hot(to({x}, 'int32'), 4)
 jnp.compress(jnp.array([True, False]), {x}, axis=0)|jnp.choose(jnp.abs(to({x}, 'int32')) % 2, [{x}, {x} + 1])
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+""")
 
 
-def _fill(g: Generator, text: str, x: str, y: str = "") -> str:
+def _fill(text: str, x: str, y: str = "") -> str:
     return text.replace("{x}", x).replace("{y}", y)
 
 
 @production(6)
 def _unary(g: Generator, d: Draft) -> str | None:
-    return _fill(g, g.rng.choice(UNARY), g.term(d).text)
+    return _fill(g.rng.choice(UNARY), g.term(d).text)
 
 
 @production(9)
 def _binary(g: Generator, d: Draft) -> str | None:
     text = g.rng.choice(BINARY)
     t = g.term(d, kinds="iub" if any(s in text for s in (" & ", " | ", " ^ ", "<<", ">>", "gcd", "lcm")) else "")
-    return _fill(g, text, t.text, g.same(d, t).text)
+    return _fill(text, t.text, g.same(d, t).text)
 
 
 @production(4)
@@ -115,18 +98,12 @@ def _along(g: Generator, d: Draft) -> str | None:
     p = g.rng.randrange(t.rank)
     a = p - t.rank if g.rng.random() < 0.3 else p
     text = g.rng.choice(ALONG)
-    for name, value in {
-        "a": a,
-        "p": p,
-        "r": g.rng.random() < 0.5,
-        "s": g.rng.randint(-3, 9),
-        "m": g.rng.choice((0, 1, 2, 3)),
-        "k": g.rng.randrange(max(1, t.shape[p])),
-        "k1": g.rng.randint(0, t.shape[-1]),
-        "mode": g.rng.choice(("clip", "wrap", "fill")),
-    }.items():
+    holes = {"a": a, "p": p, "r": g.rng.random() < 0.5, "s": g.rng.randint(-3, 9), "m": g.rng.choice((0, 1, 2, 3)),
+             "k": g.rng.randrange(max(1, t.shape[p])), "k1": g.rng.randint(0, t.shape[-1]),
+             "mode": g.rng.choice(("clip", "wrap", "fill"))}
+    for name, value in holes.items():
         text = text.replace("{" + name + "}", str(value))
-    return _fill(g, text, t.text)
+    return _fill(text, t.text)
 
 
 @production(4)
@@ -135,7 +112,7 @@ def _whole(g: Generator, d: Draft) -> str | None:
     t = g.term(d)
     modes = ("edge", "reflect", "symmetric", "wrap", "linear_ramp", "mean", "maximum", "constant")
     text = text.replace("{pad}", g.rng.choice(modes)).replace("{n}", str(t.rank)).replace("{s}", str(g.rng.randint(-3, 3)))
-    return _fill(g, text.replace("{d}", g.dtype("fiu")), t.text)
+    return _fill(text.replace("{d}", g.dtype("fiu")), t.text)
 
 
 @production(2)
@@ -146,17 +123,11 @@ def _product(g: Generator, d: Draft) -> str | None:
     rank = g.rng.choice((1, 2, 2, 3))
     lead = a.shape[:-2][-1:] if rank == 3 and a.rank >= 3 else ((1,) if rank == 3 else ())
     b = g.fitted(d, (n,) if rank == 1 else (*lead, n, g.rng.choice(DIMENSIONS)), a.dtype)
-    return (
-        g.rng.choice(
-            ("{x} @ {y}", "jnp.matmul({x}, {y})", "jnp.dot({x}, {y})", "jnp.tensordot({x}, {y}, 1)", "jnp.inner({x}, {y}.T)")
-        )
-        .replace("{x}", a.text)
-        .replace("{y}", b.text)
-    )
+    forms = ("{x} @ {y}", "jnp.matmul({x}, {y})", "jnp.dot({x}, {y})", "jnp.tensordot({x}, {y}, 1)", "jnp.inner({x}, {y}.T)")
+    return _fill(g.rng.choice(forms), a.text, b.text)
 
 
 # ------------------------------------------------------------------------------------------------ indexing
-
 
 def index_of(g: Generator, d: Draft, t: Term, known: bool = False) -> str:
     """An index: numbers, slices, None, ..., arrays of indices (out of bounds, too) and masks."""
@@ -167,11 +138,8 @@ def index_of(g: Generator, d: Draft, t: Term, known: bool = False) -> str:
         return mask if known or g.rng.random() < 0.3 else g.fitted(d, t.shape, "bool").text
     shape = g.rng.choice(((), (3,), (1,), (0,), (2, 2), (9,), (17,)))
     for n in t.shape[: g.rng.randint(1, max(1, t.rank))]:
-        kind = (
-            "array"
-            if forms == "arrays"
-            else g.rng.choice(("slice", "number", "array" if forms == "mixed" else "slice", "traced"))
-        )
+        kinds = ("slice", "number", "array" if forms == "mixed" else "slice", "traced")
+        kind = "array" if forms == "arrays" else g.rng.choice(kinds)
         if kind == "array":
             v = g.pick(lambda v: v.kind in "iu" and v.size <= 100)
             if v is not None and g.rng.random() < 0.5:
@@ -205,14 +173,8 @@ def _indexing(g: Generator, d: Draft) -> str | None:
     index = index_of(g, d, t, known=True)
     if g.rng.random() < 0.5:
         return f"{t.text}[{index}]"
-    mode = g.rng.choice(
-        (
-            "'clip'",
-            "'fill'",
-            "'promise_in_bounds'" if "jnp.array" not in index and "fit(" not in index and "{" not in index else "'drop'",
-            "None",
-        )
-    )
+    in_bounds = "jnp.array" not in index and "fit(" not in index and "{" not in index
+    mode = g.rng.choice(("'clip'", "'fill'", "'promise_in_bounds'" if in_bounds else "'drop'", "None"))
     return f"{t.text}.at[{index}].get(mode={mode})"
 
 
@@ -255,8 +217,7 @@ def _argument_free(g: Generator, d: Draft) -> str | None:
 
 # ----------------------------------------------------------------------------------------------- random numbers, linear algebra
 
-DRAWS = (
-    """
+DRAWS = alternatives("""
 normal({k}, {s})|uniform({k}, {s}, minval=-1)|bernoulli({k}, 0.3, {s})|randint({k}, {s}, 0, 9)|permutation({k}, {n})
 categorical({k}, jnp.zeros(4), shape={s})|gumbel({k}, {s})|exponential({k}, {s})|truncated_normal({k}, -1, 1, {s})
 choice({k}, {n}, {s})|bits({k}, {s})|laplace({k}, {s})|rademacher({k}, {s})|randint({k}, {s}, -50, 100, 'int8')
@@ -264,10 +225,7 @@ uniform({k}, {s}, 'bfloat16')|normal({k}, {s}, 'float16')|cauchy({k}, {s})|beta(
 poisson({k}, 3., {s})|dirichlet({k}, jnp.ones(3), {s})|orthogonal({k}, 3)|normal({k}, {s}, 'complex64')
 logistic({k}, {s})|ball({k}, 2, shape={s})|permutation({k}, {x})|shuffled({k})|maxwell({k}, {s})
 multivariate_normal({k}, jnp.zeros(2), jnp.eye(2), {s})|t({k}, 4., {s})|rayleigh({k}, 1., {s})
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+""")
 
 
 @production(2)
@@ -282,19 +240,14 @@ def _random(g: Generator, d: Draft) -> str | None:
     if g.rng.random() < 0.2:
         return f"nj.random.key_data({key})"
     x = g.term(d, least=1)
-    text = (
-        g.rng.choice(DRAWS)
-        .replace("{k}", key)
-        .replace("{s}", str(g.shape()))
-        .replace("{n}", str(g.rng.choice((1, 2, 5, 9, 33))))
-    )
+    text = g.rng.choice(DRAWS).replace("{k}", key).replace("{s}", str(g.shape()))
+    text = text.replace("{n}", str(g.rng.choice((1, 2, 5, 9, 33))))
     if "shuffled" in text:
         return f"nj.random.key_data(nj.random.split({key}, {g.rng.choice((1, 2, 9))}))"
     return "nj.random." + text.replace("{x}", x.text)
 
 
-LINALG = (
-    """
+LINALG = alternatives("""
 jnp.linalg.solve({a} + 3 * jnp.eye({n}, dtype={a}.dtype), {b})|jnp.linalg.inv({a} + 3 * jnp.eye({n}, dtype={a}.dtype))
 jnp.linalg.det({a})|jnp.linalg.cholesky({a} @ jnp.conj(jnp.swapaxes({a}, -1, -2)) + 2 * jnp.eye({n}, dtype={a}.dtype))
 jnp.linalg.eigvalsh({a})|jnp.linalg.svd({a}, compute_uv=False)|jnp.abs(jnp.linalg.qr({a})[1])
@@ -304,10 +257,7 @@ nj.scipy.linalg.expm({a} * 0.3)|jnp.linalg.lstsq({a} + 3 * jnp.eye({n}, dtype={a
 jnp.linalg.pinv({a} + 3 * jnp.eye({n}, dtype={a}.dtype))
 nj.scipy.linalg.lu_solve(nj.scipy.linalg.lu_factor({a} + 3 * jnp.eye({n}, dtype={a}.dtype)), {b})
 jnp.linalg.matrix_rank({a})
-""".strip()
-    .replace("\n", "|")
-    .split("|")
-)
+""")
 
 
 @production(1.5)

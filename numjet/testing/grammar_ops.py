@@ -1,7 +1,7 @@
 """Productions of operations: every record of `lax`, at random shapes and on the cases of its samples."""
-
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -14,20 +14,16 @@ from numjet.testing.grammar import DIMENSIONS, FEW, Draft, Generator, Term, prod
 
 # ------------------------------------------------------------------------------------------------ records
 
-
 @cache
 def sampled() -> tuple[str, ...]:
     """Records with samples."""
-    return tuple(
-        sorted(n for n, op in all_ops().items() if not isinstance(op.samples, Missing) and not isinstance(op.cpu, Missing))
-    )
+    return tuple(sorted(n for n, op in all_ops().items() if Missing not in (type(op.samples), type(op.cpu))))
 
 
 @cache
 def elementwise() -> tuple[str, ...]:
-    return tuple(
-        n for n in sampled() if all_ops()[n].elementwise and all_ops()[n].samples.make is None and not all_ops()[n].params
-    )
+    ops = all_ops()
+    return tuple(n for n in sampled() if ops[n].elementwise and ops[n].samples.make is None and not ops[n].params)
 
 
 def record_text(g: Generator, d: Draft, name: str) -> str:
@@ -56,8 +52,7 @@ def _record(g: Generator, d: Draft) -> str | None:
 @production(4)
 def _scalar_function(g: Generator, d: Draft) -> str | None:
     """Elementwise records, weighted up; through lax."""
-    import_names = [n for n in elementwise() if n in _LAX]
-    return _elementwise(g, d, all_ops()[g.rng.choice(import_names)], "lax.{}")
+    return _elementwise(g, d, all_ops()[g.rng.choice([n for n in elementwise() if n in _LAX])], "lax.{}")
 
 
 def _elementwise(g: Generator, d: Draft, op: Op, way: str = "rec") -> str:
@@ -94,10 +89,10 @@ def _case(g: Generator, d: Draft, op: Op) -> str:
         case = g.rng.randrange(len(grid))
         wide = any(n in str(grid[case][2]) for n in _NARROW)
     if wide and not g.x64:
-        raise_case = [k for k, c in enumerate(grid) if not any(n in str(c[2]) for n in _NARROW)]
-        if not raise_case:
+        narrow = [k for k, c in enumerate(grid) if not any(n in str(c[2]) for n in _NARROW)]
+        if not narrow:
             return "None"
-        case = raise_case[0]
+        case = narrow[0]
     operands = _operands(g, d, op, case)
     call = f"rec('{op.name}', {case}, "
     if g.rng.random() < 0.65 or not operands:
@@ -129,7 +124,7 @@ def _operands(g: Generator, d: Draft, op: Op, case: int) -> list[Term]:
 
 def _mapped(g: Generator, call: str, operands: list[Term]) -> str:
     """The call under vmap, over axes at any position."""
-    size = g.rng.choice(FEW) if sum(max(1, _size(t)) for t in operands) > 60 else g.rng.choice(DIMENSIONS)
+    size = g.rng.choice(FEW) if sum(max(1, math.prod(t.shape)) for t in operands) > 60 else g.rng.choice(DIMENSIONS)
     axes: list[int | None] = [g.rng.randint(0, t.rank) if g.rng.random() < 0.7 else None for t in operands]
     if all(a is None for a in axes):
         axes[0] = 0
@@ -137,13 +132,6 @@ def _mapped(g: Generator, call: str, operands: list[Term]) -> str:
     text = [t.text if a is None else f"batch({t.text}, {size}, {a})" for t, a in zip(operands, axes, strict=True)]
     shown = tuple(a - t.rank - 1 if a is not None and g.rng.random() < 0.3 else a for t, a in zip(operands, axes, strict=True))
     return f"nj.vmap(lambda {', '.join(names)}: {call}{', '.join(names)}), in_axes={shown})({', '.join(text)})"
-
-
-def _size(t: Term) -> int:
-    n = 1
-    for k in t.shape:
-        n *= k
-    return n
 
 
 # -- parameters at random shapes, by the names of the parameters
@@ -236,11 +224,11 @@ def _top_k(g: Generator, d: Draft, op: Op) -> str | None:
 
 def _broadcast(g: Generator, d: Draft, op: Op) -> str | None:
     t = g.term(d)
-    places = sorted(g.rng.sample(range(t.rank + 2), t.rank))
+    axes = sorted(g.rng.sample(range(t.rank + 2), t.rank))
     shape = [g.rng.choice(FEW) for _ in range(t.rank + 2)]
-    for p, n in zip(places, t.shape, strict=True):
-        shape[p] = n if n != 1 or g.rng.random() < 0.5 else g.rng.choice(DIMENSIONS)
-    return f"lax.broadcast_in_dim({t.text}, {tuple(shape)}, {tuple(places)})"
+    for axis, n in zip(axes, t.shape, strict=True):
+        shape[axis] = n if n != 1 or g.rng.random() < 0.5 else g.rng.choice(DIMENSIONS)
+    return f"lax.broadcast_in_dim({t.text}, {tuple(shape)}, {tuple(axes)})"
 
 
 def _dot_general(g: Generator, d: Draft, op: Op) -> str | None:
@@ -255,10 +243,8 @@ def _dot_general(g: Generator, d: Draft, op: Op) -> str | None:
     shape = tuple(x if r == "k" else a.shape[x] for r, x in roles)
     where = lambda r, x: roles.index((r, x))
     b = g.fitted(d, shape, a.dtype)
-    numbers = (
-        ((tuple(contracted)), tuple(where("c", x) for x in contracted)),
-        (tuple(batched), tuple(where("b", x) for x in batched)),
-    )
+    numbers = ((tuple(contracted), tuple(where("c", x) for x in contracted)),
+               (tuple(batched), tuple(where("b", x) for x in batched)))
     wider = g.rng.choice((None, None, None, "'float32'")) if a.kind == "f" else None
     return f"lax.dot_general({a.text}, {b.text}, {numbers}, preferred_element_type={wider})"
 
@@ -296,7 +282,7 @@ def _split(g: Generator, d: Draft, op: Op) -> str | None:
 
 def _reshape(g: Generator, d: Draft, op: Op) -> str | None:
     t = g.term(d)
-    n = _size(t)
+    n = math.prod(t.shape)
     shape: list[int] = []
     rest = n
     for _ in range(g.rng.randint(0, 3)):
@@ -355,33 +341,11 @@ _BY_PARAMS: dict[tuple[str, ...], Any] = {
     ("dimension",): _concatenate,
     ("sizes", "axis"): _split,
     ("new_sizes", "dimensions"): _reshape,
-    (
-        "window_strides",
-        "padding",
-        "lhs_dilation",
-        "rhs_dilation",
-        "dimension_numbers",
-        "feature_group_count",
-        "batch_group_count",
-        "precision",
-        "preferred_element_type",
-    ): _conv,
+    ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",
+     "batch_group_count", "precision", "preferred_element_type"): _conv,
 }
-_PORTABLE = [
-    _convert,
-    _pad,
-    _slice,
-    _dynamic_slice,
-    _transpose,
-    _rev,
-    _broadcast,
-    _dot_general,
-    _concatenate,
-    _reshape,
-    _select_n,
-    _clamp,
-    _conv,
-]
+_PORTABLE = [_convert, _pad, _slice, _dynamic_slice, _transpose, _rev, _broadcast, _dot_general, _concatenate, _reshape,
+             _select_n, _clamp, _conv]
 
 
 @production(7)

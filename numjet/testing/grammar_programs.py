@@ -1,11 +1,16 @@
 """Productions that hold programs: loops, branches, calls, and transformations of functions."""
-
 from __future__ import annotations
 
-from numjet.testing.grammar import FEW, Draft, Generator, Term, production
+from numjet.testing.grammar import Draft, Generator, Term, production
 from numjet.testing.programs import Program, Shape, Value
 
 Type = tuple[Shape, str, bool]
+WRAPPERS = (
+    "nj.checkpoint({f})", "nj.checkpoint({f}, policy=nj.checkpoint_policies.dots_saveable)", "lax.composite({f}, 'my.call')",
+    "nj.named_call({f}, name='part')", "with_vjp({f})", "with_jvp({f})",
+    "(lambda *a: lax.platform_dependent(*a, cpu={f}, default={f}))", "(lambda *a: lax.optimization_barrier({f}(*a)))")
+COLLECTIVES = ("lax.psum(r, 'i')", "lax.pmean(r, 'i')", "lax.pmax(r, 'i')", "r + lax.axis_index('i')", "lax.all_gather(r, 'i')",
+               "lax.psum(1, 'i') * r")
 
 
 def _type(v: Value) -> Type:
@@ -23,6 +28,11 @@ def _carries(g: Generator, d: Draft, most: int = 3) -> list[Value]:
         v = g.pick(lambda v: _type(v) == _type(found[0]) and v not in found)
         found += [v] if v is not None else []
     return found
+
+
+def _mappable(g: Generator) -> Value | None:
+    """A value with a short first axis."""
+    return g.pick(lambda v: v.kind != "k" and len(v.shape) > 0 and v.shape[0] <= 40)
 
 
 def _strong(d: Draft, v: Value) -> str:
@@ -43,7 +53,7 @@ def _scan(g: Generator, d: Draft) -> str | None:
     carry = _carries(g, d) if g.rng.random() < 0.9 else []
     length = g.rng.choice((0, 1, 1, 2, 3, 5, 8, 9, 17))
     xs: list[Term] = []
-    v = g.pick(lambda v: v.kind != "k" and len(v.shape) > 0 and v.shape[0] <= 40)
+    v = _mappable(g)
     if v is not None and g.rng.random() < 0.8:
         xs.append(Term(d.use(v), v.shape, v.dtype))
         length = v.shape[0]
@@ -70,9 +80,7 @@ def _fori(g: Generator, d: Draft) -> str | None:
     if not carry:
         return None
     inner = g.inner([((), "int32", False), *_types(carry)], _types(carry))
-    low, high = g.rng.choice(
-        (("0", "0"), ("0", "1"), ("0", "2"), ("0", "5"), ("1", "4"), ("3", "1"), ("0", "n"), ("n", "4"), ("0", "9"))
-    )
+    low, high = g.rng.choice(("00", "01", "02", "05", "14", "31", "0n", "n4", "09"))
     v = g.pick()
     bound = f"(jnp.abs(fit({d.use(v)}, (), 'int32')) % 4)" if v is not None and "n" in low + high else "3"
     low, high = low.replace("n", bound), high.replace("n", bound)
@@ -128,7 +136,7 @@ def _cond(g: Generator, d: Draft) -> str | None:
 
 @production(1.5, deep=True)
 def _map(g: Generator, d: Draft) -> str | None:
-    v = g.pick(lambda v: v.kind != "k" and len(v.shape) > 0 and v.shape[0] <= 40)
+    v = _mappable(g)
     if v is None:
         return None
     inner = g.inner([(v.shape[1:], v.dtype, False)])
@@ -149,39 +157,13 @@ def _call(g: Generator, d: Draft, wrap: str) -> str | None:
 
 @production(2.5, deep=True)
 def _jit(g: Generator, d: Draft) -> str | None:
-    return _call(
-        g,
-        d,
-        g.rng.choice(
-            (
-                "nj.jit({f})",
-                "nj.jit({f})",
-                "nj.jit({f}, inline=True)",
-                "nj.jit({f}, keep_unused=True)",
-                "nj.jit({f}, donate_argnums=0)",
-            )
-        ),
-    )
+    options = g.rng.choice(("", "", ", inline=True", ", keep_unused=True", ", donate_argnums=0"))
+    return _call(g, d, f"nj.jit({{f}}{options})")
 
 
 @production(1.5, deep=True)
 def _wrapped(g: Generator, d: Draft) -> str | None:
-    return _call(
-        g,
-        d,
-        g.rng.choice(
-            (
-                "nj.checkpoint({f})",
-                "nj.checkpoint({f}, policy=nj.checkpoint_policies.dots_saveable)",
-                "lax.composite({f}, 'my.call')",
-                "nj.named_call({f}, name='part')",
-                "with_vjp({f})",
-                "with_jvp({f})",
-                "(lambda *a: lax.platform_dependent(*a, cpu={f}, default={f}))",
-                "(lambda *a: lax.optimization_barrier({f}(*a)))",
-            )
-        ),
-    )
+    return _call(g, d, g.rng.choice(WRAPPERS))
 
 
 @production(3.5, deep=True)
@@ -199,8 +181,8 @@ def _vmap(g: Generator, d: Draft) -> str | None:
         v = g.pick()
         if v is None:
             break
-        places = [k for k, n in enumerate(v.shape) if n == size]
-        a = g.rng.choice(places) if places and g.rng.random() < 0.7 else None
+        same = [k for k, n in enumerate(v.shape) if n == size]
+        a = g.rng.choice(same) if same and g.rng.random() < 0.7 else None
         operands.append(d.use(v))
         axes.append(a)  # type: ignore[arg-type]
         types.append(_type(v) if a is None else (element(v.shape, a), v.dtype, v.weak))
@@ -210,17 +192,7 @@ def _vmap(g: Generator, d: Draft) -> str | None:
     d.tuple = True
     call = d.hold(inner)
     if g.rng.random() < 0.2:
-        move = g.rng.choice(
-            (
-                "lax.psum(r, 'i')",
-                "lax.pmean(r, 'i')",
-                "lax.pmax(r, 'i')",
-                "r + lax.axis_index('i')",
-                "lax.all_gather(r, 'i')",
-                "lax.psum(1, 'i') * r",
-            )
-        )
-        call = f"lambda *a: nj.tree.map(lambda r: {move}, {call}(*a))"
+        call = f"lambda *a: nj.tree.map(lambda r: {g.rng.choice(COLLECTIVES)}, {call}(*a))"
         return f"nj.vmap({call}, in_axes={shown}, axis_name='i')({', '.join(operands)})"
     return f"nj.vmap({call}, in_axes={shown}, out_axes={tuple(out)})({', '.join(operands)})"
 
@@ -246,12 +218,9 @@ def _jvp(g: Generator, d: Draft) -> str | None:
     primals = _tuple([_strong(d, v) for v in xs])
     tangents = _tuple([g.fitted(d, v.shape, v.dtype).text for v in xs])
     d.tuple = True
-    return g.rng.choice(
-        (
-            f"leaves(nj.jvp(lambda *a: floats({f}(*a)), {primals}, {tangents}))",
-            f"leaves((lambda out, push: (out, push(*{tangents})))(*nj.linearize(lambda *a: floats({f}(*a)), *{primals})))",
-        )
-    )
+    return g.rng.choice((
+        f"leaves(nj.jvp(lambda *a: floats({f}(*a)), {primals}, {tangents}))",
+        f"leaves((lambda out, push: (out, push(*{tangents})))(*nj.linearize(lambda *a: floats({f}(*a)), *{primals})))"))
 
 
 @production(4, deep=True)
@@ -313,14 +282,11 @@ def _callback(g: Generator, d: Draft) -> str | None:
     """Functions of Python called from programs."""
     t = g.term(d, kinds="f")
     result = f"nj.ShapeDtypeStruct({t.shape}, '{t.dtype}')"
-    return g.rng.choice(
-        (
-            f"nj.pure_callback(lambda x: np.asarray(x) * 2, {result}, {t.text}, vmap_method='sequential')",
-            f"nj.io_callback(lambda x: np.asarray(x) + 1, {result}, {t.text})",
-            f"(lambda x: (nj.debug.callback(lambda y: None, x), x + 1)[1])({t.text})",
-            f"(lambda x: (nj.debug.print('', ordered=False), x + 1)[1])({t.text})",
-        )
-    )
+    return g.rng.choice((
+        f"nj.pure_callback(lambda x: np.asarray(x) * 2, {result}, {t.text}, vmap_method='sequential')",
+        f"nj.io_callback(lambda x: np.asarray(x) + 1, {result}, {t.text})",
+        f"(lambda x: (nj.debug.callback(lambda y: None, x), x + 1)[1])({t.text})",
+        f"(lambda x: (nj.debug.print('', ordered=False), x + 1)[1])({t.text})"))
 
 
 @production(0.3)
@@ -330,12 +296,7 @@ def _windows(g: Generator, d: Draft) -> str | None:
     f = g.rng.choice(("lambda a, b: a + b * 0 + b", "lambda a, b: jnp.maximum(a, b)", "lambda a, b: a * b"))
     one = f"jnp.array(1, '{t.dtype}')"
     window = tuple(g.rng.choice((1, 2, 3)) for _ in t.shape)
-    return g.rng.choice(
-        (
-            f"lax.reduce({t.text}, {one}, {f}, ({g.rng.randrange(t.rank)},))",
-            f"lax.reduce_window({t.text}, {one}, {f}, {window}, {tuple(g.rng.choice((1, 2)) for _ in t.shape)}, 'SAME')",
-        )
-    )
+    return g.rng.choice((
+        f"lax.reduce({t.text}, {one}, {f}, ({g.rng.randrange(t.rank)},))",
+        f"lax.reduce_window({t.text}, {one}, {f}, {window}, {tuple(g.rng.choice((1, 2)) for _ in t.shape)}, 'SAME')"))
 
-
-_ = FEW

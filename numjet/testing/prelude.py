@@ -2,7 +2,6 @@
 
 They are written with names that JAX has, too. Scripts carry the text of the helpers that they use.
 """
-
 from __future__ import annotations
 
 import inspect

@@ -5,7 +5,6 @@ programs inside it (bodies of loops, branches, functions to transform). Inner pr
 closures do. A program is run from its text, so the text of a failing program reproduces it; and it has only names of JAX,
 but for `rec`, which applies a record.
 """
-
 from __future__ import annotations
 
 import contextlib
@@ -131,7 +130,6 @@ def used(i: Instruction) -> dict[int, Value]:
 
 # ------------------------------------------------------------------------------------------------ text
 
-
 def source(p: Program, name: str = "program", indent: str = "") -> str:
     """The program as a Python function."""
     inside = indent + "    "
@@ -197,15 +195,13 @@ def literal(i: Input) -> str:
     if np.size(x) > 60 or v.kind == "k":
         return f"jnp.asarray(programs.draw(programs.Input(programs.{v!r}, {i.kind!r}, {i.seed})))"
     if v.dtype == "bfloat16":
-        return f"jnp.asarray({np.asarray(x, np.float32).tolist()}, jnp.bfloat16).reshape({v.shape})".replace(
-            "nan", "np.nan"
-        ).replace("inf", "np.inf")
+        listed = str(np.asarray(x, np.float32).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
+        return f"jnp.asarray({listed}, jnp.bfloat16).reshape({v.shape})"
     flat = re.sub(r"\b(nan|inf)(j?)\b", lambda m: f"np.{m[1]}" + (" * 1j" if m[2] else ""), repr(np.ravel(x).tolist()))
     return f"jnp.asarray(np.array({flat}, '{v.dtype}').reshape({v.shape}))"
 
 
 # ------------------------------------------------------------------------------------------------ arguments
-
 
 def arguments(p: Program) -> list[Any]:
     """The arguments of a program: NumPy arrays, and Python numbers for weak ones."""

@@ -188,9 +188,9 @@ def check_derivatives(case: Case) -> None:
         check_function(fun, [wide.operands[n] for n in wrt], case.samples.order, str(case))
 
 
-def _put(values: Sequence[Any], places: Sequence[int], new: Sequence[Any]) -> list[Any]:
+def _put(values: Sequence[Any], positions: Sequence[int], new: Sequence[Any]) -> list[Any]:
     out = list(values)
-    for n, x in zip(places, new, strict=True):
+    for n, x in zip(positions, new, strict=True):
         out[n] = x
     return out
 

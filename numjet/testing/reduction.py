@@ -4,7 +4,6 @@ Large steps come first: a single instruction or inner program alone, with its op
 left out or replaced by arguments; then expressions are simplified on their syntax tree: a call by one of its operands,
 numbers by smaller ones, options left out. A step may give an invalid program: that does not fail alike, so it is rejected.
 """
-
 from __future__ import annotations
 
 import ast
@@ -60,7 +59,6 @@ def candidates(p: Program) -> Iterator[Program]:
 
 
 # ------------------------------------------------------------------------------------------------ large steps
-
 
 def alone(p: Program) -> Iterator[Program]:
     """One instruction as the whole program, or an inner program."""
@@ -144,8 +142,7 @@ def unnested(p: Program) -> Iterator[Program]:
                 if same:
                     names[v.id] = same[0]
                     missing.remove(v)
-            pairs = i.outs
-            for v in pairs:
+            for v in i.outs:
                 same = [r for r in inner.results if (r.shape, r.dtype) == (v.shape, v.dtype)]
                 if same:
                     names[v.id] = names.get(same[-1].id, same[-1])
@@ -179,7 +176,6 @@ def substituted(p: Program, names: dict[int, Value]) -> Program:
 
 
 # ------------------------------------------------------------------------------------------------ arguments
-
 
 def simpler_arguments(p: Program) -> Iterator[Program]:
     for k, i in enumerate(p.inputs):
@@ -218,20 +214,14 @@ def retyped(p: Program) -> Program:
             except Exception:
                 return p
             if len(avals) == len(i.outs):
-                i = replace(
-                    i,
-                    outs=tuple(
-                        v if v.kind == "k" else replace(v, shape=tuple(a.shape), dtype=str(a.dtype))
-                        for v, a in zip(i.outs, avals, strict=True)
-                    ),
-                )
+                i = replace(i, outs=tuple(v if v.kind == "k" else replace(v, shape=tuple(a.shape), dtype=str(a.dtype))
+                                          for v, a in zip(i.outs, avals, strict=True)))
             types.update((v.id, v) for v in i.outs)
             body.append(i)
     return replace(p, body=tuple(body), results=tuple(types.get(v.id, v) for v in p.results))
 
 
 # ------------------------------------------------------------------------------------------------ expressions
-
 
 def simpler_texts(p: Program) -> Iterator[Program]:
     """Instructions whose expressions are simpler."""
@@ -271,11 +261,11 @@ def _changes(node: ast.AST) -> Iterator[tuple[tuple[str, int | None], Any, Any]]
         for k in range(len(node.keywords)):
             yield ("keywords", None), node.keywords, node.keywords[:k] + node.keywords[k + 1 :]
     for name, value in ast.iter_fields(node):
-        places: list[tuple[int | None, Any]] = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
-        for place, child in places:
+        children: list[tuple[int | None, Any]] = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
+        for index, child in children:
             if isinstance(child, ast.expr):
                 for new in _simpler_nodes(child):
-                    yield (name, place), child, new
+                    yield (name, index), child, new
 
 
 def _simpler_nodes(node: ast.expr) -> Iterator[ast.expr]:
@@ -296,15 +286,6 @@ def _simpler_nodes(node: ast.expr) -> Iterator[ast.expr]:
 
 
 _SIMPLER_DTYPES = {
-    "float16": "float32",
-    "bfloat16": "float32",
-    "float64": "float32",
-    "complex64": "float32",
-    "complex128": "complex64",
-    "uint8": "int32",
-    "int8": "int32",
-    "int16": "int32",
-    "uint16": "int32",
-    "uint32": "int32",
-    "int64": "int32",
+    **dict.fromkeys(("float16", "bfloat16", "float64", "complex64"), "float32"), "complex128": "complex64",
+    **dict.fromkeys(("uint8", "int8", "int16", "uint16", "uint32", "int64"), "int32"),
 }

@@ -6,7 +6,6 @@ cancel, comparisons flip, loops amplify. So a program is also run with random ch
 rounding equation (and in the operands of sums, whose terms may be added in any order). Results that vary then are not
 determined by the arithmetic that numjet promises; all others must be right.
 """
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -138,9 +137,8 @@ class Reference:
             return np.where(np.isnan(out) & (change.real > 0), -out, out).astype(x.dtype)  # no arithmetic promises NaN's sign
 
     # -- control flow
-    def scan(
-        self, args: list[Any], *, reverse: bool, length: int, num_consts: int, num_carry: int, jaxpr: ClosedJaxpr, **_: Any
-    ) -> list[Any]:
+    def scan(self, args: list[Any], *, reverse: bool, length: int, num_consts: int, num_carry: int, jaxpr: ClosedJaxpr,
+             **_: Any) -> list[Any]:
         consts, carry, xs = args[:num_consts], args[num_consts : num_consts + num_carry], args[num_consts + num_carry :]
         ys: list[list[Any]] = []
         for k in reversed(range(length)) if reverse else range(length):
@@ -154,21 +152,10 @@ class Reference:
             stacked.append(np.stack([y[n] for y in ys]) if ys else np.zeros((0, *aval.shape), aval.dtype))
         return [*carry, *stacked]
 
-    def loop(
-        self,
-        args: list[Any],
-        *,
-        cond_jaxpr: ClosedJaxpr,
-        cond_nconsts: int,
-        body_jaxpr: ClosedJaxpr,
-        body_nconsts: int,
-        **_: Any,
-    ) -> list[Any]:
-        tests, consts, carry = (
-            args[:cond_nconsts],
-            args[cond_nconsts : cond_nconsts + body_nconsts],
-            args[cond_nconsts + body_nconsts :],
-        )
+    def loop(self, args: list[Any], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: ClosedJaxpr, body_nconsts: int,
+             **_: Any) -> list[Any]:
+        start = cond_nconsts + body_nconsts
+        tests, consts, carry = args[:cond_nconsts], args[cond_nconsts:start], args[start:]
         for _count in range(10_000):
             if not bool(self.closed(cond_jaxpr, [*tests, *carry])[0]):
                 break

@@ -4,7 +4,6 @@ Results that are equal to some ulps agree. For others, the reference is run with
 where the compiled result lies outside of the reference's variation; integers, booleans, NaN and infinities must be equal
 where the reference does not vary at all.
 """
-
 from __future__ import annotations
 
 import traceback
@@ -22,7 +21,7 @@ from numjet.foundation import dtypes
 from numjet.testing import programs
 from numjet.testing.reference import Reference
 
-QUICK_ULPS = 16  # differences that need no reference
+ULPS = 16  # differences that need no reference
 SAMPLES = 8  # runs of the reference with other roundings
 FACTOR = 8.0  # allowed multiple of their variation
 REVERSE_ONLY = "can't apply forward-mode autodiff (jvp) to a custom_vjp function"  # not a failure: the rule is one-sided
@@ -79,10 +78,8 @@ def _run(load: Callable[[], Callable[..., Any]], drawn: Sequence[Any], donated: 
         verdict.refused = f"eager: {described(error)}"
         return None
     except Exception as error:
-        if REVERSE_ONLY in str(error):
-            verdict.refused = f"eager: {described(error)}"
-        else:
-            verdict.wrong = f"eager: {described(error)}"
+        text = f"eager: {described(error)}"
+        verdict.refused, verdict.wrong = (text, None) if REVERSE_ONLY in str(error) else (None, text)
         return None
     if coverage:
         _count(closed, verdict)
@@ -152,10 +149,8 @@ def _few(x: np.ndarray) -> str:
 
 # ------------------------------------------------------------------------------------------------ comparison
 
-
-def compare(
-    got: Sequence[np.ndarray], want: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any], verdict: Verdict
-) -> str | None:
+def compare(got: Sequence[np.ndarray], want: Sequence[np.ndarray], closed: ClosedJaxpr, drawn: Sequence[Any],
+            verdict: Verdict) -> str | None:
     """The difference beyond rounding, or None."""
     if len(got) != len(want):
         return f"result count: {len(got)} compiled, {len(want)} expected"
@@ -165,7 +160,7 @@ def compare(
             return f"type of result {k}: {g.dtype}{g.shape} compiled, {w.dtype}{w.shape} expected"
         if not agree(g, w).all():
             suspects.append(k)
-    return _second_look(suspects, got, want, closed, drawn, verdict) if suspects else None
+    return _by_variation(suspects, got, want, closed, drawn, verdict) if suspects else None
 
 
 def agree(g: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -174,21 +169,16 @@ def agree(g: np.ndarray, w: np.ndarray) -> np.ndarray:
         return np.asarray(g == w)
     g, w, eps, tiny = *_wide(g, w), float(dtypes.finfo(w.dtype).eps), float(dtypes.finfo(w.dtype).tiny)
     with np.errstate(all="ignore"):
-        return np.asarray((g == w) | ((g != g) & (w != w)) | (np.abs(g - w) <= QUICK_ULPS * eps * np.abs(w) + 4 * tiny))
+        return np.asarray((g == w) | ((g != g) & (w != w)) | (np.abs(g - w) <= ULPS * eps * np.abs(w) + 4 * tiny))
 
 
 def _wide(*xs: np.ndarray) -> list[np.ndarray]:
     return [x.astype(np.complex128 if dtypes.kind(x.dtype) == "c" else np.float64) for x in xs]
 
 
-def _second_look(
-    suspects: Sequence[int],
-    got: Sequence[np.ndarray],
-    want: Sequence[np.ndarray],
-    closed: ClosedJaxpr,
-    drawn: Sequence[Any],
-    verdict: Verdict,
-) -> str | None:
+def _by_variation(suspects: Sequence[int], got: Sequence[np.ndarray], want: Sequence[np.ndarray], closed: ClosedJaxpr,
+                  drawn: Sequence[Any], verdict: Verdict) -> str | None:
+    """The first result outside of the reference's variation, as text; the others are undecided."""
     runs = [list(want)]
     args = [np.asarray(x, v.aval.dtype) for x, v in zip(drawn, closed.jaxpr.invars, strict=True)]
     for n in range(SAMPLES + 1):
@@ -198,10 +188,8 @@ def _second_look(
         bad = outside(got[k], samples)
         if bad.any():
             at = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.shape else ()
-            return (
-                f"result {k}: {int(bad.sum())} of {bad.size} differ, first at {tuple(map(int, at))}: compiled {got[k][at]!r}, "
-                f"expected {want[k][at]!r}, which varies by {_spread(samples)[at]!r}"
-            )
+            return (f"result {k}: {int(bad.sum())} of {bad.size} differ, first at {tuple(map(int, at))}: compiled "
+                    f"{got[k][at]!r}, expected {want[k][at]!r}, which varies by {_spread(samples)[at]!r}")
         verdict.undecided += 1
     return None
 
@@ -230,6 +218,6 @@ def outside(g: np.ndarray, samples: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         stable = np.isfinite(spread)
         usual = float(np.median(spread[stable])) if stable.any() else 0.0
-        allowed = FACTOR * spread + 2 * usual + 2 * QUICK_ULPS * eps * np.abs(first) + 8 * tiny
+        allowed = FACTOR * spread + 2 * usual + 2 * ULPS * eps * np.abs(first) + 8 * tiny
         near = (got == first) | ((got != got) & (first != first)) | (np.abs(got - first) <= allowed)
     return np.asarray(stable & ~near)

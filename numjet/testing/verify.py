@@ -5,7 +5,6 @@ rounding (see `verdict`), it also runs the simplified program, to tell the simpl
 finds the first wrong equation: prefixes of the program, which return the values that later equations need, are compiled
 and compared. So fused equations stay fused, as far as possible.
 """
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -84,8 +83,8 @@ def _differing(closed: ClosedJaxpr, args: Values, want: Values, got: Values) -> 
         bad = outside(got[k], np.stack([_like(run[k], got[k]) for run in runs]))
         if bad.any():
             at = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.shape else ()
-            place = tuple(int(i) for i in at)
-            return k, place, got[k][place], _like(want[k], got[k])[place]
+            index = tuple(int(i) for i in at)
+            return k, index, got[k][index], _like(want[k], got[k])[index]
     return None
 
 
@@ -126,9 +125,9 @@ def _blame(closed: ClosedJaxpr, args: Values, run: Run) -> str:
     if inner is not None:
         return inner
     at, value, expected = found[1:]
-    place = f" at [{', '.join(map(str, at))}]" if at else ""
+    index = f" at [{', '.join(map(str, at))}]" if at else ""
     return (f"The first equation that differs is number {high} of {count}:\n{_alone(eqn)}\n"
-            f"{_where(eqn)}Computed {value!r}{place}, expected {expected!r}.")
+            f"{_where(eqn)}Computed {value!r}{index}, expected {expected!r}.")
 
 
 def _check(closed: ClosedJaxpr, args: Values, run: Run) -> Any:
