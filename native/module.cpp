@@ -31,7 +31,7 @@ static PyMethodDef functions[] = {
 static PyObject* create() {
   if (check_interpreter() < 0) return nullptr;
   if (PyArray_ImportNumPyAPI() < 0) return nullptr;
-  nj::Ref module(PyModule_Create(&native_module));
+  nj::PyRef module(PyModule_Create(&native_module));
   if (!module || PyModule_AddFunctions(module.get(), functions) < 0) return nullptr;
   using Init = int (*)(PyObject*);
   // Threads before the queue: what runs at exit runs in the opposite order, and the queue uses threads.

@@ -109,7 +109,7 @@ class Array:
     def _remote(self) -> Any: ...
     # A transposed ndarray on another array's memory, of an array that is not copied yet; else None.
     @property
-    def _moved(self) -> np.ndarray | None: ...
+    def _lazy_transpose(self) -> np.ndarray | None: ...
     # Set by the layers above; None when there is none.
     _sharding: Any
     __array_priority__: int
@@ -272,7 +272,7 @@ class Executable:
         what decides; and the GIL is always free."""
     def set_effects(self) -> None:
         """Tells that a run can be seen from outside: such programs run in the order in which they were called."""
-    def when_repeated(self, again: Callable[[Executable], object]) -> None:
+    def set_on_second_call(self, callback: Callable[[Executable], object]) -> None:
         """Has a function called with the executable, once, before its second call."""
     @property
     def in_avals(self) -> tuple[Any, ...]: ...

@@ -18,7 +18,7 @@ PyTypeObject* array_type = nullptr;
 
 namespace {
 
-constexpr size_t kMovedFrom = 1 << 18;  // bytes from which transposed arrays are copied when they are looked at
+constexpr size_t kLazyTransposeBytes = 1 << 18;  // from which on transposed arrays are copied when their value is first read
 
 Array* first_array = nullptr;
 
@@ -38,9 +38,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   auto* array = reinterpret_cast<Array*>(self);
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(array->device);
-  Py_VISIT(array->pending);
+  Py_VISIT(array->pending.get());
   Py_VISIT(array->remote);
-  Py_VISIT(array->moved);
+  Py_VISIT(array->lazy_transpose);
   Py_VISIT(array->sharding);
   return 0;
 }
@@ -48,7 +48,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 int clear(PyObject* self) {
   auto* array = reinterpret_cast<Array*>(self);
   array_delete(array);
-  Py_CLEAR(array->sharding);
+  array->sharding.reset();
   return 0;
 }
 
@@ -58,81 +58,53 @@ void dealloc(PyObject* self) {
   if (array->weakrefs) PyObject_ClearWeakRefs(self);
   unlink(array);
   array_delete(array);
-  aval_release(array->info);
-  Py_XDECREF(array->sharding);
-  Py_DECREF(array->device);
+  destroy(array->info, array->sharding, array->device, array->buffer, array->pending, array->remote, array->lazy_transpose);
   free_instance(self);
 }
 
 }  // namespace
 
-Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committed, Execution* pending) {
+ArrayRef array_new(AvalInfo* info, PyObject* device, BufferRef buffer, bool committed, Execution* pending) {
   Array* array = PyObject_GC_New(Array, array_type);
-  if (!array) {
-    buffer_release(buffer);
-    return nullptr;
-  }
-  array->info = aval_retain(info);
-  array->device = Py_NewRef(device);
-  array->buffer = buffer;
-  array->pending = nullptr;
-  array->remote = nullptr;
-  array->moved = nullptr;
-  array->sharding = nullptr;
+  if (!array) return ArrayRef();
+  construct(array->info, array->device, array->buffer, array->pending, array->remote, array->lazy_transpose, array->sharding);
+  array->info = AvalRef::share(info);
+  array->device = PyRef::share(device);
+  array->buffer = std::move(buffer);
   array->weakrefs = nullptr;
   array->committed = committed;
   array->marked = false;
   link(array);
   if (pending) {
-    array->pending = reinterpret_cast<Execution*>(Py_NewRef(reinterpret_cast<PyObject*>(pending)));
+    array->pending = Handle<Execution>::share(pending);
     // Only through an error's traceback can an array be part of a cycle.
     PyObject_GC_Track(array);
   }
-  return array;
+  return ArrayRef(array);
 }
 
-Array* array_empty(AvalInfo* info, PyObject* device, bool committed) {
-  drain_retired();
-  Buffer* buffer = buffer_new(info->nbytes);
-  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(info->nbytes));
-  return array_new(info, device, buffer, committed);
+ArrayRef array_empty(AvalInfo* info, PyObject* device, bool committed) {
+  run_deferred_decrefs();
+  BufferRef buffer = buffer_new(info->nbytes);
+  if (!buffer) return raise_no_memory(info->nbytes), ArrayRef();
+  return array_new(info, device, std::move(buffer), committed);
 }
 
-Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed) {
-  if (!array->buffer) {
-    raise_deleted(array);
-    return nullptr;
-  }
-  if (array->moved && array_wait(array) < 0) return nullptr;
-  Array* shared = array_new(info, device, buffer_retain(array->buffer), committed, array->pending);
-  if (shared && array->sharding) shared->sharding = Py_NewRef(array->sharding);
-  if (shared && array->remote) shared->remote = Py_NewRef(array->remote);
+ArrayRef array_share(Array* array, AvalInfo* info, PyObject* device, bool committed) {
+  if (!array->buffer) return raise_deleted(array), ArrayRef();
+  if (array->lazy_transpose && array_wait(array) < 0) return ArrayRef();
+  ArrayRef shared = array_new(info, device, array->buffer, committed, array->pending);
+  if (!shared) return shared;
+  shared->sharding = array->sharding;
+  shared->remote = array->remote;
   return shared;
 }
 
-Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed) {
-  Buffer* buffer = buffer_wrap(remote, nullptr, info->nbytes);
-  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
-  Array* array = array_new(info, device, buffer, committed);
-  if (array) array->remote = Py_NewRef(remote);
-  return array;
-}
-
-Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
-  Buffer* buffer = buffer_wrap(ndarray, nullptr, info->nbytes);
-  if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
-  Array* array = array_new(info, device, buffer, committed);
-  if (array) array->moved = Py_NewRef(ndarray);
-  return array;
-}
-
 void array_delete(Array* array) {
-  Buffer* buffer = array->buffer;
-  array->buffer = nullptr;
-  Py_CLEAR(array->pending);
-  Py_CLEAR(array->remote);
-  Py_CLEAR(array->moved);
-  if (buffer) buffer_release(buffer);
+  const BufferRef buffer = std::move(array->buffer);  // given up last
+  array->pending.reset();
+  array->remote.reset();
+  array->lazy_transpose.reset();
 }
 
 int raise_deleted(const Array* array) {
@@ -146,9 +118,9 @@ int check_same(PyArrayObject* ndarray, const AvalInfo* info);
 
 // Brings the value of a remote array into the host's memory, where it stays as long as the array.
 int fetch(Array* array) {
-  Ref remote = Ref::borrow(array->remote);
+  const PyRef remote = array->remote;
   PyObject* argument = remote.get();
-  Ref value(call_hook(hook_fetch, &argument, 1));
+  PyRef value(call_hook(hook_fetch, &argument, 1));
   if (!value) return -1;
   auto* ndarray = reinterpret_cast<PyArrayObject*>(value.get());
   if (!PyArray_Check(value.get()) || !PyArray_IS_C_CONTIGUOUS(ndarray) || !PyArray_ISALIGNED(ndarray)) {
@@ -158,13 +130,9 @@ int fetch(Array* array) {
   if (check_same(ndarray, array->info) < 0) return -1;
   if (!array->buffer) return raise_deleted(array);  // the hook may run anything
   if (array->buffer->data) return 0;
-  Buffer* buffer = buffer_wrap(value.get(), PyArray_BYTES(ndarray), array->info->nbytes);
-  if (!buffer) {
-    out_of_memory(sizeof(Buffer));
-    return -1;
-  }
-  buffer_release(array->buffer);
-  array->buffer = buffer;
+  BufferRef buffer = buffer_wrap(value.get(), PyArray_BYTES(ndarray), array->info->nbytes);
+  if (!buffer) return raise_no_memory(sizeof(Buffer));
+  array->buffer = std::move(buffer);
   return 0;
 }
 
@@ -192,9 +160,8 @@ bool copy_elements(Array* array, PyArrayObject* ndarray) {
 // Copies elements of any dtype and order as NumPy does.
 int convert_elements(Array* array, PyArrayObject* ndarray) {
   const AvalInfo* info = array->info;
-  Py_INCREF(info->dtype);
-  Ref target(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
-                                  array->buffer->data, NPY_ARRAY_CARRAY, nullptr));
+  PyRef target(PyArray_NewFromDescr(&PyArray_Type, Handle(info->dtype).release(), int(info->dims.size()), info->dims.data(),
+                                    nullptr, array->buffer->data, NPY_ARRAY_CARRAY, nullptr));
   return target ? PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.get()), ndarray) : -1;
 }
 
@@ -203,10 +170,10 @@ int convert_elements(Array* array, PyArrayObject* ndarray) {
 int array_fill(Array* array, PyArrayObject* ndarray) {
   const AvalInfo* info = array->info;
   const bool same = PyArray_EquivTypes(PyArray_DESCR(ndarray), info->dtype);
-  Ref header;
+  PyRef header;
   if (!same || info->nbytes >= kCopyAlone) {
     // One of our own: while the GIL is not held, other threads may change the shape of the one given.
-    header = Ref(PyArray_View(ndarray, nullptr, &PyArray_Type));
+    header = PyRef(PyArray_View(ndarray, nullptr, &PyArray_Type));
     if (!header) return -1;
     ndarray = reinterpret_cast<PyArrayObject*>(header.get());
   }
@@ -221,21 +188,20 @@ int array_fill(Array* array, PyArrayObject* ndarray) {
 namespace {
 
 // Gives a transposed array memory of its own.
-int settle(Array* array) {
-  Ref moved = Ref::borrow(array->moved);
-  Ref settled(reinterpret_cast<PyObject*>(
-      array_copied(reinterpret_cast<PyArrayObject*>(moved.get()), array->info, array->device, array->committed)));
-  if (!settled) return -1;
-  if (array->moved) {  // other threads ran meanwhile
-    std::swap(array->buffer, reinterpret_cast<Array*>(settled.get())->buffer);
-    Py_CLEAR(array->moved);
+int copy_transposed(Array* array) {
+  const PyRef view = array->lazy_transpose;
+  ArrayRef copy = array_copied(reinterpret_cast<PyArrayObject*>(view.get()), array->info, array->device, array->committed);
+  if (!copy) return -1;
+  if (array->lazy_transpose) {  // other threads ran meanwhile
+    std::swap(array->buffer, copy->buffer);
+    array->lazy_transpose.reset();
   }
   return array->buffer ? 0 : raise_deleted(array);
 }
 
 // Whether the elements are those of a contiguous array in another order of axes, and worth not being copied at once.
 bool is_transposed(PyArrayObject* ndarray, const AvalInfo* info) {
-  if (info->nbytes < kMovedFrom || !shows_array(reinterpret_cast<PyObject*>(ndarray))) return false;
+  if (info->nbytes < kLazyTransposeBytes || !shows_array(reinterpret_cast<PyObject*>(ndarray))) return false;
   std::vector<std::pair<npy_intp, npy_intp>> axes;
   for (int axis = 0; axis < PyArray_NDIM(ndarray); ++axis)
     if (PyArray_DIM(ndarray, axis) != 1) axes.push_back({PyArray_STRIDE(ndarray, axis), PyArray_DIM(ndarray, axis)});
@@ -250,13 +216,12 @@ bool is_transposed(PyArrayObject* ndarray, const AvalInfo* info) {
 
 }  // namespace
 
-Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
-  drain_retired();
-  if (check_same(ndarray, info) < 0) return nullptr;
-  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
-  if (!array) return nullptr;
-  if (array_fill(reinterpret_cast<Array*>(array.get()), ndarray) < 0) return nullptr;
-  return reinterpret_cast<Array*>(array.release());
+ArrayRef array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  run_deferred_decrefs();
+  if (check_same(ndarray, info) < 0) return ArrayRef();
+  ArrayRef array = array_empty(info, device, committed);
+  if (array && array_fill(array, ndarray) < 0) array.reset();
+  return array;
 }
 
 int array_wait(Array* array) {
@@ -264,8 +229,8 @@ int array_wait(Array* array) {
   if (array->pending && execution_wait(array->pending) < 0) return -1;
   // Others ran while this thread waited.
   if (!array->buffer) return raise_deleted(array);
-  Py_CLEAR(array->pending);
-  if (array->moved) return settle(array);
+  array->pending.reset();
+  if (array->lazy_transpose) return copy_transposed(array);
   return array->remote && !array->buffer->data ? fetch(array) : 0;
 }
 
@@ -277,21 +242,32 @@ int check_same(PyArrayObject* ndarray, const AvalInfo* info) {
               std::equal(info->dims.begin(), info->dims.end(), PyArray_DIMS(ndarray)) &&
               PyArray_EquivTypes(PyArray_DESCR(ndarray), info->dtype);
   if (same) return 0;
-  Ref shape(PyObject_GetAttrString(reinterpret_cast<PyObject*>(ndarray), "shape"));
+  PyRef shape(PyObject_GetAttrString(reinterpret_cast<PyObject*>(ndarray), "shape"));
   PyErr_Format(PyExc_TypeError, "from_numpy: expected an ndarray like the aval %s, got dtype %R and shape %R",
                describe(info).c_str(), PyArray_DESCR(ndarray), shape.get());
   return -1;
 }
 
-Array* array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
-  drain_retired();
-  if (check_same(ndarray, info) < 0) return nullptr;
+// A view of memory that nobody writes, in an order that the array has when its value is first read.
+ArrayRef array_lazy_transpose(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  BufferRef buffer = buffer_wrap(ndarray, nullptr, info->nbytes);
+  if (!buffer) return raise_no_memory(sizeof(Buffer)), ArrayRef();
+  ArrayRef array = array_new(info, device, std::move(buffer), committed);
+  if (array) array->lazy_transpose = PyRef::share(ndarray);
+  return array;
+}
+
+ArrayRef array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed) {
+  run_deferred_decrefs();
+  if (check_same(ndarray, info) < 0) return ArrayRef();
   if (PyArray_IS_C_CONTIGUOUS(ndarray) && PyArray_ISALIGNED(ndarray)) {
-    Buffer* buffer = buffer_wrap(reinterpret_cast<PyObject*>(ndarray), PyArray_BYTES(ndarray), info->nbytes);
-    if (!buffer) return reinterpret_cast<Array*>(out_of_memory(sizeof(Buffer)));
-    return array_new(info, device, buffer, committed);
+    BufferRef buffer = buffer_wrap(reinterpret_cast<PyObject*>(ndarray), PyArray_BYTES(ndarray), info->nbytes);
+    if (!buffer) return raise_no_memory(sizeof(Buffer)), ArrayRef();
+    return array_new(info, device, std::move(buffer), committed);
   }
-  if (is_transposed(ndarray, info)) return array_moved(reinterpret_cast<PyObject*>(ndarray), info, device, committed);
+  if (is_transposed(ndarray, info)) {
+    return array_lazy_transpose(reinterpret_cast<PyObject*>(ndarray), info, device, committed);
+  }
   return array_copied(ndarray, info, device, committed);
 }
 
@@ -303,10 +279,9 @@ PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &device, &committed)) {
     return nullptr;
   }
-  const InfoRef info(aval_info(aval));
+  const AvalRef info = aval_info(aval);
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(
-      array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info.get(), device, committed));
+  return give(array_from_numpy(reinterpret_cast<PyArrayObject*>(ndarray), info, device, committed));
 }
 
 PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -317,10 +292,14 @@ PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &committed)) {
     return nullptr;
   }
-  drain_retired();
-  const InfoRef info(aval_info(aval));
+  run_deferred_decrefs();
+  const AvalRef info = aval_info(aval);
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(array_remote(remote, info.get(), device, committed));
+  BufferRef buffer = buffer_wrap(remote, nullptr, info->nbytes);
+  if (!buffer) return out_of_memory(sizeof(Buffer));
+  ArrayRef array = array_new(info, device, std::move(buffer), committed);
+  if (array) array->remote = PyRef::share(remote);
+  return give(std::move(array));
 }
 
 PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -330,9 +309,9 @@ PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:empty", const_cast<char**>(names), &aval, &device, &committed)) {
     return nullptr;
   }
-  const InfoRef info(aval_info(aval));
+  const AvalRef info = aval_info(aval);
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(array_empty(info.get(), device, committed));
+  return give(array_empty(info, device, committed));
 }
 
 PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -345,21 +324,21 @@ PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
   auto* array = reinterpret_cast<Array*>(object);
   int is_committed = committed == Py_None ? int(array->committed) : PyObject_IsTrue(committed);
   if (is_committed < 0) return nullptr;
-  const InfoRef info(aval == Py_None ? aval_retain(array->info) : aval_info(aval));
+  const AvalRef info = aval == Py_None ? array->info : aval_info(aval);
   if (!info) return nullptr;
   if (info->nbytes != array->info->nbytes) {
-    return PyErr_Format(PyExc_TypeError, "rewrap: %s has not as many bytes as %s", describe(info.get()).c_str(),
+    return PyErr_Format(PyExc_TypeError, "rewrap: %s has not as many bytes as %s", describe(info).c_str(),
                         describe(array->info).c_str());
   }
-  PyObject* on = device == Py_None ? array->device : device;
-  return reinterpret_cast<PyObject*>(array_share(array, info.get(), on, is_committed));
+  const PyRef on = device == Py_None ? array->device : PyRef::share(device);
+  return give(array_share(array, info, on, is_committed));
 }
 
 PyObject* live_arrays(PyObject*, PyObject*) {
   // Adding to a list may collect garbage, which may remove arrays from the chain: reserve first.
   Py_ssize_t count = 0;
-  for (Array* array = first_array; array; array = array->next) count += array->buffer != nullptr;
-  Ref list(PyList_New(count));
+  for (Array* array = first_array; array; array = array->next) count += bool(array->buffer);
+  PyRef list(PyList_New(count));
   if (!list) return nullptr;
   Py_ssize_t k = 0;
   for (Array* array = first_array; array && k < count; array = array->next) {
@@ -404,7 +383,7 @@ int array_type_init(PyObject* module) {
   if (!array_type) return -1;
   PyObject* type = reinterpret_cast<PyObject*>(array_type);
   // Makes NumPy's operators leave the work to ours.
-  Ref priority(PyLong_FromLong(100));
+  PyRef priority(PyLong_FromLong(100));
   if (!priority || PyObject_SetAttrString(type, "__array_priority__", priority.get()) < 0) return -1;
   if (PyModule_AddObjectRef(module, "Array", type) < 0) return -1;
   return PyModule_AddFunctions(module, functions);

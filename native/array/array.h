@@ -8,35 +8,32 @@ namespace nj {
 
 struct Array {
   PyObject_HEAD
-  AvalInfo* info;
-  PyObject* device;
-  Buffer* buffer;      // null once deleted; without data while the value is on another device only
-  PyObject* remote;    // what holds the value on a device whose memory is not the host's; null for host arrays
-  PyObject* moved;  // an ndarray of the value in memory of another array of ours, in another order; null once it is copied
-  Execution* pending;  // null when the value is there
-  PyObject* sharding;
+  AvalRef info;
+  PyRef device;
+  BufferRef buffer;  // null once deleted; without data while the value is on another device only
+  PyRef remote;      // what holds the value on a device whose memory is not the host's; null for host arrays
+  // An ndarray of the value in memory of another array of ours, in another order; null once it is copied.
+  PyRef lazy_transpose;
+  Handle<Execution> pending;  // null when the value is there
+  PyRef sharding;
   PyObject* weakrefs;
   Array *previous, *next;  // all arrays there are
   bool committed;
   bool marked;  // scratch of donation checks, false otherwise
 };
+using ArrayRef = Handle<Array>;
 
 extern PyTypeObject* array_type;
 inline bool is_array(PyObject* object) { return Py_TYPE(object) == array_type; }
 
-// Steals `buffer`, also when it fails; takes references to the rest. `pending` may be null.
-Array* array_new(AvalInfo* info, PyObject* device, Buffer* buffer, bool committed, Execution* pending = nullptr);
+// An array on a buffer; null with the error set. `pending` may be null.
+ArrayRef array_new(AvalInfo* info, PyObject* device, BufferRef buffer, bool committed, Execution* pending = nullptr);
 // A pool-backed uninitialised array; null with MemoryError.
-Array* array_empty(AvalInfo* info, PyObject* device, bool committed);
+ArrayRef array_empty(AvalInfo* info, PyObject* device, bool committed);
 // Another handle on the same memory, under another aval with as many bytes.
-Array* array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
-// An array whose value `remote` holds; the first look at the value fetches it. Takes a reference.
-Array* array_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed);
-// A transposed array: copied when somebody looks at it, as products read the memory that is there. Takes a reference to an
-// ndarray of elements like `info`, on the memory of an array of ours.
-Array* array_moved(PyObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+ArrayRef array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
 // An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
-Array* array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+ArrayRef array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
 // Copies the elements of an ndarray of the array's shape into its memory, in the array's dtype: 0, or -1 with the error set.
 int array_fill(Array* array, PyArrayObject* ndarray);
 // Forgets the memory; later looks raise.
@@ -45,10 +42,10 @@ void array_delete(Array* array);
 // Ready means: not deleted, not waiting, and in the host's memory. Failed computations are not ready.
 inline bool array_ready(Array* array) {
   if (!array->buffer) return false;
-  if (!array->pending) return array->buffer->data || (!array->remote && !array->moved);
+  if (!array->pending) return array->buffer->data || (!array->remote && !array->lazy_transpose);
   if (execution_state(array->pending) != State::Done) return false;
-  Py_CLEAR(array->pending);  // which may run anything
-  return array->buffer != nullptr;
+  array->pending.reset();  // which may run anything
+  return bool(array->buffer);
 }
 // Waits for the value, and fetches it from another device: 0, or -1 with the error set (also when deleted).
 int array_wait(Array* array);

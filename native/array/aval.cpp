@@ -27,24 +27,23 @@ Kind kind_of(const PyArray_Descr* dtype) {
 
 // Fills dims, size and nbytes from shape and dtype.
 bool measure(AvalInfo* info) {
-  info->size = 1;
-  info->itemsize = PyDataType_ELSIZE(info->dtype);
-  for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(info->shape); ++axis) {
-    Py_ssize_t dim = PyNumber_AsSsize_t(PyTuple_GET_ITEM(info->shape, axis), PyExc_OverflowError);
+  info->itemsize = PyDataType_ELSIZE(info->dtype.get());
+  for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(info->shape.get()); ++axis) {
+    Py_ssize_t dim = PyNumber_AsSsize_t(PyTuple_GET_ITEM(info->shape.get(), axis), PyExc_OverflowError);
     if (dim == -1 && PyErr_Occurred()) return false;
     if (dim < 0) {
-      PyErr_Format(PyExc_ValueError, "an array's dimensions must not be negative, got shape %R", info->shape);
+      PyErr_Format(PyExc_ValueError, "an array's dimensions must not be negative, got shape %R", info->shape.get());
       return false;
     }
     info->dims.push_back(dim);
     if (__builtin_mul_overflow(info->size, dim, &info->size)) {
-      PyErr_Format(PyExc_OverflowError, "shape %R has more elements than can be counted", info->shape);
+      PyErr_Format(PyExc_OverflowError, "shape %R has more elements than can be counted", info->shape.get());
       return false;
     }
   }
   Py_ssize_t nbytes;
   if (__builtin_mul_overflow(info->size, info->itemsize, &nbytes)) {
-    PyErr_Format(PyExc_OverflowError, "an array of shape %R has more bytes than can be counted", info->shape);
+    PyErr_Format(PyExc_OverflowError, "an array of shape %R has more bytes than can be counted", info->shape.get());
     return false;
   }
   info->nbytes = size_t(nbytes);
@@ -52,11 +51,11 @@ bool measure(AvalInfo* info) {
 }
 
 bool fill(AvalInfo* info, PyObject* aval) {
-  Ref shape(PyObject_GetAttrString(aval, "shape"));
+  PyRef shape(PyObject_GetAttrString(aval, "shape"));
   if (!shape) return false;
-  Ref dtype(PyObject_GetAttrString(aval, "dtype"));
+  PyRef dtype(PyObject_GetAttrString(aval, "dtype"));
   if (!dtype) return false;
-  Ref weak(PyObject_GetAttrString(aval, "weak_type"));
+  PyRef weak(PyObject_GetAttrString(aval, "weak_type"));
   if (!weak) return false;
   if (!PyTuple_Check(shape.get()) || !PyArray_DescrCheck(dtype.get())) {
     PyErr_Format(PyExc_TypeError, "expected an aval with a tuple as shape and a numpy.dtype as dtype, got %R", aval);
@@ -69,48 +68,46 @@ bool fill(AvalInfo* info, PyObject* aval) {
   int is_weak = PyObject_IsTrue(weak.get());
   if (is_weak < 0) return false;
   info->weak = is_weak;
-  info->aval = Py_NewRef(aval);
-  info->shape = shape.release();
-  info->dtype = reinterpret_cast<PyArray_Descr*>(dtype.release());
-  info->kind = kind_of(info->dtype);
+  info->aval = PyRef::share(aval);
+  info->shape = std::move(shape);
+  info->dtype = as<PyArray_Descr>(std::move(dtype));
+  info->kind = kind_of(info->dtype.get());
   return measure(info);
-}
-
-void destroy(AvalInfo* info) {
-  if (info->as_bool) aval_release(info->as_bool);
-  PyObject *aval = info->aval, *shape = info->shape, *dtype = reinterpret_cast<PyObject*>(info->dtype);
-  delete info;
-  Py_XDECREF(aval);
-  Py_XDECREF(shape);
-  Py_XDECREF(dtype);
 }
 
 }  // namespace
 
-AvalInfo* aval_info(PyObject* aval) {
+AvalRef aval_info(PyObject* aval) {
   auto found = table.find(aval);
-  if (found != table.end()) return aval_retain(found->second);
-  std::unique_ptr<AvalInfo, void (*)(AvalInfo*)> info(new AvalInfo{}, destroy);
-  info->refs = 1;
-  if (!fill(info.get(), aval)) return nullptr;
+  if (found != table.end()) return AvalRef::share(found->second);
+  auto info = std::make_unique<AvalInfo>();
+  if (!fill(info.get(), aval)) return AvalRef();
   // Reading the attributes may have run Python code that asked for the same aval.
   auto [place, fresh] = table.emplace(aval, info.get());
-  return fresh ? info.release() : aval_retain(place->second);
+  return fresh ? AvalRef(info.release()) : AvalRef::share(place->second);
 }
 
-void aval_release(AvalInfo* info) {
-  if (--info->refs > 0) return;
-  table.erase(info->aval);
-  destroy(info);
+void aval_destroy(AvalInfo* info) {
+  table.erase(info->aval.get());
+  delete info;
+}
+
+bool read_avals(PyObject* avals, std::vector<AvalRef>& infos) {
+  infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
+    infos.push_back(aval_info(PyTuple_GET_ITEM(avals, k)));
+    if (!infos.back()) return false;
+  }
+  return true;
 }
 
 bool same_layout(const AvalInfo* a, const AvalInfo* b) {
   if (a == b) return true;
-  return a->dims == b->dims && (a->dtype == b->dtype || PyArray_EquivTypes(a->dtype, b->dtype));
+  return a->dims == b->dims && (a->dtype == b->dtype || PyArray_EquivTypes(a->dtype.get(), b->dtype.get()));
 }
 
 std::string describe(const AvalInfo* info) {
-  Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(info->dtype), "name"));
+  PyRef name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(info->dtype.get()), "name"));
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   std::string result = text ? text : "?";
   if (!text) PyErr_Clear();
@@ -131,7 +128,7 @@ namespace {
 PyObject* drop_unshared(PyObject*, PyObject* table) {
   using namespace nj;
   if (!PyDict_CheckExact(table)) return PyErr_Format(PyExc_TypeError, "drop_unshared: expected a dict, got %R", table);
-  Ref keys(PyDict_Keys(table));
+  PyRef keys(PyDict_Keys(table));
   if (!keys) return nullptr;
   Py_ssize_t dropped = 0;
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) {

@@ -11,51 +11,37 @@ namespace nj {
 enum class Kind : uint8_t { Bool, Int32, Int64, Float32, Float64, Other };
 
 // Shared by all that use the aval; counted under the GIL, gone with its last user.
+struct AvalInfo;
+void aval_destroy(AvalInfo* info);
+template <> struct CountOf<AvalInfo> {
+  static void retain(AvalInfo* info);
+  static void release(AvalInfo* info);
+};
+using AvalRef = Handle<AvalInfo>;
+
 struct AvalInfo {
-  Py_ssize_t refs;
-  PyObject* aval;
-  PyObject* shape;
-  PyArray_Descr* dtype;
-  bool weak;
-  Kind kind;
+  Py_ssize_t refs = 1;
+  PyRef aval, shape;
+  Handle<PyArray_Descr> dtype;
+  bool weak = false;
+  Kind kind = Kind::Other;
   std::vector<npy_intp> dims;
-  Py_ssize_t size;
-  Py_ssize_t itemsize;
-  size_t nbytes;
-  AvalInfo* as_bool;  // same shape, dtype bool, not weak; filled on demand
+  Py_ssize_t size = 1;
+  Py_ssize_t itemsize = 0;
+  size_t nbytes = 0;
+  AvalRef as_bool;  // same shape, dtype bool, not weak; filled on demand
 };
 
-// A new reference to the info of `aval`; null with TypeError if it is not one of known shape.
-AvalInfo* aval_info(PyObject* aval);
-inline AvalInfo* aval_retain(AvalInfo* info) {
-  ++info->refs;
-  return info;
+inline void CountOf<AvalInfo>::retain(AvalInfo* info) { ++info->refs; }
+inline void CountOf<AvalInfo>::release(AvalInfo* info) {
+  if (--info->refs == 0) aval_destroy(info);
 }
-void aval_release(AvalInfo* info);
 
-// Owns one reference to an info; null when empty.
-class InfoRef {
- public:
-  explicit InfoRef(AvalInfo* stolen) : info_(stolen) {}
-  InfoRef(InfoRef&& other) noexcept : info_(other.release()) {}
-  InfoRef(const InfoRef&) = delete;
-  InfoRef& operator=(const InfoRef&) = delete;
-  ~InfoRef() {
-    if (info_) aval_release(info_);
-  }
+// The info of `aval`; null with TypeError if it is not one of known shape.
+AvalRef aval_info(PyObject* aval);
 
-  explicit operator bool() const { return info_ != nullptr; }
-  AvalInfo* get() const { return info_; }
-  AvalInfo* operator->() const { return info_; }
-  AvalInfo* release() {
-    AvalInfo* info = info_;
-    info_ = nullptr;
-    return info;
-  }
-
- private:
-  AvalInfo* info_;
-};
+// The infos of a tuple of avals, appended to `infos`; false with the error set.
+bool read_avals(PyObject* avals, std::vector<AvalRef>& infos);
 
 // Same shape and dtype, whatever the weak types.
 bool same_layout(const AvalInfo* a, const AvalInfo* b);

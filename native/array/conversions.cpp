@@ -14,7 +14,7 @@ Array* as_array(PyObject* self) { return reinterpret_cast<Array*>(self); }
 PyObject* element(Array* array) {
   if (!array_data(array)) return nullptr;
   // NumPy's getitem wants an array for byte order and alignment; the view is one.
-  Ref view(array_view(array));
+  PyRef view(array_view(array));
   if (!view) return nullptr;
   auto* ndarray = reinterpret_cast<PyArrayObject*>(view.get());
   return PyArray_GETITEM(ndarray, static_cast<char*>(PyArray_DATA(ndarray)));
@@ -49,7 +49,7 @@ int array_as_bool(PyObject* self) {
   }
   if (!array_data(array)) return -1;
   if (array->info->kind == Kind::Bool) return load<uint8_t>(array) != 0;
-  Ref value(element(array));
+  PyRef value(element(array));
   return value ? PyObject_IsTrue(value.get()) : -1;
 }
 
@@ -58,7 +58,7 @@ PyObject* array_as_float(PyObject* self) {
   if (!require_scalar(array) || !array_data(array)) return nullptr;
   if (array->info->kind == Kind::Float32) return PyFloat_FromDouble(load<float>(array));
   if (array->info->kind == Kind::Float64) return PyFloat_FromDouble(load<double>(array));
-  Ref value(element(array));
+  PyRef value(element(array));
   return value ? PyNumber_Float(value.get()) : nullptr;
 }
 
@@ -66,7 +66,7 @@ PyObject* array_as_int(PyObject* self) {
   Array* array = as_array(self);
   if (!require_scalar(array) || !array_data(array)) return nullptr;
   if (array->info->kind == Kind::Int32) return PyLong_FromLong(load<int32_t>(array));
-  Ref value(element(array));
+  PyRef value(element(array));
   return value ? PyNumber_Long(value.get()) : nullptr;
 }
 
@@ -84,7 +84,7 @@ PyObject* array_as_index(PyObject* self) {
 PyObject* array_as_complex(PyObject* self, PyObject*) {
   Array* array = as_array(self);
   if (!require_scalar(array) || !array_data(array)) return nullptr;
-  Ref value(element(array));
+  PyRef value(element(array));
   if (!value) return nullptr;
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), value.get());
 }

@@ -1,5 +1,6 @@
 // An array's memory as seen by others: ndarray views, the buffer protocol, DLPack.
 #include <algorithm>
+#include <memory>
 
 #include "array/array.h"
 #include "array/slots.h"
@@ -12,12 +13,12 @@ namespace {
 // Base object of ndarray views: holds the buffer, not the array, so that delete() frees no memory in use.
 struct Storage {
   PyObject_HEAD
-  Buffer* buffer;
+  BufferRef buffer;
 };
 PyTypeObject* storage_type = nullptr;
 
 void storage_dealloc(PyObject* self) {
-  buffer_release(reinterpret_cast<Storage*>(self)->buffer);
+  destroy(reinterpret_cast<Storage*>(self)->buffer);
   free_instance(self);
 }
 
@@ -25,10 +26,11 @@ PyType_Slot storage_slots[] = {slot<storage_dealloc>(Py_tp_dealloc), {0, nullptr
 PyType_Spec storage_spec = {"numjet._native.Storage", sizeof(Storage), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, storage_slots};
 
-PyObject* storage_new(Buffer* buffer) {
+PyObject* storage_new(BufferRef buffer) {
   Storage* storage = PyObject_New(Storage, storage_type);
   if (!storage) return nullptr;
-  storage->buffer = buffer_retain(buffer);
+  construct(storage->buffer);
+  storage->buffer = std::move(buffer);
   return reinterpret_cast<PyObject*>(storage);
 }
 
@@ -58,7 +60,7 @@ const char* format_of(const PyArray_Descr* dtype) {
 
 // What a Py_buffer of ours points to.
 struct Export {
-  Buffer* buffer;
+  BufferRef buffer;
   std::vector<Py_ssize_t> shape, strides;
 };
 
@@ -87,11 +89,10 @@ bool shows_array(PyObject* ndarray) {
 PyObject* array_view(Array* array) {
   if (!array_data(array)) return nullptr;
   const AvalInfo* info = array->info;
-  Ref storage(storage_new(array->buffer));
+  PyRef storage(storage_new(array->buffer));
   if (!storage) return nullptr;
-  Py_INCREF(info->dtype);
-  Ref view(PyArray_NewFromDescr(&PyArray_Type, info->dtype, int(info->dims.size()), info->dims.data(), nullptr,
-                                array->buffer->data, NPY_ARRAY_CARRAY_RO, nullptr));
+  PyRef view(PyArray_NewFromDescr(&PyArray_Type, Handle(info->dtype).release(), int(info->dims.size()), info->dims.data(),
+                                  nullptr, array->buffer->data, NPY_ARRAY_CARRAY_RO, nullptr));
   if (!view) return nullptr;
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(view.get()), storage.release()) < 0) return nullptr;
   return view.release();
@@ -103,7 +104,7 @@ int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const AvalInfo* info = array->info;
   const char* format = format_of(info->dtype);
   if (!format) {
-    PyErr_Format(PyExc_BufferError, "the buffer protocol has no code for dtype %R; use numpy.asarray(x)", info->dtype);
+    PyErr_Format(PyExc_BufferError, "the buffer protocol has no code for dtype %R; use numpy.asarray(x)", info->dtype.get());
     return -1;
   }
   if (flags & PyBUF_WRITABLE) {
@@ -111,8 +112,8 @@ int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   if (!array_data(array)) return -1;
-  auto* exported = new Export{array->buffer, {info->dims.begin(), info->dims.end()}, contiguous_strides(info, info->itemsize)};
-  buffer_retain(exported->buffer);
+  auto exported = std::unique_ptr<Export>(
+      new Export{array->buffer, {info->dims.begin(), info->dims.end()}, contiguous_strides(info, info->itemsize)});
   view->buf = array->buffer->data;
   view->len = Py_ssize_t(info->nbytes);
   view->readonly = 1;
@@ -122,15 +123,13 @@ int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->shape = flags & PyBUF_ND ? exported->shape.data() : nullptr;
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
   view->suboffsets = nullptr;
-  view->internal = exported;
+  view->internal = exported.release();  // array_release_buffer() ends it
   view->obj = Py_NewRef(self);
   return 0;
 }
 
 void array_release_buffer(PyObject*, Py_buffer* view) {
-  auto* exported = static_cast<Export*>(view->internal);
-  buffer_release(exported->buffer);
-  delete exported;
+  const std::unique_ptr<Export> exported(static_cast<Export*>(view->internal));
 }
 
 namespace {
@@ -169,15 +168,13 @@ constexpr int32_t kCpu = 1;
 template <class Managed>
 struct Tensor {
   Managed managed;
-  Buffer* buffer;
+  BufferRef buffer;
   std::vector<int64_t> shape, strides;
 };
 
 template <class Managed>
 void delete_tensor(Managed* managed) {
-  auto* tensor = static_cast<Tensor<Managed>*>(managed->manager_ctx);
-  buffer_release(tensor->buffer);
-  delete tensor;
+  const std::unique_ptr<Tensor<Managed>> tensor(static_cast<Tensor<Managed>*>(managed->manager_ctx));
 }
 
 void capsule_destructor(PyObject* capsule) {
@@ -206,26 +203,27 @@ bool dlpack_dtype(const AvalInfo* info, DLDataType* dtype) {
 }
 
 template <class Managed>
-Managed* new_tensor(const AvalInfo* info, Buffer* buffer, DLDataType dtype) {
+Managed* new_tensor(const AvalInfo* info, BufferRef buffer, DLDataType dtype) {
   const std::vector<Py_ssize_t> strides = contiguous_strides(info, 1);
-  auto* tensor = new Tensor<Managed>{{}, buffer, {info->dims.begin(), info->dims.end()}, {strides.begin(), strides.end()}};
-  buffer_retain(buffer);
+  char* data = buffer->data;
+  auto* tensor =
+      new Tensor<Managed>{{}, std::move(buffer), {info->dims.begin(), info->dims.end()}, {strides.begin(), strides.end()}};
   tensor->managed.manager_ctx = tensor;
   tensor->managed.deleter = delete_tensor<Managed>;
-  tensor->managed.tensor = {buffer->data,           {kCpu, 0}, int32_t(info->dims.size()), dtype, tensor->shape.data(),
-                            tensor->strides.data(), 0};
+  tensor->managed.tensor = {data, {kCpu, 0}, int32_t(info->dims.size()), dtype, tensor->shape.data(), tensor->strides.data(),
+                            0};
   return &tensor->managed;
 }
 
-PyObject* new_capsule(const AvalInfo* info, Buffer* buffer, DLDataType dtype, bool versioned, bool copied) {
+PyObject* new_capsule(const AvalInfo* info, BufferRef buffer, DLDataType dtype, bool versioned, bool copied) {
   void* managed;
   if (versioned) {
-    auto* tensor = new_tensor<DLManagedTensorVersioned>(info, buffer, dtype);
+    auto* tensor = new_tensor<DLManagedTensorVersioned>(info, std::move(buffer), dtype);
     tensor->version = {1, 0};
     tensor->flags = copied ? dl_copied : dl_read_only;
     managed = tensor;
   } else {
-    managed = new_tensor<DLManagedTensor>(info, buffer, dtype);
+    managed = new_tensor<DLManagedTensor>(info, std::move(buffer), dtype);
   }
   PyObject* capsule = PyCapsule_New(managed, versioned ? "dltensor_versioned" : "dltensor", capsule_destructor);
   if (capsule) return capsule;
@@ -262,7 +260,7 @@ PyObject* array_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   auto* array = reinterpret_cast<Array*>(self);
   DLDataType dtype;
   if (!dlpack_dtype(array->info, &dtype)) {
-    return PyErr_Format(PyExc_BufferError, "DLPack has no code for dtype %R", array->info->dtype);
+    return PyErr_Format(PyExc_BufferError, "DLPack has no code for dtype %R", array->info->dtype.get());
   }
   if (!array_data(array)) return nullptr;
   // Before version 1.0 a capsule cannot say that its memory is read-only.
@@ -274,12 +272,10 @@ PyObject* array_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   const bool copied = copy == Py_True || !versioned;
-  Buffer* buffer = copied ? buffer_new(array->info->nbytes) : buffer_retain(array->buffer);
+  BufferRef buffer = copied ? buffer_new(array->info->nbytes) : array->buffer;
   if (!buffer) return out_of_memory(array->info->nbytes);
   if (copied) std::copy_n(array->buffer->data, array->info->nbytes, buffer->data);
-  PyObject* capsule = new_capsule(array->info, buffer, dtype, versioned, copied);
-  buffer_release(buffer);
-  return capsule;
+  return new_capsule(array->info, std::move(buffer), dtype, versioned, copied);
 }
 
 }  // namespace nj

@@ -16,7 +16,7 @@ int store(Array* array, T value) {
 }
 
 int raise_overflow(PyObject* number, const AvalInfo* info) {
-  Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(info->dtype), "name"));
+  PyRef name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(info->dtype.get()), "name"));
   if (!name) return -1;
   PyErr_Format(PyExc_OverflowError,
                "Python int %S too large to convert to %S. Pass a float, or a NumPy integer with the flag jax_enable_x64 "
@@ -59,7 +59,7 @@ int fill_from_number(Array* array, PyObject* leaf) {
   bool is_int = PyLong_CheckExact(leaf), is_float = PyFloat_CheckExact(leaf);
   if (!is_int && !is_float && !PyBool_Check(leaf) && !PyComplex_CheckExact(leaf)) return 0;
   if (!array->info->dims.empty()) {
-    PyErr_Format(PyExc_TypeError, "a Python number has no shape %R", array->info->shape);
+    PyErr_Format(PyExc_TypeError, "a Python number has no shape %R", array->info->shape.get());
     return -1;
   }
   int status = is_int ? store_int(array, leaf) : is_float ? store_float(array, leaf) : store_general(array, leaf);
@@ -70,8 +70,8 @@ int fill_from_ndarray(Array* array, PyArrayObject* source) {
   const AvalInfo* info = array->info;
   if (size_t(PyArray_NDIM(source)) != info->dims.size() ||
       !std::equal(info->dims.begin(), info->dims.end(), PyArray_DIMS(source))) {
-    Ref shape(PyObject_GetAttrString(reinterpret_cast<PyObject*>(source), "shape"));
-    PyErr_Format(PyExc_TypeError, "expected an ndarray of shape %R, got %R", info->shape, shape.get());
+    PyRef shape(PyObject_GetAttrString(reinterpret_cast<PyObject*>(source), "shape"));
+    PyErr_Format(PyExc_TypeError, "expected an ndarray of shape %R, got %R", info->shape.get(), shape.get());
     return -1;
   }
   return array_fill(array, source);
@@ -82,7 +82,7 @@ int fill(Array* array, PyObject* leaf) {
   if (filled != 0) return filled < 0 ? -1 : 0;
   if (PyArray_Check(leaf)) return fill_from_ndarray(array, reinterpret_cast<PyArrayObject*>(leaf));
   if (PyArray_IsScalar(leaf, Generic)) {
-    Ref source(PyArray_FromScalar(leaf, nullptr));
+    PyRef source(PyArray_FromScalar(leaf, nullptr));
     return source ? fill_from_ndarray(array, reinterpret_cast<PyArrayObject*>(source.get())) : -1;
   }
   PyErr_Format(PyExc_TypeError, "expected a number or an ndarray for an array of %s, got %R", describe(array->info).c_str(),
@@ -92,10 +92,10 @@ int fill(Array* array, PyObject* leaf) {
 
 }  // namespace
 
-Array* array_from_leaf(PyObject* leaf, AvalInfo* info, PyObject* device, bool committed) {
-  Ref array(reinterpret_cast<PyObject*>(array_empty(info, device, committed)));
-  if (!array || fill(reinterpret_cast<Array*>(array.get()), leaf) < 0) return nullptr;
-  return reinterpret_cast<Array*>(array.release());
+ArrayRef array_from_leaf(PyObject* leaf, AvalInfo* info, PyObject* device, bool committed) {
+  ArrayRef array = array_empty(info, device, committed);
+  if (array && fill(array, leaf) < 0) array.reset();
+  return array;
 }
 
 namespace {
@@ -108,9 +108,9 @@ PyObject* to_array(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &committed)) {
     return nullptr;
   }
-  const InfoRef info(aval_info(aval));
+  const AvalRef info = aval_info(aval);
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(array_from_leaf(value, info.get(), device, committed));
+  return give(array_from_leaf(value, info, device, committed));
 }
 
 PyMethodDef functions[] = {

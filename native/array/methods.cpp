@@ -14,11 +14,10 @@ namespace nj {
 namespace {
 
 Array* as_array(PyObject* self) { return reinterpret_cast<Array*>(self); }
-PyObject* as_object(Array* array) { return reinterpret_cast<PyObject*>(array); }
 
 PyObject* get_aval(PyObject* self, void*) { return Py_NewRef(as_array(self)->info->aval); }
 PyObject* get_shape(PyObject* self, void*) { return Py_NewRef(as_array(self)->info->shape); }
-PyObject* get_dtype(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(as_array(self)->info->dtype)); }
+PyObject* get_dtype(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(as_array(self)->info->dtype.get())); }
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(as_array(self)->info->weak); }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(as_array(self)->info->dims.size()); }
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromSsize_t(as_array(self)->info->size); }
@@ -28,31 +27,20 @@ PyObject* get_device(PyObject* self, void*) { return Py_NewRef(as_array(self)->d
 PyObject* get_committed(PyObject* self, void*) { return PyBool_FromLong(as_array(self)->committed); }
 PyObject* get_value(PyObject* self, void*) { return array_view(as_array(self)); }
 
-PyObject* get_sharding(PyObject* self, void*) {
-  PyObject* sharding = as_array(self)->sharding;
-  return Py_NewRef(sharding ? sharding : Py_None);
-}
+PyObject* get_sharding(PyObject* self, void*) { return or_none(as_array(self)->sharding); }
 
 int set_sharding(PyObject* self, PyObject* value, void*) {
-  PyObject* sharding = value && value != Py_None ? Py_NewRef(value) : nullptr;
-  Py_XSETREF(as_array(self)->sharding, sharding);
+  as_array(self)->sharding = PyRef::share(value == Py_None ? nullptr : value);
   return 0;
 }
 
-PyObject* get_remote(PyObject* self, void*) {
-  PyObject* remote = as_array(self)->remote;
-  return Py_NewRef(remote ? remote : Py_None);
-}
+PyObject* get_remote(PyObject* self, void*) { return or_none(as_array(self)->remote); }
 
-PyObject* get_moved(PyObject* self, void*) {
-  PyObject* moved = as_array(self)->moved;
-  return Py_NewRef(moved ? moved : Py_None);
-}
+PyObject* get_lazy_transpose(PyObject* self, void*) { return or_none(as_array(self)->lazy_transpose); }
 
 PyObject* block_until_ready(PyObject* self, PyObject*) {
-  if (PyObject* remote = as_array(self)->remote) {
-    Ref alive = Ref::borrow(remote);
-    Ref waited(PyObject_CallMethod(remote, "block_until_ready", nullptr));
+  if (const PyRef remote = as_array(self)->remote) {
+    PyRef waited(PyObject_CallMethod(remote, "block_until_ready", nullptr));
     return waited ? Py_NewRef(self) : nullptr;
   }
   return array_wait(as_array(self)) < 0 ? nullptr : Py_NewRef(self);
@@ -69,7 +57,7 @@ PyObject* is_ready(PyObject* self, PyObject*) {
   return PyBool_FromLong(!array->pending || execution_state(array->pending) != State::Pending);
 }
 
-PyObject* is_deleted(PyObject* self, PyObject*) { return PyBool_FromLong(as_array(self)->buffer == nullptr); }
+PyObject* is_deleted(PyObject* self, PyObject*) { return PyBool_FromLong(!as_array(self)->buffer); }
 
 PyObject* delete_method(PyObject* self, PyObject*) {
   array_delete(as_array(self));
@@ -77,7 +65,7 @@ PyObject* delete_method(PyObject* self, PyObject*) {
 }
 
 PyObject* unsafe_buffer_pointer(PyObject* self, PyObject*) {
-  if (PyObject* remote = as_array(self)->remote) return PyObject_CallMethod(remote, "unsafe_buffer_pointer", nullptr);
+  if (const PyRef remote = as_array(self)->remote) return PyObject_CallMethod(remote, "unsafe_buffer_pointer", nullptr);
   const char* data = array_data(as_array(self));
   return data ? PyLong_FromVoidPtr(const_cast<char*>(data)) : nullptr;
 }
@@ -85,7 +73,7 @@ PyObject* unsafe_buffer_pointer(PyObject* self, PyObject*) {
 PyObject* on_device_size_in_bytes(PyObject* self, PyObject*) { return get_nbytes(self, nullptr); }
 
 PyObject* devices(PyObject* self, PyObject*) {
-  Ref set(PySet_New(nullptr));
+  PyRef set(PySet_New(nullptr));
   if (!set || PySet_Add(set.get(), as_array(self)->device) < 0) return nullptr;
   return set.release();
 }
@@ -97,12 +85,12 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &wanted, &copy)) {
     return nullptr;
   }
-  Ref view(array_view(as_array(self)));
+  PyRef view(array_view(as_array(self)));
   if (!view) return nullptr;
   auto* ndarray = reinterpret_cast<PyArrayObject*>(view.get());
   PyArray_Descr* dtype = nullptr;
   if (wanted != Py_None && !PyArray_DescrConverter(wanted, &dtype)) return nullptr;
-  Ref dtype_owner(reinterpret_cast<PyObject*>(dtype));
+  PyRef dtype_owner(reinterpret_cast<PyObject*>(dtype));
   bool same = !dtype || PyArray_EquivTypes(dtype, PyArray_DESCR(ndarray));
   if (same && copy != Py_True) return view.release();
   if (copy == Py_False) {
@@ -116,25 +104,25 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
 
 PyObject* item(PyObject* self, PyObject* args) {
-  Ref view(array_view(as_array(self)));
+  PyRef view(array_view(as_array(self)));
   if (!view) return nullptr;
-  Ref method(PyObject_GetAttrString(view.get(), "item"));
+  PyRef method(PyObject_GetAttrString(view.get(), "item"));
   return method ? PyObject_CallObject(method.get(), args) : nullptr;
 }
 
 PyObject* tolist(PyObject* self, PyObject*) {
-  Ref view(array_view(as_array(self)));
+  PyRef view(array_view(as_array(self)));
   return view ? PyArray_ToList(reinterpret_cast<PyArrayObject*>(view.get())) : nullptr;
 }
 
 // Scalars format like NumPy's; larger arrays know the empty format only, as in NumPy.
 PyObject* format(PyObject* self, PyObject* spec) {
-  Ref view(array_view(as_array(self)));
+  PyRef view(array_view(as_array(self)));
   if (!view) return nullptr;
   if (!as_array(self)->info->dims.empty()) return PyObject_Format(view.get(), spec);
-  Ref empty(PyTuple_New(0));
+  PyRef empty(PyTuple_New(0));
   if (!empty) return nullptr;
-  Ref scalar(PyObject_GetItem(view.get(), empty.get()));
+  PyRef scalar(PyObject_GetItem(view.get(), empty.get()));
   return scalar ? PyObject_Format(scalar.get(), spec) : nullptr;
 }
 
@@ -148,7 +136,7 @@ PyObject* round_method(PyObject* self, PyObject* const* args, Py_ssize_t count) 
 // A handle of its own: deleting or donating the copy leaves the original alone.
 PyObject* copy_method(PyObject* self, PyObject*) {
   Array* array = as_array(self);
-  return as_object(array_share(array, array->info, array->device, array->committed));
+  return give(array_share(array, array->info, array->device, array->committed));
 }
 
 PyGetSetDef properties[] = {
@@ -163,7 +151,7 @@ PyGetSetDef properties[] = {
     {"device", guarded<get_device>, nullptr, PyDoc_STR("The device that holds the array."), nullptr},
     {"committed", guarded<get_committed>, nullptr, PyDoc_STR("Whether the array was put on its device on purpose."), nullptr},
     {"_value", guarded<get_value>, nullptr, PyDoc_STR("A read-only ndarray on the array's memory. Waits."), nullptr},
-    {"_moved", guarded<get_moved>, nullptr,
+    {"_lazy_transpose", guarded<get_lazy_transpose>, nullptr,
      PyDoc_STR("A transposed ndarray on another array's memory, of an array that is not copied yet; else None."), nullptr},
     {"_remote", guarded<get_remote>, nullptr, PyDoc_STR("What holds the value on another device; None for arrays of the host."),
      nullptr},

@@ -73,7 +73,7 @@ int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
     return -1;
   }
   PyObject* args[] = {self, index, value};
-  Ref result(call_hook(hook_setitem, args, 3));
+  PyRef result(call_hook(hook_setitem, args, 3));
   return result ? 0 : -1;
 }
 

@@ -1,7 +1,6 @@
 // Parts of arrays as arrays of their own: copies of views, and rows that a mask selects. Memory comes from the pool, and all
 // threads copy.
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "array/array.h"
@@ -17,9 +16,9 @@ PyObject* copied(PyObject*, PyObject* args) {
   PyArrayObject* ndarray;
   PyObject *aval, *device;
   if (!PyArg_ParseTuple(args, "O!OO:copied", &PyArray_Type, &ndarray, &aval, &device)) return nullptr;
-  const InfoRef info(aval_info(aval));
+  const AvalRef info = aval_info(aval);
   if (!info) return nullptr;
-  return reinterpret_cast<PyObject*>(array_copied(ndarray, info.get(), device, false));
+  return give(array_copied(ndarray, info, device, false));
 }
 
 // A C-contiguous ndarray, and the mask over its leading axes; false with the error set.
@@ -36,12 +35,12 @@ bool check_selection(PyArrayObject* rows, PyArrayObject* mask) {
 }
 
 // The bytes of a mask where nobody writes them: it is read twice, and the second time decides where rows are written.
-Buffer* fixed_mask(PyArrayObject* mask) {
+BufferRef fixed_mask(PyArrayObject* mask) {
   const size_t bytes = size_t(PyArray_NBYTES(mask));
   auto* object = reinterpret_cast<PyObject*>(mask);
-  Buffer* buffer = shows_array(object) ? buffer_wrap(object, PyArray_BYTES(mask), bytes) : buffer_new(bytes);
-  if (!buffer) return reinterpret_cast<Buffer*>(out_of_memory(bytes));
-  if (!shows_array(object)) std::memcpy(buffer->data, PyArray_DATA(mask), bytes);
+  BufferRef buffer = shows_array(object) ? buffer_wrap(object, PyArray_BYTES(mask), bytes) : buffer_new(bytes);
+  if (!buffer) raise_no_memory(bytes);
+  else if (!shows_array(object)) std::memcpy(buffer->data, PyArray_DATA(mask), bytes);
   return buffer;
 }
 
@@ -53,8 +52,8 @@ PyObject* holds(PyObject*, PyObject* args) {
   auto* array = reinterpret_cast<Array*>(object);
   const char* data = array_data(array);
   if (!data) return nullptr;
-  Ref alive(array_view(array));
-  Ref header(PyArray_View(ndarray, nullptr, &PyArray_Type));
+  PyRef alive(array_view(array));
+  PyRef header(PyArray_View(ndarray, nullptr, &PyArray_Type));
   if (!alive || !header) return nullptr;
   ndarray = reinterpret_cast<PyArrayObject*>(header.get());
   const size_t bytes = array->info->nbytes;
@@ -74,7 +73,7 @@ PyObject* selected(PyObject*, PyObject* args) {
   if (!check_selection(rows, mask)) return nullptr;
   const int64_t size = PyArray_SIZE(mask);
   const int64_t row_bytes = size ? PyArray_NBYTES(rows) / size : 0;
-  const std::unique_ptr<Buffer, decltype(&buffer_release)> fixed(fixed_mask(mask), buffer_release);
+  const BufferRef fixed = fixed_mask(mask);
   if (!fixed) return nullptr;
   const auto* bits = reinterpret_cast<const uint8_t*>(fixed->data);
   std::vector<int64_t> before(size_t(select::chunk_count(size) + 1));
@@ -82,20 +81,20 @@ PyObject* selected(PyObject*, PyObject* args) {
   Py_BEGIN_ALLOW_THREADS
   count = select::count(bits, size, before.data());
   Py_END_ALLOW_THREADS
-  Ref aval(PyObject_CallFunction(make_aval, "L", static_cast<long long>(count)));
+  PyRef aval(PyObject_CallFunction(make_aval, "L", static_cast<long long>(count)));
   if (!aval) return nullptr;
-  const InfoRef info(aval_info(aval.get()));
+  const AvalRef info = aval_info(aval.get());
   if (!info) return nullptr;
   if (info->nbytes != size_t(count * row_bytes)) {
-    return PyErr_Format(PyExc_TypeError, "selected: %s has not the bytes of %lld rows", describe(info.get()).c_str(),
+    return PyErr_Format(PyExc_TypeError, "selected: %s has not the bytes of %lld rows", describe(info).c_str(),
                         static_cast<long long>(count));
   }
-  Array* array = array_empty(info.get(), device, false);
+  ArrayRef array = array_empty(info, device, false);
   if (!array) return nullptr;
   Py_BEGIN_ALLOW_THREADS
   select::gather(bits, size, before.data(), PyArray_BYTES(rows), row_bytes, array->buffer->data);
   Py_END_ALLOW_THREADS
-  return reinterpret_cast<PyObject*>(array);
+  return give(std::move(array));
 }
 
 PyObject* shows(PyObject*, PyObject* ndarray) { return PyBool_FromLong(PyArray_Check(ndarray) && shows_array(ndarray)); }
@@ -104,7 +103,7 @@ PyObject* shares_remote(PyObject*, PyObject* object) {
   if (!is_array(object)) return PyErr_Format(PyExc_TypeError, "shares_remote: expected an Array, got %R", Py_TYPE(object));
   const auto* array = reinterpret_cast<Array*>(object);
   const bool owned = array->buffer && array->buffer->owner == array->remote;  // until its value is fetched
-  return PyBool_FromLong(array->remote && Py_REFCNT(array->remote) > 1 + owned);
+  return PyBool_FromLong(array->remote && Py_REFCNT(array->remote.get()) > 1 + owned);
 }
 
 PyMethodDef functions[] = {

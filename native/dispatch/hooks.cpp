@@ -8,7 +8,7 @@
 
 namespace nj {
 
-PyObject* hooks[hook_count] = {};
+PyGlobal hooks[hook_count];
 
 namespace {
 
@@ -28,15 +28,14 @@ PyObject* set_hook(PyObject*, PyObject* args) {
   }
   for (int hook = 0; hook < hook_count; ++hook) {
     if (std::string(names[hook]) != name) continue;
-    PyObject* previous = hooks[hook];
-    hooks[hook] = function == Py_None ? nullptr : Py_NewRef(function);
-    return previous ? previous : Py_NewRef(Py_None);
+    const PyRef previous = hooks[hook].exchange(PyRef::share(function == Py_None ? nullptr : function));
+    return or_none(previous);
   }
   return PyErr_Format(PyExc_ValueError, "set_hook: there is no hook named %s; hook_names() lists them", name);
 }
 
 PyObject* hook_names(PyObject*, PyObject*) {
-  Ref list(PyList_New(hook_count));
+  PyRef list(PyList_New(hook_count));
   if (!list) return nullptr;
   for (int hook = 0; hook < hook_count; ++hook) {
     PyObject* name = PyUnicode_FromString(names[hook]);
@@ -64,7 +63,7 @@ PyObject* call_hook(Hook hook, PyObject* const* args, size_t count) {
   if (!hooks[hook]) {
     return PyErr_Format(PyExc_TypeError, "arrays have no %s until numjet.numpy is imported", names[hook]);
   }
-  Ref function = Ref::borrow(hooks[hook]);
+  PyRef function = PyRef::share(hooks[hook].get());
   return PyObject_Vectorcall(function.get(), args, count, nullptr);
 }
 

@@ -5,13 +5,13 @@
 
 namespace nj {
 
-__thread TraceState trace_state = {nullptr, 0, 0, 0};
-PyObject* eval_trace = nullptr;
+__thread TraceState trace_state = {{}, 0, 0, 0};
+PyGlobal eval_trace;
 std::atomic<uint64_t> config_epoch{1};
 
 namespace {
 
-PyObject* config_reader = nullptr;
+PyGlobal config_reader;
 
 // (serial, fast) of the reader's answer.
 bool take_apart(PyObject* answer, uint64_t* serial, bool* fast) {
@@ -35,7 +35,7 @@ bool read_config() {
     uint64_t serial = 0;
     bool fast = true;
     if (config_reader) {
-      Ref answer(PyObject_CallNoArgs(config_reader));
+      PyRef answer(PyObject_CallNoArgs(config_reader.get()));
       if (!answer || !take_apart(answer.get(), &serial, &fast)) return false;
     }
     trace_state.serial = serial;
@@ -47,24 +47,20 @@ bool read_config() {
 
 namespace {
 
-PyObject* or_none(PyObject* object) { return Py_NewRef(object ? object : Py_None); }
-
 // Puts `value` (None: nothing) into `slot`, returns what was there.
-PyObject* exchange(PyObject*& slot, PyObject* value) {
-  PyObject* previous = slot;
-  slot = value == Py_None ? nullptr : Py_NewRef(value);
-  return previous ? previous : Py_NewRef(Py_None);
-}
+PyRef exchange(PyGlobal& slot, PyObject* value) { return slot.exchange(PyRef::share(value == Py_None ? nullptr : value)); }
 
-PyObject* current_trace(PyObject*, PyObject*) { return or_none(trace_state.current ? trace_state.current : eval_trace); }
+PyObject* current_trace(PyObject*, PyObject*) {
+  return or_none(trace_state.current ? trace_state.current.get() : eval_trace.get());
+}
 
 PyObject* set_current_trace(PyObject*, PyObject* trace) {
   // The caller puts back what it got, so an unset slot has to come back as the default trace.
-  Ref previous(exchange(trace_state.current, trace));
-  return previous.get() == Py_None ? or_none(eval_trace) : previous.release();
+  PyRef previous = exchange(trace_state.current, trace);
+  return previous ? previous.release() : or_none(eval_trace.get());
 }
 
-PyObject* set_eval_trace(PyObject*, PyObject* trace) { return exchange(eval_trace, trace); }
+PyObject* set_eval_trace(PyObject*, PyObject* trace) { return or_none(exchange(eval_trace, trace).get()); }
 
 PyObject* config_changed_here(PyObject*, PyObject*) {
   trace_state.seen = trace_state.quick = 0;
@@ -83,7 +79,7 @@ PyObject* set_config_reader(PyObject*, PyObject* reader) {
     return PyErr_Format(PyExc_TypeError, "set_config_reader: expected a callable or None, got %R", reader);
   }
   config_epoch.fetch_add(1, std::memory_order_acq_rel);
-  return exchange(config_reader, reader);
+  return or_none(exchange(config_reader, reader).get());
 }
 
 PyMethodDef functions[] = {

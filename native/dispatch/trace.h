@@ -7,14 +7,14 @@
 namespace nj {
 
 struct TraceState {
-  PyObject* current;  // null: the evaluating trace
+  PyGlobal current;   // null: the evaluating trace
   uint64_t serial;    // stands for the flags that programs depend on, as this thread sees them
   uint64_t seen;      // the epoch in which they were read; 0: they have to be read again
   uint64_t quick;     // the same, or 0 while this thread is not to take the fast path
 };
 
 extern __thread TraceState trace_state;
-extern PyObject* eval_trace;
+extern PyGlobal eval_trace;
 // Counts the changes of process-wide flags, so that every thread finds out by one comparison.
 extern std::atomic<uint64_t> config_epoch;
 
@@ -23,7 +23,7 @@ bool read_config();
 
 // True when operations are to be computed at once, and nobody asked for the slow path. May set an error, when false.
 inline bool evaluating() {
-  if (trace_state.current != nullptr && trace_state.current != eval_trace) return false;
+  if (trace_state.current && trace_state.current.get() != eval_trace.get()) return false;
   return trace_state.quick == config_epoch.load(std::memory_order_acquire) || read_config();
 }
 

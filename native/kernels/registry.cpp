@@ -33,10 +33,10 @@ PyObject* kernel_address(PyObject*, PyObject* name) {
 }
 
 PyObject* kernel_names(PyObject*, PyObject*) {
-  Ref names(PyList_New(0));
+  PyRef names(PyList_New(0));
   if (!names) return nullptr;
   for (KernelEntry* entry = first_entry(); entry; entry = entry->next) {
-    Ref name(PyUnicode_FromString(entry->name));
+    PyRef name(PyUnicode_FromString(entry->name));
     if (!name || PyList_Append(names.get(), name.get()) < 0) return nullptr;
   }
   if (PyList_Sort(names.get()) < 0) return nullptr;
@@ -59,7 +59,7 @@ int borrow_row_sorts() {
                {code_uint8, NPY_UINT8},     {code_uint16, NPY_UINT16},   {code_uint32, NPY_UINT32}, {code_uint64, NPY_UINT64},
                {code_float32, NPY_FLOAT32}, {code_float64, NPY_FLOAT64}, {code_bool, NPY_UINT8}};
   for (const auto& [code, type] : table) {
-    Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type)));
+    PyRef dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type)));
     if (!dtype) return -1;
     auto* functions = PyDataType_GetArrFuncs(reinterpret_cast<PyArray_Descr*>(dtype.get()));
     row_sorts[code] = functions ? reinterpret_cast<RowSort>(functions->sort[NPY_QUICKSORT]) : nullptr;

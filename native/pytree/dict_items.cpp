@@ -15,8 +15,8 @@ constexpr size_t cache_slots = 512;        // direct-mapped
 constexpr Py_ssize_t longest_cached = 512;  // keys
 
 struct CachedOrder {
-  Ref inserted;                // tuple of keys in insertion order; null: unused
-  Ref sorted;                  // tuple of the same keys, sorted
+  PyRef inserted;                // tuple of keys in insertion order; null: unused
+  PyRef sorted;                  // tuple of the same keys, sorted
   std::vector<uint32_t> order;  // sorted[i] is inserted[order[i]]; empty: they are the same
 };
 
@@ -33,7 +33,7 @@ bool same_items(PyObject* a, PyObject* b) {
 }
 
 struct Snapshot {
-  Ref keys, values;      // tuples, in insertion order
+  PyRef keys, values;      // tuples, in insertion order
   bool exact_strings = true;
   size_t hash = 0;       // of the keys' identities
 };
@@ -41,8 +41,8 @@ struct Snapshot {
 // Runs no Python code, so the dict cannot change meanwhile.
 bool take_snapshot(PyObject* dict, Snapshot& snapshot) {
   Py_ssize_t n = PyDict_GET_SIZE(dict);
-  snapshot.keys = Ref(PyTuple_New(n));
-  snapshot.values = Ref(PyTuple_New(n));
+  snapshot.keys = PyRef(PyTuple_New(n));
+  snapshot.values = PyRef(PyTuple_New(n));
   if (!snapshot.keys || !snapshot.values) return false;
   // Making the tuples may have run the garbage collector and with it user code.
   if (PyDict_GET_SIZE(dict) != n) {
@@ -90,21 +90,21 @@ std::vector<uint32_t> string_order(PyObject* keys) {
   return order;
 }
 
-bool sort_strings(Snapshot& snapshot, Ref& keys, Ref& values) {
+bool sort_strings(Snapshot& snapshot, PyRef& keys, PyRef& values) {
   std::vector<uint32_t> order = string_order(snapshot.keys.get());
   if (order.empty()) {
-    keys = Ref::borrow(snapshot.keys.get());
+    keys = PyRef::share(snapshot.keys.get());
     values = std::move(snapshot.values);
   } else {
-    keys = Ref(permuted(snapshot.keys.get(), order));
-    values = Ref(permuted(snapshot.values.get(), order));
+    keys = PyRef(permuted(snapshot.keys.get(), order));
+    values = PyRef(permuted(snapshot.values.get(), order));
   }
   if (!keys || !values) return false;
   // Tuples of strings cannot take part in cycles.
   PyObject_GC_UnTrack(keys.get());
   if (PyTuple_GET_SIZE(keys.get()) > longest_cached) return true;
   CachedOrder& slot = slot_of(snapshot.hash);
-  CachedOrder fresh{std::move(snapshot.keys), Ref::borrow(keys.get()), std::move(order)};
+  CachedOrder fresh{std::move(snapshot.keys), PyRef::share(keys.get()), std::move(order)};
   std::swap(slot, fresh);  // what was there dies after the slot is whole again
   return true;
 }
@@ -117,20 +117,20 @@ const CachedOrder* find_cached(const Snapshot& snapshot) {
 }
 
 // 1 when the cache knew the keys, 0 when not, -1 with an error set.
-int from_cache(Snapshot& snapshot, Ref& keys, Ref& values) {
+int from_cache(Snapshot& snapshot, PyRef& keys, PyRef& values) {
   const CachedOrder* slot = find_cached(snapshot);
   if (!slot) return 0;
   if (slot->order.empty()) {
-    keys = Ref::borrow(slot->sorted.get());
+    keys = PyRef::share(slot->sorted.get());
     values = std::move(snapshot.values);
     return 1;
   }
-  Ref sorted_values(PyTuple_New(PyTuple_GET_SIZE(snapshot.keys.get())));
+  PyRef sorted_values(PyTuple_New(PyTuple_GET_SIZE(snapshot.keys.get())));
   if (!sorted_values) return -1;
   slot = find_cached(snapshot);
   if (!slot) return 0;
   permute_into(sorted_values.get(), snapshot.values.get(), slot->order);
-  keys = Ref::borrow(slot->sorted.get());
+  keys = PyRef::share(slot->sorted.get());
   values = std::move(sorted_values);
   return 1;
 }
@@ -145,21 +145,21 @@ bool raise_unsortable(PyObject* keys) {
 }
 
 // Keys of any type: sorted by Python's `<`, which may run user code; works on the snapshot alone.
-bool sort_objects(Snapshot& snapshot, Ref& keys, Ref& values) {
-  Ref list(PySequence_List(snapshot.keys.get()));
+bool sort_objects(Snapshot& snapshot, PyRef& keys, PyRef& values) {
+  PyRef list(PySequence_List(snapshot.keys.get()));
   if (!list) return false;
   if (PyList_Sort(list.get()) < 0) {
     return PyErr_ExceptionMatches(PyExc_Exception) ? raise_unsortable(snapshot.keys.get()) : false;
   }
-  keys = Ref(PyList_AsTuple(list.get()));
-  Ref lookup(PyDict_New());
+  keys = PyRef(PyList_AsTuple(list.get()));
+  PyRef lookup(PyDict_New());
   if (!keys || !lookup) return false;
   Py_ssize_t n = PyTuple_GET_SIZE(keys.get());
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* key = PyTuple_GET_ITEM(snapshot.keys.get(), i);
     if (PyDict_SetItem(lookup.get(), key, PyTuple_GET_ITEM(snapshot.values.get(), i)) < 0) return false;
   }
-  values = Ref(PyTuple_New(n));
+  values = PyRef(PyTuple_New(n));
   if (!values) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* value = PyDict_GetItemWithError(lookup.get(), PyTuple_GET_ITEM(keys.get(), i));
@@ -174,7 +174,7 @@ bool sort_objects(Snapshot& snapshot, Ref& keys, Ref& values) {
 
 }  // namespace
 
-bool sorted_items(PyObject* dict, Ref& keys, Ref& values) {
+bool sorted_items(PyObject* dict, PyRef& keys, PyRef& values) {
   Snapshot snapshot;
   if (!take_snapshot(dict, snapshot)) return false;
   if (!snapshot.exact_strings) return sort_objects(snapshot, keys, values);

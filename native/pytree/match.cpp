@@ -3,6 +3,7 @@
 #include <cstdarg>
 
 #include "pytree/node.h"
+#include "runtime/python/error.h"
 
 namespace nj::pytree {
 namespace {
@@ -21,25 +22,25 @@ PyObject* describe(const Node& node) {
     case Kind::Tuple: return PyUnicode_FromFormat("tuple of length %u", unsigned(node.arity));
     case Kind::List: return PyUnicode_FromFormat("list of length %u", unsigned(node.arity));
     case Kind::Dict: {
-      Ref keys(PySequence_List(node.data));
+      PyRef keys(PySequence_List(node.data));
       return keys ? PyUnicode_FromFormat("dict with keys %.400R", keys.get()) : nullptr;
     }
     case Kind::NamedTuple: {
-      Ref name(type_name(node.data));
+      PyRef name(type_name(node.data));
       return name ? PyUnicode_FromFormat("namedtuple %U of length %u", name.get(), unsigned(node.arity)) : nullptr;
     }
     case Kind::Custom: {
-      Ref name(type_name(node.registration->type));
+      PyRef name(type_name(node.registration->type));
       if (!name) return nullptr;
       return PyUnicode_FromFormat("%U with %u %s and metadata %.400R", name.get(), unsigned(node.arity),
-                                  node.arity == 1 ? "child" : "children", node.data);
+                                  node.arity == 1 ? "child" : "children", node.data.get());
     }
   }
   return nullptr;
 }
 
 PyObject* describe_leaf(PyTypeObject* type) {
-  Ref name(PyType_GetName(type));
+  PyRef name(PyType_GetName(type));
   return name ? PyUnicode_FromFormat("a leaf of type %U", name.get()) : nullptr;
 }
 
@@ -51,31 +52,31 @@ class Mismatch {
   // Both are false always, for `return report(...)`.
   bool report(const Node& expected, const Node& got, PyTypeObject* leaf_type = nullptr) {
     none_expected_ = expected.kind == Kind::None;
-    Ref first(describe(expected));
+    PyRef first(describe(expected));
     if (!first) return false;
-    got_ = Ref(got.kind == Kind::Leaf && leaf_type ? describe_leaf(leaf_type) : describe(got));
+    got_ = PyRef(got.kind == Kind::Leaf && leaf_type ? describe_leaf(leaf_type) : describe(got));
     if (got_) expected_ = std::move(first);
     return false;
   }
-  bool below(Ref key) {
-    Ref text(key ? PyObject_Str(key.get()) : nullptr);
+  bool below(PyRef key) {
+    PyRef text(key ? PyObject_Str(key.get()) : nullptr);
     if (!text) {
-      expected_ = Ref();  // the Python error that is set wins
+      expected_ = PyRef();  // the Python error that is set wins
       return false;
     }
-    steps_.push(std::move(text));
+    steps_.push_back(std::move(text));
     return false;
   }
 
   // `first` says which tree does not match which; may be null.
-  void raise(Ref first) {
-    Ref empty(PyUnicode_FromString(""));
-    Ref steps(steps_.to_list());
+  void raise(PyRef first) {
+    PyRef empty(PyUnicode_FromString(""));
+    PyRef steps(to_list(std::move(steps_)));
     if (!empty || !steps || PyList_Reverse(steps.get()) < 0) return;
-    Ref path(PyUnicode_Join(empty.get(), steps.get()));
+    PyRef path(PyUnicode_Join(empty.get(), steps.get()));
     if (!path) return;
-    Ref where(PyUnicode_GET_LENGTH(path.get()) ? PyUnicode_FromFormat("at key path %U", path.get())
-                                               : PyUnicode_FromString("at the root"));
+    PyRef where(PyUnicode_GET_LENGTH(path.get()) ? PyUnicode_FromFormat("at key path %U", path.get())
+                                                 : PyUnicode_FromString("at the root"));
     if (!where) return;
     const char* remedy = none_expected_ ? "\nNone is a node without children; pass is_leaf=lambda x: x is None to have "
                                           "it treated as a leaf."
@@ -85,8 +86,8 @@ class Mismatch {
   }
 
  private:
-  Ref expected_, got_;
-  Refs steps_;
+  PyRef expected_, got_;
+  std::vector<PyRef> steps_;
   bool none_expected_ = false;
 };
 
@@ -96,23 +97,22 @@ bool same_type(const Node& a, const Node& b) {
 
 class UpTo {
  public:
-  UpTo(const Node* nodes, std::vector<PyObject*>& leaves) : nodes_(nodes), leaves_(leaves) {}
+  UpTo(const Node* nodes, std::vector<PyRef>& leaves) : nodes_(nodes), leaves_(leaves) {}
   Mismatch mismatch;
 
   bool match(size_t end, PyObject* tree) {
     const Node& node = nodes_[end];
     if (node.kind == Kind::Leaf) {
-      leaves_.push_back(tree);
-      Py_INCREF(tree);
+      leaves_.push_back(PyRef::share(tree));
       return true;
     }
     Node got;
     int kind = classify(Py_TYPE(tree), false, &got.registration);
     if (kind < 0) return false;
     got.kind = Kind(kind);
-    Ref children, data;
+    PyRef children, data;
     if (!expand(tree, got.kind, got.registration, children, data, nullptr)) return false;
-    got.data = data.get();
+    got.data = std::move(data);
     got.arity = uint32_t(PyTuple_GET_SIZE(children.get()));
     if (!same_type(node, got) || node.arity != got.arity) return mismatch.report(node, got, Py_TYPE(tree));
     int same = same_data(node, got.data);
@@ -126,8 +126,7 @@ class UpTo {
  private:
   bool take_all(PyObject* children) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(children); ++i) {
-      leaves_.push_back(PyTuple_GET_ITEM(children, i));
-      Py_INCREF(leaves_.back());
+      leaves_.push_back(PyRef::share(PyTuple_GET_ITEM(children, i)));
     }
     return true;
   }
@@ -145,17 +144,17 @@ class UpTo {
   }
 
   // The key of a child; asks the user's flatten-with-keys function where there is one.
-  static Ref step(const Node& node, PyObject* tree, Py_ssize_t i) {
+  static PyRef step(const Node& node, PyObject* tree, Py_ssize_t i) {
     if (node.kind == Kind::Custom && node.registration->flatten_with_keys) {
-      Ref children, data, keys;
-      if (!expand(tree, node.kind, node.registration, children, data, &keys)) return Ref();
-      if (i < PyTuple_GET_SIZE(keys.get())) return Ref::borrow(PyTuple_GET_ITEM(keys.get(), i));
+      PyRef children, data, keys;
+      if (!expand(tree, node.kind, node.registration, children, data, &keys)) return PyRef();
+      if (i < PyTuple_GET_SIZE(keys.get())) return PyRef::share(PyTuple_GET_ITEM(keys.get(), i));
     }
-    return Ref(child_key(node.kind, node.registration, node.data, i));
+    return PyRef(child_key(node.kind, node.registration, node.data, i));
   }
 
   const Node* nodes_;
-  std::vector<PyObject*>& leaves_;
+  std::vector<PyRef>& leaves_;
   std::vector<size_t> ends_;  // of the children of the nodes on the way down
 };
 
@@ -187,7 +186,7 @@ class Prefix {
     for (size_t i = 0; i < ends.size(); ++i) {
       if (match(ends[i], full_ends[i])) continue;
       const Node& node = prefix_[end];
-      if (mismatch.found()) mismatch.below(Ref(child_key(node.kind, node.registration, node.data, Py_ssize_t(i))));
+      if (mismatch.found()) mismatch.below(PyRef(child_key(node.kind, node.registration, node.data, Py_ssize_t(i))));
       return false;
     }
     return true;
@@ -205,7 +204,7 @@ int same_data(const Node& node, PyObject* other) {
   if (node.kind != Kind::Custom) return PyObject_RichCompareBool(node.data, other, Py_EQ);
   int same = PyObject_RichCompareBool(node.data, other, Py_EQ);
   if (same < 0 && PyErr_ExceptionMatches(PyExc_Exception)) {
-    raise_from_current(PyExc_ValueError, metadata_hint, node.registration->type);
+    raise_from_current(PyExc_ValueError, metadata_hint, node.registration->type.get());
   }
   return same;
 }
@@ -218,13 +217,13 @@ void child_ends(const Node* nodes, size_t end, std::vector<size_t>& ends) {
 }
 
 PyObject* flatten_up_to(TreeDef* treedef, PyObject* tree, PyObject* caller, Py_ssize_t index) {
-  Refs leaves;
-  UpTo walk(treedef->nodes(), leaves.items());
-  if (walk.match(size_t(Py_SIZE(treedef)) - 1, tree)) return leaves.to_list();
+  std::vector<PyRef> leaves;
+  UpTo walk(treedef->nodes(), leaves);
+  if (walk.match(size_t(Py_SIZE(treedef)) - 1, tree)) return to_list(std::move(leaves));
   if (!walk.mismatch.found()) return nullptr;
-  Ref first;
+  PyRef first;
   if (caller) {
-    first = Ref(PyUnicode_FromFormat("%U: tree %zd does not match the structure of tree 0.", caller, index));
+    first = PyRef(PyUnicode_FromFormat("%U: tree %zd does not match the structure of tree 0.", caller, index));
     if (!first) return nullptr;
   }
   walk.mismatch.raise(std::move(first));
@@ -235,10 +234,10 @@ PyObject* prefix_counts(TreeDef* prefix, TreeDef* full) {
   std::vector<uint32_t> counts;
   Prefix walk(prefix->nodes(), full->nodes(), counts);
   if (!walk.match(size_t(Py_SIZE(prefix)) - 1, size_t(Py_SIZE(full)) - 1)) {
-    if (walk.mismatch.found()) walk.mismatch.raise(Ref());
+    if (walk.mismatch.found()) walk.mismatch.raise(PyRef());
     return nullptr;
   }
-  Ref result(PyList_New(Py_ssize_t(counts.size())));
+  PyRef result(PyList_New(Py_ssize_t(counts.size())));
   if (!result) return nullptr;
   for (size_t i = 0; i < counts.size(); ++i) {
     PyObject* count = PyLong_FromUnsignedLong(counts[i]);
@@ -249,22 +248,15 @@ PyObject* prefix_counts(TreeDef* prefix, TreeDef* full) {
 }
 
 void raise_from_current(PyObject* type, const char* format, ...) {
-  PyObject *cause_type, *cause, *traceback;
-  PyErr_Fetch(&cause_type, &cause, &traceback);
-  PyErr_NormalizeException(&cause_type, &cause, &traceback);
-  if (traceback) PyException_SetTraceback(cause, traceback);
-  Py_XDECREF(cause_type);
-  Py_XDECREF(traceback);
+  PyRef cause = fetch_error();
   va_list arguments;
   va_start(arguments, format);
   PyErr_FormatV(type, format, arguments);
   va_end(arguments);
-  PyObject *new_type, *error, *new_traceback;
-  PyErr_Fetch(&new_type, &error, &new_traceback);
-  PyErr_NormalizeException(&new_type, &error, &new_traceback);
-  PyException_SetCause(error, Py_NewRef(cause));
-  PyException_SetContext(error, cause);
-  PyErr_Restore(new_type, error, new_traceback);
+  PyRef error = fetch_error();
+  PyException_SetCause(error, PyRef(cause).release());  // which takes the reference, as the next does
+  PyException_SetContext(error, cause.release());
+  restore_error(std::move(error));
 }
 
 }  // namespace nj::pytree

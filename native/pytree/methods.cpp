@@ -40,7 +40,7 @@ PyObject* subtree(const Node* nodes, size_t end) {
 PyObject* children(TreeDef* self) {
   std::vector<size_t> ends;
   child_ends(self->nodes(), size_t(Py_SIZE(self)) - 1, ends);
-  Ref list(PyList_New(Py_ssize_t(ends.size())));
+  PyRef list(PyList_New(Py_ssize_t(ends.size())));
   if (!list) return nullptr;
   for (size_t i = 0; i < ends.size(); ++i) {
     PyObject* child = subtree(self->nodes(), ends[i]);
@@ -53,13 +53,13 @@ PyObject* children(TreeDef* self) {
 PyObject* method_children(PyObject* self, PyObject*) { return children(self_of(self)); }
 
 PyObject* child_keys(const Node& node) {
-  Refs keys;
+  std::vector<PyRef> keys;
   for (unsigned i = 0; i < node.arity; ++i) {
-    Ref key(child_key(node.kind, node.registration, node.data, Py_ssize_t(i)));
+    PyRef key(child_key(node.kind, node.registration, node.data, Py_ssize_t(i)));
     if (!key) return nullptr;
-    keys.push(std::move(key));
+    keys.push_back(std::move(key));
   }
-  return keys.to_list();
+  return to_list(std::move(keys));
 }
 
 PyObject* method_child_keys(PyObject* self, PyObject*) { return child_keys(self_of(self)->root()); }
@@ -74,8 +74,7 @@ PyObject* compose(TreeDef* outer, TreeDef* inner) {
       continue;
     }
     size_t own = node.num_nodes - node.num_leaves;
-    buffer.add(node.kind, node.arity, node.num_leaves * leaves, own + node.num_leaves * nodes, Ref::borrow(node.data),
-               node.registration);
+    buffer.add(node.kind, node.arity, node.num_leaves * leaves, own + node.num_leaves * nodes, node.data, node.registration);
   }
   return buffer.finish();
 }
@@ -96,7 +95,7 @@ PyObject* method_from_iterable_tree(PyObject* self, PyObject* tree) { return fro
 PyObject* node_data(const Node& node) {
   PyObject* type = node_type(node);
   if (!type) Py_RETURN_NONE;
-  Ref data(node.kind == Kind::NamedTuple ? Py_NewRef(Py_None) : walk_data(node));
+  PyRef data(node.kind == Kind::NamedTuple ? Py_NewRef(Py_None) : walk_data(node));
   return data ? PyTuple_Pack(2, type, data.get()) : nullptr;
 }
 
@@ -105,7 +104,7 @@ PyObject* method_node_data(PyObject* self, PyObject*) { return node_data(self_of
 // The root of a treedef that is being made of parts: its kind, data and registration.
 struct Root {
   Kind kind = Kind::Leaf;
-  Ref data;
+  PyRef data;
   const Registration* registration = nullptr;
 };
 
@@ -121,9 +120,9 @@ bool make_root(PyObject* type, PyObject* data, Root& root) {
     PyErr_Format(PyExc_ValueError, "%R is not registered as a pytree node type", type);
     return false;
   }
-  if (root.kind == Kind::NamedTuple) root.data = Ref::borrow(type);
-  if (root.kind == Kind::Custom) root.data = Ref::borrow(data);
-  if (root.kind == Kind::Dict) root.data = Ref(PySequence_Tuple(data));
+  if (root.kind == Kind::NamedTuple) root.data = PyRef::share(type);
+  if (root.kind == Kind::Custom) root.data = PyRef::share(data);
+  if (root.kind == Kind::Dict) root.data = PyRef(PySequence_Tuple(data));
   return root.kind != Kind::Dict || bool(root.data);
 }
 
@@ -134,8 +133,8 @@ bool check_root(const Root& root, Py_ssize_t arity) {
     keys = PyTuple_GET_SIZE(root.registration->data_fields);
     PyObject* meta = root.data.get();
     if (!PyTuple_Check(meta) || PyTuple_GET_SIZE(meta) != PyTuple_GET_SIZE(root.registration->meta_fields)) {
-      PyErr_Format(PyExc_ValueError, "node data of %R must be a tuple of its metadata fields, got %R", root.registration->type,
-                   meta);
+      PyErr_Format(PyExc_ValueError, "node data of %R must be a tuple of its metadata fields, got %R",
+                   root.registration->type.get(), meta);
       return false;
     }
   }
@@ -162,7 +161,7 @@ PyObject* join(Root root, PyObject* children) {
 }
 
 PyObject* from_parts(PyObject* data, PyObject* children) {
-  Ref items(PySequence_Tuple(children));
+  PyRef items(PySequence_Tuple(children));
   if (!items) return nullptr;
   if (data == Py_None) {
     if (PyTuple_GET_SIZE(items.get()) != 0) {
@@ -191,19 +190,19 @@ PyObject* method_from_parts(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* node_state(const Node& node) {
   PyObject* type = node_type(node);
   if (!type) Py_RETURN_NONE;
-  PyObject* data = node.data && node.kind != Kind::NamedTuple ? node.data : Py_None;
+  PyObject* data = node.data && node.kind != Kind::NamedTuple ? node.data.get() : Py_None;
   return Py_BuildValue("(OOI)", node.kind == Kind::None ? Py_None : type, data, unsigned(node.arity));
 }
 
 PyObject* method_reduce(PyObject* self, PyObject*) {
-  Ref states(PyTuple_New(Py_SIZE(self)));
+  PyRef states(PyTuple_New(Py_SIZE(self)));
   if (!states) return nullptr;
   for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) {
     PyObject* state = node_state(self_of(self)->nodes()[i]);
     if (!state) return nullptr;
     PyTuple_SET_ITEM(states.get(), i, state);
   }
-  Ref restore(PyObject_GetAttrString(reinterpret_cast<PyObject*>(treedef_type), "_from_state"));
+  PyRef restore(PyObject_GetAttrString(reinterpret_cast<PyObject*>(treedef_type), "_from_state"));
   return restore ? Py_BuildValue("(O(O))", restore.get(), states.get()) : nullptr;
 }
 
@@ -239,7 +238,7 @@ bool restore_node(PyObject* state, NodeBuffer& buffer, std::vector<Subtree>& sta
 }
 
 PyObject* from_state(PyObject* states) {
-  Ref items(PySequence_Tuple(states));
+  PyRef items(PySequence_Tuple(states));
   if (!items) return nullptr;
   NodeBuffer buffer;
   std::vector<Subtree> stack;

@@ -15,13 +15,12 @@ enum class Kind : uint8_t { Leaf, None, Tuple, List, Dict, NamedTuple, Custom };
 
 // How instances of one type are taken apart and put together. Never freed: nodes point to it.
 struct Registration {
-  PyObject* type;
-  PyObject* flatten = nullptr;            // object -> (children, aux)
-  PyObject* unflatten = nullptr;          // aux, children -> object
-  PyObject* flatten_with_keys = nullptr;  // object -> ((key, child)..., aux); may be null
-  PyObject* data_fields = nullptr;        // dataclasses only: tuples of names; then the functions above are null
-  PyObject* meta_fields = nullptr;
-  PyObject* all_fields = nullptr;
+  PyRef type;
+  PyRef flatten;            // object -> (children, aux)
+  PyRef unflatten;          // aux, children -> object
+  PyRef flatten_with_keys;  // object -> ((key, child)..., aux); may be null
+  // Dataclasses only: tuples of names; then the functions above are null.
+  PyRef data_fields, meta_fields, all_fields;
 };
 
 struct Node {
@@ -29,7 +28,7 @@ struct Node {
   uint32_t arity = 0;
   uint32_t num_leaves = 1;  // of the subtree
   uint32_t num_nodes = 1;   // of the subtree, this node included
-  PyObject* data = nullptr;  // Dict: tuple of sorted keys; NamedTuple: the type; Custom: aux; otherwise null
+  PyRef data;  // Dict: tuple of sorted keys; NamedTuple: the type; Custom: aux; otherwise null
   const Registration* registration = nullptr;  // Custom only
 };
 
@@ -50,7 +49,7 @@ class NodeBuffer {
 
   size_t size() const { return nodes_.size(); }
   void add_leaf() { nodes_.push_back(Node()); }
-  void add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, Ref data, const Registration* registration);
+  void add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, PyRef data, const Registration* registration);
   void copy(const Node* begin, size_t count);
   // Gives the nodes to a new treedef and is empty afterwards.
   PyObject* finish();
@@ -59,26 +58,8 @@ class NodeBuffer {
   std::vector<Node> nodes_;
 };
 
-// Owned references, released at the end; used for leaves and for values under construction.
-class Refs {
- public:
-  Refs() = default;
-  ~Refs() { clear(); }
-  Refs(const Refs&) = delete;
-  Refs& operator=(const Refs&) = delete;
-
-  std::vector<PyObject*>& items() { return items_; }
-  size_t size() const { return items_.size(); }
-  void push(Ref object) {
-    items_.push_back(object.get());
-    object.release();
-  }
-  void clear();
-  PyObject* to_list();  // moves the references into a new list
-
- private:
-  std::vector<PyObject*> items_;
-};
+// Moves references into a new list.
+PyObject* to_list(std::vector<PyRef> items);
 
 extern PyTypeObject* treedef_type;
 int treedef_type_init(PyObject* module);
@@ -92,7 +73,7 @@ const Registration* find_registration(PyTypeObject* type);
 // What instances of `type` are, or -1 with an error set.
 int classify(PyTypeObject* type, bool none_is_leaf, const Registration** registration);
 // Children (a tuple) and node data of an object that is not a leaf; `keys` (may be null) gets a tuple of key entries.
-bool expand(PyObject* object, Kind kind, const Registration* registration, Ref& children, Ref& data, Ref* keys);
+bool expand(PyObject* object, Kind kind, const Registration* registration, PyRef& children, PyRef& data, PyRef* keys);
 // Key entry of child i of a node whose instance is not at hand.
 PyObject* child_key(Kind kind, const Registration* registration, PyObject* data, Py_ssize_t i);
 bool set_key_types(PyObject* sequence, PyObject* dict, PyObject* attribute, PyObject* flat);
@@ -100,7 +81,7 @@ bool set_key_types(PyObject* sequence, PyObject* dict, PyObject* attribute, PyOb
 PyObject* node_type(const Node& node);
 
 // dict_items.cpp: values in the order of the sorted keys, as tuples.
-bool sorted_items(PyObject* dict, Ref& keys, Ref& values);
+bool sorted_items(PyObject* dict, PyRef& keys, PyRef& values);
 
 // flatten.cpp
 struct FlattenOptions {
@@ -109,7 +90,7 @@ struct FlattenOptions {
   bool with_path = false;           // leaves are (path, leaf) pairs
   bool is_leaf_takes_path = false;  // is_leaf(path, node)
 };
-bool flatten(PyObject* tree, const FlattenOptions& options, std::vector<PyObject*>& leaves, NodeBuffer& nodes);
+bool flatten(PyObject* tree, const FlattenOptions& options, std::vector<PyRef>& leaves, NodeBuffer& nodes);
 
 // unflatten.cpp
 PyObject* build_node(const Node& node, PyObject* const* children);

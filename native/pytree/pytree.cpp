@@ -7,19 +7,17 @@ namespace {
 
 // The leaves as a list, the treedef, or both, as a tree is flattened once.
 struct Flat {
-  Flat() { leaves.items().reserve(64); }
-  Refs leaves;
+  Flat() { leaves.reserve(64); }
+  std::vector<PyRef> leaves;
   NodeBuffer nodes;
 };
 
-bool run(PyObject* tree, const FlattenOptions& options, Flat& flat) {
-  return flatten(tree, options, flat.leaves.items(), flat.nodes);
-}
+bool run(PyObject* tree, const FlattenOptions& options, Flat& flat) { return flatten(tree, options, flat.leaves, flat.nodes); }
 
 PyObject* both(Flat& flat) {
-  Ref leaves(flat.leaves.to_list());
+  PyRef leaves(to_list(std::move(flat.leaves)));
   if (!leaves) return nullptr;
-  Ref treedef(flat.nodes.finish());
+  PyRef treedef(flat.nodes.finish());
   return treedef ? PyTuple_Pack(2, leaves.get(), treedef.get()) : nullptr;
 }
 
@@ -46,7 +44,7 @@ PyObject* py_leaves(PyObject*, PyObject* const* args, Py_ssize_t n) {
   FlattenOptions options;
   Flat flat;
   if (!parse(args, n, options) || !run(args[0], options, flat)) return nullptr;
-  return flat.leaves.to_list();
+  return to_list(std::move(flat.leaves));
 }
 
 PyObject* py_structure(PyObject*, PyObject* const* args, Py_ssize_t n) {
@@ -73,14 +71,14 @@ PyObject* one_level(PyObject* tree, bool with_keys) {
   int kind = classify(Py_TYPE(tree), false, &registration);
   if (kind < 0) return nullptr;
   if (kind == int(Kind::Leaf)) Py_RETURN_NONE;
-  Ref children, data, keys;
+  PyRef children, data, keys;
   if (!expand(tree, Kind(kind), registration, children, data, with_keys ? &keys : nullptr)) return nullptr;
-  if (kind == int(Kind::Dict)) data = Ref(PySequence_List(data.get()));
-  if (kind != int(Kind::Dict) && !data) data = Ref::borrow(Py_None);
+  if (kind == int(Kind::Dict)) data = PyRef(PySequence_List(data.get()));
+  if (kind != int(Kind::Dict) && !data) data = PyRef::share(Py_None);
   if (!data) return nullptr;
   if (!with_keys) return PyTuple_Pack(2, children.get(), data.get());
   Py_ssize_t n = PyTuple_GET_SIZE(children.get());
-  Ref pairs(PyTuple_New(n));
+  PyRef pairs(PyTuple_New(n));
   if (!pairs) return nullptr;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* pair = PyTuple_Pack(2, PyTuple_GET_ITEM(keys.get(), i), PyTuple_GET_ITEM(children.get(), i));
@@ -148,15 +146,13 @@ PyMethodDef functions[] = {
 
 using namespace nj::pytree;
 
-bool pytree_flatten_leaves(PyObject* tree, std::vector<PyObject*>& leaves_new_refs, PyObject** treedef_new_ref) {
+nj::PyRef pytree_flatten_leaves(PyObject* tree, std::vector<nj::PyRef>& leaves) {
   NodeBuffer nodes;
-  if (!flatten(tree, FlattenOptions(), leaves_new_refs, nodes)) return false;
-  *treedef_new_ref = nodes.finish();
-  return *treedef_new_ref != nullptr;
+  return nj::PyRef(flatten(tree, FlattenOptions(), leaves, nodes) ? nodes.finish() : nullptr);
 }
 
-PyObject* pytree_unflatten(PyObject* treedef, PyObject** leaves, Py_ssize_t n) {
-  return unflatten(reinterpret_cast<TreeDef*>(treedef), leaves, n);
+PyObject* pytree_unflatten(PyObject* treedef, const nj::PyRef* leaves, Py_ssize_t n) {
+  return unflatten(reinterpret_cast<TreeDef*>(treedef), nj::lend(leaves), n);
 }
 
 int pytree_init(PyObject* module) {

@@ -4,12 +4,11 @@
 
 #include "runtime/python/native.h"
 
-// Appends the leaves of `tree` (new references) and gives its treedef (a new reference).
-// False, or std::bad_alloc: some leaves may have been appended, which the caller owns. False: a Python error is set.
-bool pytree_flatten_leaves(PyObject* tree, std::vector<PyObject*>& leaves_new_refs, PyObject** treedef_new_ref);
+// Appends the leaves of `tree` and gives its treedef; null with a Python error set: some leaves may have been appended.
+nj::PyRef pytree_flatten_leaves(PyObject* tree, std::vector<nj::PyRef>& leaves);
 
-// The tree of shape `treedef` over `n` borrowed leaves; null with a Python error set.
-PyObject* pytree_unflatten(PyObject* treedef, PyObject** leaves, Py_ssize_t n);
+// The tree of shape `treedef` over `n` leaves; null with a Python error set.
+PyObject* pytree_unflatten(PyObject* treedef, const nj::PyRef* leaves, Py_ssize_t n);
 
 bool pytree_is_treedef(PyObject* object);
 Py_ssize_t pytree_num_leaves(PyObject* treedef);

@@ -13,10 +13,11 @@ constexpr int most_levels = 4000;
 thread_local int levels = 0;
 constexpr const char* too_deep = " in a pytree: it is nested too deeply, or a container holds itself";
 
-std::unordered_map<PyTypeObject*, const Registration*> registrations;
+// Never destroyed: nodes point to its items.
+auto& registrations = *new std::unordered_map<PyTypeObject*, const Registration>;
 
 enum KeyType { SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey, num_key_types };
-PyObject* key_types[num_key_types] = {};
+PyGlobal key_types[num_key_types];
 PyObject* fields_name = nullptr;  // "_fields"
 
 bool is_builtin_node(PyTypeObject* type) {
@@ -26,7 +27,7 @@ bool is_builtin_node(PyTypeObject* type) {
 // 1, 0, or -1 with an error set. Any tuple subclass with `_fields` counts as a namedtuple.
 int is_namedtuple(PyTypeObject* type) {
   if (!PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) return 0;
-  Ref fields(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), fields_name));
+  PyRef fields(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), fields_name));
   if (fields) return 1;
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
   PyErr_Clear();
@@ -56,7 +57,7 @@ PyObject* make_key(KeyType type, PyObject* value) {
     PyErr_SetString(PyExc_RuntimeError, "pytree key types are not set: import numjet.foundation.tree first");
     return nullptr;
   }
-  PyObject* key = PyObject_CallOneArg(key_types[type], value);
+  PyObject* key = PyObject_CallOneArg(key_types[type].get(), value);
   if (!key && PyErr_ExceptionMatches(PyExc_RecursionError)) {
     PyErr_Format(PyExc_RecursionError, "maximum recursion depth exceeded%s", too_deep);
   }
@@ -64,22 +65,22 @@ PyObject* make_key(KeyType type, PyObject* value) {
 }
 
 PyObject* make_index_key(KeyType type, Py_ssize_t i) {
-  Ref index(PyLong_FromSsize_t(i));
+  PyRef index(PyLong_FromSsize_t(i));
   return index ? make_key(type, index.get()) : nullptr;
 }
 
 PyObject* make_field_key(PyObject* fields, Py_ssize_t i) {
-  Ref name(PySequence_GetItem(fields, i));
+  PyRef name(PySequence_GetItem(fields, i));
   return name ? make_key(GetAttrKey, name.get()) : nullptr;
 }
 
 PyObject* namedtuple_key(PyObject* type, Py_ssize_t i) {
-  Ref fields(PyObject_GetAttr(type, fields_name));
+  PyRef fields(PyObject_GetAttr(type, fields_name));
   return fields ? make_field_key(fields.get(), i) : nullptr;
 }
 
-bool default_keys(Kind kind, const Registration* registration, PyObject* data, Py_ssize_t n, Ref& keys) {
-  keys = Ref(PyTuple_New(n));
+bool default_keys(Kind kind, const Registration* registration, PyObject* data, Py_ssize_t n, PyRef& keys) {
+  keys = PyRef(PyTuple_New(n));
   if (!keys) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* key = child_key(kind, registration, data, i);
@@ -90,38 +91,38 @@ bool default_keys(Kind kind, const Registration* registration, PyObject* data, P
 }
 
 // Checks what a user's flatten function returned, and takes it apart.
-bool take_flattened(const Registration* registration, PyObject* result, Ref& children, Ref& data) {
+bool take_flattened(const Registration* registration, PyObject* result, PyRef& children, PyRef& data) {
   const char* hint = "must return a tuple (children, aux_data)";
   if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
-    PyErr_Format(PyExc_ValueError, "the flatten function of pytree node type %R %s, but it returned %R", registration->type,
-                 hint, result);
+    PyErr_Format(PyExc_ValueError, "the flatten function of pytree node type %R %s, but it returned %R",
+                 registration->type.get(), hint, result);
     return false;
   }
-  data = Ref::borrow(PyTuple_GET_ITEM(result, 1));
-  children = Ref(PySequence_Tuple(PyTuple_GET_ITEM(result, 0)));
+  data = PyRef::share(PyTuple_GET_ITEM(result, 1));
+  children = PyRef(PySequence_Tuple(PyTuple_GET_ITEM(result, 0)));
   if (children) return true;
   if (PyErr_ExceptionMatches(PyExc_TypeError) && !PyObject_HasAttrString(PyTuple_GET_ITEM(result, 0), "__iter__")) {
     PyErr_Format(PyExc_ValueError,
                  "the flatten function of pytree node type %R %s whose children are iterable, but it returned %R",
-                 registration->type, hint, result);
+                 registration->type.get(), hint, result);
   }
   return false;
 }
 
 // Splits a tuple of (key, child) pairs into keys and children.
-bool split_pairs(const Registration* registration, Ref& children, Ref& keys) {
-  Ref pairs(children.release());
+bool split_pairs(const Registration* registration, PyRef& children, PyRef& keys) {
+  PyRef pairs(children.release());
   Py_ssize_t n = PyTuple_GET_SIZE(pairs.get());
-  children = Ref(PyTuple_New(n));
-  keys = Ref(PyTuple_New(n));
+  children = PyRef(PyTuple_New(n));
+  keys = PyRef(PyTuple_New(n));
   if (!children || !keys) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
-    Ref pair(PySequence_Tuple(PyTuple_GET_ITEM(pairs.get(), i)));
+    PyRef pair(PySequence_Tuple(PyTuple_GET_ITEM(pairs.get(), i)));
     if (!pair || PyTuple_GET_SIZE(pair.get()) != 2) {
       PyErr_Format(PyExc_ValueError,
                    "the flatten-with-keys function of pytree node type %R must return a tuple "
                    "((key, child)..., aux_data), but child %zd is %R",
-                   registration->type, i, PyTuple_GET_ITEM(pairs.get(), i));
+                   registration->type.get(), i, PyTuple_GET_ITEM(pairs.get(), i));
       return false;
     }
     PyTuple_SET_ITEM(keys.get(), i, Py_NewRef(PyTuple_GET_ITEM(pair.get(), 0)));
@@ -132,7 +133,7 @@ bool split_pairs(const Registration* registration, Ref& children, Ref& keys) {
 
 PyObject* get_fields(PyObject* object, PyObject* names) {
   Py_ssize_t n = PyTuple_GET_SIZE(names);
-  Ref values(PyTuple_New(n));
+  PyRef values(PyTuple_New(n));
   if (!values) return nullptr;
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* value = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, i));
@@ -142,17 +143,17 @@ PyObject* get_fields(PyObject* object, PyObject* names) {
   return values.release();
 }
 
-bool expand_dataclass(PyObject* object, const Registration* registration, Ref& children, Ref& data) {
-  children = Ref(get_fields(object, registration->data_fields));
+bool expand_dataclass(PyObject* object, const Registration* registration, PyRef& children, PyRef& data) {
+  children = PyRef(get_fields(object, registration->data_fields));
   if (!children) return false;
-  data = Ref(get_fields(object, registration->meta_fields));
+  data = PyRef(get_fields(object, registration->meta_fields));
   return bool(data);
 }
 
-bool expand_custom(PyObject* object, const Registration* registration, Ref& children, Ref& data, Ref* keys) {
+bool expand_custom(PyObject* object, const Registration* registration, PyRef& children, PyRef& data, PyRef* keys) {
   if (registration->data_fields) return expand_dataclass(object, registration, children, data);
   bool keyed = keys && registration->flatten_with_keys;
-  Ref result(PyObject_CallOneArg(keyed ? registration->flatten_with_keys : registration->flatten, object));
+  PyRef result(PyObject_CallOneArg(keyed ? registration->flatten_with_keys : registration->flatten, object));
   if (!result || !take_flattened(registration, result.get(), children, data)) return false;
   return !keyed || split_pairs(registration, children, *keys);
 }
@@ -160,17 +161,11 @@ bool expand_custom(PyObject* object, const Registration* registration, Ref& chil
 // A tuple of the children of a tuple subclass, which may override iteration.
 PyObject* namedtuple_children(PyObject* object) { return PyTuple_GetSlice(object, 0, PyTuple_GET_SIZE(object)); }
 
-bool add_registration(Registration* registration) {
-  registrations[reinterpret_cast<PyTypeObject*>(registration->type)] = registration;
-  Py_INCREF(registration->type);
-  return true;
-}
-
 // A tuple of strings, interned so that attribute lookups are fast.
 PyObject* name_tuple(PyObject* names) {
-  Ref tuple(PySequence_Tuple(names));
+  PyRef tuple(PySequence_Tuple(names));
   if (!tuple) return nullptr;
-  Ref result(PyTuple_New(PyTuple_GET_SIZE(tuple.get())));
+  PyRef result(PyTuple_New(PyTuple_GET_SIZE(tuple.get())));
   if (!result) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
     PyObject* name = PyTuple_GET_ITEM(tuple.get(), i);
@@ -178,9 +173,7 @@ PyObject* name_tuple(PyObject* names) {
       PyErr_Format(PyExc_TypeError, "field names of a pytree dataclass must be strings, got %R", name);
       return nullptr;
     }
-    Py_INCREF(name);
-    PyUnicode_InternInPlace(&name);
-    PyTuple_SET_ITEM(result.get(), i, name);
+    PyTuple_SET_ITEM(result.get(), i, interned(name).release());
   }
   return result.release();
 }
@@ -213,31 +206,33 @@ bool register_node(PyObject* type, PyObject* flatten, PyObject* unflatten, PyObj
   if (!check_callable(flatten, "flatten") || !check_callable(unflatten, "unflatten")) return false;
   bool keyed = flatten_with_keys && flatten_with_keys != Py_None;
   if (keyed && !check_callable(flatten_with_keys, "flatten-with-keys")) return false;
-  Registration* registration = new Registration{type};
-  registration->flatten = Py_NewRef(flatten);
-  registration->unflatten = Py_NewRef(unflatten);
-  if (keyed) registration->flatten_with_keys = Py_NewRef(flatten_with_keys);
-  return add_registration(registration);
+  Registration registration;
+  registration.type = PyRef::share(type);
+  registration.flatten = PyRef::share(flatten);
+  registration.unflatten = PyRef::share(unflatten);
+  if (keyed) registration.flatten_with_keys = PyRef::share(flatten_with_keys);
+  return registrations.emplace(reinterpret_cast<PyTypeObject*>(type), std::move(registration)).second;
 }
 
 bool register_dataclass(PyObject* type, PyObject* data_fields, PyObject* meta_fields) {
   if (!check_new_type(type)) return false;
-  Ref data(name_tuple(data_fields));
+  PyRef data(name_tuple(data_fields));
   if (!data) return false;
-  Ref meta(name_tuple(meta_fields));
+  PyRef meta(name_tuple(meta_fields));
   if (!meta) return false;
-  Ref all(PySequence_Concat(data.get(), meta.get()));
+  PyRef all(PySequence_Concat(data.get(), meta.get()));
   if (!all) return false;
-  Registration* registration = new Registration{type};
-  registration->data_fields = data.release();
-  registration->meta_fields = meta.release();
-  registration->all_fields = all.release();
-  return add_registration(registration);
+  Registration registration;
+  registration.type = PyRef::share(type);
+  registration.data_fields = std::move(data);
+  registration.meta_fields = std::move(meta);
+  registration.all_fields = std::move(all);
+  return registrations.emplace(reinterpret_cast<PyTypeObject*>(type), std::move(registration)).second;
 }
 
 const Registration* find_registration(PyTypeObject* type) {
   auto found = registrations.find(type);
-  return found == registrations.end() ? nullptr : found->second;
+  return found == registrations.end() ? nullptr : &found->second;
 }
 
 int classify(PyTypeObject* type, bool none_is_leaf, const Registration** registration) {
@@ -252,20 +247,20 @@ int classify(PyTypeObject* type, bool none_is_leaf, const Registration** registr
   return int(named ? Kind::NamedTuple : Kind::Leaf);
 }
 
-bool expand(PyObject* object, Kind kind, const Registration* registration, Ref& children, Ref& data, Ref* keys) {
+bool expand(PyObject* object, Kind kind, const Registration* registration, PyRef& children, PyRef& data, PyRef* keys) {
   switch (kind) {
     case Kind::Leaf:
-    case Kind::None: children = Ref(PyTuple_New(0)); break;
-    case Kind::Tuple: children = Ref::borrow(object); break;
+    case Kind::None: children = PyRef(PyTuple_New(0)); break;
+    case Kind::Tuple: children = PyRef::share(object); break;
     case Kind::List:
-      children = Ref(PyList_AsTuple(object));  // a snapshot: user code may change the list meanwhile
+      children = PyRef(PyList_AsTuple(object));  // a snapshot: user code may change the list meanwhile
       break;
     case Kind::Dict:
       if (!sorted_items(object, data, children)) return false;
       break;
     case Kind::NamedTuple:
-      data = Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-      children = Ref(namedtuple_children(object));
+      data = PyRef::share(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+      children = PyRef(namedtuple_children(object));
       break;
     case Kind::Custom:
       if (!expand_custom(object, registration, children, data, keys)) return false;
@@ -289,7 +284,7 @@ PyObject* child_key(Kind kind, const Registration* registration, PyObject* data,
 
 bool set_key_types(PyObject* sequence, PyObject* dict, PyObject* attribute, PyObject* flat) {
   PyObject* types[num_key_types] = {sequence, dict, attribute, flat};
-  for (int i = 0; i < num_key_types; ++i) Py_XSETREF(key_types[i], Py_NewRef(types[i]));
+  for (int i = 0; i < num_key_types; ++i) key_types[i].exchange(PyRef::share(types[i]));
   return true;
 }
 

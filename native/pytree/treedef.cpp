@@ -39,7 +39,7 @@ bool mix_node(uint64_t& hash, const Node& node) {
       hash = mix(hash, uint64_t(keys));
       return true;
     }
-    case Kind::NamedTuple: hash = mix(hash, reinterpret_cast<uintptr_t>(node.data)); return true;
+    case Kind::NamedTuple: hash = mix(hash, reinterpret_cast<uintptr_t>(node.data.get())); return true;
     case Kind::Custom: hash = mix(hash, reinterpret_cast<uintptr_t>(node.registration)); return mix_metadata(hash, node.data);
     default: return true;
   }
@@ -62,19 +62,18 @@ void treedef_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   Py_TRASHCAN_BEGIN(self, guarded<treedef_dealloc>);  // as the type has it
   TreeDef* treedef = reinterpret_cast<TreeDef*>(self);
-  PyTypeObject* type = Py_TYPE(self);
-  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) Py_XDECREF(treedef->nodes()[i].data);
+  const Handle<PyTypeObject> type(Py_TYPE(self));
+  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) destroy(treedef->nodes()[i]);
   PyObject_GC_Del(self);
-  Py_DECREF(type);
   Py_TRASHCAN_END;
 }
 
 // The text of `object` appended to `text`; false with an error set.
 bool append_text(std::string& text, PyObject* (*convert)(PyObject*), PyObject* object) {
-  Ref string(convert(object));
+  PyRef string(convert(object));
   if (!string) return false;
   // Lone surrogates cannot be UTF-8; they come out escaped.
-  Ref bytes(PyUnicode_AsEncodedString(string.get(), "utf-8", "backslashreplace"));
+  PyRef bytes(PyUnicode_AsEncodedString(string.get(), "utf-8", "backslashreplace"));
   if (!bytes) return false;
   text.append(PyBytes_AS_STRING(bytes.get()), size_t(PyBytes_GET_SIZE(bytes.get())));
   return true;
@@ -92,7 +91,7 @@ bool dict_text(const Node& node, const std::string* children, std::string& text)
   text = "{";
   for (size_t i = 0; i < node.arity; ++i) {
     if (i) text += ", ";
-    if (!append_text(text, PyObject_Repr, PyTuple_GET_ITEM(node.data, Py_ssize_t(i)))) return false;
+    if (!append_text(text, PyObject_Repr, PyTuple_GET_ITEM(node.data.get(), Py_ssize_t(i)))) return false;
     text += ": " + children[i];
   }
   text += "}";
@@ -103,7 +102,7 @@ bool custom_text(const Node& node, const std::string* children, std::string& tex
   bool named = node.kind == Kind::NamedTuple;
   text = "CustomNode(";
   if (!append_text(text, named ? [](PyObject*) { return PyUnicode_FromString("namedtuple"); } : name_of,
-                   named ? node.data : node.registration->type)) {
+                   named ? node.data.get() : node.registration->type.get())) {
     return false;
   }
   text += "[";
@@ -159,20 +158,16 @@ PyGetSetDef treedef_getset[] = {
 NodeBuffer::NodeBuffer() { nodes_.swap(spare_nodes); }
 
 NodeBuffer::~NodeBuffer() {
-  for (Node& node : nodes_) Py_XDECREF(node.data);
   nodes_.clear();
   if (nodes_.capacity() <= largest_spare && nodes_.capacity() > spare_nodes.capacity()) nodes_.swap(spare_nodes);
 }
 
-void NodeBuffer::add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, Ref data, const Registration* registration) {
-  nodes_.push_back(Node{kind, uint32_t(arity), uint32_t(num_leaves), uint32_t(num_nodes), data.get(), registration});
-  data.release();
+void NodeBuffer::add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, PyRef data,
+                     const Registration* registration) {
+  nodes_.push_back(Node{kind, uint32_t(arity), uint32_t(num_leaves), uint32_t(num_nodes), std::move(data), registration});
 }
 
-void NodeBuffer::copy(const Node* begin, size_t count) {
-  nodes_.insert(nodes_.end(), begin, begin + count);
-  for (size_t i = 0; i < count; ++i) Py_XINCREF(begin[i].data);
-}
+void NodeBuffer::copy(const Node* begin, size_t count) { nodes_.insert(nodes_.end(), begin, begin + count); }
 
 PyObject* NodeBuffer::finish() {
   if (nodes_.size() >= UINT32_MAX) {
@@ -184,26 +179,17 @@ PyObject* NodeBuffer::finish() {
   treedef->hash = -1;
   bool tracked = false;
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    treedef->nodes()[i] = nodes_[i];
     tracked |= may_be_in_cycle(nodes_[i]);
+    new (&treedef->nodes()[i]) Node(std::move(nodes_[i]));
   }
   nodes_.clear();
   if (tracked) PyObject_GC_Track(treedef);
   return reinterpret_cast<PyObject*>(treedef);
 }
 
-void Refs::clear() {
-  while (!items_.empty()) {
-    Ref last(items_.back());
-    items_.pop_back();
-  }
-}
-
-PyObject* Refs::to_list() {
-  PyObject* list = PyList_New(Py_ssize_t(items_.size()));
-  if (!list) return nullptr;
-  for (size_t i = 0; i < items_.size(); ++i) PyList_SET_ITEM(list, Py_ssize_t(i), items_[i]);
-  items_.clear();
+PyObject* to_list(std::vector<PyRef> items) {
+  PyObject* list = PyList_New(Py_ssize_t(items.size()));
+  for (size_t i = 0; list && i < items.size(); ++i) PyList_SET_ITEM(list, Py_ssize_t(i), items[i].release());
   return list;
 }
 
@@ -254,7 +240,7 @@ Py_hash_t pytree_hash(PyObject* self) {
 PyObject* pytree_data(PyObject* self) {
   TreeDef* treedef = reinterpret_cast<TreeDef*>(self);
   Py_ssize_t count = 0, at = 0;
-  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) count += treedef->nodes()[i].data != nullptr;
+  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) count += bool(treedef->nodes()[i].data);
   PyObject* data = PyTuple_New(count);
   for (Py_ssize_t i = 0; data && i < Py_SIZE(self); ++i) {
     if (treedef->nodes()[i].data) PyTuple_SET_ITEM(data, at++, Py_NewRef(treedef->nodes()[i].data));

@@ -19,7 +19,7 @@ PyObject* list_of(PyObject* const* items, Py_ssize_t n) {
 }
 
 PyObject* dict_of(PyObject* keys, PyObject* const* items, Py_ssize_t n) {
-  Ref dict(PyDict_New());
+  PyRef dict(PyDict_New());
   if (!dict) return nullptr;
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(keys, i), items[i]) < 0) return nullptr;
@@ -35,16 +35,11 @@ PyObject* dataclass_of(const Node& node, PyObject* const* items, Py_ssize_t n) {
 }
 
 // Replaces the last `n` values by the node built of them.
-template <class Build>
-bool reduce_top(Refs& stack, size_t n, Build build) {
-  std::vector<PyObject*>& items = stack.items();
-  PyObject* built = build(items.data() + items.size() - n);
+template <class Build> bool reduce_top(std::vector<PyRef>& stack, size_t n, Build build) {
+  PyRef built(build(lend(stack.data() + stack.size() - n)));
   if (!built) return false;
-  for (size_t i = 0; i < n; ++i) {
-    Ref last(items.back());
-    items.pop_back();
-  }
-  stack.push(Ref(built));
+  stack.resize(stack.size() - n);
+  stack.push_back(std::move(built));
   return true;
 }
 
@@ -58,26 +53,25 @@ PyObject* wrong_count(bool few, Py_ssize_t expected, Py_ssize_t got) {
 // The items as a tuple; reads at most one more than `limit` from an iterator, which may be endless.
 PyObject* bounded_tuple(PyObject* iterable, Py_ssize_t limit) {
   if (PyTuple_Check(iterable) || PyList_Check(iterable)) return PySequence_Tuple(iterable);
-  Ref iterator(PyObject_GetIter(iterable));
+  PyRef iterator(PyObject_GetIter(iterable));
   if (!iterator) return nullptr;
-  Refs items;
+  std::vector<PyRef> items;
   while (Py_ssize_t(items.size()) <= limit) {
-    Ref item(PyIter_Next(iterator.get()));
+    PyRef item(PyIter_Next(iterator.get()));
     if (!item) break;
-    items.push(std::move(item));
+    items.push_back(std::move(item));
   }
   if (PyErr_Occurred()) return nullptr;
-  return tuple_of(items.items().data(), Py_ssize_t(items.size()));
+  return tuple_of(lend(items.data()), Py_ssize_t(items.size()));
 }
 
-bool spread(TreeDef* treedef, size_t end, PyObject* tree, std::vector<PyObject*>& leaves) {
+bool spread(TreeDef* treedef, size_t end, PyObject* tree, std::vector<PyRef>& leaves) {
   const Node& node = treedef->nodes()[end];
   if (node.kind == Kind::Leaf) {
-    leaves.push_back(tree);
-    Py_INCREF(tree);
+    leaves.push_back(PyRef::share(tree));
     return true;
   }
-  Ref items(node.kind == Kind::None ? PyTuple_New(0) : PySequence_Tuple(tree));
+  PyRef items(node.kind == Kind::None ? PyTuple_New(0) : PySequence_Tuple(tree));
   if (!items) return false;
   if (PyTuple_GET_SIZE(items.get()) != Py_ssize_t(node.arity)) {
     PyErr_Format(PyExc_ValueError, "from_iterable_tree: expected a node of %u children, got %zd", unsigned(node.arity),
@@ -105,12 +99,12 @@ PyObject* build_node(const Node& node, PyObject* const* children) {
     case Kind::List: return list_of(children, n);
     case Kind::Dict: return dict_of(node.data, children, n);
     case Kind::NamedTuple: {
-      Ref arguments(tuple_of(children, n));
+      PyRef arguments(tuple_of(children, n));
       return arguments ? PyObject_Call(node.data, arguments.get(), nullptr) : nullptr;
     }
     case Kind::Custom: {
       if (node.registration->data_fields) return dataclass_of(node, children, n);
-      Ref arguments(tuple_of(children, n));
+      PyRef arguments(tuple_of(children, n));
       if (!arguments) return nullptr;
       return PyObject_CallFunctionObjArgs(node.registration->unflatten, node.data, arguments.get(), nullptr);
     }
@@ -122,24 +116,22 @@ PyObject* unflatten(TreeDef* treedef, PyObject* const* leaves, Py_ssize_t n) {
   Py_ssize_t expected = treedef->root().num_leaves;
   if (n != expected) return wrong_count(n < expected, expected, n);
   const Node* nodes = treedef->nodes();
-  Refs stack;
-  stack.items().reserve(size_t(n) + 1);
+  std::vector<PyRef> stack;
+  stack.reserve(size_t(n) + 1);
   for (Py_ssize_t i = 0; i < Py_SIZE(treedef); ++i) {
     const Node& node = nodes[i];
     if (node.kind == Kind::Leaf) {
-      stack.push(Ref::borrow(*leaves++));
+      stack.push_back(PyRef::share(*leaves++));
     } else if (!reduce_top(stack, node.arity, [&](PyObject* const* c) { return build_node(node, c); })) {
       return nullptr;
     }
   }
-  Ref result(stack.items().back());
-  stack.items().pop_back();
-  return result.release();
+  return stack.back().release();
 }
 
 PyObject* unflatten_iterable(TreeDef* treedef, PyObject* leaves) {
   // A tuple of our own: user code that runs meanwhile cannot change it.
-  Ref items(bounded_tuple(leaves, treedef->root().num_leaves));
+  PyRef items(bounded_tuple(leaves, treedef->root().num_leaves));
   if (!items) return nullptr;
   return unflatten(treedef, &PyTuple_GET_ITEM(items.get(), 0), PyTuple_GET_SIZE(items.get()));
 }
@@ -151,36 +143,36 @@ PyObject* walk_data(const Node& node) {
 
 PyObject* walk(TreeDef* treedef, PyObject* f_node, PyObject* f_leaf, PyObject* leaves) {
   Py_ssize_t expected = treedef->root().num_leaves;
-  Ref items(bounded_tuple(leaves, expected));
+  PyRef items(bounded_tuple(leaves, expected));
   if (!items) return nullptr;
   Py_ssize_t n = PyTuple_GET_SIZE(items.get());
   if (n != expected) return wrong_count(n < expected, expected, n);
-  Refs stack;
+  std::vector<PyRef> stack;
   Py_ssize_t next_leaf = 0;
   for (Py_ssize_t i = 0; i < Py_SIZE(treedef); ++i) {
     const Node& node = treedef->nodes()[i];
     if (node.kind == Kind::Leaf) {
       PyObject* leaf = PyTuple_GET_ITEM(items.get(), next_leaf++);
-      Ref value(f_leaf == Py_None ? Py_NewRef(leaf) : PyObject_CallOneArg(f_leaf, leaf));
+      PyRef value(f_leaf == Py_None ? Py_NewRef(leaf) : PyObject_CallOneArg(f_leaf, leaf));
       if (!value) return nullptr;
-      stack.push(std::move(value));
+      stack.push_back(std::move(value));
       continue;
     }
     auto call = [&](PyObject* const* children) -> PyObject* {
-      Ref arguments(tuple_of(children, node.arity));
-      Ref data(walk_data(node));
+      PyRef arguments(tuple_of(children, node.arity));
+      PyRef data(walk_data(node));
       if (!arguments || !data) return nullptr;
       return PyObject_CallFunctionObjArgs(f_node, arguments.get(), data.get(), nullptr);
     };
     if (!reduce_top(stack, node.arity, call)) return nullptr;
   }
-  return Py_NewRef(stack.items().back());
+  return stack.back().release();
 }
 
 PyObject* from_iterable_tree(TreeDef* treedef, PyObject* tree) {
-  Refs leaves;
-  if (!spread(treedef, size_t(Py_SIZE(treedef)) - 1, tree, leaves.items())) return nullptr;
-  return unflatten(treedef, leaves.items().data(), Py_ssize_t(leaves.size()));
+  std::vector<PyRef> leaves;
+  if (!spread(treedef, size_t(Py_SIZE(treedef)) - 1, tree, leaves)) return nullptr;
+  return unflatten(treedef, lend(leaves.data()), Py_ssize_t(leaves.size()));
 }
 
 }  // namespace nj::pytree

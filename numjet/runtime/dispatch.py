@@ -92,7 +92,7 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
     if closed.effects:
         native.set_effects()
     if program.on_second_call is not None:
-        native.when_repeated(program.on_second_call)
+        native.set_on_second_call(program.on_second_call)
     return Executable(program, native, closed, name)
 
 

@@ -51,7 +51,7 @@ class Compiled:
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """The result for Arrays, Literals, and all else that aval_of accepts."""
-        if self.product is not None and any(type(x) is Array and x._moved is not None for x in args):
+        if self.product is not None and any(type(x) is Array and x._lazy_transpose is not None for x in args):
             seen = see_through(args, self.params["dimension_numbers"])
             if seen is not None:
                 return self.product.bind(*seen[0], **{**self.params, "dimension_numbers": seen[1]})
@@ -65,7 +65,7 @@ def see_through(args: Sequence[Any], numbers: Any) -> tuple[list[Any], Any] | No
     operands, axes = [], []
     for side, x in enumerate(args):
         contract, batch = numbers[0][side], numbers[1][side]
-        view = x._moved if type(x) is Array else None
+        view = x._lazy_transpose if type(x) is Array else None
         order: Sequence[int] = range(len(x.aval.shape)) if view is None else sorted(
             range(view.ndim), key=lambda d: (-view.strides[d], d))
         free = [d for d in order if d not in (*contract, *batch)]

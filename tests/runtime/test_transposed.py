@@ -27,16 +27,16 @@ def test_a_transpose_is_copied_once_when_it_is_looked_at():
     x = jnp.asarray(WIDE)
     before = _native.counters()["allocations"]
     turned = x.T
-    assert turned._moved is not None and turned.is_ready() and turned.shape == (700, 300)
+    assert turned._lazy_transpose is not None and turned.is_ready() and turned.shape == (700, 300)
     assert _native.counters()["allocations"] == before
     assert np.asarray(turned).tolist() == WIDE.T.tolist()
-    assert turned._moved is None and _native.counters()["allocations"] == before + 1
+    assert turned._lazy_transpose is None and _native.counters()["allocations"] == before + 1
     assert turned.unsafe_buffer_pointer() == turned.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
     assert _native.counters()["allocations"] == before + 1
 
 
 def test_small_transposes_are_copied_at_once():
-    assert jnp.asarray(WIDE[:9, :9]).T._moved is None
+    assert jnp.asarray(WIDE[:9, :9]).T._lazy_transpose is None
 
 
 PRODUCTS = {
@@ -51,7 +51,7 @@ def test_products_read_where_it_lies(name):
     fun, expected = PRODUCTS[name]
     x = jnp.asarray(WIDE)
     turned = x.T
-    assert np.asarray(fun(x, turned)).tolist() == expected.tolist() and turned._moved is not None
+    assert np.asarray(fun(x, turned)).tolist() == expected.tolist() and turned._lazy_transpose is not None
 
 
 @pytest.mark.parametrize("axes, contract, batch, copied", [
@@ -64,7 +64,7 @@ def test_products_of_any_axes(axes, contract, batch, copied):
     numbers = (contract, batch)
     expected = lax.dot_general(np.ascontiguousarray(DEEP.transpose(axes)), DEEP[:, :, :2], numbers)
     assert np.asarray(lax.dot_general(x, y, numbers)).tolist() == np.asarray(expected).tolist()
-    assert (x._moved is None) == copied
+    assert (x._lazy_transpose is None) == copied
 
 
 def test_it_outlives_what_it_was_made_of():

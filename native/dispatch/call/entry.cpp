@@ -3,20 +3,13 @@
 
 #include "array/from_python.h"
 #include "pytree/pytree.h"
+#include "runtime/python/error.h"
 
 namespace nj {
 
 namespace {
 
-using Objects = SmallVector<PyObject*, 16>;
-
-// Drops the references it holds at the end.
-struct Owned {
-  Objects objects;
-  ~Owned() {
-    for (PyObject* object : objects) Py_XDECREF(object);
-  }
-};
+using Objects = SmallVector<PyRef, 16>;
 
 // The leaves of one call as arrays: converted when first asked for.
 class LeafArrays {
@@ -27,38 +20,29 @@ class LeafArrays {
   Array* get(uint32_t leaf) {
     PyObject* object = signature_.leaves[leaf];
     if (is_array(object)) return reinterpret_cast<Array*>(object);
-    if (converted_.objects.empty()) {
-      for (size_t k = 0; k < signature_.leaves.size(); ++k) converted_.objects.push_back(nullptr);
-    }
-    PyObject*& array = converted_.objects[leaf];
-    if (!array) {
-      array = reinterpret_cast<PyObject*>(array_from_leaf(object, entry_->plan->infos[leaf], entry_->device));
-      if (!array) name_leaf(leaf);
-    }
-    return reinterpret_cast<Array*>(array);
+    while (converted_.size() < signature_.leaves.size()) converted_.push_back(ArrayRef());
+    ArrayRef& array = converted_[leaf];
+    if (!array) array = array_from_leaf(object, entry_->plan->infos[leaf], entry_->device);
+    if (!array) name_leaf(leaf);
+    return array;
   }
 
  private:
   // Adds to an OverflowError which argument it was about.
-  void name_leaf(uint32_t leaf) {
+  static void name_leaf(uint32_t leaf) {
     if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_Format(type, "%S (argument leaf %u of a jitted function)", value, unsigned(leaf));
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    const PyRef error = fetch_error();
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(error.get()));
+    PyErr_Format(type, "%S (argument leaf %u of a jitted function)", error.get(), unsigned(leaf));
   }
 
   Entry* entry_;
   const Signature& signature_;
-  Owned converted_;
+  SmallVector<ArrayRef, 16> converted_;
 };
 
 // Results get handles of their own, so that deleting a result never deletes an argument or a constant.
-PyObject* own_handle(Array* array, AvalInfo* info) {
-  return reinterpret_cast<PyObject*>(array_share(array, info, array->device, array->committed));
-}
+PyRef own_handle(Array* array, AvalInfo* info) { return as(array_share(array, info, array->device, array->committed)); }
 
 int collect_inputs(const EntryPlan* plan, LeafArrays& leaves, SmallVector<Array*, 16>& ins) {
   for (uint32_t leaf : plan->kept) {
@@ -72,18 +56,17 @@ int collect_inputs(const EntryPlan* plan, LeafArrays& leaves, SmallVector<Array*
 // Fills in the results that need no execution; outputs stay null.
 int collect_forwarded(const EntryPlan* plan, LeafArrays& leaves, Objects& results) {
   for (const OutLeaf& leaf : plan->out) {
-    results.push_back(nullptr);
-    PyObject*& result = results[results.size() - 1];
+    PyRef result;
     if (leaf.source == Source::Input) {
       Array* array = leaves.get(leaf.index);
       if (array) result = own_handle(array, plan->infos[leaf.index]);
       if (!result) return -1;
     } else if (leaf.source == Source::Constant) {
-      bool array = is_array(leaf.constant);
-      result = array ? own_handle(reinterpret_cast<Array*>(leaf.constant), reinterpret_cast<Array*>(leaf.constant)->info)
-                     : Py_NewRef(leaf.constant);
+      auto* array = reinterpret_cast<Array*>(leaf.constant.get());
+      result = is_array(leaf.constant) ? own_handle(array, array->info) : leaf.constant;
       if (!result) return -1;
     }
+    results.push_back(std::move(result));
   }
   return 0;
 }
@@ -97,12 +80,12 @@ PyObject* list_of(size_t count, Item item) {
 
 // Calls an executable of another machine: foreign(arrays, donated, committed) -> list of arrays.
 int run_foreign(Entry* entry, const Signature& signature, const SmallVector<Array*, 16>& ins, Objects& outputs) {
-  Ref arrays(list_of(ins.size(), [&ins](size_t k) { return reinterpret_cast<PyObject*>(ins[k]); }));
+  PyRef arrays(list_of(ins.size(), [&ins](size_t k) { return reinterpret_cast<PyObject*>(ins[k]); }));
   const std::vector<char>& flags = entry->plan->donated;
-  Ref donated(list_of(ins.size(), [&flags](size_t k) { return flags[k] ? Py_True : Py_False; }));
+  PyRef donated(list_of(ins.size(), [&flags](size_t k) { return flags[k] ? Py_True : Py_False; }));
   if (!arrays || !donated) return -1;
   PyObject* arguments[] = {arrays.get(), donated.get(), signature.committed ? Py_True : Py_False};
-  Ref results(PyObject_Vectorcall(entry->foreign, arguments, 3, nullptr));
+  PyRef results(PyObject_Vectorcall(entry->foreign, arguments, 3, nullptr));
   if (!results) return -1;
   if (!PyList_Check(results.get()) || size_t(PyList_GET_SIZE(results.get())) != entry->plan->num_outputs) {
     PyErr_Format(PyExc_TypeError, "an executable gave %R for %zu outputs", results.get(), entry->plan->num_outputs);
@@ -114,16 +97,16 @@ int run_foreign(Entry* entry, const Signature& signature, const SmallVector<Arra
       PyErr_Format(PyExc_TypeError, "an executable gave %R for output %zu, which is no array", result, k);
       return -1;
     }
-    outputs[k] = Py_NewRef(result);
+    outputs[k] = PyRef::share(result);
   }
   return 0;
 }
 
 int run_executable(Entry* entry, const Signature& signature, LeafArrays& leaves, Objects& outputs) {
-  for (size_t k = 0; k < entry->plan->num_outputs; ++k) outputs.push_back(nullptr);
+  for (size_t k = 0; k < entry->plan->num_outputs; ++k) outputs.push_back(PyRef());
   if (!entry->executable && !entry->foreign) return 0;
   SmallVector<Array*, 16> ins;
-  if (collect_inputs(entry->plan, leaves, ins) < 0) return -1;
+  if (collect_inputs(entry->plan.get(), leaves, ins) < 0) return -1;
   if (entry->foreign) return run_foreign(entry, signature, ins, outputs);
   const char* donated = entry->plan->any_donated ? entry->plan->donated.data() : nullptr;
   return execute(entry->executable, ins.begin(), donated, signature.committed, outputs.begin());
@@ -137,8 +120,8 @@ int place_outputs(const EntryPlan* plan, Objects& outputs, Objects& results) {
     if (plan->out[k].source != Source::Output) continue;
     uint32_t index = plan->out[k].index;
     if (!first[index]) {
-      results[k] = first[index] = outputs[index];
-      outputs[index] = nullptr;
+      first[index] = outputs[index];
+      results[k] = std::move(outputs[index]);
       continue;
     }
     auto* array = reinterpret_cast<Array*>(first[index]);
@@ -155,8 +138,7 @@ PyObject* unflatten(Entry* entry, Objects& results) {
   PyObject* tuple = PyTuple_New(Py_ssize_t(count));
   if (!tuple) return nullptr;
   for (size_t k = 0; k < count; ++k) {
-    PyTuple_SET_ITEM(tuple, Py_ssize_t(k), results[k]);
-    results[k] = nullptr;
+    PyTuple_SET_ITEM(tuple, Py_ssize_t(k), results[k].release());
   }
   return tuple;
 }
@@ -164,18 +146,18 @@ PyObject* unflatten(Entry* entry, Objects& results) {
 }  // namespace
 
 PyObject* run_entry(Entry* entry, const Signature& signature) {
-  Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(entry));
+  const Handle<Entry> alive = Handle<Entry>::share(entry);
   LeafArrays leaves(entry, signature);
-  Owned results, outputs;
+  Objects results, outputs;
   // Forwarded inputs first: execution may delete donated ones.
-  if (collect_forwarded(entry->plan, leaves, results.objects) < 0) return nullptr;
-  if (run_executable(entry, signature, leaves, outputs.objects) < 0) return nullptr;
-  if (place_outputs(entry->plan, outputs.objects, results.objects) < 0) return nullptr;
-  return unflatten(entry, results.objects);
+  if (collect_forwarded(entry->plan.get(), leaves, results) < 0) return nullptr;
+  if (run_executable(entry, signature, leaves, outputs) < 0) return nullptr;
+  if (place_outputs(entry->plan.get(), outputs, results) < 0) return nullptr;
+  return unflatten(entry, results);
 }
 
 int check_entry(const Entry* entry, const Signature& signature) {
-  const EntryPlan* plan = entry->plan;
+  const EntryPlan* plan = entry->plan.get();
   if (plan->infos.size() != signature.leaves.size()) {
     PyErr_Format(PyExc_TypeError, "Entry: in_avals has %zu avals for a call with %zu dynamic leaves", plan->infos.size(),
                  signature.leaves.size());

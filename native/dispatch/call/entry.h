@@ -1,5 +1,6 @@
 // Entry: how a jit cache hit runs a compiled program and puts its results together.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "dispatch/execution/execute.h"
@@ -12,15 +13,15 @@ enum class Structure : uint8_t { Leaf, FlatTuple, Tree };
 
 struct OutLeaf {
   Source source;
-  uint32_t index;      // of the executable's output or of the input leaf
-  PyObject* constant;  // owned; null unless Constant
+  uint32_t index;  // of the executable's output or of the input leaf
+  PyRef constant;  // null unless Constant
 };
 
 struct EntryPlan {
   std::vector<uint32_t> kept;    // leaf index of each of the executable's inputs
   std::vector<char> donated;     // per executable input
   bool any_donated = false;
-  std::vector<AvalInfo*> infos;  // per leaf
+  std::vector<AvalRef> infos;    // per leaf
   std::vector<OutLeaf> out;
   Structure structure = Structure::Tree;
   size_t num_outputs = 0;        // of the executable
@@ -28,11 +29,11 @@ struct EntryPlan {
 
 struct Entry {
   PyObject_HEAD
-  EntryPlan* plan;
-  Executable* executable;  // null when nothing has to be computed, or by `foreign`
-  PyObject* foreign;  // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
-  PyObject* treedef;  // null for a single leaf
-  PyObject* device;
+  std::unique_ptr<EntryPlan> plan;
+  Handle<Executable> executable;  // null when nothing has to be computed, or by `foreign`
+  PyRef foreign;  // an executable of another machine: foreign(arrays, donated, committed) -> list of arrays; may be null
+  PyRef treedef;  // null for a single leaf
+  PyRef device;
 };
 
 extern PyTypeObject* entry_type;

@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "runtime/python/guard.h"
@@ -15,16 +16,6 @@ PyTypeObject* entry_type = nullptr;
 namespace {
 
 Entry* as_entry(PyObject* self) { return reinterpret_cast<Entry*>(self); }
-
-bool read_infos(PyObject* avals, EntryPlan* plan) {
-  plan->infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
-    AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
-    if (!info) return false;
-    plan->infos.push_back(info);
-  }
-  return true;
-}
 
 // An index below `limit`; -1 with an error set.
 Py_ssize_t read_index(PyObject* number, size_t limit, const char* what) {
@@ -55,14 +46,14 @@ bool read_kept(PyObject* kept, PyObject* donated, EntryPlan* plan) {
 
 // The length of a tuple attribute; -1 with an error set.
 Py_ssize_t count_of(PyObject* object, const char* attribute) {
-  Ref tuple(PyObject_GetAttrString(object, attribute));
+  PyRef tuple(PyObject_GetAttrString(object, attribute));
   return tuple ? PySequence_Size(tuple.get()) : -1;
 }
 
 // The executable's inputs have to be the kept leaves.
 bool check_executable(const Entry* entry) {
   const Executable* executable = entry->executable;
-  const EntryPlan* plan = entry->plan;
+  const EntryPlan* plan = entry->plan.get();
   if (entry->foreign) {
     Py_ssize_t ins = count_of(entry->foreign, "in_avals");
     if (ins < 0 || size_t(ins) == plan->kept.size()) return ins >= 0;
@@ -77,7 +68,7 @@ bool check_executable(const Entry* entry) {
   for (size_t k = 0; k < wanted; ++k) {
     const AvalInfo *input = executable->plan->ins[k], *leaf = plan->infos[plan->kept[k]];
     if (same_layout(input, leaf)) continue;
-    PyErr_Format(PyExc_TypeError, "Entry: input %zu of %U is %s, but leaf %u is %s", k, executable->name,
+    PyErr_Format(PyExc_TypeError, "Entry: input %zu of %U is %s, but leaf %u is %s", k, executable->name.get(),
                  describe(input).c_str(), unsigned(plan->kept[k]), describe(leaf).c_str());
     return false;
   }
@@ -93,7 +84,7 @@ bool read_out_leaf(PyObject* item, EntryPlan* plan) {
   }
   std::string name = kind;
   if (name == "const") {
-    plan->out.push_back({Source::Constant, 0, Py_NewRef(value)});
+    plan->out.push_back({Source::Constant, 0, PyRef::share(value)});
     return true;
   }
   if (name != "out" && name != "in") {
@@ -103,7 +94,7 @@ bool read_out_leaf(PyObject* item, EntryPlan* plan) {
   bool output = name == "out";
   Py_ssize_t index = read_index(value, output ? plan->num_outputs : plan->infos.size(), output ? "output" : "input leaf");
   if (index < 0) return false;
-  plan->out.push_back({output ? Source::Output : Source::Input, uint32_t(index), nullptr});
+  plan->out.push_back({output ? Source::Output : Source::Input, uint32_t(index), PyRef()});
   return true;
 }
 
@@ -115,12 +106,9 @@ bool read_out_plan(PyObject* out_plan, EntryPlan* plan) {
   return true;
 }
 
-bool is_flat_tuple(PyObject* tree, PyObject* leaves) {
-  if (!PyTuple_CheckExact(tree) || PyTuple_GET_SIZE(tree) != PyTuple_GET_SIZE(leaves)) return false;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(leaves); ++k) {
-    if (PyTuple_GET_ITEM(tree, k) != PyTuple_GET_ITEM(leaves, k)) return false;
-  }
-  return true;
+bool is_flat_tuple(PyObject* tree, const std::vector<PyRef>& leaves) {
+  if (!PyTuple_CheckExact(tree) || size_t(PyTuple_GET_SIZE(tree)) != leaves.size()) return false;
+  return std::equal(leaves.begin(), leaves.end(), PySequence_Fast_ITEMS(tree));
 }
 
 // Finds out by trial whether the result is a leaf or a flat tuple, which need no unflattening.
@@ -141,21 +129,19 @@ bool read_structure(PyObject* treedef, EntryPlan* plan) {
     return false;
   }
   // Strings and ints might be equal to one another; these objects are only themselves.
-  Ref leaves(PyTuple_New(Py_ssize_t(count)));
-  if (!leaves) return false;
-  for (size_t k = 0; k < count; ++k) {
-    PyObject* leaf = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  std::vector<PyRef> leaves(count);
+  for (PyRef& leaf : leaves) {
+    leaf = PyRef(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
     if (!leaf) return false;
-    PyTuple_SET_ITEM(leaves.get(), Py_ssize_t(k), leaf);
   }
-  Ref tree(pytree_unflatten(treedef, PySequence_Fast_ITEMS(leaves.get()), Py_ssize_t(count)));
+  PyRef tree(pytree_unflatten(treedef, leaves.data(), Py_ssize_t(count)));
   if (!tree) {
     // A custom node that cannot hold such leaves is no tuple.
     PyErr_Clear();
     return true;
   }
-  if (count == 1 && tree.get() == PyTuple_GET_ITEM(leaves.get(), 0)) plan->structure = Structure::Leaf;
-  else if (is_flat_tuple(tree.get(), leaves.get())) plan->structure = Structure::FlatTuple;
+  if (count == 1 && tree.get() == leaves[0].get()) plan->structure = Structure::Leaf;
+  else if (is_flat_tuple(tree, leaves)) plan->structure = Structure::FlatTuple;
   return true;
 }
 
@@ -167,7 +153,7 @@ bool read_foreign(PyObject* executable, Entry* entry) {
   }
   Py_ssize_t outs = count_of(executable, "out_avals");
   if (outs < 0) return false;
-  entry->foreign = Py_NewRef(executable);
+  entry->foreign = PyRef::share(executable);
   entry->plan->num_outputs = size_t(outs);
   return true;
 }
@@ -175,16 +161,16 @@ bool read_foreign(PyObject* executable, Entry* entry) {
 bool read_executable(PyObject* executable, Entry* entry) {
   if (executable == Py_None) return true;
   if (Py_TYPE(executable) != executable_type) return read_foreign(executable, entry);
-  entry->executable = reinterpret_cast<Executable*>(Py_NewRef(executable));
+  entry->executable = as<Executable>(PyRef::share(executable));
   entry->plan->num_outputs = entry->executable->plan->outs.size();
   return true;
 }
 
-// The device of converted leaves: a new reference.
-PyObject* device_of(const Entry* entry, PyObject* given) {
-  if (given != Py_None) return Py_NewRef(given);
-  if (entry->foreign) return PyObject_GetAttrString(entry->foreign, "device");
-  return Py_NewRef(entry->executable ? entry->executable->device : given);
+// The device of converted leaves; null with the error set.
+PyRef device_of(const Entry* entry, PyObject* given) {
+  if (given != Py_None) return PyRef::share(given);
+  if (entry->foreign) return PyRef(PyObject_GetAttrString(entry->foreign, "device"));
+  return entry->executable ? entry->executable->device : PyRef::share(given);
 }
 
 PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -195,16 +181,17 @@ PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
                                    &device)) {
     return nullptr;
   }
-  Ref self(type->tp_alloc(type, 0));
+  PyRef self(type->tp_alloc(type, 0));
   if (!self) return nullptr;
   Entry* entry = as_entry(self.get());
-  entry->plan = new EntryPlan;
+  construct(entry->plan, entry->executable, entry->foreign, entry->treedef, entry->device);
+  entry->plan = std::make_unique<EntryPlan>();
   if (!read_executable(executable, entry)) return nullptr;
   entry->device = device_of(entry, device);
   if (!entry->device) return nullptr;
-  entry->treedef = treedef == Py_None ? nullptr : Py_NewRef(treedef);
-  EntryPlan* plan = entry->plan;
-  bool good = read_infos(avals, plan) && read_kept(kept, donated, plan) && check_executable(entry) &&
+  entry->treedef = PyRef::share(treedef == Py_None ? nullptr : treedef);
+  EntryPlan* plan = entry->plan.get();
+  bool good = read_avals(avals, plan->infos) && read_kept(kept, donated, plan) && check_executable(entry) &&
               read_out_plan(out_plan, plan) && read_structure(treedef, plan);
   return good ? self.release() : nullptr;
 }
@@ -212,7 +199,7 @@ PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Entry* entry = as_entry(self);
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<PyObject*>(entry->executable));
+  Py_VISIT(entry->executable.get());
   Py_VISIT(entry->foreign);
   Py_VISIT(entry->treedef);
   Py_VISIT(entry->device);
@@ -229,22 +216,13 @@ int clear(PyObject*) {
 void dealloc(PyObject* self) {
   Entry* entry = as_entry(self);
   PyObject_GC_UnTrack(self);
-  if (entry->plan) {
-    for (AvalInfo* info : entry->plan->infos) aval_release(info);
-    for (const OutLeaf& leaf : entry->plan->out) Py_XDECREF(leaf.constant);
-    delete entry->plan;
-  }
-  Py_XDECREF(reinterpret_cast<PyObject*>(entry->executable));
-  Py_XDECREF(entry->foreign);
-  Py_XDECREF(entry->treedef);
-  Py_XDECREF(entry->device);
+  destroy(entry->plan, entry->executable, entry->foreign, entry->treedef, entry->device);
   free_instance(self);
 }
 
 PyObject* get_executable(PyObject* self, void*) {
   Entry* entry = as_entry(self);
-  PyObject* found = entry->foreign ? entry->foreign : reinterpret_cast<PyObject*>(entry->executable);
-  return Py_NewRef(found ? found : Py_None);
+  return or_none(entry->foreign ? entry->foreign.get() : reinterpret_cast<PyObject*>(entry->executable.get()));
 }
 
 PyGetSetDef properties[] = {{"executable", guarded<get_executable>, nullptr, PyDoc_STR("The executable, or None."), nullptr},

@@ -17,7 +17,7 @@ PyObject* method_name = nullptr;  // __exact_key__
 
 // (mark, type, a, b); steals a and b, of which b may be absent.
 PyObject* marked(PyTypeObject* type, PyObject* a, PyObject* b = nullptr) {
-  Ref first(a), second(b);
+  PyRef first(a), second(b);
   if (!first) return nullptr;
   return b ? PyTuple_Pack(4, mark, type, first.get(), second.get()) : PyTuple_Pack(3, mark, type, first.get());
 }
@@ -33,7 +33,7 @@ bool same_bits(double a, double b) { return bits(a) == bits(b); }
 PyObject* number(double value) { return PyLong_FromUnsignedLongLong(bits(value)); }
 
 PyObject* complex_key(PyObject* value) {
-  Ref imaginary(number(PyComplex_ImagAsDouble(value)));
+  PyRef imaginary(number(PyComplex_ImagAsDouble(value)));
   return imaginary ? marked(&PyComplex_Type, number(PyComplex_RealAsDouble(value)), imaginary.release()) : nullptr;
 }
 
@@ -46,16 +46,16 @@ bool stands_for_itself(PyObject* value) {
 
 // A sequence's keys as a tuple: `value` itself where it is a tuple and all keys are the elements.
 PyObject* keys_of(PyObject* value) {
-  Ref items(PySequence_Tuple(value));
+  PyRef items(PySequence_Tuple(value));
   if (!items) return nullptr;
-  Ref changed;
+  PyRef changed;
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(items.get()); ++k) {
     PyObject* item = PyTuple_GET_ITEM(items.get(), k);
-    Ref key(exact_key(item));
+    PyRef key(exact_key(item));
     if (!key) return nullptr;
     if (key.get() == item && !changed) continue;
     if (!changed) {
-      changed = Ref(PyTuple_New(PyTuple_GET_SIZE(items.get())));
+      changed = PyRef(PyTuple_New(PyTuple_GET_SIZE(items.get())));
       if (!changed) return nullptr;
       for (Py_ssize_t j = 0; j < k; ++j) PyTuple_SET_ITEM(changed.get(), j, Py_NewRef(PyTuple_GET_ITEM(items.get(), j)));
     }
@@ -65,31 +65,31 @@ PyObject* keys_of(PyObject* value) {
 }
 
 PyObject* set_key(PyObject* value) {
-  Ref keys(keys_of(value));
+  PyRef keys(keys_of(value));
   return keys ? marked(Py_TYPE(value), PyFrozenSet_New(keys.get())) : nullptr;
 }
 
 PyObject* dict_key(PyObject* value) {
-  Ref items(PyDict_Items(value));
+  PyRef items(PyDict_Items(value));
   return items ? marked(Py_TYPE(value), keys_of(items.get())) : nullptr;
 }
 
 PyObject* slice_key(PyObject* value) {
   auto* slice = reinterpret_cast<PySliceObject*>(value);
-  Ref parts(PyTuple_Pack(3, slice->start, slice->stop, slice->step));
+  PyRef parts(PyTuple_Pack(3, slice->start, slice->stop, slice->step));
   return parts ? marked(&PySlice_Type, keys_of(parts.get())) : nullptr;
 }
 
 PyObject* scalar_key(PyObject* value) {
-  Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(value)));
+  PyRef dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(value)));
   if (!dtype) return nullptr;
   return marked(Py_TYPE(value), PyObject_CallMethod(value, "tobytes", nullptr), dtype.release());
 }
 
 // Metadata of nodes may be of any kind: those without a hash are left to the treedef's own ==.
 PyObject* treedef_key(PyObject* value) {
-  Ref data(pytree_data(value));
-  Ref keys(data ? keys_of(data.get()) : nullptr);
+  PyRef data(pytree_data(value));
+  PyRef keys(data ? keys_of(data.get()) : nullptr);
   if (!keys) return nullptr;
   if (keys.get() == data.get()) return Py_NewRef(value);
   if (PyObject_Hash(keys.get()) == -1) {
@@ -102,9 +102,9 @@ PyObject* treedef_key(PyObject* value) {
 
 // Classes that say what they are made of; others are compared as they want to be.
 PyObject* object_key(PyObject* value) {
-  Ref method(_PyType_Lookup(Py_TYPE(value), method_name) ? PyObject_GetAttr(value, method_name) : nullptr);
+  PyRef method(_PyType_Lookup(Py_TYPE(value), method_name) ? PyObject_GetAttr(value, method_name) : nullptr);
   if (!method) return PyErr_Occurred() ? nullptr : marked(Py_TYPE(value), Py_NewRef(value));
-  Ref parts(PyObject_CallNoArgs(method.get()));
+  PyRef parts(PyObject_CallNoArgs(method.get()));
   return parts ? marked(Py_TYPE(value), exact_key(parts.get())) : nullptr;
 }
 
@@ -145,8 +145,8 @@ int exact_equal(PyObject* a, PyObject* b) {
     int same = pytree_equal(a, b);
     if (same != 1) return same;
   }
-  Ref left(exact_key(a));
-  Ref right(left ? exact_key(b) : nullptr);
+  PyRef left(exact_key(a));
+  PyRef right(left ? exact_key(b) : nullptr);
   return right ? PyObject_RichCompareBool(left.get(), right.get(), Py_EQ) : -1;
 }
 
@@ -156,13 +156,13 @@ PyObject* exact_key_of(PyObject*, PyObject* value) { return exact_key(value); }
 
 PyObject* exact_items(PyObject*, PyObject* dict) {
   if (!PyDict_CheckExact(dict)) return PyErr_Format(PyExc_TypeError, "exact_items: expected a dict, got %R", dict);
-  Ref items(PyTuple_New(2 * PyDict_GET_SIZE(dict)));
+  PyRef items(PyTuple_New(2 * PyDict_GET_SIZE(dict)));
   if (!items) return nullptr;
   PyObject *name, *value;
   Py_ssize_t position = 0, at = 0;
   while (at < PyTuple_GET_SIZE(items.get()) && PyDict_Next(dict, &position, &name, &value)) {
     PyTuple_SET_ITEM(items.get(), at++, Py_NewRef(name));
-    Ref alive = Ref::borrow(value);
+    PyRef alive = PyRef::share(value);
     PyObject* key = exact_key(value);
     if (!key) return nullptr;
     PyTuple_SET_ITEM(items.get(), at++, key);

@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "runtime/python/guard.h"
 #include "runtime/python/stack.h"
@@ -22,9 +23,9 @@ struct JitState {
 struct JitFunction {
   PyObject_HEAD
   vectorcallfunc vectorcall;
-  JitState* state;
-  PyObject *slow_path, *name;
-  PyObject* dict;
+  std::unique_ptr<JitState> state;
+  PyRef slow_path, name;
+  PyObject* dict;  // which Python's own code fills
   PyObject* weakrefs;
 };
 
@@ -33,7 +34,7 @@ PyTypeObject* jit_type = nullptr;
 JitFunction* as_jit(PyObject* self) { return reinterpret_cast<JitFunction*>(self); }
 
 PyObject* make_kwargs(PyObject* const* values, PyObject* kwnames) {
-  Ref kwargs(PyDict_New());
+  PyRef kwargs(PyDict_New());
   if (!kwargs) return nullptr;
   for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
     if (PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), values[k]) < 0) return nullptr;
@@ -49,21 +50,21 @@ bool as_it_was(const Signature& signature) {
 // slow_path(args, kwargs) -> (result, Entry or None); keeps the entry if there is a signature for it.
 PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
   if (!require_stack("a jitted function")) return nullptr;
-  Ref tuple(PyTuple_New(count));
+  PyRef tuple(PyTuple_New(count));
   if (!tuple) return nullptr;
   for (Py_ssize_t k = 0; k < count; ++k) PyTuple_SET_ITEM(tuple.get(), k, Py_NewRef(args[k]));
-  Ref kwargs(make_kwargs(args + count, kwnames));
+  PyRef kwargs(make_kwargs(args + count, kwnames));
   if (!kwargs) return nullptr;
   PyObject* pair[] = {tuple.get(), kwargs.get()};
-  Ref answer(PyObject_Vectorcall(self->slow_path, pair, 2, nullptr));
+  PyRef answer(PyObject_Vectorcall(self->slow_path, pair, 2, nullptr));
   if (!answer) return nullptr;
   if (!PyTuple_Check(answer.get()) || PyTuple_GET_SIZE(answer.get()) != 2) {
-    return PyErr_Format(PyExc_TypeError, "the slow path of %U must return (result, Entry or None), got %R", self->name,
+    return PyErr_Format(PyExc_TypeError, "the slow path of %U must return (result, Entry or None), got %R", self->name.get(),
                         answer.get());
   }
   PyObject* entry = PyTuple_GET_ITEM(answer.get(), 1);
   if (entry != Py_None && Py_TYPE(entry) != entry_type) {
-    return PyErr_Format(PyExc_TypeError, "the slow path of %U must return an Entry or None, got %R", self->name, entry);
+    return PyErr_Format(PyExc_TypeError, "the slow path of %U must return an Entry or None, got %R", self->name.get(), entry);
   }
   if (entry != Py_None && signature && as_it_was(*signature)) {
     if (check_entry(reinterpret_cast<Entry*>(entry), *signature) < 0) return nullptr;
@@ -75,19 +76,18 @@ PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* con
 
 PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   JitFunction* self = as_jit(self_object);
-  Ref alive = Ref::borrow(self_object);
+  const PyRef alive = PyRef::share(self_object);
   Py_ssize_t count = PyVectorcall_NARGS(flags);
   if (!evaluating()) return PyErr_Occurred() ? nullptr : call_slow(self, nullptr, args, count, kwnames);
   Signature signature;
   int built = build_signature(signature, self->state->statics, args, count, kwnames);
   if (built < 0) return nullptr;
   if (built == 0) return call_slow(self, nullptr, args, count, kwnames);
-  PyObject* entry = nullptr;
-  int found = self->state->cache.find(signature, &entry);
+  PyRef entry;
+  int found = self->state->cache.find(signature, entry);
   if (found < 0) return nullptr;
   if (found == 0) return call_slow(self, &signature, args, count, kwnames);
-  Ref entry_alive(entry);
-  return run_entry(reinterpret_cast<Entry*>(entry), signature);
+  return run_entry(reinterpret_cast<Entry*>(entry.get()), signature);
 }
 
 bool read_statics(PyObject* argnums, PyObject* argnames, Statics& statics) {
@@ -103,9 +103,7 @@ bool read_statics(PyObject* argnums, PyObject* argnames, Statics& statics) {
       PyErr_Format(PyExc_TypeError, "JitFunction: static_argnames must be strings, got %R", name);
       return false;
     }
-    Py_INCREF(name);
-    PyUnicode_InternInPlace(&name);
-    statics.argnames.push_back(name);
+    statics.argnames.push_back(interned(name));
   }
   return true;
 }
@@ -120,13 +118,14 @@ PyObject* new_jit(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!PyCallable_Check(slow_path)) {
     return PyErr_Format(PyExc_TypeError, "JitFunction: slow_path must be callable, got %R", slow_path);
   }
-  Ref self(type->tp_alloc(type, 0));
+  PyRef self(type->tp_alloc(type, 0));
   if (!self) return nullptr;
   JitFunction* jit = as_jit(self.get());
+  construct(jit->state, jit->slow_path, jit->name);
   jit->vectorcall = guarded<call>;
-  jit->state = new JitState;
-  jit->slow_path = Py_NewRef(slow_path);
-  jit->name = Py_NewRef(name);
+  jit->state = std::make_unique<JitState>();
+  jit->slow_path = PyRef::share(slow_path);
+  jit->name = PyRef::share(name);
   if (!read_statics(argnums, argnames, jit->state->statics)) return nullptr;
   return self.release();
 }
@@ -143,7 +142,7 @@ int clear(PyObject* self) {
   JitFunction* jit = as_jit(self);
   // The slow path stays, so that a finalizer can still call the function.
   if (jit->state) jit->state->cache.clear();
-  Py_CLEAR(jit->dict);
+  PyRef dict(std::exchange(jit->dict, nullptr));
   return 0;
 }
 
@@ -151,13 +150,8 @@ void dealloc(PyObject* self) {
   JitFunction* jit = as_jit(self);
   PyObject_GC_UnTrack(self);
   if (jit->weakrefs) PyObject_ClearWeakRefs(self);
-  if (jit->state) {
-    for (PyObject* name : jit->state->statics.argnames) Py_DECREF(name);
-    delete jit->state;
-  }
-  Py_CLEAR(jit->dict);
-  Py_CLEAR(jit->slow_path);
-  Py_CLEAR(jit->name);
+  PyRef dict(std::exchange(jit->dict, nullptr));
+  destroy(jit->state, jit->slow_path, jit->name);
   free_instance(self);
 }
 
@@ -167,7 +161,7 @@ PyObject* descr_get(PyObject* self, PyObject* instance, PyObject*) {
 }
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("<JitFunction %U at %p>", as_jit(self)->name, static_cast<void*>(self));
+  return PyUnicode_FromFormat("<JitFunction %U at %p>", as_jit(self)->name.get(), static_cast<void*>(self));
 }
 
 PyObject* cache_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(as_jit(self)->state->cache.size()); }

@@ -38,7 +38,6 @@ void add_array(Signature& s, Array* array) {
   s.words.push_back(address(array->sharding));
   s.pointees.push_back(array->sharding);
   s.owned.push_back(array->sharding);  // may be replaced while the call runs
-  Py_INCREF(array->sharding);
 }
 
 // Numbers and what ml_dtypes adds to them; no objects, strings, dates or records.
@@ -66,7 +65,7 @@ int add_leaf(Signature& s, PyObject* leaf) {
     auto* ndarray = reinterpret_cast<PyArrayObject*>(leaf);
     if (!add_dtype(s, PyArray_DESCR(ndarray), PyArray_NDIM(ndarray), PyArray_DIMS(ndarray))) return 0;
   } else if (PyArray_CheckScalar(leaf) && !PyArray_Check(leaf)) {
-    Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(leaf)));
+    PyRef dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(leaf)));
     if (!dtype) return -1;
     if (!add_dtype(s, reinterpret_cast<PyArray_Descr*>(dtype.get()), 0, nullptr)) return 0;
   } else {
@@ -91,14 +90,12 @@ int leave_to_slow_path() {
 
 int add_tree(Signature& s, PyObject* tree) {
   const size_t first = s.owned.size();
-  PyObject* treedef = nullptr;
-  if (!pytree_flatten_leaves(tree, s.owned, &treedef)) return leave_to_slow_path();
+  PyRef treedef = pytree_flatten_leaves(tree, s.owned);
+  if (!treedef) return leave_to_slow_path();
   const size_t last = s.owned.size();
-  Ref structure(treedef);
-  s.owned.push_back(treedef);
-  structure.release();
   s.words.push_back(tag_tree | uint64_t(last - first) << 8);
   s.objects.push_back(treedef);
+  s.owned.push_back(std::move(treedef));
   // By number: more may be owned meanwhile.
   for (size_t k = first; k < last; ++k) {
     int added = add_leaf(s, s.owned[k]);
@@ -138,7 +135,7 @@ bool same_name(PyObject* a, PyObject* b) { return a == b || PyUnicode_Compare(a,
 
 bool is_static_name(const Statics& statics, PyObject* name) {
   return std::any_of(statics.argnames.begin(), statics.argnames.end(),
-                     [name](PyObject* other) { return same_name(name, other); });
+                     [name](const PyRef& other) { return same_name(name, other); });
 }
 
 // Keyword arguments count in the order of their names, as in a flattened dict.
@@ -205,28 +202,29 @@ int build_signature(Signature& s, const Statics& statics, PyObject* const* args,
   return finish(s);
 }
 
+namespace {
+
+template <class T> std::vector<Handle<T>> shared(T* const* begin, T* const* end) {
+  std::vector<Handle<T>> handles;
+  handles.reserve(size_t(end - begin));
+  for (; begin != end; ++begin) handles.push_back(Handle<T>::share(*begin));
+  return handles;
+}
+
+}  // namespace
+
 struct SignatureCache::Item {
   std::vector<uint64_t> words;
-  std::vector<PyObject*> objects, pointees;
-  std::vector<AvalInfo*> infos;
-  PyObject* entry;
+  std::vector<PyRef> objects, pointees;
+  std::vector<AvalRef> infos;
+  PyRef entry;
 
   Item(const Signature& s, PyObject* new_entry)
       : words(s.words.begin(), s.words.end()),
-        objects(s.objects.begin(), s.objects.end()),
-        pointees(s.pointees.begin(), s.pointees.end()),
-        infos(s.infos.begin(), s.infos.end()),
-        entry(Py_NewRef(new_entry)) {
-    for (PyObject* object : objects) Py_INCREF(object);
-    for (PyObject* object : pointees) Py_INCREF(object);
-    for (AvalInfo* info : infos) aval_retain(info);
-  }
-  ~Item() {
-    for (PyObject* object : objects) Py_DECREF(object);
-    for (PyObject* object : pointees) Py_DECREF(object);
-    for (AvalInfo* info : infos) aval_release(info);
-    Py_DECREF(entry);
-  }
+        objects(shared(s.objects.begin(), s.objects.end())),
+        pointees(shared(s.pointees.begin(), s.pointees.end())),
+        infos(shared(s.infos.begin(), s.infos.end())),
+        entry(PyRef::share(new_entry)) {}
 };
 
 namespace { constexpr size_t kMaxItems = 4096; }
@@ -246,7 +244,7 @@ int SignatureCache::same_objects(const std::shared_ptr<Item>& item, const Signat
   return 1;
 }
 
-int SignatureCache::find(const Signature& s, PyObject** entry) {
+int SignatureCache::find(const Signature& s, PyRef& entry) {
   auto [first, last] = items_.equal_range(s.hash);
   for (auto place = first; place != last; ++place) {
     const Item& item = *place->second;
@@ -257,22 +255,21 @@ int SignatureCache::find(const Signature& s, PyObject** entry) {
       int same = same_objects(alive, s);
       if (same < 0) return -1;
       if (same == 1) {
-        *entry = Py_NewRef(alive->entry);
+        entry = alive->entry;
         return 1;
       }
       if (version != version_) return 0;  // the iterators are gone
       continue;
     }
-    *entry = Py_NewRef(item.entry);
+    entry = item.entry;
     return 1;
   }
   return 0;
 }
 
 int SignatureCache::insert(const Signature& s, PyObject* entry) {
-  PyObject* there = nullptr;
-  int found = find(s, &there);
-  Py_XDECREF(there);
+  PyRef present;
+  int found = find(s, present);
   if (found != 0) return found < 0 ? -1 : 0;
   if (items_.size() >= kMaxItems) clear();
   ++version_;
@@ -289,8 +286,8 @@ void SignatureCache::clear() {
 
 int SignatureCache::traverse(visitproc visit, void* arg) const {
   for (const auto& [hash, item] : items_) {
-    for (PyObject* object : item->objects) Py_VISIT(object);
-    for (PyObject* object : item->pointees) Py_VISIT(object);
+    for (const PyRef& object : item->objects) Py_VISIT(object);
+    for (const PyRef& object : item->pointees) Py_VISIT(object);
     Py_VISIT(item->entry);
   }
   return 0;

@@ -12,7 +12,7 @@ namespace nj {
 // Which arguments of a jitted function are static.
 struct Statics {
   std::vector<Py_ssize_t> argnums;   // negative ones count from the end
-  std::vector<PyObject*> argnames;   // interned, one reference each
+  std::vector<PyRef> argnames;       // interned
 };
 
 // The words begin with the number of positional arguments and the number of the configuration.
@@ -25,7 +25,7 @@ struct Signature {
   SmallVector<PyObject*, 32> leaves;  // the dynamic leaves, in the order of tree_flatten((args, kwargs))
   SmallVector<AvalInfo*, 32> infos;   // of the leaves that are Arrays
   SmallVector<PyObject*, 32> pointees;  // devices and the like whose addresses are among the words
-  std::vector<PyObject*> owned;       // references to drop at the end
+  std::vector<PyRef> owned;           // what only the signature keeps alive
   uint64_t hash = 0;
   uint64_t epoch = 0;                 // of the configuration that is among the words
   bool committed = false;
@@ -33,9 +33,6 @@ struct Signature {
   Signature() = default;
   Signature(const Signature&) = delete;
   Signature& operator=(const Signature&) = delete;
-  ~Signature() {
-    for (PyObject* object : owned) Py_DECREF(object);
-  }
 };
 
 // 1: built. 0: the call is one for the slow path. -1: error.
@@ -45,8 +42,8 @@ int build_signature(Signature& signature, const Statics& statics, PyObject* cons
 class SignatureCache {
  public:
   ~SignatureCache() { clear(); }
-  // 1: found, `entry` is a new reference. 0: not there. -1: comparing raised.
-  int find(const Signature& signature, PyObject** entry);
+  // 1: found, in `entry`. 0: not found. -1: comparing raised.
+  int find(const Signature& signature, PyRef& entry);
   int insert(const Signature& signature, PyObject* entry);
   void clear();
   size_t size() const { return items_.size(); }

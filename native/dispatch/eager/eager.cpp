@@ -21,19 +21,17 @@ bool suits(Array* a) {
 AvalInfo* bool_info(AvalInfo* info) {
   if (info->as_bool) return info->as_bool;
   if (!hooks[hook_aval]) return nullptr;
-  Ref dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(NPY_BOOL)));
+  PyRef dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromType(NPY_BOOL)));
   PyObject* args[] = {info->shape, dtype.get(), Py_False};
-  Ref aval(call_hook(hook_aval, args, 3));
+  PyRef aval(call_hook(hook_aval, args, 3));
   if (!aval) return nullptr;
-  AvalInfo* found = aval_info(aval.get());
+  AvalRef found = aval_info(aval);
   if (!found) return nullptr;
   if (found->kind != Kind::Bool || found->weak || found->dims != info->dims) {
-    aval_release(found);
-    return reinterpret_cast<AvalInfo*>(
-        PyErr_Format(PyExc_TypeError, "hook aval: expected a bool aval of shape %R, got %R", info->shape, aval.get()));
+    PyErr_Format(PyExc_TypeError, "hook aval: expected a bool aval of shape %R, got %R", info->shape.get(), aval.get());
+    return nullptr;
   }
-  if (info->as_bool) aval_release(found);  // the hook may have come by here
-  else info->as_bool = found;
+  if (!info->as_bool) info->as_bool = std::move(found);  // the hook may have come by here
   return info->as_bool;
 }
 
@@ -70,9 +68,9 @@ bool as_element(PyObject* number, Kind kind, Scalar* element) {
 }
 
 // An array for the result, like `array`.
-Array* result_like(Array* array, AvalInfo* info, bool committed) {
-  Array* out = array_empty(info, array->device, committed);
-  if (out && array->sharding) out->sharding = Py_NewRef(array->sharding);
+ArrayRef result_like(Array* array, AvalInfo* info, bool committed) {
+  ArrayRef out = array_empty(info, array->device, committed);
+  if (out) out->sharding = array->sharding;
   return out;
 }
 
@@ -88,15 +86,15 @@ PyObject* run(EagerOp op, const Operand& a, const Operand& b) {
   Operands operands = !a.array ? scalar_left : !b.array ? scalar_right : both_arrays;
   EagerLoop loop = eager_loop(op, like->info->kind, operands);
   if (!loop) return nullptr;
-  AvalInfo* info = is_comparison(op) ? bool_info(like->info) : like->info;
+  AvalInfo* info = is_comparison(op) ? bool_info(like->info) : like->info.get();
   if (!info) return nullptr;
   bool committed = (a.array && a.array->committed) || (b.array && b.array->committed);
-  Ref out(reinterpret_cast<PyObject*>(result_like(like, info, committed)));
+  ArrayRef out = result_like(like, info, committed);
   if (!out) return nullptr;
   // Both calls above may run Python code, which may delete arrays.
   if ((a.array && !a.array->buffer) || (b.array && !b.array->buffer)) return nullptr;
-  loop(reinterpret_cast<Array*>(out.get())->buffer->data, a.data(), b.data(), like->info->size);
-  return out.release();
+  loop(out->buffer->data, a.data(), b.data(), like->info->size);
+  return give(std::move(out));
 }
 
 bool as_operand(PyObject* object, Array* other, Operand* operand) {
@@ -127,10 +125,10 @@ PyObject* eager_negative(Array* a) {
   if (!evaluating() || !suits(a)) return nullptr;
   EagerLoop loop = negative_loop(a->info->kind);
   if (!loop) return nullptr;
-  Ref out(reinterpret_cast<PyObject*>(result_like(a, a->info, a->committed)));
+  ArrayRef out = result_like(a, a->info, a->committed);
   if (!out || !a->buffer) return nullptr;
-  loop(reinterpret_cast<Array*>(out.get())->buffer->data, a->buffer->data, nullptr, a->info->size);
-  return out.release();
+  loop(out->buffer->data, a->buffer->data, nullptr, a->info->size);
+  return give(std::move(out));
 }
 
 }  // namespace nj

@@ -1,5 +1,8 @@
 // Matrix products outside of compiled programs: a @ b of two arrays, and products of NumPy arrays.
 #include "dispatch/eager/eager.h"
+
+#include <utility>
+
 #include "kernels/gemm/gemm.h"
 #include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
@@ -34,9 +37,9 @@ int64_t code_of(const PyArray_Descr* dtype) {
 }
 
 // What was asked last: products of the same two avals have the same one.
-struct Known { AvalInfo *left = nullptr, *right = nullptr, *out = nullptr; };
+struct Known { AvalRef left, right, out; };
 constexpr size_t kKnown = 64;
-Known known[kKnown];
+Known* const known = new Known[kKnown];  // never destroyed
 
 Known& known_place(const AvalInfo* left, const AvalInfo* right) {
   const auto mixed = reinterpret_cast<uintptr_t>(left) / 64 * 31 + reinterpret_cast<uintptr_t>(right) / 64;
@@ -44,21 +47,19 @@ Known& known_place(const AvalInfo* left, const AvalInfo* right) {
 }
 
 // The aval of a product of matrices. Null without an error when nobody provides it.
-InfoRef result_info(AvalInfo* left, AvalInfo* right) {
+AvalRef result_info(AvalInfo* left, AvalInfo* right) {
   Known& place = known_place(left, right);
-  if (place.left == left && place.right == right) return InfoRef(aval_retain(place.out));
-  if (!hooks[hook_aval]) return InfoRef(nullptr);
-  Ref shape(Py_BuildValue("(nn)", left->dims[0], right->dims[1]));
-  if (!shape) return InfoRef(nullptr);
-  PyObject* args[] = {shape.get(), reinterpret_cast<PyObject*>(left->dtype), Py_False};
-  Ref aval(call_hook(hook_aval, args, 3));
-  if (!aval) return InfoRef(nullptr);
-  InfoRef out(aval_info(aval.get()));
+  if (place.left == left && place.right == right) return place.out;
+  if (!hooks[hook_aval]) return AvalRef();
+  PyRef shape(Py_BuildValue("(nn)", left->dims[0], right->dims[1]));
+  if (!shape) return AvalRef();
+  PyObject* args[] = {shape.get(), reinterpret_cast<PyObject*>(left->dtype.get()), Py_False};
+  PyRef aval(call_hook(hook_aval, args, 3));
+  if (!aval) return AvalRef();
+  AvalRef out = aval_info(aval);
   if (!out) return out;
-  const Known old = place;
-  place = {aval_retain(left), aval_retain(right), aval_retain(out.get())};
-  for (AvalInfo* info : {old.left, old.right, old.out})
-    if (info) aval_release(info);
+  // The old ones go last: that may run anything.
+  const Known old = std::exchange(place, {AvalRef::share(left), AvalRef::share(right), out});
   return out;
 }
 
@@ -67,24 +68,21 @@ bool suits(const Array* a) { return a->info->dims.size() == 2 && !a->info->weak;
 // The memory of a matrix, kept alive, with its strides in elements: of a transposed one that is not copied, where it lies.
 struct Matrix {
   explicit Matrix(Array* a)
-      : moved(Ref::borrow(a->moved)), buffer(buffer_retain(a->buffer)), data(buffer->data), row(a->info->dims[1]), column(1) {
-    if (!moved) return;
-    auto* view = reinterpret_cast<PyArrayObject*>(moved.get());
+      : lazy_transpose(a->lazy_transpose), buffer(a->buffer), data(buffer->data), row(a->info->dims[1]), column(1) {
+    if (!lazy_transpose) return;
+    auto* view = reinterpret_cast<PyArrayObject*>(lazy_transpose.get());
     data = PyArray_BYTES(view);
     row = PyArray_STRIDE(view, 0) / a->info->itemsize;
     column = PyArray_STRIDE(view, 1) / a->info->itemsize;
   }
-  ~Matrix() { buffer_release(buffer); }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
 
-  Ref moved;
-  Buffer* buffer;
-  const char* data;
+  const PyRef lazy_transpose;
+  const BufferRef buffer;
+  char* data;
   int64_t row, column;
 };
 
-bool readable(Array* a) { return array_ready(a) || (a->buffer && a->moved); }
+bool readable(Array* a) { return array_ready(a) || (a->buffer && a->lazy_transpose); }
 
 }  // namespace
 
@@ -96,18 +94,15 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
   const int64_t code = code_of(a->info->dtype), m = a->info->dims[0], k = a->info->dims[1], n = b->info->dims[1];
   if (code < 0) return nullptr;
   // Owned, as are both memories: what runs meanwhile may ask for other products, and delete any array.
-  const InfoRef info = result_info(a->info, b->info);
+  const AvalRef info = result_info(a->info, b->info);
   if (!info) return nullptr;
-  Ref out(reinterpret_cast<PyObject*>(array_empty(info.get(), a->device, a->committed || b->committed)));
+  ArrayRef out = array_empty(info, a->device, a->committed || b->committed);
   if (!out) return nullptr;
-  auto* result = reinterpret_cast<Array*>(out.get());
-  if (a->sharding) result->sharding = Py_NewRef(a->sharding);
+  out->sharding = a->sharding;
   // The calls above may run Python code, which may delete arrays; so may other threads.
   if (!a->buffer || !b->buffer) return nullptr;
-  const Matrix x(a), y(b), z(result);
-  const auto multiply = [&] {
-    nj_gemm(code, 1, m, n, k, x.data, 0, x.row, x.column, y.data, 0, y.row, y.column, const_cast<char*>(z.data), 0);
-  };
+  const Matrix x(a), y(b), z(out);
+  const auto multiply = [&] { nj_gemm(code, 1, m, n, k, x.data, 0, x.row, x.column, y.data, 0, y.row, y.column, z.data, 0); };
   if (m * n * k < kLong) {
     multiply();
   } else {
@@ -115,7 +110,7 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
     multiply();
     Py_END_ALLOW_THREADS
   }
-  return out.release();
+  return give(std::move(out));
 }
 
 namespace {

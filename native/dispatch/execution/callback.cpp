@@ -1,6 +1,7 @@
 // Calls from machine code into Python, through ctypes: no exception gets back to ctypes, which would print it and give machine
 // code any status. A signal handler may raise wherever Python code runs, so Python code cannot see to that itself: the
 // handler may run before its first statement.
+#include "runtime/python/error.h"
 #include "runtime/python/guard.h"
 #include "runtime/python/native.h"
 #include "runtime/queue/queue.h"
@@ -12,22 +13,13 @@ namespace {
 constexpr int kMostInterruptions = 1000;  // of the function that keeps an error
 constexpr long kNoMemory = 1;             // as kernels tell
 
-Ref fetch_instance() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  Ref owned_type(type), owned_traceback(traceback);
-  if (value && traceback && PyException_SetTraceback(value, traceback) < 0) PyErr_Clear();
-  return Ref(value);
-}
-
 // self: (function, record). The status of function(*pointers), or what record(error) makes of its exception.
 PyObject* run(PyObject* self, PyObject* const* pointers, Py_ssize_t count) {
   queue_note_callback(1);
-  Ref status(PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), pointers, size_t(count), nullptr));
+  PyRef status(PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), pointers, size_t(count), nullptr));
   for (int k = 0; !status && k < kMostInterruptions; ++k) {
-    Ref error = fetch_instance();
-    if (error) status = Ref(PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), error.get()));
+    const PyRef error = fetch_error();
+    if (error) status = PyRef(PyObject_CallOneArg(PyTuple_GET_ITEM(self, 1), error.get()));
   }
   queue_note_callback(-1);
   if (status) return status.release();
@@ -40,7 +32,7 @@ PyMethodDef run_definition = {"callback", method<run>(), METH_FASTCALL, nullptr}
 PyObject* callback(PyObject*, PyObject* args) {
   PyObject *function, *record;
   if (!PyArg_ParseTuple(args, "OO:callback", &function, &record)) return nullptr;
-  Ref both(PyTuple_Pack(2, function, record));
+  PyRef both(PyTuple_Pack(2, function, record));
   return both ? PyCFunction_New(&run_definition, both.get()) : nullptr;
 }
 

@@ -16,16 +16,6 @@ namespace {
 
 Executable* as_executable(PyObject* self) { return reinterpret_cast<Executable*>(self); }
 
-bool read_avals(PyObject* avals, std::vector<AvalInfo*>& infos) {
-  infos.reserve(size_t(PyTuple_GET_SIZE(avals)));
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(avals); ++k) {
-    AvalInfo* info = aval_info(PyTuple_GET_ITEM(avals, k));
-    if (!info) return false;
-    infos.push_back(info);
-  }
-  return true;
-}
-
 bool read_alias(PyObject* pair, ExecutablePlan* plan) {
   int out, in;
   if (!PyArg_ParseTuple(pair, "ii;Executable: aliases must be pairs (output, input)", &out, &in)) return false;
@@ -61,13 +51,6 @@ bool read_aliases(PyObject* aliases, ExecutablePlan* plan) {
   return true;
 }
 
-void destroy_plan(ExecutablePlan* plan) {
-  if (!plan) return;
-  for (AvalInfo* info : plan->ins) aval_release(info);
-  for (AvalInfo* info : plan->outs) aval_release(info);
-  delete plan;
-}
-
 PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"address",  "in_avals",  "out_avals", "scratch_bytes", "aliases", "cost_ns",
                                 "on_error", "keepalive", "device",    "name",          nullptr};
@@ -85,17 +68,20 @@ PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!PyCallable_Check(on_error)) {
     return PyErr_Format(PyExc_TypeError, "Executable: on_error must be callable, got %R", on_error);
   }
-  Ref self(type->tp_alloc(type, 0));
+  PyRef self(type->tp_alloc(type, 0));
   if (!self) return nullptr;
   Executable* executable = as_executable(self.get());
-  ExecutablePlan* plan = executable->plan = new ExecutablePlan{};
+  construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
+            executable->on_second_call);
+  executable->plan = std::make_unique<ExecutablePlan>();
+  ExecutablePlan* plan = executable->plan.get();
   plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(address));
   plan->scratch_bytes = size_t(scratch_bytes);
   plan->cost_ns = cost_ns;
-  executable->on_error = Py_NewRef(on_error);
-  executable->keepalive = Py_NewRef(keepalive);
-  executable->device = Py_NewRef(device);
-  executable->name = Py_NewRef(name);
+  executable->on_error = PyRef::share(on_error);
+  executable->keepalive = PyRef::share(keepalive);
+  executable->device = PyRef::share(device);
+  executable->name = PyRef::share(name);
   if (!read_avals(in_avals, plan->ins) || !read_avals(out_avals, plan->outs) || !read_aliases(aliases, plan)) {
     return nullptr;
   }
@@ -108,7 +94,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(executable->on_error);
   Py_VISIT(executable->keepalive);
   Py_VISIT(executable->device);
-  Py_VISIT(executable->again);
+  Py_VISIT(executable->on_second_call);
   return 0;
 }
 
@@ -122,45 +108,39 @@ void dealloc(PyObject* self) {
   Executable* executable = as_executable(self);
   PyObject_GC_UnTrack(self);
   if (executable->weakrefs) PyObject_ClearWeakRefs(self);
-  destroy_plan(executable->plan);
-  Py_CLEAR(executable->on_error);
-  Py_CLEAR(executable->keepalive);
-  Py_CLEAR(executable->device);
-  Py_CLEAR(executable->name);
-  Py_CLEAR(executable->again);
+  destroy(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
+          executable->on_second_call);
   free_instance(self);
 }
 
 bool check_argument(Executable* executable, PyObject* item, size_t k) {
   const AvalInfo* wanted = executable->plan->ins[k];
   if (!is_array(item)) {
-    PyErr_Format(PyExc_TypeError, "%U: expected an Array of %s as argument %zu, got %R", executable->name,
+    PyErr_Format(PyExc_TypeError, "%U: expected an Array of %s as argument %zu, got %R", executable->name.get(),
                  describe(wanted).c_str(), k, Py_TYPE(item));
     return false;
   }
   const AvalInfo* got = reinterpret_cast<Array*>(item)->info;
   if (same_layout(got, wanted)) return true;
-  PyErr_Format(PyExc_TypeError, "%U: expected %s as argument %zu, got %s", executable->name, describe(wanted).c_str(), k,
+  PyErr_Format(PyExc_TypeError, "%U: expected %s as argument %zu, got %s", executable->name.get(), describe(wanted).c_str(), k,
                describe(got).c_str());
   return false;
 }
 
-// The arrays of a call from Python, each with a reference.
+// The arrays of a call from Python.
 struct Arguments {
   SmallVector<Array*, 16> arrays;
+  SmallVector<PyRef, 16> alive;
   SmallVector<char, 64> donated;
   bool committed = false;
-  ~Arguments() {
-    for (Array* array : arrays) drop(reinterpret_cast<PyObject*>(array));
-  }
 };
 
 bool read_arrays(Executable* executable, PyObject* list, Arguments& arguments) {
-  Ref items(PySequence_Fast(list, "an executable takes a list of arrays"));
+  PyRef items(PySequence_Fast(list, "an executable takes a list of arrays"));
   if (!items) return false;
   size_t count = executable->plan->ins.size();
   if (size_t(PySequence_Fast_GET_SIZE(items.get())) != count) {
-    PyErr_Format(PyExc_TypeError, "%U: expected %zu arrays, got %zd", executable->name, count,
+    PyErr_Format(PyExc_TypeError, "%U: expected %zu arrays, got %zd", executable->name.get(), count,
                  PySequence_Fast_GET_SIZE(items.get()));
     return false;
   }
@@ -168,18 +148,18 @@ bool read_arrays(Executable* executable, PyObject* list, Arguments& arguments) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), Py_ssize_t(k));
     if (!check_argument(executable, item, k)) return false;
     arguments.arrays.push_back(reinterpret_cast<Array*>(item));
-    Py_INCREF(item);
+    arguments.alive.push_back(PyRef::share(item));
     arguments.committed |= arguments.arrays[k]->committed;
   }
   return true;
 }
 
 bool read_mask(Executable* executable, PyObject* mask, Arguments& arguments) {
-  Ref flags(PySequence_Tuple(mask));
+  PyRef flags(PySequence_Tuple(mask));
   if (!flags) return false;
   size_t count = executable->plan->ins.size();
   if (size_t(PyTuple_GET_SIZE(flags.get())) != count) {
-    PyErr_Format(PyExc_TypeError, "%U: donated_mask has %zd entries for %zu arrays", executable->name,
+    PyErr_Format(PyExc_TypeError, "%U: donated_mask has %zd entries for %zu arrays", executable->name.get(),
                  PyTuple_GET_SIZE(flags.get()), count);
     return false;
   }
@@ -202,18 +182,15 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!read_arrays(executable, list, arguments)) return nullptr;
   if (mask != Py_None && !read_mask(executable, mask, arguments)) return nullptr;
   size_t count = executable->plan->outs.size();
-  std::vector<PyObject*> outs(count);
+  std::vector<PyRef> outs(count);
   const char* donated = mask == Py_None ? nullptr : arguments.donated.begin();
   if (execute(executable, arguments.arrays.begin(), donated, arguments.committed, outs.data()) < 0) return nullptr;
   PyObject* results = PyList_New(Py_ssize_t(count));
-  for (size_t k = 0; k < count; ++k) {
-    if (results) PyList_SET_ITEM(results, Py_ssize_t(k), outs[k]);
-    else Py_DECREF(outs[k]);
-  }
+  for (size_t k = 0; results && k < count; ++k) PyList_SET_ITEM(results, Py_ssize_t(k), outs[k].release());
   return results;
 }
 
-PyObject* aval_tuple(const std::vector<AvalInfo*>& infos) {
+PyObject* aval_tuple(const std::vector<AvalRef>& infos) {
   PyObject* tuple = PyTuple_New(Py_ssize_t(infos.size()));
   if (!tuple) return nullptr;
   for (size_t k = 0; k < infos.size(); ++k) PyTuple_SET_ITEM(tuple, Py_ssize_t(k), Py_NewRef(infos[k]->aval));
@@ -227,21 +204,21 @@ PyObject* get_cost(PyObject* self, void*) { return PyFloat_FromDouble(as_executa
 
 PyObject* repr(PyObject* self) {
   Executable* executable = as_executable(self);
-  return PyUnicode_FromFormat("<Executable %U: %zu inputs, %zu outputs>", executable->name, executable->plan->ins.size(),
+  return PyUnicode_FromFormat("<Executable %U: %zu inputs, %zu outputs>", executable->name.get(), executable->plan->ins.size(),
                               executable->plan->outs.size());
 }
 
 PyObject* replace(PyObject* self, PyObject* address) {
   unsigned long long place = PyLong_AsUnsignedLongLong(address);
   if (PyErr_Occurred()) return nullptr;
-  if (!place) return PyErr_Format(PyExc_ValueError, "Executable: the new address of %R is 0", as_executable(self)->name);
+  if (!place) return PyErr_Format(PyExc_ValueError, "Executable: the new address of %R is 0", as_executable(self)->name.get());
   as_executable(self)->plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(place));
   Py_RETURN_NONE;
 }
 
-PyObject* when_repeated(PyObject* self, PyObject* again) {
-  if (!PyCallable_Check(again)) return PyErr_Format(PyExc_TypeError, "Executable: expected a callable, got %R", again);
-  Py_XSETREF(as_executable(self)->again, Py_NewRef(again));
+PyObject* set_on_second_call(PyObject* self, PyObject* callback) {
+  if (!PyCallable_Check(callback)) return PyErr_Format(PyExc_TypeError, "Executable: expected a callable, got %R", callback);
+  as_executable(self)->on_second_call = PyRef::share(callback);
   Py_RETURN_NONE;
 }
 
@@ -262,7 +239,7 @@ PyMethodDef methods[] = {
      PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
     {"replace", method<replace>(), METH_O,
      PyDoc_STR("From the next call on, other code at this address, which does the same; the old code has to stay valid.")},
-    {"when_repeated", method<when_repeated>(), METH_O,
+    {"set_on_second_call", method<set_on_second_call>(), METH_O,
      PyDoc_STR("Has a function called with the executable, once, before its second call.")},
     {nullptr, nullptr, 0, nullptr}};
 

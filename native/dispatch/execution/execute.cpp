@@ -31,12 +31,7 @@ struct Call {
   const char* donated;
   bool committed;
   double expected_ns;
-  SmallVector<Buffer*, 8> outs;
-
-  ~Call() {
-    for (Buffer* buffer : outs)
-      if (buffer) buffer_release(buffer);
-  }
+  SmallVector<BufferRef, 8> outs;
 };
 
 int raise_donated_twice(size_t input) {
@@ -103,29 +98,21 @@ double expected_ns(const Call& call) {
 
 int prepare_outputs(Call& call, bool queued) {
   for (size_t k = 0; k < call.plan->outs.size(); ++k) {
-    size_t nbytes = call.plan->outs[k]->nbytes;
-    call.outs.push_back(nullptr);  // its place is there before it is
-    Buffer* buffer = takes_over(call, k, queued) ? buffer_retain(call.ins[call.plan->alias[k]]->buffer)
-                     : queued                    ? buffer_promise(nbytes)
-                                                 : buffer_new(nbytes);
-    if (!buffer) {
-      out_of_memory(nbytes);
-      return -1;
-    }
-    call.outs[k] = buffer;
+    const size_t nbytes = call.plan->outs[k]->nbytes;
+    BufferRef buffer = takes_over(call, k, queued) ? call.ins[call.plan->alias[k]]->buffer
+                       : queued                    ? buffer_promise(nbytes)
+                                                   : buffer_new(nbytes);
+    if (!buffer) return raise_no_memory(nbytes);
+    call.outs.push_back(std::move(buffer));
   }
   return 0;
 }
 
-// Hands the buffers to arrays; deletes donated inputs.
-int make_arrays(Call& call, Execution* pending, PyObject** results) {
-  const size_t count = call.outs.size();
-  for (size_t k = 0; k < count; ++k) {
-    results[k] = reinterpret_cast<PyObject*>(
-        array_new(call.plan->outs[k], call.executable->device, buffer_retain(call.outs[k]), call.committed, pending));
-    if (results[k]) continue;
-    while (k-- > 0) Py_CLEAR(results[k]);
-    return -1;
+// Hands the buffers to arrays.
+int make_arrays(Call& call, Execution* pending, PyRef* results) {
+  for (size_t k = 0; k < call.outs.size(); ++k) {
+    results[k] = as(array_new(call.plan->outs[k], call.executable->device, std::move(call.outs[k]), call.committed, pending));
+    if (!results[k]) return -1;
   }
   return 0;
 }
@@ -140,18 +127,14 @@ void delete_donated(const Call& call) {
 // The addresses of one inline run. Holds the inputs' memory: the arrays may be deleted meanwhile.
 struct Addresses {
   SmallVector<char*, 8> ins, outs;
-  SmallVector<Buffer*, 8> held;
+  SmallVector<BufferRef, 8> held;
 
   explicit Addresses(const Call& call) {
     for (size_t k = 0; k < call.plan->ins.size(); ++k) {
       ins.push_back(call.ins[k]->buffer->data);
       held.push_back(call.ins[k]->buffer);
-      buffer_retain(held[k]);
     }
-    for (Buffer* buffer : call.outs) outs.push_back(buffer->data);
-  }
-  ~Addresses() {
-    for (Buffer* buffer : held) buffer_release(buffer);
+    for (const BufferRef& buffer : call.outs) outs.push_back(buffer->data);
   }
 };
 
@@ -173,13 +156,10 @@ int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t*
   return status;
 }
 
-int run_inline(Call& call, PyObject** results) {
+int run_inline(Call& call, PyRef* results) {
   if (check_inputs(call) < 0 || prepare_outputs(call, false) < 0) return -1;
   Scratch scratch(call.plan->scratch_bytes);
-  if (scratch.failed) {
-    out_of_memory(call.plan->scratch_bytes);
-    return -1;
-  }
+  if (scratch.failed) return raise_no_memory(call.plan->scratch_bytes);
   int64_t info[8] = {};
   int64_t status;
   {
@@ -192,14 +172,14 @@ int run_inline(Call& call, PyObject** results) {
   if (PyErr_Occurred() || raise_kept_error() < 0) return -1;
   if (status == kInterrupted) return raise_interrupted();
   if (status == 0) return make_arrays(call, nullptr, results);
-  Ref error(status_error(call.executable->on_error, status, info));
+  PyRef error(status_error(call.executable->on_error, status, info));
   if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
   return -1;
 }
 
-int run_queued(Call& call, PyObject** results) {
+int run_queued(Call& call, PyRef* results) {
   // Comes first: to make an object may collect garbage, and finalizers may delete arrays.
-  Ref execution(reinterpret_cast<PyObject*>(execution_new(call.executable->on_error)));
+  const Handle<Execution> execution = execution_new(call.executable->on_error);
   if (!execution || check_inputs(call) < 0) return -1;
   if (prepare_outputs(call, true) < 0) return -1;
   auto job = std::make_unique<Job>();
@@ -208,30 +188,22 @@ int run_queued(Call& call, PyObject** results) {
   job->brief = call.expected_ns <= kBriefNs && !call.plan->open_ended;
   job->has_effects = call.plan->has_effects;
   if (call.plan->open_ended) job->took_ns = &call.plan->last_ns;
-  job->keepalive = Py_NewRef(reinterpret_cast<PyObject*>(call.executable));
+  job->keepalive = as(Handle<Executable>::share(call.executable));
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
     Array* array = call.ins[k];
     const bool ready = array_ready(array);
     if (!array->buffer) return raise_deleted(array);  // to find out may have run anything
     job->add_input(array->buffer);
-    if (!ready) {
-      job->waits_for.push_back(array->pending);
-      Py_INCREF(reinterpret_cast<PyObject*>(array->pending));
-    }
+    if (!ready) job->waits_for.push_back(array->pending);
   }
   for (size_t k = 0; k < call.outs.size(); ++k) {
     job->add_output(call.outs[k]);
     const int in = call.plan->alias[k];
     if (in >= 0 && call.outs[k] == call.ins[in]->buffer) job->overwrites.push_back(call.outs[k]);
   }
-  job->done = reinterpret_cast<Execution*>(Py_NewRef(execution.get()));
-  if (make_arrays(call, job->done, results) < 0) return -1;
-  try {
-    queue_push(std::move(job));
-  } catch (const std::bad_alloc&) {
-    for (size_t k = 0; k < call.outs.size(); ++k) Py_CLEAR(results[k]);
-    throw;
-  }
+  job->done = execution;
+  if (make_arrays(call, execution, results) < 0) return -1;
+  queue_push(std::move(job));
   delete_donated(call);
   return 0;
 }
@@ -244,7 +216,7 @@ bool any_pending(const Call& call) {
 // Brings inputs whose values are on another device only, or in another order.
 int fetch_inputs(const Executable* executable, Array* const* ins) {
   for (size_t k = 0; k < executable->plan->ins.size(); ++k) {
-    if ((ins[k]->remote || ins[k]->moved) && array_wait(ins[k]) < 0) return -1;
+    if ((ins[k]->remote || ins[k]->lazy_transpose) && array_wait(ins[k]) < 0) return -1;
   }
   return 0;
 }
@@ -257,20 +229,19 @@ int wait_for_inputs(const Call& call) {
   return 0;
 }
 
-// Only tells: the call goes on whatever happens there.
-void tell_again(Executable* executable) {
-  Ref again(executable->again);
-  executable->again = nullptr;
-  Ref result(PyObject_CallOneArg(again.get(), reinterpret_cast<PyObject*>(executable)));
-  if (!result) PyErr_WriteUnraisable(again.get());
+// Only reports: the call goes on whatever happens there.
+void report_second_call(Executable* executable) {
+  const PyRef callback = std::move(executable->on_second_call);
+  PyRef result(PyObject_CallOneArg(callback, reinterpret_cast<PyObject*>(executable)));
+  if (!result) PyErr_WriteUnraisable(callback);
 }
 
 }  // namespace
 
-int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs) {
-  if (executable->again && executable->call_count == 1) tell_again(executable);
-  Call call{executable, executable->plan, ins, donated, committed, 0, {}};
-  drain_retired();
+int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyRef* outs) {
+  if (executable->on_second_call && executable->call_count == 1) report_second_call(executable);
+  Call call{executable, executable->plan.get(), ins, donated, committed, 0, {}};
+  run_deferred_decrefs();
   if (fetch_inputs(executable, ins) < 0) return -1;
   bool can_queue = queue_open() && !on_queue_thread();
   bool pending = any_pending(call);

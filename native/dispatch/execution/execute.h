@@ -1,6 +1,7 @@
 // Executable: machine code with the avals it takes and gives.
 #pragma once
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "array/array.h"
@@ -10,7 +11,7 @@ namespace nj {
 
 struct ExecutablePlan {
   std::atomic<MachineCode> code;  // may be replaced by better code, which does the same; the old one stays valid
-  std::vector<AvalInfo*> ins, outs;
+  std::vector<AvalRef> ins, outs;
   std::vector<int> alias;  // per output: the input whose buffer it may take over, or -1
   size_t scratch_bytes;
   double cost_ns;
@@ -21,9 +22,9 @@ struct ExecutablePlan {
 
 struct Executable {
   PyObject_HEAD
-  ExecutablePlan* plan;
-  PyObject *on_error, *keepalive, *device, *name;
-  PyObject* again;  // called once, with the executable, when it is called for the second time; or null
+  std::unique_ptr<ExecutablePlan> plan;
+  PyRef on_error, keepalive, device, name;
+  PyRef on_second_call;  // called once, with the executable, when it is called for the second time; or null
   PyObject* weakrefs;
   uint64_t call_count;
 };
@@ -31,7 +32,7 @@ struct Executable {
 extern PyTypeObject* executable_type;
 
 // Runs or queues the executable. `ins` are arrays of its in_avals, `donated` a flag for each or null.
-// Puts new references into `outs`: which hold null: 0, or -1 with an error set and nulls in `outs`.
-int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyObject** outs);
+// Puts an array into each of `outs`: 0, or -1 with an error set.
+int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyRef* outs);
 
 }  // namespace nj

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "array/array.h"
+#include "runtime/python/error.h"
 #include "runtime/python/guard.h"
 #include "runtime/queue/queue.h"
 
@@ -20,39 +21,27 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(execution->on_error);
   Py_VISIT(execution->error);
   // `cause` is written by the execution thread, which may be at it.
-  if (execution_state(execution) != State::Pending) Py_VISIT(execution->cause);
+  if (execution_state(execution) != State::Pending) Py_VISIT(execution->cause.get());
   return 0;
 }
 
 int clear(PyObject* self) {
   auto* execution = reinterpret_cast<Execution*>(self);
   // on_error and cause stay: without them a failure could not be told any more.
-  Py_CLEAR(execution->error);
+  execution->error.reset();
   return 0;
 }
 
 void dealloc(PyObject* self) {
   auto* execution = reinterpret_cast<Execution*>(self);
   PyObject_GC_UnTrack(self);
-  Py_CLEAR(execution->on_error);
-  Py_CLEAR(execution->cause);
-  Py_CLEAR(execution->error);
+  destroy(execution->on_error, execution->cause, execution->error);
   free_instance(self);
 }
 
 PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc), slot<traverse>(Py_tp_traverse), slot<clear>(Py_tp_clear), {0, nullptr}};
 PyType_Spec spec = {"numjet._native.Execution", sizeof(Execution), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-
-// The exception that is set, as an instance.
-PyObject* fetch_error() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-  return value;
-}
 
 PyObject* make_error(Execution* execution) {
   switch (execution->failure) {
@@ -78,30 +67,29 @@ int raise_interrupted() {
   return -1;
 }
 
-Execution* execution_new(PyObject* on_error) {
+Handle<Execution> execution_new(PyObject* on_error) {
   Execution* execution = PyObject_GC_New(Execution, execution_type);
-  if (!execution) return nullptr;
+  if (!execution) return Handle<Execution>();
   new (&execution->state) std::atomic<State>(State::Pending);
   execution->failure = Failure::Status;
   execution->status = 0;
   std::fill(execution->info, execution->info + 8, 0);
   execution->wanted_bytes = 0;
-  execution->on_error = Py_NewRef(on_error);
-  execution->cause = nullptr;
-  execution->error = nullptr;
+  construct(execution->on_error, execution->cause, execution->error);
+  execution->on_error = PyRef::share(on_error);
   PyObject_GC_Track(execution);
-  return execution;
+  return Handle<Execution>(execution);
 }
 
 PyObject* status_error(PyObject* on_error, int64_t status, const int64_t* info) {
-  Ref words(PyList_New(8));
+  PyRef words(PyList_New(8));
   if (!words) return nullptr;
   for (int k = 0; k < 8; ++k) {
     PyObject* word = PyLong_FromLongLong(info[k]);
     if (!word) return nullptr;
     PyList_SET_ITEM(words.get(), k, word);
   }
-  Ref error(PyObject_CallFunction(on_error, "LO", static_cast<long long>(status), words.get()));
+  PyRef error(PyObject_CallFunction(on_error, "LO", static_cast<long long>(status), words.get()));
   if (!error) return nullptr;
   if (PyExceptionInstance_Check(error.get())) return error.release();
   return PyErr_Format(PyExc_TypeError, "on_error must return an exception, got %R for status %lld", error.get(),
@@ -109,15 +97,15 @@ PyObject* status_error(PyObject* on_error, int64_t status, const int64_t* info) 
 }
 
 int execution_raise(Execution* execution) {
-  while (execution->failure == Failure::Cause) execution = reinterpret_cast<Execution*>(execution->cause);
-  Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
+  while (execution->failure == Failure::Cause) execution = execution->cause;
+  const Handle<Execution> alive = Handle<Execution>::share(execution);
   if (!execution->error) {
-    Ref error(make_error(execution));
-    if (!error) error = Ref(fetch_error());
+    PyRef error(make_error(execution));
+    if (!error) error = fetch_error();
     // on_error runs Python code: another thread may have been here meanwhile.
-    if (!execution->error) execution->error = error.release();
+    if (!execution->error) execution->error = std::move(error);
   }
-  Ref error = Ref::borrow(execution->error);
+  const PyRef error = execution->error;
   // Every raise would add its frames to the old ones, and keep all of them alive.
   if (PyException_SetTraceback(error.get(), Py_None) < 0) return -1;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());

@@ -18,12 +18,12 @@ struct Execution {
   int64_t status;
   int64_t info[8];
   size_t wanted_bytes;
-  PyObject* on_error;  // (status, info) -> exception
-  PyObject* cause;     // the Execution whose failure this one inherits
-  PyObject* error;     // the exception, once somebody looked
+  PyRef on_error;           // (status, info) -> exception
+  Handle<Execution> cause;  // whose failure this one inherits
+  PyRef error;              // the exception, once somebody looked
 };
 
-Execution* execution_new(PyObject* on_error);
+Handle<Execution> execution_new(PyObject* on_error);
 inline State execution_state(const Execution* execution) { return execution->state.load(std::memory_order_acquire); }
 // Raises the error of a failed execution: the same exception object every time. Returns -1.
 int execution_raise(Execution* execution);

@@ -1,5 +1,5 @@
-// Buffers given up by the execution thread, which never takes the GIL. A chain through the buffers themselves: nothing is
-// allocated, so nothing can fail.
+// Deferred decref. The execution thread, which never takes the GIL, chains the buffers that it gives up through themselves, and
+// a thread that has the GIL destroys them: nothing is allocated, so nothing can fail.
 #include <pthread.h>
 
 #include <atomic>
@@ -11,36 +11,36 @@ namespace nj {
 
 namespace {
 
-struct Retired {
+struct Deferred {
   SpinLock lock;
   std::atomic<Buffer*> last{nullptr};
 };
-Retired& retired = *new Retired;
+Deferred& deferred = *new Deferred;
 
-int drain_callback(void*) {
-  drain_retired();
+int pending_call(void*) {
+  run_deferred_decrefs();
   return 0;
 }
 
 }  // namespace
 
-void retire(Buffer* buffer) {
+void defer_decref(Buffer* buffer) {
   bool first;
   {
-    SpinGuard guard(retired.lock);
-    buffer->after = retired.last.exchange(buffer);
+    SpinGuard guard(deferred.lock);
+    buffer->after = deferred.last.exchange(buffer);
     first = !buffer->after;  // the buffer may be gone as soon as the lock is
   }
-  // The interpreter's list of pending calls may be full; then the next allocation drains.
-  if (first && !interpreter_ends) (void)Py_AddPendingCall(drain_callback, nullptr);
+  // The interpreter's list of pending calls may be full; then the next allocation destroys them.
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(pending_call, nullptr);
 }
 
-void drain_retired() {
-  if (!retired.last.load(std::memory_order_relaxed)) return;
+void run_deferred_decrefs() {
+  if (!deferred.last.load(std::memory_order_relaxed)) return;
   Buffer* buffer;
   {
-    SpinGuard guard(retired.lock);
-    buffer = retired.last.exchange(nullptr);
+    SpinGuard guard(deferred.lock);
+    buffer = deferred.last.exchange(nullptr);
   }
   while (buffer) {
     Buffer* next = buffer->after;
@@ -50,8 +50,8 @@ void drain_retired() {
 }
 
 namespace {
-void before_fork() { retired.lock.lock(); }
-void after_fork() { retired.lock.unlock(); }
+void before_fork() { deferred.lock.lock(); }
+void after_fork() { deferred.lock.unlock(); }
 const int registered = pthread_atfork(before_fork, after_fork, after_fork);
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "runtime/process/cgroup.h"
@@ -16,14 +17,6 @@
 #include "runtime/threads/spinlock.h"
 
 namespace nj {
-
-struct Block {
-  Buffer buffer;  // handed out with the block, so that one allocation serves both
-  size_t capacity;
-  int size_class;
-  Block *older, *newer;  // all free blocks by time of return
-  Block *below, *above;  // the free blocks of this class, a stack
-};
 
 namespace {
 
@@ -33,17 +26,6 @@ constexpr size_t kHugeFrom = size_t(4) << 20;
 constexpr size_t kLargest = size_t(1) << 46;
 constexpr size_t kMaxCache = size_t(4) << 30;
 constexpr int kClasses = 4 + 4 * 42;
-
-struct Pool {
-  SpinLock lock;
-  Block* free_blocks[kClasses] = {};
-  Block *oldest = nullptr, *newest = nullptr;
-  size_t cap = 0, live = 0, cached = 0, peak = 0, window_peak = 0;
-  uint64_t allocations = 0, reuses = 0;
-};
-
-// Never destroyed: threads may still return blocks while the process ends.
-Pool& pool = *new Pool;
 
 struct SizeClass {
   int index;
@@ -88,6 +70,36 @@ void system_release(char* memory, size_t capacity) {
     std::free(memory);
   }
 }
+
+}  // namespace
+
+struct Block {
+  explicit Block(SizeClass wanted) : capacity(wanted.capacity), size_class(wanted.index) {}
+  ~Block() {
+    if (buffer.data) system_release(buffer.data, capacity);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  Buffer buffer;  // handed out with the block, so that one allocation serves both
+  size_t capacity;
+  int size_class;
+  Block *older, *newer;  // all free blocks by time of return
+  Block *below, *above;  // the free blocks of this class, a stack
+};
+
+namespace {
+
+struct Pool {
+  SpinLock lock;
+  Block* free_blocks[kClasses] = {};
+  Block *oldest = nullptr, *newest = nullptr;
+  size_t cap = 0, live = 0, cached = 0, peak = 0, window_peak = 0;
+  uint64_t allocations = 0, reuses = 0;
+};
+
+// Never destroyed: threads may still return blocks while the process ends.
+Pool& pool = *new Pool;
 
 // The three below need the lock.
 void unlink(Block* block) {
@@ -135,32 +147,24 @@ void shrink_cache(size_t limit) {
     }
   }
   while (victims) {
-    Block* next = victims->below;
-    system_release(victims->buffer.data, victims->capacity);
-    delete victims;
-    victims = next;
+    const std::unique_ptr<Block> victim(victims);
+    victims = victim->below;
   }
 }
 
 Block* new_block(SizeClass wanted) {
-  char* memory = system_allocate(wanted.capacity);
-  if (!memory) {
+  std::unique_ptr<Block> block(new (std::nothrow) Block(wanted));
+  if (!block) return nullptr;
+  block->buffer.data = system_allocate(wanted.capacity);
+  if (!block->buffer.data) {
     shrink_cache(0);
-    memory = system_allocate(wanted.capacity);
-    if (!memory) return nullptr;
+    block->buffer.data = system_allocate(wanted.capacity);
+    if (!block->buffer.data) return nullptr;
   }
-  Block* block = new (std::nothrow) Block{};
-  if (!block) {
-    system_release(memory, wanted.capacity);
-    return nullptr;
-  }
-  block->capacity = wanted.capacity;
-  block->size_class = wanted.index;
-  block->buffer.data = memory;
-  block->buffer.block = block;
+  block->buffer.block = block.get();
   SpinGuard guard(pool.lock);
   count_live(wanted.capacity);
-  return block;
+  return block.release();
 }
 
 Block* take_block(size_t nbytes) {
@@ -198,18 +202,18 @@ size_t default_cap() {
 
 }  // namespace
 
-Buffer* buffer_new(size_t nbytes) {
+BufferRef buffer_new(size_t nbytes) {
   Block* block = take_block(nbytes);
-  if (!block) return nullptr;
+  if (!block) return BufferRef();
   Buffer* buffer = &block->buffer;
   buffer->refs.store(1, std::memory_order_relaxed);
   buffer->queued.store(0, std::memory_order_relaxed);
   buffer->nbytes = nbytes;
-  return buffer;
+  return BufferRef(buffer);
 }
 
-Buffer* buffer_promise(size_t nbytes) {
-  Buffer* buffer = new (std::nothrow) Buffer;
+BufferRef buffer_promise(size_t nbytes) {
+  BufferRef buffer(new (std::nothrow) Buffer);
   if (buffer) buffer->nbytes = nbytes;
   return buffer;
 }
@@ -223,23 +227,20 @@ bool buffer_allocate(Buffer* buffer) {
   return true;
 }
 
-Buffer* buffer_wrap(PyObject* owner, char* data, size_t nbytes) {
-  Buffer* buffer = buffer_promise(nbytes);
-  if (!buffer) return nullptr;
+BufferRef buffer_wrap(PyObject* owner, char* data, size_t nbytes) {
+  BufferRef buffer = buffer_promise(nbytes);
+  if (!buffer) return buffer;
   buffer->data = data;
-  buffer->owner = Py_NewRef(owner);
+  buffer->owner = PyRef::share(owner);
   return buffer;
 }
 
 void buffer_destroy(Buffer* buffer) {
   Block* block = buffer->block;
-  if (block && &block->buffer == buffer) {
-    return_block(block);
-    return;
-  }
+  const bool within = block && &block->buffer == buffer;
   if (block) return_block(block);
-  if (buffer->owner && !holds_gil()) return retire(buffer);
-  drop(buffer->owner);
+  if (within) return;
+  if (buffer->owner && !holds_gil()) return defer_decref(buffer);
   delete buffer;
 }
 
@@ -284,7 +285,7 @@ PyObject* pool_peak_during(PyObject*, PyObject* function) {
     before = pool.live, outer = pool.window_peak;
     pool.window_peak = before;
   }
-  Ref result(PyObject_CallNoArgs(function));
+  PyRef result(PyObject_CallNoArgs(function));
   {
     SpinGuard guard(pool.lock);
     peak = pool.window_peak;

@@ -17,51 +17,48 @@ struct Buffer {
   std::atomic<int64_t> queued{0};
   char* data = nullptr;
   size_t nbytes = 0;
-  Block* block = nullptr;     // the pool's memory, if any
-  PyObject* owner = nullptr;  // the object that owns the memory otherwise
-  Buffer* after = nullptr;    // in the chain of those that wait for the GIL to be destroyed
+  Block* block = nullptr;   // the pool's memory, if any
+  PyRef owner;              // the object that owns the memory otherwise
+  Buffer* after = nullptr;  // in the chain of those that wait for the GIL to be destroyed
 };
 
-// A buffer with memory from the pool (64-byte aligned, uninitialised); null when there is none.
-Buffer* buffer_new(size_t nbytes);
-// A buffer whose memory buffer_allocate() brings later; null when out of memory.
-Buffer* buffer_promise(size_t nbytes);
-bool buffer_allocate(Buffer* buffer);
-// A buffer over memory that belongs to `owner` (a reference is taken). Needs the GIL.
-Buffer* buffer_wrap(PyObject* owner, char* data, size_t nbytes);
-
 void buffer_destroy(Buffer* buffer);
-inline Buffer* buffer_retain(Buffer* buffer) {
-  buffer->refs.fetch_add(1, std::memory_order_relaxed);
-  return buffer;
-}
-// May be called without the GIL.
-inline void buffer_release(Buffer* buffer) {
-  if (buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer_destroy(buffer);
-}
+
+// Neither needs the GIL.
+template <> struct CountOf<Buffer> {
+  static void retain(Buffer* buffer) { buffer->refs.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Buffer* buffer) {
+    if (buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer_destroy(buffer);
+  }
+};
+using BufferRef = Handle<Buffer>;
+
+// A buffer with memory from the pool (64-byte aligned, uninitialised); null when there is none.
+BufferRef buffer_new(size_t nbytes);
+// A buffer whose memory buffer_allocate() brings later; null when out of memory.
+BufferRef buffer_promise(size_t nbytes);
+bool buffer_allocate(Buffer* buffer);
+// A buffer over memory that belongs to `owner`, which it keeps alive. Needs the GIL.
+BufferRef buffer_wrap(PyObject* owner, char* data, size_t nbytes);
 
 // Memory for the run of one computation: no count, no owner. Null when out of memory.
 struct Scratch {
-  explicit Scratch(size_t nbytes) : buffer(nbytes ? buffer_new(nbytes) : nullptr), failed(nbytes && !buffer) {}
-  ~Scratch() {
-    if (buffer) buffer_release(buffer);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
+  explicit Scratch(size_t nbytes) : buffer(nbytes ? buffer_new(nbytes) : BufferRef()), failed(nbytes && !buffer) {}
   char* data() const { return buffer ? buffer->data : nullptr; }
-  Buffer* buffer;
-  bool failed;
+  const BufferRef buffer;
+  const bool failed;
 };
 
 uint64_t pool_allocations();
 // Bytes of the block that a buffer of `nbytes` gets.
 size_t pool_capacity(size_t nbytes);
 
-// Leaves a buffer without users, whose memory belongs to a Python object, to the next thread that has the GIL.
-void retire(Buffer* buffer);
-void drain_retired();
+// Deferred decref: leaves a buffer without users, whose memory belongs to a Python object, to the next thread that has the GIL.
+void defer_decref(Buffer* buffer);
+void run_deferred_decrefs();
 
 // Sets MemoryError for `nbytes`; returns null.
 PyObject* out_of_memory(size_t nbytes);
+inline int raise_no_memory(size_t nbytes) { return out_of_memory(nbytes), -1; }
 
 }  // namespace nj

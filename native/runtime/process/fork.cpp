@@ -4,6 +4,7 @@
 // no signal handler runs between its steps, so none is left out.
 #include "runtime/process/fork.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -20,10 +21,10 @@ namespace {
 constexpr auto kNap = std::chrono::milliseconds(1);
 constexpr int kMostNaps = 30'000;
 
-PyObject *acquire_name, *release_name, *not_waiting;
-PyObject *lock_imports, *unlock_imports, *imports_locked;
-std::vector<PyObject*>* locks = new std::vector<PyObject*>;  // the first is that of the thread that forks
-std::vector<PyObject*>* held = new std::vector<PyObject*>;   // in the order in which they were taken
+// None is ever dropped.
+PyGlobal acquire_name, release_name, lock_imports, unlock_imports, imports_locked;
+auto& locks = *new std::vector<PyRef>;  // the first is that of the thread that forks
+auto& held = *new std::vector<PyRef>;   // in the order in which they were taken
 bool holds_imports = false;
 
 // Calls of call_whole() that have not returned; changed under the GIL.
@@ -38,45 +39,40 @@ void nap() {
 
 // Whether the lock was taken; without an error.
 bool take(PyObject* lock, bool waiting) {
-  PyObject* arguments[] = {lock, not_waiting};
-  Ref taken(PyObject_VectorcallMethod(acquire_name, arguments, waiting ? 1 : 2, nullptr));
+  PyObject* arguments[] = {lock, Py_False};
+  PyRef taken(PyObject_VectorcallMethod(acquire_name.get(), arguments, waiting ? 1 : 2, nullptr));
   if (!taken) PyErr_WriteUnraisable(lock);
   if (!taken || taken.get() != Py_True) return false;
-  held->push_back(lock);
+  held.push_back(PyRef::share(lock));
   return true;
 }
 
-void call(PyObject* function) {
-  Ref result(PyObject_CallNoArgs(function));
-  if (!result) PyErr_WriteUnraisable(function);
+// Without an error, and null, where it raised.
+PyRef call(const PyGlobal& function) {
+  PyRef result(PyObject_CallNoArgs(function.get()));
+  if (!result) PyErr_WriteUnraisable(function.get());
+  return result;
 }
 
 void release_all() {
   if (holds_imports) call(unlock_imports);
   holds_imports = false;
-  for (; !held->empty(); held->pop_back()) {
-    Ref result(PyObject_CallMethodNoArgs(held->back(), release_name));
-    if (!result) PyErr_WriteUnraisable(held->back());
+  for (; !held.empty(); held.pop_back()) {
+    PyRef result(PyObject_CallMethodNoArgs(held.back(), release_name.get()));
+    if (!result) PyErr_WriteUnraisable(held.back());
   }
-}
-
-bool imports_are_locked() {
-  Ref result(PyObject_CallNoArgs(imports_locked));
-  if (!result) PyErr_WriteUnraisable(imports_locked);
-  return result && result.get() == Py_True;
 }
 
 // The GIL is not given up from here to the end of a successful try: what is free stays free. Returns the lock to wait for
 // first next time, or null: all are held, or `retry` says that somebody was importing.
 PyObject* try_all(bool& retry, bool patient) {
-  retry = patient && ((sections > own_sections && own_sections == 0) || imports_are_locked());
+  retry = patient && ((sections > own_sections && own_sections == 0) || call(imports_locked).get() == Py_True);
   if (retry) return nullptr;
   call(lock_imports);
   holds_imports = true;
-  for (PyObject* lock : *locks) {
-    bool here = false;
-    for (PyObject* other : *held) here |= other == lock;
-    if (!here && !take(lock, false)) return lock;
+  for (const PyRef& lock : locks) {
+    const bool is_held = std::any_of(held.begin(), held.end(), [&](const PyRef& other) { return other.get() == lock.get(); });
+    if (!is_held && !take(lock, false)) return lock;
   }
   return nullptr;
 }
@@ -85,7 +81,7 @@ PyObject* try_all(bool& retry, bool patient) {
 void hold_all() {
   // Python runs signal handlers in a thread that waits for a lock and is interrupted there; other threads still see signals.
   SignalsBlocked blocked;
-  PyObject* first = locks->front();
+  PyObject* first = locks.front();
   for (int naps = 0;;) {
     take(first, true);
     bool retry = false;
@@ -118,13 +114,13 @@ PyObject* after_fork_in_child(PyObject*, PyObject*) {
 }
 
 PyObject* guard_at_fork(PyObject*, PyObject* lock) {
-  locks->push_back(Py_NewRef(lock));
+  locks.push_back(PyRef::share(lock));
   return Py_NewRef(lock);
 }
 
 PyObject* guarded_locks(PyObject*, PyObject*) {
-  PyObject* list = PyList_New(Py_ssize_t(locks->size()));
-  for (size_t k = 0; list && k < locks->size(); ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef((*locks)[k]));
+  PyObject* list = PyList_New(Py_ssize_t(locks.size()));
+  for (size_t k = 0; list && k < locks.size(); ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef(locks[k]));
   return list;
 }
 
@@ -153,34 +149,33 @@ PyMethodDef functions[] = {
 // Python's lock around its table of modules: with it in hand nobody is between two steps there, and the fork, which takes
 // it too, does not wait with our locks held.
 bool find_import_lock() {
-  Ref imp(PyImport_ImportModule("_imp"));
+  PyRef imp(PyImport_ImportModule("_imp"));
   if (!imp) return false;
-  lock_imports = PyObject_GetAttrString(imp.get(), "acquire_lock");
-  unlock_imports = PyObject_GetAttrString(imp.get(), "release_lock");
-  imports_locked = PyObject_GetAttrString(imp.get(), "lock_held");
+  lock_imports.exchange(PyRef(PyObject_GetAttrString(imp, "acquire_lock")));
+  unlock_imports.exchange(PyRef(PyObject_GetAttrString(imp, "release_lock")));
+  imports_locked.exchange(PyRef(PyObject_GetAttrString(imp, "lock_held")));
   return lock_imports && unlock_imports && imports_locked;
 }
 
 bool add_first_lock() {
-  Ref threading(PyImport_ImportModule("_thread"));
+  PyRef threading(PyImport_ImportModule("_thread"));
   if (!threading) return false;
-  PyObject* lock = PyObject_CallMethod(threading.get(), "RLock", nullptr);
-  if (lock) locks->push_back(lock);
-  return lock != nullptr;
+  locks.push_back(PyRef(PyObject_CallMethod(threading, "RLock", nullptr)));
+  return bool(locks.back());
 }
 
 bool register_hooks(PyObject* module) {
-  Ref os(PyImport_ImportModule("os")), no_args(PyTuple_New(0)), hooks(PyDict_New());
+  PyRef os(PyImport_ImportModule("os")), no_args(PyTuple_New(0)), hooks(PyDict_New());
   if (!os || !no_args || !hooks) return false;
-  Ref at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
+  PyRef at_fork(PyObject_GetAttrString(os.get(), "register_at_fork"));
   if (!at_fork) return false;
   const char* const names[][2] = {
       {"before", "before_fork"}, {"after_in_parent", "after_fork_in_parent"}, {"after_in_child", "after_fork_in_child"}};
   for (const auto& [when, name] : names) {
-    Ref hook(PyObject_GetAttrString(module, name));
+    PyRef hook(PyObject_GetAttrString(module, name));
     if (!hook || PyDict_SetItemString(hooks.get(), when, hook.get()) < 0) return false;
   }
-  return bool(Ref(PyObject_Call(at_fork.get(), no_args.get(), hooks.get())));
+  return bool(PyRef(PyObject_Call(at_fork.get(), no_args.get(), hooks.get())));
 }
 
 }  // namespace
@@ -188,9 +183,8 @@ bool register_hooks(PyObject* module) {
 
 int fork_init(PyObject* module) {
   using namespace nj;
-  acquire_name = PyUnicode_InternFromString("acquire");
-  release_name = PyUnicode_InternFromString("release");
-  not_waiting = Py_NewRef(Py_False);
+  acquire_name.exchange(PyRef(PyUnicode_InternFromString("acquire")));
+  release_name.exchange(PyRef(PyUnicode_InternFromString("release")));
   if (!acquire_name || !release_name || !find_import_lock() || !add_first_lock()) return -1;
   return PyModule_AddFunctions(module, functions) < 0 || !register_hooks(module) ? -1 : 0;
 }

@@ -1,12 +1,11 @@
 // Stop flags of threads, and what compiled loops call to look at them.
 #include "runtime/process/interrupt.h"
 
-#include <Python.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "kernels/registry.h"
+#include "runtime/python/error.h"
 
 namespace nj {
 
@@ -20,20 +19,13 @@ constexpr double kLongest = 1099511627776.0;  // 2^40 iterations
 thread_local StopWatch watched;
 thread_local Clock::time_point last_asked;
 
-// What a signal handler raised while this thread ran machine code.
-struct KeptError { PyObject *type = nullptr, *value = nullptr, *traceback = nullptr; };
-thread_local KeptError kept;
+// What a signal handler raised while this thread ran machine code. No destructor runs: a thread that ends has no GIL.
+thread_local PyGlobal kept;
 
 bool signal_raised() {
   PyGILState_STATE state = PyGILState_Ensure();
   bool raised = PyErr_CheckSignals() < 0;
-  if (raised) {
-    KeptError before = kept;
-    PyErr_Fetch(&kept.type, &kept.value, &kept.traceback);
-    Py_XDECREF(before.type);
-    Py_XDECREF(before.value);
-    Py_XDECREF(before.traceback);
-  }
+  if (raised) kept.exchange(fetch_error());
   PyGILState_Release(state);
   return raised;
 }
@@ -63,9 +55,8 @@ bool stop_wanted() {
 }
 
 int raise_kept_error() {
-  if (!kept.type) return 0;
-  PyErr_Restore(kept.type, kept.value, kept.traceback);
-  kept = {};
+  if (!kept) return 0;
+  restore_error(kept.exchange(PyRef()));
   return -1;
 }
 

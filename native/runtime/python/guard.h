@@ -5,7 +5,7 @@
 #include <new>
 #include <type_traits>
 
-#include "runtime/python/native.h"
+#include "runtime/python/error.h"
 
 namespace nj {
 
@@ -22,11 +22,10 @@ inline void raise_caught() {
 
 // For what cannot fail, as deallocations: says so and goes on.
 inline void report_caught() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  PyRef before = fetch_error();
   raise_caught();
   PyErr_WriteUnraisable(nullptr);
-  PyErr_Restore(type, value, traceback);
+  restore_error(std::move(before));
 }
 
 template <auto function>

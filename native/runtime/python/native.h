@@ -5,6 +5,9 @@
 #include <cxxabi.h>
 
 #include <atomic>
+#include <utility>
+
+#include "runtime/memory/handle.h"
 
 namespace nj {
 
@@ -25,33 +28,41 @@ inline void drop(PyObject* object) noexcept {
   }
 }
 
-// Owns one reference; null when empty.
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* stolen) : object_(stolen) {}
-  static Ref borrow(PyObject* object) {
-    Py_XINCREF(object);
-    return Ref(object);
-  }
-  Ref(Ref&& other) noexcept : object_(other.release()) {}
-  Ref& operator=(Ref&& other) noexcept {
-    PyObject* old = object_;
-    object_ = other.release();
-    drop(old);
-    return *this;
-  }
-  Ref(const Ref&) = delete;
-  Ref& operator=(const Ref&) = delete;
-  ~Ref() { drop(object_); }
+// Python objects, and the structs of ours that begin with PyObject_HEAD.
+template <class T> struct CountOf {
+  static void retain(T* object) { Py_INCREF(reinterpret_cast<PyObject*>(object)); }
+  static void release(T* object) { drop(reinterpret_cast<PyObject*>(object)); }
+};
 
-  explicit operator bool() const { return object_ != nullptr; }
+// Owns one reference; null when empty. Needs the GIL where it shares or drops one.
+using PyRef = Handle<PyObject>;
+
+// The same reference under another type: what a struct of ours is to Python, and back.
+template <class To = PyObject, class From> Handle<To> as(Handle<From> object) {
+  return Handle<To>(reinterpret_cast<To*>(object.release()));
+}
+// For functions that Python's C code calls: a new reference.
+template <class T> PyObject* give(Handle<T> object) { return reinterpret_cast<PyObject*>(object.release()); }
+// The object, or None for null.
+inline PyObject* or_none(PyObject* object) { return Py_NewRef(object ? object : Py_None); }
+
+// The objects of handles that lie side by side.
+static_assert(sizeof(PyRef) == sizeof(PyObject*));
+inline PyObject* const* lend(const PyRef* handles) { return reinterpret_cast<PyObject* const*>(handles); }
+
+// A string that Python keeps once, so that attribute lookups compare addresses.
+inline PyRef interned(PyObject* string) {
+  PyObject* name = Py_NewRef(string);
+  PyUnicode_InternInPlace(&name);
+  return PyRef(name);
+}
+
+// A reference that the process keeps: nothing is dropped at exit, when there may be no interpreter any more.
+class PyGlobal {
+ public:
   PyObject* get() const { return object_; }
-  PyObject* release() {
-    PyObject* object = object_;
-    object_ = nullptr;
-    return object;
-  }
+  explicit operator bool() const { return object_ != nullptr; }
+  PyRef exchange(PyRef object) { return PyRef(std::exchange(object_, object.release())); }
 
  private:
   PyObject* object_ = nullptr;
@@ -59,9 +70,8 @@ class Ref {
 
 // tp_dealloc's last step for heap types: frees the memory, drops the instance's reference to its type.
 inline void free_instance(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
+  Handle<PyTypeObject> type(Py_TYPE(self));
   type->tp_free(self);
-  Py_DECREF(type);
 }
 
 }  // namespace nj

@@ -1,5 +1,6 @@
-// Jobs in order, chained through themselves: nothing is allocated, so that to add one cannot fail. With the queue's lock held.
+// Intrusive list of jobs, which it owns: nothing is allocated, so that to add one cannot fail. With the queue's lock held.
 #pragma once
+#include <memory>
 #include <utility>
 
 #include "runtime/queue/queue.h"
@@ -8,15 +9,20 @@ namespace nj {
 
 class JobChain {
  public:
+  JobChain() = default;
+  JobChain(JobChain&& other) noexcept : first_(std::exchange(other.first_, nullptr)), last_(other.last_) {}
+  JobChain& operator=(JobChain&&) = delete;
+  ~JobChain() {
+    while (!empty()) pop_front();
+  }
   bool empty() const { return !first_; }
-  void push_back(Job* job) {
+  void push_back(std::unique_ptr<Job> owned) {
+    Job* job = owned.release();
     job->after = nullptr;
     (first_ ? last_->after : first_) = job;
     last_ = job;
   }
-  Job* pop_front() { return std::exchange(first_, first_->after); }
-  // All jobs, which are here no longer.
-  JobChain take_all() { return std::exchange(*this, JobChain()); }
+  std::unique_ptr<Job> pop_front() { return std::unique_ptr<Job>(std::exchange(first_, first_->after)); }
 
  private:
   Job *first_ = nullptr, *last_ = nullptr;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "runtime/process/fork.h"
+#include "runtime/python/error.h"
 #include "runtime/python/guard.h"
 #include "runtime/queue/job_chain.h"
 #include "runtime/process/signals_blocked.h"
@@ -89,21 +90,21 @@ State run_job(Job* job) {
     outcome->failure = Failure::Interrupted;
     return State::Failed;
   }
-  for (Execution*& dependency : job->waits_for) {
+  for (Handle<Execution>& dependency : job->waits_for) {
     if (execution_state(dependency) == State::Failed) {
       outcome->failure = Failure::Cause;
-      outcome->cause = reinterpret_cast<PyObject*>(dependency);  // takes over the job's reference
-      dependency = nullptr;
+      outcome->cause = std::move(dependency);
       return State::Failed;
     }
   }
   outcome->failure = Failure::OutOfMemory;
   char **ins = job->addresses.data(), **outs = ins + job->ins.size();
-  for (size_t k = 0; k < job->ins.size(); ++k) ins[k] = job->ins[k]->data;
+  for (size_t k = 0; k < job->ins.size(); ++k) ins[k] = job->ins[k].get()->data;
   for (size_t k = 0; k < job->outs.size(); ++k) {
-    outcome->wanted_bytes = job->outs[k]->nbytes;
-    if (!buffer_allocate(job->outs[k])) return State::Failed;
-    outs[k] = job->outs[k]->data;
+    Buffer* out = job->outs[k].get();
+    outcome->wanted_bytes = out->nbytes;
+    if (!buffer_allocate(out)) return State::Failed;
+    outs[k] = out->data;
   }
   Scratch scratch(job->scratch_bytes);
   outcome->wanted_bytes = job->scratch_bytes;
@@ -118,33 +119,25 @@ State run_job(Job* job) {
   return outcome->status == 0 ? State::Done : State::Failed;
 }
 
-void release_queued(std::vector<Buffer*>& buffers) {
-  for (Buffer* buffer : buffers) {
-    buffer->queued.fetch_sub(1, std::memory_order_release);
-    buffer_release(buffer);
-  }
-  buffers.clear();
-}
-
 int destroy_finished_callback(void*);
 
 void finish(Queue* q, Job* job, State state) {
-  std::vector<Buffer*> ins, outs;
+  std::vector<QueuedBuffer> ins, outs;
   {
     std::lock_guard<std::mutex> guard(q->mutex);  // others may be looking what this job touches
     ins.swap(job->ins);
     outs.swap(job->outs);
   }
   // Memory goes back first: whoever waits for this job may want it.
-  release_queued(ins);
-  release_queued(outs);
+  ins.clear();
+  outs.clear();
   bool first;
   {
     std::lock_guard<std::mutex> guard(q->mutex);
     job->done->state.store(state, std::memory_order_release);
     q->end(job);
     first = q->finished.empty();
-    q->finished.push_back(job);
+    q->finished.push_back(std::unique_ptr<Job>(job));
   }
   q->done.notify_all();
   // Not when the interpreter may be gone.
@@ -203,12 +196,9 @@ void thread_main(Queue* q, uint64_t generation) {
 }
 
 void destroy_finished() {
-  JobChain jobs;
-  {
-    std::lock_guard<std::mutex> guard(queue->mutex);
-    jobs = queue->finished.take_all();
-  }
-  while (!jobs.empty()) delete jobs.pop_front();
+  std::unique_lock<std::mutex> lock(queue->mutex);
+  const JobChain jobs = std::move(queue->finished);
+  lock.unlock();
 }
 
 int destroy_finished_callback(void*) {
@@ -316,31 +306,23 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
 };
 
+// With the lock held: ends a job that never runs, and is to leave the lists that it stands in.
 void fail_queued(Job* job, Failure failure) {
   job->done->failure = failure;
   job->done->state.store(State::Failed, std::memory_order_release);
+  queue->finished.push_back(std::unique_ptr<Job>(job));
 }
 
 }  // namespace
 
-Job::~Job() {
-  release_queued(ins);
-  release_queued(outs);
-  for (Execution* dependency : waits_for) Py_XDECREF(reinterpret_cast<PyObject*>(dependency));
-  Py_XDECREF(reinterpret_cast<PyObject*>(done));
-  Py_XDECREF(keepalive);
+void Job::add_input(BufferRef buffer) {
+  addresses.push_back(nullptr);
+  ins.push_back(QueuedBuffer(std::move(buffer)));
 }
 
-void Job::add_input(Buffer* buffer) {
+void Job::add_output(BufferRef buffer) {
   addresses.push_back(nullptr);
-  ins.push_back(buffer);
-  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Job::add_output(Buffer* buffer) {
-  addresses.push_back(nullptr);
-  outs.push_back(buffer);
-  buffer_retain(buffer)->queued.fetch_add(1, std::memory_order_relaxed);
+  outs.push_back(QueuedBuffer(std::move(buffer)));
 }
 
 void queue_push(std::unique_ptr<Job> job) {
@@ -348,7 +330,7 @@ void queue_push(std::unique_ptr<Job> job) {
   {
     std::lock_guard<std::mutex> guard(queue->mutex);
     queue->jobs.push_back(job.get());  // which may throw; from here on the queue owns it
-    job.release();
+    (void)job.release();
   }
   ++pushed;
   // A fork in between may have ended the thread of queue_admit().
@@ -470,7 +452,7 @@ int wait_in_callback(Execution* execution) {
 
 int execution_wait(Execution* execution) {
   // Another thread that waits for the same array drops the array's reference as soon as it has the value.
-  const Ref alive = Ref::borrow(reinterpret_cast<PyObject*>(execution));
+  const Handle<Execution> alive = Handle<Execution>::share(execution);
   if (execution_state(execution) == State::Pending) {
     if (current_job) {
       if (wait_in_callback(execution) < 0) return -1;
@@ -506,10 +488,9 @@ void abandon_unneeded(Queue* q) {
     Job* job = q->jobs.back();
     if (is_needed(job)) {
       ++q->to_finish;
-      needed.insert(needed.end(), job->waits_for.begin(), job->waits_for.end());
+      for (const Handle<Execution>& input : job->waits_for) needed.push_back(input);
     } else if (q->to_finish > 0) {
       fail_queued(job, Failure::Cancelled);
-      q->finished.push_back(job);
       continue;
     }
     left.push_front(job);
@@ -544,7 +525,6 @@ void cancel_all() {
   std::lock_guard<std::mutex> guard(q->mutex);
   for (; !q->jobs.empty(); q->jobs.pop_front()) {
     fail_queued(q->jobs.front(), Failure::Cancelled);
-    q->finished.push_back(q->jobs.front());
   }
   q->to_finish = 0;
   for (Job* job : q->under_way()) job->abandoned = true;
@@ -566,10 +546,9 @@ PyObject* close_queue(PyObject*, PyObject*) {
   };
   const int ended = wait_until(finished, stop_all, kAnything);
   if (ended < 0) cancel_all();
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  PyRef error = fetch_error();
   leave_thread();
-  PyErr_Restore(type, value, traceback);
+  restore_error(std::move(error));
   return ended < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
@@ -589,7 +568,6 @@ void after_any_fork_in_child() {
   const auto lose = [q](Job* job) {
     if (!job || job == current_job) return false;
     fail_queued(job, Failure::Lost);
-    q->finished.push_back(job);
     return true;
   };
   if (lose(q->running)) q->running = nullptr;
@@ -609,10 +587,10 @@ PyMethodDef functions[] = {
 int queue_init(PyObject* module) {
   using namespace nj;
   if (PyModule_AddFunctions(module, functions) < 0) return -1;
-  Ref close_function(PyObject_GetAttrString(module, "close_queue"));
-  Ref atexit(PyImport_ImportModule("atexit"));
+  PyRef close_function(PyObject_GetAttrString(module, "close_queue"));
+  PyRef atexit(PyImport_ImportModule("atexit"));
   if (!close_function || !atexit) return -1;
-  Ref registered(PyObject_CallMethod(atexit.get(), "register", "O", close_function.get()));
+  PyRef registered(PyObject_CallMethod(atexit.get(), "register", "O", close_function.get()));
   if (!registered) return -1;
   return pthread_atfork(before_any_fork, after_any_fork_in_parent, after_any_fork_in_child);
 }

@@ -12,20 +12,37 @@ namespace nj {
 
 using MachineCode = int64_t (*)(char** ins, char** outs, char* scratch, int64_t* info);
 
+// A reference that belongs to a queued computation, and is counted as such.
+class QueuedBuffer {
+ public:
+  explicit QueuedBuffer(BufferRef buffer) : buffer_(std::move(buffer)) {
+    buffer_->queued.fetch_add(1, std::memory_order_relaxed);
+  }
+  QueuedBuffer(QueuedBuffer&&) = default;
+  QueuedBuffer& operator=(QueuedBuffer&&) = delete;
+  ~QueuedBuffer() {
+    if (buffer_) buffer_->queued.fetch_sub(1, std::memory_order_release);
+  }
+  Buffer* get() const { return buffer_; }
+
+ private:
+  BufferRef buffer_;
+};
+
 // A queued computation. Made and destroyed under the GIL; run without it.
 struct Job {
   MachineCode code = nullptr;
-  std::vector<Buffer*> ins, outs;   // one reference each, until the job has run
-  std::vector<Buffer*> overwrites;  // those of `outs` that are inputs, too
+  std::vector<QueuedBuffer> ins, outs;  // until the job has run
+  std::vector<Buffer*> overwrites;      // those of `outs` that are inputs, too
   size_t scratch_bytes = 0;
   std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
   StopFlag stop{false};
   std::atomic<bool> abandoned{false};  // stopped because the process ends
   bool brief = false;        // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
   bool has_effects = false;  // which happen in the order in which such programs were called
-  std::vector<Execution*> waits_for;  // computations that make the inputs
-  Execution* done = nullptr;
-  PyObject* keepalive = nullptr;
+  std::vector<Handle<Execution>> waits_for;  // computations that make the inputs
+  Handle<Execution> done;
+  PyRef keepalive;
   // With the queue's lock held:
   int in_python = 0;                       // callbacks that it is in
   const Execution* waiting_for = nullptr;  // what its callback waits for
@@ -36,9 +53,8 @@ struct Job {
   Job() = default;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-  ~Job();
-  void add_input(Buffer* buffer);
-  void add_output(Buffer* buffer);
+  void add_input(BufferRef buffer);
+  void add_output(BufferRef buffer);
 };
 
 // Makes sure that there is a thread, and waits (without the GIL) until the queue is not too long:

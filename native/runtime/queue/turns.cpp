@@ -6,15 +6,18 @@ namespace nj {
 
 namespace {
 
+Job* address(Job* job) { return job; }
+template <class Owner> auto* address(const Owner& owner) { return owner.get(); }
+
 template <class List, class Item> bool contains(const List& list, const Item* item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+  return std::any_of(list.begin(), list.end(), [=](const auto& other) { return address(other) == item; });
 }
 
 // Whether a computation has to come after one that was queued before it: it reads its results, overwrites what it reads, or
 // both have effects.
 bool must_follow(const Job* later, const Job* earlier) {
   if (later->has_effects && earlier->has_effects) return true;
-  return contains(later->waits_for, earlier->done) ||
+  return contains(later->waits_for, earlier->done.get()) ||
          std::any_of(later->overwrites.begin(), later->overwrites.end(), [=](Buffer* b) { return contains(earlier->ins, b); });
 }
 
@@ -86,7 +89,7 @@ bool Unfinished::waits_for_itself(Job* waiting, const Execution* wanted) {
 void Unfinished::stop(const Execution* unwanted) {
   const auto needless = [&](const Job* job) {
     return job->done == unwanted || std::any_of(jobs.begin(), jobs.end(), [=](const Job* later) {
-             return later->stop.load() && contains(later->waits_for, job->done);
+             return later->stop.load() && contains(later->waits_for, job->done.get());
            });
   };
   const auto look = [&](Job* job) {

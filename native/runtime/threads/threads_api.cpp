@@ -45,9 +45,9 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 int register_stop(PyObject* module) {
-  Ref stop(PyObject_GetAttrString(module, "stop_threads")), atexit(PyImport_ImportModule("atexit"));
+  PyRef stop(PyObject_GetAttrString(module, "stop_threads")), atexit(PyImport_ImportModule("atexit"));
   if (!stop || !atexit) return -1;
-  return Ref(PyObject_CallMethod(atexit.get(), "register", "O", stop.get())) ? 0 : -1;
+  return PyRef(PyObject_CallMethod(atexit.get(), "register", "O", stop.get())) ? 0 : -1;
 }
 
 }  // namespace

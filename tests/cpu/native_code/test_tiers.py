@@ -173,30 +173,30 @@ def executable():
 
 def test_executable_is_told_once():
     e, seen = executable(), []
-    e.when_repeated(seen.append)
+    e.set_on_second_call(seen.append)
     for _ in range(3):
         e([jnp.zeros(3, np.float32)])
-        e.when_repeated(seen.append) if e.call_count == 3 else None
+        e.set_on_second_call(seen.append) if e.call_count == 3 else None
     assert seen == [e]
 
 
 def test_what_goes_wrong_in_telling_is_no_error_of_the_call(monkeypatch):
     e, told = executable(), []
     monkeypatch.setattr(sys, "unraisablehook", lambda u: told.append(str(u.exc_value)))
-    e.when_repeated(lambda e: 1 / 0)
+    e.set_on_second_call(lambda e: 1 / 0)
     for _ in range(2):
         np.testing.assert_array_equal(e([jnp.zeros(3, np.float32)])[0], np.ones(3))
     assert told == ["division by zero"]
 
 
-def test_wrong_arguments_of_replace_and_when_repeated():
+def test_wrong_arguments_of_replace_and_set_on_second_call():
     e = executable()
     with pytest.raises(ValueError, match="new address of 'main' is 0"):
         e.replace(0)
     with pytest.raises(TypeError):
         e.replace("here")
     with pytest.raises(TypeError, match="expected a callable, got 3"):
-        e.when_repeated(3)
+        e.set_on_second_call(3)
     assert isinstance(e, _native.Executable)
 
 
