@@ -61,7 +61,7 @@ def without(values: Sequence[Any], axes: Sequence[int]) -> tuple[Any, ...]:
 
 
 def shift(axes: Sequence[int], dim: int) -> tuple[int, ...]:
-    """Where `axes` lie once a batch axis stands at `dim`.
+    """The numbers of `axes` after an axis is inserted at `dim`.
 
     >>> shift((0, 1, 2), 1)
     (0, 2, 3)
@@ -72,6 +72,23 @@ def shift(axes: Sequence[int], dim: int) -> tuple[int, ...]:
 def insert(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
     """`values` with `value` at position `dim`."""
     return (*values[:dim], value, *values[dim:])
+
+
+def replace(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+    """`values` with `value` instead of the entry at position `dim`."""
+    return (*values[:dim], value, *values[dim + 1:])
+
+
+def row_major(shape: Sequence[int], index: Sequence[Any]) -> Any:
+    """The position of an index in row-major order: a number, or what arithmetic on indices of a builder gives.
+
+    >>> row_major((2, 3), (1, 2))
+    5
+    """
+    position: Any = 0
+    for n, i in zip(shape, index, strict=True):
+        position = position * n + i
+    return position
 
 
 def cut_axis(eqn: JaxprEqn, result: int) -> int | None:

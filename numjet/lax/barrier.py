@@ -10,7 +10,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples, Zero
 from numjet.core.traits import EXACT, KEEPS_APART
 from numjet.foundation import tree
-from numjet.lax.templates import call
+from numjet.lax.shape.rearrange import reshaped
 
 TOKEN = ShapedArray((0,), np.dtype(np.bool_))
 
@@ -59,8 +59,7 @@ def _after_abstract(*tokens: ShapedArray) -> ShapedArray:
 
 
 def _after_batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, None]:
-    plain = [t if d is None else call("reshape", t, new_sizes=TOKEN.shape, dimensions=None)
-             for t, d in zip(args, dims, strict=True)]
+    plain = [t if d is None else reshaped(t, TOKEN.shape) for t, d in zip(args, dims, strict=True)]
     return after_all_p.bind(*plain), None
 
 

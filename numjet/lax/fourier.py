@@ -16,9 +16,11 @@ from numjet.core.traits import NORMWISE
 from numjet.foundation import dtypes
 from numjet.foundation.dtypes.promotion import to_inexact_dtype
 from numjet.lax.axes import Ints, as_shape
-from numjet.lax.operands import complex_dtype, real_dtype
+from numjet.lax.elementwise.arithmetic import mul_p
+from numjet.lax.elementwise.convert import as_dtype, cast, conj_p
+from numjet.lax.operands import complex_dtype, converted, real_dtype
 from numjet.lax.shape.rearrange import broadcast_in_dim
-from numjet.lax.templates import call, moveaxis
+from numjet.lax.templates import leading_batch, moveaxis
 
 
 @register_parameter_type
@@ -34,7 +36,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-# -------------------------------------------------------------------------------------------- meaning
+# -------------------------------------------------------------------------------------------- semantics
 
 def _abstract(x: ShapedArray, *, fft_type: FftType, fft_lengths: Ints) -> ShapedArray:
     k = len(fft_lengths)
@@ -78,7 +80,7 @@ def _eager(x: np.ndarray, *, fft_type: FftType, fft_lengths: Ints) -> np.ndarray
 def _cpu(b: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> Any:
     aval = _abstract(x.aval, fft_type=fft_type, fft_lengths=fft_lengths)
     if not fft_lengths:
-        return b.elementwise(lambda v: b.convert(v, aval.dtype), x, dtype=aval.dtype)
+        return converted(b, x, aval.dtype)
     if 0 in x.shape or 0 in aval.shape:
         return b.compute(aval.shape, aval.dtype, lambda *i: b.const(0, aval.dtype))
     wide = int(real_dtype(x.dtype).itemsize == 8)
@@ -135,16 +137,16 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Ints) -> list
     if fft_type in (FftType.FFT, FftType.IFFT):  # symmetric matrices
         return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
     if not fft_lengths:
-        return [ct if ct.dtype == x.dtype else call("convert_element_type", ct, new_dtype=x.dtype, weak_type=False)]
+        return [as_dtype(ct, x.dtype)]
     total = prod(fft_lengths)
     if fft_type == FftType.RFFT:
         # Re(sum over k of ct[k] w^(k n)): an inverse transform in which coefficients with a mirror image count twice.
         weights = _weights(ct, fft_lengths[-1], lambda m: total / m)
-        halved = call("mul", call("conj", ct, input_dtype=aval_of(ct).dtype), weights)
+        halved = mul_p.bind(conj_p.bind(ct, input_dtype=aval_of(ct).dtype), weights)
         return [fft_p.bind(halved, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)]
     out = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
     weights = _weights(out, fft_lengths[-1], lambda m: m / total)
-    return [call("mul", call("conj", out, input_dtype=aval_of(out).dtype), weights)]
+    return [mul_p.bind(conj_p.bind(out, input_dtype=aval_of(out).dtype), weights)]
 
 
 def _weights(like: Any, n: int, weight: Any) -> Any:
@@ -155,10 +157,6 @@ def _weights(like: Any, n: int, weight: Any) -> Any:
     if n % 2 == 0:
         counts[-1:] = 1
     return broadcast_in_dim(weight(counts).astype(aval.dtype), aval.shape, (aval.ndim - 1,))
-
-
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
-    return fft_p.bind(moveaxis(args[0], dims[0], 0), **params), 0
 
 
 def _samples() -> Samples:
@@ -184,9 +182,9 @@ def _make(rng: Any, shape: Any, dtype: str, params: dict[str, Any]) -> list[np.n
     return [x.astype("complex64" if dtype == "float32" else "complex128")]
 
 
-fft_p = Op(
+fft_p: Op = Op(
     name="fft", params=("fft_type", "fft_lengths"), abstract=_abstract, eager=_eager, jvp=LINEAR, transpose=_transpose,
-    batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=(0,), traits=NORMWISE, samples=_samples())
+    batch=leading_batch(lambda: fft_p), cpu=_cpu, hlo=_hlo, linear_in=(0,), traits=NORMWISE, samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public function
@@ -215,7 +213,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     else:
         wanted = complex_dtype(to_inexact_dtype(dtype))
     if dtype != wanted:
-        x = call("convert_element_type", x, new_dtype=np.dtype(wanted), weak_type=False)
+        x = cast(x, np.dtype(wanted))
     return fft_p.bind(x, fft_type=kind, fft_lengths=as_shape(fft_lengths, "fft_lengths"))
 
 

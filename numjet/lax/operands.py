@@ -1,4 +1,4 @@
-"""What public elementwise functions do to their operands, and what the rules of elementwise records share."""
+"""Operands of elementwise functions: broadcasting, dtypes, and helpers of rules."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from numjet.core.ir import Literal
 from numjet.core.op import Op, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax.templates import call
+from numjet.lax.templates import call, kind_of
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 COMPLEXES = ("complex64", "complex128")
@@ -92,6 +92,16 @@ def by_kind(real: Callable[..., Any], complex: Callable[..., Any]) -> Callable[.
 def real_dtype(dtype: np.dtype, *_: np.dtype) -> np.dtype:
     """The dtype of the parts of a complex dtype; other dtypes are their own."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def at_least_float32(dtype: np.dtype) -> np.dtype:
+    """float32 for the floats with fewer bits; other dtypes are their own."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 and kind_of(dtype) == "f" else dtype
+
+
+def converted(b: Any, x: Any, dtype: Any) -> Any:
+    """An array of a LoopBuilder in another dtype, as cpu rules need it."""
+    return x if x.dtype == dtype else b.elementwise(lambda v: b.convert(v, dtype), x, dtype=np.dtype(dtype))
 
 
 def complex_dtype(dtype: np.dtype, *_: np.dtype) -> np.dtype:

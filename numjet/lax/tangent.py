@@ -1,18 +1,19 @@
-"""Tangents and cotangents that are zero, and their sum."""
+"""Symbolic zero tangents and cotangents, sums of tangents, and jvp rules of linear operations."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.core.op import LINEAR, Samples, Undefined, Zero
+from numjet.core.op import LINEAR, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP
 from numjet.foundation import dtypes
 from numjet.lax.rewrites import neutral
-from numjet.lax.templates import INEXACT, call, elementwise
+from numjet.lax.templates import INEXACT, call, elementwise, kind_of
 
 
 def is_zero(t: Any) -> bool:
@@ -29,6 +30,11 @@ def zero_tangent(aval: ShapedArray) -> Zero:
     return Zero(aval.to_tangent_aval())
 
 
+def no_tangent(out: Any) -> Zero:
+    """The symbolic zero tangent of a result."""
+    return zero_tangent(aval_of(out))
+
+
 def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros; for float0 a NumPy array, for keys the key of zero bits."""
     if aval.dtype == dtypes.float0 or aval.dtype == dtypes.key_dtype:
@@ -42,12 +48,13 @@ def instantiate(t: Any) -> Any:
     return zeros_like_aval(t.aval) if type(t) is Zero else t
 
 
-def _add_any_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def sum_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    """The transpose rule of x + y."""
     return (ct if isinstance(x, Undefined) else None), (ct if isinstance(y, Undefined) else None)
 
 
 add_any_p = elementwise(
-    "add_any", nargs=2, accepts=INEXACT, eager=np.add, jvp=LINEAR, transpose=_add_any_transpose,
+    "add_any", nargs=2, accepts=INEXACT, eager=np.add, jvp=LINEAR, transpose=sum_transpose,
     cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
     traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
     samples=Samples(dtypes=("float32", "bfloat16", "complex64"), shapes=((), (3,), (0, 2), (2, 3, 4)), ulps=0))
@@ -60,3 +67,27 @@ def add_any(x: Any, y: Any) -> Any:
     if type(y) is Zero or aval_of(x).dtype == dtypes.float0:
         return x
     return add_any_p.bind(x, y)
+
+
+# ------------------------------------------------------------------------------------------------ linear operations
+
+def linear_in_first(record: Callable[[], Op]) -> Callable[..., tuple[Any, Any]]:
+    """The jvp rule of operations that are linear in operand 0 and have no derivative by the others."""
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        out = record().bind(*primals, **params)
+        return out, no_tangent(out) if type(tangents[0]) is Zero else record().bind(tangents[0], *primals[1:], **params)
+    return jvp
+
+
+def bilinear(record: Callable[[], Op]) -> Callable[..., tuple[Any, Any]]:
+    """The jvp rule of operations that are linear in each of two operands; none for integers."""
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        (x, y), (tx, ty), bind = primals, tangents, record().bind
+        out = bind(x, y, **params)
+        tangent: Any = no_tangent(out)
+        if kind_of(aval_of(out).dtype) not in INEXACT:
+            return out, tangent
+        if type(tx) is not Zero:
+            tangent = bind(tx, y, **params)
+        return out, tangent if type(ty) is Zero else add_any(tangent, bind(x, ty, **params))
+    return jvp

@@ -1,7 +1,7 @@
-"""Makers of records that fill most slots themselves.
+"""Templates of records and batch rules. A template fills the slots that a family of operations has in common.
 
-Rules here name other operations by `call("broadcast_in_dim", ...)`, looked up when they run, as records of all
-families need them.
+Rules here name other operations by `call("broadcast_in_dim", ...)`, looked up when they run, because the records of all
+families are made from these templates.
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from numjet.core.op import Op, PerArg, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.record import Record
+from numjet.lax.axes import shift
 
 BOOL, INT, UINT, FLOAT, COMPLEX = "b", "i", "u", "f", "c"
 INTEGER = "iu"
@@ -52,6 +53,52 @@ def broadcast_batch(x: Any, dim: int | None, size: int) -> Any:
         return moveaxis(x, dim, 0)
     shape = aval_of(x).shape
     return call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
+
+
+def in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Operands with their batch axis in front; those without one as they are."""
+    return [x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------------ batch rules
+
+Batch = Callable[..., tuple[Any, Any]]
+
+
+def leading_batch(record: Callable[[], Op], *axes: str) -> Batch:
+    """The batch rule of operations that treat leading axes alike: all operands get the batch axis in front.
+
+    axes: the parameters that number axes, which count the batch axis, too.
+    """
+    def rule(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+        return _batched(record(), [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)], 0, axes, params)
+    return rule
+
+
+def aligned_batch(record: Callable[[], Op], *axes: str) -> Batch:
+    """The batch rule of operations on operands of one rank: a batch axis that all operands have at one position stays there,
+    otherwise all get it in front. axes: the parameters that number axes."""
+    def rule(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+        dim = dims[0]
+        if dim is None or any(d != dim for d in dims):
+            return leading_batch(record, *axes)(size, args, dims, **params)
+        return _batched(record(), args, dim, axes, params)
+    return rule
+
+
+def _batched(op: Op, args: Sequence[Any], dim: int, axes: Sequence[str], params: dict[str, Any]) -> tuple[Any, Any]:
+    moved = {k: shift(v, dim) if isinstance(v := params[k], tuple) else v + (v >= dim) for k in axes}
+    out = op.bind(*args, **{**params, **moved})
+    return out, [dim] * len(out) if op.multiple else dim
+
+
+def full_rank_batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Operands of equal shape or rank 0 with the batch axis in front, of equal shape or rank 0 again."""
+    ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    full = [x if d is None and r == 0 else broadcast_batch(x, d, size) for x, d, r in zip(args, dims, ranks, strict=True)]
+    shape = max((aval_of(x).shape for x in full), key=len)
+    return [x if d is None or aval_of(x).shape == shape else call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+            for x, d in zip(full, dims, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ elementwise
@@ -147,7 +194,7 @@ def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
     return Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, True))
 
 
-def _elementwise_batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
+def _elementwise_batch(record: Callable[[], Op]) -> Batch:
     def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
         rank = max(ranks)
@@ -156,17 +203,8 @@ def _elementwise_batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int
                                            for r, d in zip(ranks, dims, strict=True))
         if simple:
             return record().bind(*args, **params), batched.pop()
-        full = [x if d is None and r == 0 else broadcast_batch(x, d, size) for x, d, r in zip(args, dims, ranks, strict=True)]
-        shape = max((aval_of(x).shape for x in full), key=len)
-        return record().bind(*[_fill(x, shape, d) for x, d in zip(full, dims, strict=True)], **params), 0
+        return record().bind(*full_rank_batch(size, args, dims), **params), 0
     return batch
-
-
-def _fill(x: Any, shape: tuple[int, ...], dim: int | None) -> Any:
-    """A batched scalar next to operands of higher rank is broadcast along their axes."""
-    if dim is None or aval_of(x).shape == shape:
-        return x
-    return call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
 
 
 def _unbroadcasting(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,9 @@ from numjet.control.custom.solve import custom_linear_solve
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise.bits import stop_gradient
+from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import matrix as mx
+from numjet.lax.operands import real_dtype
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.numpy.indexing.subscript import getitem
@@ -134,9 +136,9 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     square = (*a.shape[:-2], m, m)
     rows, _ = mx.places(square)
     p = mx.call("convert_element_type", mx.call("eq", rows, mx.columns(order, square)),
-                new_dtype=mx.real_of(a.dtype), weak_type=False)
+                new_dtype=real_dtype(a.dtype), weak_type=False)
     if permute_l:
-        return matmul(mx.as_complex(p, a.dtype), lower), upper
+        return matmul(as_dtype(p, a.dtype), lower), upper
     return p, lower, upper
 
 
@@ -265,7 +267,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
         raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
     (a,) = _inexact("schur", a)
     if output == "complex":
-        a = mx.as_complex(a, dtypes.promote_types(a.dtype, dtypes.complex64))
+        a = as_dtype(a, dtypes.promote_types(a.dtype, dtypes.complex64))
     t, z = lax_linalg.schur(a)
     return t, z
 

@@ -9,7 +9,9 @@ from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
+from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import lu_factors, matrix as mx
+from numjet.lax.operands import real_dtype
 from numjet.lax.shape import rearrange
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.core.creation import arange
@@ -46,11 +48,11 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
     if not A.size:
         return A
-    limit, coefficients = _DOUBLE if mx.real_of(A.dtype) == dtypes.float64 else _SINGLE
+    limit, coefficients = _DOUBLE if real_dtype(A.dtype) == dtypes.float64 else _SINGLE
     norm = reductions.max(reductions.sum(absolute(mx.call("stop_gradient", A)), axis=-2), axis=-1)
     count = maximum(0, ceil(log2(norm / limit)))
     tall = lambda v: rearrange.expand_dims(v, (v.ndim, v.ndim + 1))
-    out = _pade(mx.call("mul", A, _broadcast(mx.as_complex(2.0 ** -tall(count), A.dtype), A.shape)), coefficients,
+    out = _pade(mx.call("mul", A, _broadcast(as_dtype(2.0 ** -tall(count), A.dtype), A.shape)), coefficients,
                 upper_triangular)
 
     def square(x: Any, step: Any) -> tuple[Any, None]:
@@ -103,7 +105,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     (A,) = promote_args_inexact("scipy.linalg.sqrtm", A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"sqrtm expects one square matrix, got shape {A.shape}; use vmap for batches")
-    t, z = lax_linalg.schur(mx.as_complex(A, dtypes.promote_types(A.dtype, dtypes.complex64)))
+    t, z = lax_linalg.schur(as_dtype(A, dtypes.promote_types(A.dtype, dtypes.complex64)))
     roots = sqrt(mx.diagonal(t))
     start = mx.scale_rows(roots, mx.eye(t.shape, t.dtype))
 

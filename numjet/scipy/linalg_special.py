@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet.foundation import dtypes
 from numjet.lax.linalg import matrix as mx
+from numjet.lax.operands import real_dtype
 from numjet.lax.shape import join, rearrange
 from numjet.numpy.core.creation import arange
 from numjet.numpy.core.promotion import check_arraylike, promote_args, promote_args_inexact
@@ -124,6 +125,6 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     n = operator.index(n)
     k = np.arange(n)
     dtype = dtypes.canonicalize_dtype(np.complex128 if dtype is None else dtype)
-    angles = (np.outer(k, k) % max(n, 1)).astype(mx.real_of(dtype)) * (2 * np.pi / max(n, 1))
-    out = exp(-1j * mx.call("convert_element_type", angles.astype(mx.real_of(dtype)), new_dtype=dtype, weak_type=False))
+    angles = (np.outer(k, k) % max(n, 1)).astype(real_dtype(dtype)) * (2 * np.pi / max(n, 1))
+    out = exp(-1j * mx.call("convert_element_type", angles.astype(real_dtype(dtype)), new_dtype=dtype, weak_type=False))
     return out / {None: 1.0, "sqrtn": float(np.sqrt(n)), "n": float(n)}[scale]

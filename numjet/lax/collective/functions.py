@@ -24,6 +24,7 @@ from numjet.lax.collective.moves import (
     pbroadcast_p,
     ppermute_p,
     reduce_scatter_p,
+    zero_unless,
 )
 from numjet.lax.collective.reductions import (
     INT32,
@@ -35,15 +36,17 @@ from numjet.lax.collective.reductions import (
     psum,
     sizes_of,
 )
+from numjet.lax.elementwise.arithmetic import add_p, sub_p
+from numjet.lax.elementwise.bitwise import and_p
+from numjet.lax.elementwise.compare import eq_p, ge_p, lt_p, max_p, select_n_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.gather import index_take
-from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.indexing.slicing import slice_along
+from numjet.lax.shape.create import iota_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, filled, reshaped, squeeze_p
+from numjet.lax.templates import kind_of, moveaxis
 
 _TARGETS = ("varying", "reduced", "invarying")
-
-
-def _axis(op: str, what: str, axis: int, ndim: int) -> int:
-    """An axis number without sign; ValueError, with the operation and the argument, when it is out of bounds."""
-    return as_axis(axis, ndim, f"{op}, {what}")
 
 
 def _divided(op: str, what: str, x: Any, axis: int, count: int, tiled: bool) -> None:
@@ -79,7 +82,7 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
 
     def gather(leaf: Any) -> Any:
         ndim = aval_of(leaf).ndim
-        d = _axis("all_gather", "axis", axis, ndim + (not tiled))
+        d = as_axis(axis, ndim + (not tiled), "all_gather, axis")
         if len(sizes) == 1:
             return all_gather_p.bind(leaf, all_gather_dimension=d, axis_index_groups=groups, axis_name=axis_names(axis_name),
                                      axis_size=group_count(sizes[0], groups), tiled=bool(tiled))
@@ -87,7 +90,7 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
             leaf = all_gather_p.bind(leaf, all_gather_dimension=0, axis_index_groups=None, axis_name=(name,),
                                      axis_size=size, tiled=False)
         shape = aval_of(leaf).shape[len(sizes):]
-        out = moveaxis(call("reshape", leaf, new_sizes=(prod(sizes), *shape), dimensions=None), 0, d)
+        out = moveaxis(reshaped(leaf, (prod(sizes), *shape)), 0, d)
         return merge_axes(out, d) if tiled else out
     return tree.tree_map(gather, x)
 
@@ -112,7 +115,7 @@ def psum_scatter(x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_i
     count = group_count(prod(sizes), groups)
 
     def scatter(leaf: Any) -> Any:
-        d = _axis("psum_scatter", "scatter_dimension", scatter_dimension, aval_of(leaf).ndim)
+        d = as_axis(scatter_dimension, aval_of(leaf).ndim, "psum_scatter, scatter_dimension")
         _divided("psum_scatter", "scatter_dimension", leaf, d, count, tiled)
         bind = lambda v, name, size, groups, tiled: reduce_scatter_p.bind(
             v, scatter_dimension=d, axis_index_groups=groups, axis_name=(name,), axis_size=size, tiled=tiled)
@@ -146,7 +149,7 @@ def all_to_all(x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, a
 
     def exchange(leaf: Any) -> Any:
         ndim = aval_of(leaf).ndim
-        start, to = (_axis("all_to_all", w, a, ndim) for w, a in (("split_axis", split_axis), ("concat_axis", concat_axis)))
+        start, to = as_axis(split_axis, ndim, "all_to_all, split_axis"), as_axis(concat_axis, ndim, "all_to_all, concat_axis")
         _divided("all_to_all", "split_axis", leaf, start, count, tiled)
         if len(names) == 1:
             return all_to_all_p.bind(leaf, split_axis=start, concat_axis=to, axis_index_groups=groups, axis_name=names[0],
@@ -160,11 +163,11 @@ def all_to_all(x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, a
 def _exchange_all(x: Any, names: Sequence[Names], sizes: Sequence[int]) -> Any:
     """Axis 0 dealt out over several named axes, one after the other."""
     shape = aval_of(x).shape
-    x = call("reshape", x, new_sizes=(*sizes, *shape[1:]), dimensions=None)
+    x = reshaped(x, (*sizes, *shape[1:]))
     for d, (name, size) in enumerate(zip(names, sizes, strict=True)):
         x = all_to_all_p.bind(x, split_axis=d, concat_axis=d, axis_index_groups=None, axis_name=name, axis_size=size,
                               tiled=False)
-    return call("reshape", x, new_sizes=shape, dimensions=None)
+    return reshaped(x, shape)
 
 
 def pswapaxes(x: Any, axis_name: Names, axis: int, *, axis_index_groups: Any = None) -> Any:
@@ -205,15 +208,8 @@ def ppermute(x: Any, axis_name: Names, perm: Any) -> Any:
 
     def permute(leaf: Any) -> Any:
         value = index_take(all_gather(leaf, names), (mine,), (0,))
-        return _where(call("ge", mine, np.int32(0)), value)
+        return zero_unless(filled(ge_p.bind(mine, np.int32(0)), aval_of(value).shape), value)
     return tree.tree_map(permute, x)
-
-
-def _where(there: Any, x: Any) -> Any:
-    """x where a scalar holds, else zeros."""
-    aval = aval_of(x)
-    fill = lambda v: call("broadcast_in_dim", v, shape=aval.shape, broadcast_dimensions=())
-    return call("select_n", fill(there), fill(np.zeros((), aval.dtype)), x)
 
 
 def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
@@ -232,8 +228,8 @@ def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
         raise ValueError(f"pbroadcast: source must be an index from 0 to {size - 1}, got {source}")
     if len(names) == 1:
         return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=names[0], source=source), x)
-    here = call("eq", axis_index(names), np.asarray(source, INT32)[()])
-    return tree.tree_map(lambda leaf: psum(_where(here, leaf), names), x)
+    here = eq_p.bind(axis_index(names), np.asarray(source, INT32)[()])
+    return tree.tree_map(lambda leaf: psum(zero_unless(filled(here, aval_of(leaf).shape), leaf), names), x)
 
 
 # ------------------------------------------------------------------------------------------------ ragged
@@ -256,27 +252,27 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     _check_ragged(operand, output, vectors, count)
     length = aval_of(operand).shape[0]
     dtype = np.dtype(np.int64 if aval_of(input_offsets).dtype.itemsize == 8 else np.int32)
-    signed = {k: call("convert_element_type", v, new_dtype=dtype, weak_type=False) for k, v in vectors.items()}
+    signed = {k: cast(v, dtype) for k, v in vectors.items()}
     deal: Callable[[Any], Any] = lambda v: all_to_all(v, axis_name, 0, 0, axis_index_groups=groups, tiled=True)
     starts, targets, sizes = deal(signed["input_offsets"]), deal(signed["output_offsets"]), signed["recv_sizes"]
     everything = all_gather(operand, axis_name, axis_index_groups=groups, tiled=True)
     senders = np.repeat(np.arange(count, dtype=dtype), aval_of(starts).shape[0] // count)
-    places = call("iota", dtype=dtype, shape=aval_of(output).shape[:1], dimension=0)
+    places = iota_p.bind(dtype=dtype, shape=aval_of(output).shape[:1], dimension=0)
     source: Any = np.full(aval_of(output).shape[0], -1, dtype)
     for k in range(aval_of(starts).shape[0]):
         start, target, size = (_entry(v, k) for v in (starts, targets, sizes))
-        within = call("and", call("ge", places, target), call("lt", places, call("add", target, size)))
-        found = call("add", call("sub", places, target), call("add", start, senders[k] * dtype.type(length)))
-        source = call("select_n", within, source, found)
-    arrives = call("ge", source, np.zeros((), dtype)[()])
-    safe = call("max", source, np.zeros((), dtype)[()])
+        within = and_p.bind(ge_p.bind(places, target), lt_p.bind(places, add_p.bind(target, size)))
+        found = add_p.bind(sub_p.bind(places, target), add_p.bind(start, senders[k] * dtype.type(length)))
+        source = select_n_p.bind(within, source, found)
+    arrives = ge_p.bind(source, np.zeros((), dtype)[()])
+    safe = max_p.bind(source, np.zeros((), dtype)[()])
     rows = index_take(everything, (safe,), (0,)) if length else output
-    there = call("broadcast_in_dim", arrives, shape=aval_of(output).shape, broadcast_dimensions=(0,))
-    return call("select_n", there, output, rows)
+    there = broadcast_in_dim_p.bind(arrives, shape=aval_of(output).shape, broadcast_dimensions=(0,))
+    return select_n_p.bind(there, output, rows)
 
 
 def _entry(vector: Any, k: int) -> Any:
-    return call("squeeze", call("slice", vector, start_indices=(k,), limit_indices=(k + 1,), strides=None), dimensions=(0,))
+    return squeeze_p.bind(slice_along(vector, 0, k, k + 1, None), dimensions=(0,))
 
 
 def _check_ragged(operand: Any, output: Any, vectors: dict[str, Any], count: int) -> None:

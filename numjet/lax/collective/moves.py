@@ -28,7 +28,11 @@ from numjet.lax.collective.reductions import (
     psum_p,
     take_rows,
 )
-from numjet.lax.templates import broadcast_batch, call, moveaxis
+from numjet.lax.elementwise.compare import eq_p, select_n_p
+from numjet.lax.indexing.slicing import slice_along
+from numjet.lax.reduction.reduce import reduce_sum_p
+from numjet.lax.shape.rearrange import filled, reshaped, squeeze_p
+from numjet.lax.templates import broadcast_batch, leading_batch, moveaxis
 
 Rule = Callable[..., tuple[Any, int | None]]
 
@@ -40,10 +44,8 @@ def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedAr
     def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
         return along(broadcast_batch(args[0], dims[0], trace.size), trace.size, **params)
 
-    def batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
-        shifted = {k: v + 1 if k in axes else v for k, v in params.items()}
-        return op.bind(moveaxis(args[0], dims[0], 0), **shifted), 0
-    op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, batch=batch, cpu=OUTSIDE,
+    op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, cpu=OUTSIDE,
+            batch=leading_batch(lambda: op, *axes),
             transpose=lambda ct, x, **params: [transpose(ct, x, **params)],
             hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, linear_in=(0,), traits=traits)
     return op
@@ -52,13 +54,13 @@ def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedAr
 def cut_axis(x: Any, axis: int, count: int) -> Any:
     """Axis `axis` of size count * m as two axes of sizes count and m."""
     shape = aval_of(x).shape
-    return call("reshape", x, new_sizes=(*shape[:axis], count, shape[axis] // count, *shape[axis + 1:]), dimensions=None)
+    return reshaped(x, (*shape[:axis], count, shape[axis] // count, *shape[axis + 1:]))
 
 
 def merge_axes(x: Any, axis: int) -> Any:
     """Axes `axis` and `axis + 1` as one."""
     shape = aval_of(x).shape
-    return call("reshape", x, new_sizes=(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]), dimensions=None)
+    return reshaped(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]))
 
 
 # ------------------------------------------------------------------------------------------------ all_gather
@@ -100,9 +102,9 @@ def _scatter_along(x: Any, size: int, *, scatter_dimension: int, axis_index_grou
     if tiled:
         x = cut_axis(x, scatter_dimension + 1, axis_size)
     if axis_index_groups is None:
-        return call("reduce_sum", x, axes=(0,)), scatter_dimension
+        return reduce_sum_p.bind(x, axes=(0,)), scatter_dimension
     members = take_rows(x, axis_index_groups)                                     # groups, members, ...
-    sums = moveaxis(call("reduce_sum", members, axes=(1,)), scatter_dimension + 1, 1)  # groups, parts, ...
+    sums = moveaxis(reduce_sum_p.bind(members, axes=(1,)), scatter_dimension + 1, 1)  # groups, parts, ...
     return take_rows(merge_axes(sums, 0), _places(axis_index_groups)), 0
 
 
@@ -163,9 +165,13 @@ def _permute_along(x: Any, size: int, *, axis_name: Names, perm: tuple[tuple[int
     if len(source) == size:
         return out, 0
     shape = aval_of(x).shape
-    there = np.broadcast_to(np.reshape([i in source for i in range(size)], (size,) + (1,) * (len(shape) - 1)), shape)
-    zeros = call("broadcast_in_dim", np.zeros((), aval_of(x).dtype), shape=shape, broadcast_dimensions=())
-    return call("select_n", there, zeros, out), 0
+    receives = np.broadcast_to(np.reshape([i in source for i in range(size)], (size,) + (1,) * (len(shape) - 1)), shape)
+    return zero_unless(receives, out), 0
+
+
+def zero_unless(mask: Any, x: Any) -> Any:
+    """x where a mask of its shape holds, else zeros."""
+    return select_n_p.bind(mask, filled(np.zeros((), aval_of(x).dtype), aval_of(x).shape), x)
 
 
 ppermute_p: Op = _moving(
@@ -176,14 +182,11 @@ ppermute_p: Op = _moving(
 
 def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Names, source: int) -> Any:
     total = psum_p.bind(ct, axes=axis_names(axis_name), axis_index_groups=None)
-    here = call("eq", axis_index_p.bind(axis_name=axis_name), np.asarray(source, INT32)[()])
-    shape = aval_of(ct).shape
-    zeros = call("broadcast_in_dim", np.zeros((), aval_of(ct).dtype), shape=shape, broadcast_dimensions=())
-    return call("select_n", call("broadcast_in_dim", here, shape=shape, broadcast_dimensions=()), zeros, total)
+    here = eq_p.bind(axis_index_p.bind(axis_name=axis_name), np.asarray(source, INT32)[()])
+    return zero_unless(filled(here, aval_of(ct).shape), total)
 
 
 pbroadcast_p: Op = _moving(
     "pbroadcast", ("axis_name", "source"), lambda x, **_: x,
-    lambda x, size, *, axis_name, source: (call("squeeze", call(
-        "slice", x, start_indices=(source,) + (0,) * (aval_of(x).ndim - 1), limit_indices=(source + 1, *aval_of(x).shape[1:]),
-        strides=None), dimensions=(0,)), None), _broadcast_transpose)
+    lambda x, size, *, axis_name, source: (squeeze_p.bind(
+        slice_along(x, 0, source, source + 1, None), dimensions=(0,)), None), _broadcast_transpose)

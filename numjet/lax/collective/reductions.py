@@ -18,9 +18,13 @@ from numjet.core.op import LINEAR, ZERO, Missing, Op
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes, tree
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.gather import index_take
+from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.join import concatenate
-from numjet.lax.templates import broadcast_batch, call, kind_of
+from numjet.lax.shape.rearrange import filled, reshaped
+from numjet.lax.templates import aligned_batch, broadcast_batch, call, kind_of
 
 INT32 = np.dtype(np.int32)
 OUTSIDE = Missing("it needs an enclosing vmap with that axis_name, which takes its place before programs are lowered")
@@ -72,8 +76,7 @@ def take_rows(x: Any, rows: Any) -> Any:
     """x[rows] for known row numbers, an array of any rank."""
     known = np.asarray(rows, INT32)
     if known.size == 0:
-        return call("broadcast_in_dim", np.zeros((), aval_of(x).dtype), shape=(*known.shape, *aval_of(x).shape[1:]),
-                    broadcast_dimensions=())
+        return filled(np.zeros((), aval_of(x).dtype), (*known.shape, *aval_of(x).shape[1:]))
     return index_take(x, (known,), (0,))
 
 
@@ -84,18 +87,11 @@ def outside(*_: Any, axes: Any = None, axis_name: Any = None, **__: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ reductions
 
-def _other_batch(op: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
-    """The batch rule for axes that the operation does not name: it acts element by element."""
-    def batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[Any, int]:
-        return op().bind(args[0], **params), dims[0]
-    return batch
-
-
 def _reduction(name: str, over: str, once: Callable[[Any, int], Any], **slots: Any) -> Op:
     """A reduction over the named axes; `once(x, size)` is the result for what is the same for all elements."""
     def grouped(x: Any, groups: tuple[tuple[int, ...], ...]) -> Any:
         parts = [call(over, take_rows(x, g), axes=(0,)) for g in groups]
-        rows = concatenate([call("reshape", p, new_sizes=(1, *aval_of(p).shape), dimensions=None) for p in parts], 0)
+        rows = concatenate([reshaped(p, (1, *aval_of(p).shape)) for p in parts], 0)
         return take_rows(rows, group_of(groups))
 
     def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Names, ...],
@@ -107,12 +103,12 @@ def _reduction(name: str, over: str, once: Callable[[Any, int], Any], **slots: A
         rest = tuple(a for a in axes if a != trace.axis_name)
         return (op.bind(x, axes=rest, axis_index_groups=None) if rest else x), None
     op = Op(name=name, params=("axes", "axis_index_groups"), abstract=lambda x, **_: x, eager=outside,
-            batch=_other_batch(lambda: op), cpu=OUTSIDE, hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, **slots)
+            batch=aligned_batch(lambda: op), cpu=OUTSIDE, hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, **slots)
     return op
 
 
 def _times(x: Any, size: int) -> Any:
-    return call("mul", x, np.asarray(size, aval_of(x).dtype)[()])
+    return mul_p.bind(x, np.asarray(size, aval_of(x).dtype)[()])
 
 
 psum_p: Op = _reduction("psum", "reduce_sum", _times, jvp=LINEAR, linear_in=(0,),
@@ -124,7 +120,7 @@ pmin_p: Op = _reduction("pmin", "reduce_min", lambda x, size: x, jvp=Missing("pm
 
 
 def _index_collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axis_name: Names) -> tuple[Any, int]:
-    return call("iota", dtype=INT32, shape=(trace.size,), dimension=0), 0
+    return iota_p.bind(dtype=INT32, shape=(trace.size,), dimension=0), 0
 
 
 axis_index_p = Op(
@@ -155,7 +151,7 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
 
     def total(leaf: Any) -> Any:
         if kind_of(aval_of(leaf).dtype) == "b":
-            leaf = call("convert_element_type", leaf, new_dtype=INT32, weak_type=False)
+            leaf = cast(leaf, INT32)
         if same and not isinstance(leaf, Tracer):
             return leaf * size
         return _bound(psum_p, leaf, axis_name, groups)
@@ -169,9 +165,9 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
 
     def mean(leaf: Any) -> Any:
         dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
-        as_dtype = lambda v: call("convert_element_type", v, new_dtype=dtype, weak_type=False)
+        as_dtype = lambda v: cast(v, dtype)
         divisor = as_dtype(count) if isinstance(count, Tracer) else np.asarray(count, dtype)[()]
-        return call("div", leaf if aval_of(leaf).dtype == dtype else as_dtype(leaf), divisor)
+        return div_p.bind(leaf if aval_of(leaf).dtype == dtype else as_dtype(leaf), divisor)
     return tree.tree_map(mean, total)
 
 
@@ -204,7 +200,7 @@ def axis_index(axis_name: Names) -> Any:
     index: Any = None
     for name, size in zip(axis_names(axis_name), sizes_of(axis_name), strict=True):
         here = axis_index_p.bind(axis_name=name)
-        index = here if index is None else call("add", call("mul", index, np.int32(size)), here)
+        index = here if index is None else add_p.bind(mul_p.bind(index, np.int32(size)), here)
     return np.int32(0) if index is None else index
 
 

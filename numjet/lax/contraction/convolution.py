@@ -16,19 +16,21 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Op, Samples, Undefined, Zero, lookup
+from numjet.core.op import Op, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
 from numjet.lax.contraction import conv_phases
 from numjet.lax.contraction.conv_direct import Span, regions, spans, write
 from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
-from numjet.lax.contraction.dot import computed_in, converted, result_dtype
+from numjet.lax.contraction.dot import computed_in, result_dtype
 from numjet.lax.contraction.precision import CanonicalPrecision, DotAlgorithm, precision_attributes
+from numjet.lax.elementwise.convert import as_dtype
+from numjet.lax.operands import converted
 from numjet.lax.reduction.window_shapes import Pads, Windows, dilated
-from numjet.lax.shape.rearrange import reshape_p, transpose_p
-from numjet.lax.tangent import add_any, zeros_like_aval
-from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.shape.rearrange import reshaped, rev_p, transpose_p
+from numjet.lax.tangent import bilinear, zeros_like_aval
+from numjet.lax.templates import kind_of, moveaxis
 
 PARAMS = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",
           "batch_group_count", "precision", "preferred_element_type")
@@ -301,20 +303,6 @@ def _numbers(numbers: ConvDimensionNumbers) -> str:
 
 # -------------------------------------------------------------------------------------------- derivatives
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    """Linear in each operand."""
-    (x, y), (tx, ty) = primals, tangents
-    out = conv_general_dilated_p.bind(x, y, **params)
-    tangent: Any = Zero(aval_of(out).to_tangent_aval())
-    if kind_of(aval_of(out).dtype) not in "fc":
-        return out, tangent
-    if not isinstance(tx, Zero):
-        tangent = conv_general_dilated_p.bind(tx, y, **params)
-    if not isinstance(ty, Zero):
-        tangent = add_any(tangent, conv_general_dilated_p.bind(x, ty, **params))
-    return out, tangent
-
-
 def _transpose(ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     unknown = lhs if isinstance(lhs, Undefined) else rhs
     known = rhs if unknown is lhs else lhs
@@ -323,14 +311,8 @@ def _transpose(ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     else:
         rule = _transpose_lhs if unknown is lhs else _transpose_rhs
         dtype = aval_of(ct).dtype
-        out = _as_dtype(rule(ct, _as_dtype(known, dtype), unknown.shape, **params), unknown.aval.dtype)
+        out = as_dtype(rule(ct, as_dtype(known, dtype), unknown.shape, **params), unknown.aval.dtype)
     return [out, None] if unknown is lhs else [None, out]
-
-
-def _as_dtype(x: Any, dtype: np.dtype) -> Any:
-    if aval_of(x).dtype == dtype:
-        return x
-    return call("convert_element_type", x, new_dtype=dtype, weak_type=False)
 
 
 def _geometry(lhs: Ints, rhs: Ints, out: Ints, numbers: ConvDimensionNumbers, params: dict[str, Any]) -> list[tuple]:
@@ -351,7 +333,7 @@ def _transpose_lhs(ct: Any, rhs: Any, shape: Ints, *, dimension_numbers: ConvDim
         span = dilated(k, d)
         before = span - 1 - low
         pads.append((before, n + span - 1 - dilated(m, s) - before))
-    kernel = call("rev", rhs, dimensions=tuple(rhs_spec[2:]))
+    kernel = rev_p.bind(rhs, dimensions=tuple(rhs_spec[2:]))
     if groups > 1:
         kernel = _regrouped(kernel, rhs_spec[0], rhs_spec[1], groups)
     out = conv_general_dilated_p.bind(
@@ -365,12 +347,11 @@ def _transpose_lhs(ct: Any, rhs: Any, shape: Ints, *, dimension_numbers: ConvDim
 def _regrouped(x: Any, source: int, target: int, groups: int) -> Any:
     """Moves the groups, the outer part of one axis, to be the outer part of another."""
     shape = aval_of(x).shape
-    split = reshape_p.bind(x, new_sizes=(*shape[:source], groups, shape[source] // groups, *shape[source + 1:]),
-                           dimensions=None)
+    split = reshaped(x, (*shape[:source], groups, shape[source] // groups, *shape[source + 1:]))
     order = [d for d in range(len(shape) + 1) if d != source]
     order.insert(order.index(target + (target > source)), source)
     merged = [n // groups if d == source else n * groups if d == target else n for d, n in enumerate(shape)]
-    return reshape_p.bind(transpose_p.bind(split, permutation=tuple(order)), new_sizes=tuple(merged), dimensions=None)
+    return reshaped(transpose_p.bind(split, permutation=tuple(order)), tuple(merged))
 
 
 def _transpose_rhs(ct: Any, lhs: Any, shape: Ints, *, dimension_numbers: ConvDimensionNumbers,
@@ -420,9 +401,9 @@ def _merged(x: Any, dim: Any, axis: int, groups: int) -> Any:
     size, *shape = aval_of(x).shape
     split = (size, *shape[:axis], groups, shape[axis] // groups, *shape[axis + 1:])
     order = [*range(1, axis + 2), 0, *range(axis + 2, len(split))]
-    x = transpose_p.bind(reshape_p.bind(x, new_sizes=split, dimensions=None), permutation=tuple(order))
+    x = transpose_p.bind(reshaped(x, split), permutation=tuple(order))
     merged = (*shape[:axis], shape[axis] * size, *shape[axis + 1:])
-    return reshape_p.bind(x, new_sizes=merged, dimensions=None)
+    return reshaped(x, merged)
 
 
 def _unmerged(x: Any, axis: int, size: int, groups: int) -> Any:
@@ -431,8 +412,8 @@ def _unmerged(x: Any, axis: int, size: int, groups: int) -> Any:
     inner = shape[axis] // (groups * size)
     split = (*shape[:axis], groups, size, inner, *shape[axis + 1:])
     order = [axis + 1, *(d for d in range(len(split)) if d != axis + 1)]
-    x = transpose_p.bind(reshape_p.bind(x, new_sizes=split, dimensions=None), permutation=tuple(order))
-    return reshape_p.bind(x, new_sizes=(size, *shape[:axis], groups * inner, *shape[axis + 1:]), dimensions=None)
+    x = transpose_p.bind(reshaped(x, split), permutation=tuple(order))
+    return reshaped(x, (size, *shape[:axis], groups * inner, *shape[axis + 1:]))
 
 
 # -------------------------------------------------------------------------------------------- the record
@@ -466,6 +447,7 @@ def _samples() -> Samples:
                    dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64"))
 
 
-conv_general_dilated_p = Op(
-    name="conv_general_dilated", params=PARAMS, nargs=2, abstract=_abstract, eager=_eager, jvp=_jvp,
-    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), samples=_samples())
+conv_general_dilated_p: Op = Op(
+    name="conv_general_dilated", params=PARAMS, nargs=2, abstract=_abstract, eager=_eager,
+    jvp=bilinear(lambda: conv_general_dilated_p), transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
+    linear_in=((0,), (1,)), samples=_samples())

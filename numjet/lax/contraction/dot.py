@@ -11,7 +11,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn
-from numjet.core.op import Op, Samples, Undefined, Zero, lookup
+from numjet.core.op import Op, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.core.traits import CONTRACTS, LANES
 from numjet.foundation import dtypes
@@ -23,10 +23,12 @@ from numjet.lax.contraction.precision import (
     canonicalize_precision,
     precision_attributes,
 )
+from numjet.lax.elementwise.convert import as_dtype
+from numjet.lax.operands import converted
 from numjet.lax.rewrites import Producer, is_number, splat
 from numjet.lax.shape.rearrange import check_unsharded, transpose
-from numjet.lax.tangent import add_any
-from numjet.lax.templates import call, kind_of
+from numjet.lax.tangent import bilinear
+from numjet.lax.templates import kind_of
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 Numbers = tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
@@ -70,6 +72,7 @@ def _result_shape(left: Ints, right: Ints, numbers: Numbers) -> Ints:
 
 
 def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
+    """The preferred dtype, else the one to which the operands promote; TypeError for narrower integers."""
     natural = x if x == y else dtypes.promote_types(x, y)
     if preferred is None:
         return natural
@@ -152,10 +155,6 @@ def _widens(narrow: np.dtype, wide: np.dtype) -> bool:
     return narrow == wide or (kind_of(narrow), kind_of(wide)) in (("f", "f"), ("i", "i"), ("u", "u"))
 
 
-def converted(b: Any, x: Any, dtype: Any) -> Any:
-    return x if x.dtype == dtype else b.elementwise(lambda v: b.convert(v, dtype), x, dtype=np.dtype(dtype))
-
-
 def _hlo(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
          preferred_element_type: np.dtype | None = None) -> Any:
     """Narrow operands are multiplied as they are, and summed in the wide dtype of the result."""
@@ -174,19 +173,6 @@ def _hlo(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: Canon
 
 
 # -------------------------------------------------------------------------------------------- transformations
-
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    (x, y), (tx, ty) = primals, tangents
-    out = dot_general_p.bind(x, y, **params)
-    tangent: Any = Zero(aval_of(out).to_tangent_aval())
-    if kind_of(aval_of(out).dtype) not in "fc":
-        return out, tangent
-    if not isinstance(tx, Zero):
-        tangent = dot_general_p.bind(tx, y, **params)
-    if not isinstance(ty, Zero):
-        tangent = add_any(tangent, dot_general_p.bind(x, ty, **params))
-    return out, tangent
-
 
 def _transpose(ct: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: CanonicalPrecision = None,
                preferred_element_type: np.dtype | None = None) -> list[Any]:
@@ -210,10 +196,7 @@ def _transpose_side(ct: Any, other: Any, aval: ShapedArray, own: tuple[Ints, Int
     # Its axes: batch, own free, then the contracted ones in the order that they have in the other operand.
     partner = dict(zip(other_contract, contract, strict=True))
     layout = (*batch, *without(range(aval.ndim), (*contract, *batch)), *(partner[d] for d in sorted(other_contract)))
-    out = transpose(out, tuple(layout.index(d) for d in range(aval.ndim)))
-    if aval_of(out).dtype == aval.dtype:
-        return out
-    return call("convert_element_type", out, new_dtype=aval.dtype, weak_type=False)
+    return as_dtype(transpose(out, tuple(layout.index(d) for d in range(aval.ndim))), aval.dtype)
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: Numbers,
@@ -267,10 +250,10 @@ def _times_one(eqn: JaxprEqn, producer: Producer) -> Atom | None:
     return next((x for one, x in (eqn.invars, eqn.invars[::-1]) if known(one)), None)
 
 
-dot_general_p = Op(
+dot_general_p: Op = Op(
     name="dot_general", params=("dimension_numbers", "precision", "preferred_element_type"),
-    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
-    linear_in=((0,), (1,)), traits=LANES | CONTRACTS, rewrites=_times_one, samples=_samples())
+    abstract=_abstract, eager=_eager, jvp=bilinear(lambda: dot_general_p), transpose=_transpose, batch=_batch,
+    cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), traits=LANES | CONTRACTS, rewrites=_times_one, samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public functions

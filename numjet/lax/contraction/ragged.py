@@ -16,10 +16,16 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, without
 from numjet.lax.contraction.dot import DotDimensionNumbers, dot_general
+from numjet.lax.elementwise.arithmetic import mul_p, sub_p
+from numjet.lax.elementwise.bitwise import and_p
+from numjet.lax.elementwise.compare import ge_p, lt_p, select_n_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dynamic_slicing import dynamic_slice_in_dim
 from numjet.lax.reduction.cumulative import cumsum
-from numjet.lax.shape.rearrange import check_unsharded
-from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.reduction.reduce import reduce_or_p
+from numjet.lax.shape.create import iota_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, filled, reshaped
+from numjet.lax.templates import kind_of, moveaxis
 
 _INT32 = np.dtype(np.int32)
 
@@ -90,17 +96,17 @@ def _checked(x: ShapedArray, y: ShapedArray, sizes: ShapedArray, numbers: Ragged
 
 def _members(x: ShapedArray, sizes: Any, ragged: int, outer: Ints, offset: Any, count: int) -> Any:
     """Which positions of lhs are in group g: bools of shape (groups, *lhs.shape)."""
-    sizes = call("convert_element_type", sizes, new_dtype=_INT32, weak_type=False)
+    sizes = cast(sizes, _INT32)
     last = aval_of(sizes).ndim - 1
     ends = cumsum(sizes, last)
-    starts = call("sub", ends, sizes)
+    starts = sub_p.bind(ends, sizes)
     if offset is not None:
-        first = call("reshape", offset, new_sizes=(), dimensions=None)
+        first = reshaped(offset, ())
         starts, ends = (dynamic_slice_in_dim(v, first, count, last) for v in (starts, ends))
     dims = tuple(d + 1 for d in outer) if last else ()
-    spread = lambda v: call("broadcast_in_dim", moveaxis(v, last, 0), shape=(count, *x.shape), broadcast_dimensions=(0, *dims))
-    place = call("iota", dtype=_INT32, shape=(count, *x.shape), dimension=ragged + 1)
-    return call("and", call("ge", place, spread(starts)), call("lt", place, spread(ends)))
+    spread = lambda v: broadcast_in_dim_p.bind(moveaxis(v, last, 0), shape=(count, *x.shape), broadcast_dimensions=(0, *dims))
+    place = iota_p.bind(dtype=_INT32, shape=(count, *x.shape), dimension=ragged + 1)
+    return and_p.bind(ge_p.bind(place, spread(starts)), lt_p.bind(place, spread(ends)))
 
 
 def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
@@ -127,10 +133,10 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimensio
     count = y.shape[numbers.rhs_group_dimensions[0]] if numbers.rhs_group_dimensions else aval_of(group_sizes).shape[-1]
     inside = _members(x, group_sizes, ragged, outer, group_offset, count)
     if ragged in lb:
-        inside = call("reduce_or", inside, axes=(0,))
+        inside = reduce_or_p.bind(inside, axes=(0,))
         return dot_general(_masked(inside, lhs), rhs, ((lc, rc), (lb, rb)), **options)
-    parts = _masked(inside, call("broadcast_in_dim", lhs, shape=(count, *x.shape),
-                                 broadcast_dimensions=tuple(range(1, x.ndim + 1))))
+    parts = _masked(inside, broadcast_in_dim_p.bind(lhs, shape=(count, *x.shape),
+                                                    broadcast_dimensions=tuple(range(1, x.ndim + 1))))
     up = lambda dims: tuple(d + 1 for d in dims)
     if ragged in lc:
         out = dot_general(parts, rhs, ((up(lc), rc), (up(lb), rb)), **options)
@@ -140,8 +146,8 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimensio
 
 
 def _masked(inside: Any, x: Any) -> Any:
-    zeros = call("broadcast_in_dim", np.zeros((), aval_of(x).dtype), shape=aval_of(x).shape, broadcast_dimensions=())
-    return call("select_n", inside, zeros, x)
+    zeros = filled(np.zeros((), aval_of(x).dtype), aval_of(x).shape)
+    return select_n_p.bind(inside, zeros, x)
 
 
 def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None, preferred_element_type: Any = None,
@@ -184,7 +190,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     left = _scaled("LHS", lhs, lhs_scale, operator.index(lc[0]), wide)
     right = _scaled("RHS", rhs, rhs_scale, operator.index(rc[0]), wide)
     product = dot_general(left, right, numbers, preferred_element_type=wide)
-    return product if wide == out else call("convert_element_type", product, new_dtype=out, weak_type=False)
+    return product if wide == out else cast(product, out)
 
 
 def _default_numbers(x: ShapedArray, y: ShapedArray) -> DotDimensionNumbers:
@@ -197,7 +203,7 @@ def _default_numbers(x: ShapedArray, y: ShapedArray) -> DotDimensionNumbers:
 
 def _scaled(side: str, x: Any, scale: Any, axis: int, wide: np.dtype) -> Any:
     """x * scale in the wide dtype, every factor repeated along the contracted axis."""
-    convert = lambda v: call("convert_element_type", v, new_dtype=wide, weak_type=False)
+    convert = lambda v: cast(v, wide)
     if scale is None:
         return convert(x)
     shape, own = aval_of(x).shape, aval_of(scale).shape
@@ -215,5 +221,5 @@ def _scaled(side: str, x: Any, scale: Any, axis: int, wide: np.dtype) -> Any:
                         "least 2.")
     apart = (*own[:axis + 1], times, *own[axis + 1:])
     dims = tuple(d + (d > axis) for d in range(len(own)))
-    factors = call("broadcast_in_dim", convert(scale), shape=apart, broadcast_dimensions=dims)
-    return call("mul", convert(x), call("reshape", factors, new_sizes=shape, dimensions=None))
+    factors = broadcast_in_dim_p.bind(convert(scale), shape=apart, broadcast_dimensions=dims)
+    return mul_p.bind(convert(x), reshaped(factors, shape))

@@ -14,6 +14,7 @@ from numjet.core.traits import CHEAP, EXACT, TRANSCENDENTAL
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
+from numjet.lax.elementwise.convert import cast, conj_p, convert_element_type_p, real_p
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,
@@ -22,6 +23,7 @@ from numjet.lax.operands import (
     NUMBERS,
     UNARY_SHAPES,
     apply,
+    at_least_float32,
     binary,
     by_kind,
     real_dtype,
@@ -29,6 +31,7 @@ from numjet.lax.operands import (
     where,
 )
 from numjet.lax.rewrites import neutral, twice
+from numjet.lax.tangent import sum_transpose
 from numjet.lax.templates import (
     FLOAT,
     INEXACT,
@@ -59,13 +62,9 @@ def neg(x: Any) -> Any:
     return neg_p(x)
 
 
-def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    return (ct if isinstance(x, Undefined) else None), (ct if isinstance(y, Undefined) else None)
-
-
 add_p: Op = elementwise(
     "add", nargs=2, accepts=NUMBER, eager=np.add, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
-    transpose=_add_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
+    transpose=sum_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
     traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
@@ -123,7 +122,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     """
     if out_dtype is not None:
         dtype = dtypes.check_user_dtype(out_dtype, "mul")
-        x, y = (call("convert_element_type", a, new_dtype=dtype, weak_type=False) for a in (x, y))
+        x, y = (cast(a, dtype) for a in (x, y))
     return binary(mul_p, x, y)
 
 
@@ -235,10 +234,10 @@ def mulhi(x: Any, y: Any, /) -> Any:
 def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     if aval_of(x).dtype.kind != "c":
         return where(apply("ge", x, 0), t, neg_p.bind(t))
-    length = call("convert_element_type", out, new_dtype=aval_of(x).dtype, weak_type=False)
-    conjugate = call("conj", x, input_dtype=aval_of(x).dtype)
+    length = cast(out, aval_of(x).dtype)
+    conjugate = conj_p.bind(x, input_dtype=aval_of(x).dtype)
     direction = div_p.bind(conjugate, where(apply("eq", out, 0.0), 1.0, length))
-    return call("real", mul_p.bind(t, direction))
+    return real_p.bind(mul_p.bind(t, direction))
 
 
 abs_p: Op = elementwise(
@@ -376,7 +375,7 @@ def _power_by_squaring(one: Any, x: Any, n: int, times: Any) -> Any:
 
 
 def _integer_pow_eager(x: np.ndarray, *, y: int) -> np.ndarray:
-    wide = x.astype(np.float32) if x.dtype.itemsize < 4 and kind_of(x.dtype) == "f" else x
+    wide = x.astype(at_least_float32(x.dtype), copy=False)
     one = np.ones_like(wide)
     power = _power_by_squaring(one, wide, -y if y < 0 else y, np.multiply)
     return np.asarray(one / power if y < 0 else power).astype(x.dtype, copy=False)
@@ -385,14 +384,11 @@ def _integer_pow_eager(x: np.ndarray, *, y: int) -> np.ndarray:
 def _integer_pow_cpu(b: Any, x: Any, *, y: int) -> Any:
     one = b.const(1, x.dtype)
     power = _power_by_squaring(one, x, -y if y < 0 else y, b.mul)
-    if y >= 0:
-        return power
-    return b.div(one, power)
+    return power if y >= 0 else b.div(one, power)
 
 
 def _integer_pow_hlo(b: Any, x: Any, *, y: int) -> Any:
-    wide = b.convert(x, np.float32) if x.dtype.itemsize < 4 and kind_of(x.dtype) == "f" else x
-    return b.convert(_integer_pow_cpu(b.scalars(x.shape), wide, y=y), x.dtype)
+    return b.convert(_integer_pow_cpu(b.scalars(x.shape), b.convert(x, at_least_float32(x.dtype)), y=y), x.dtype)
 
 
 def _integer_pow_jvp(t: Any, out: Any, x: Any, *, y: int) -> Any:
@@ -481,7 +477,7 @@ def _complex_pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _float_exponent(x: Any, y: Any) -> Any:
     if aval_of(y).dtype == aval_of(x).dtype:
         return y
-    return call("convert_element_type", y, new_dtype=aval_of(x).dtype, weak_type=aval_of(y).weak_type)
+    return convert_element_type_p.bind(y, new_dtype=aval_of(x).dtype, weak_type=aval_of(y).weak_type)
 
 
 def _pow_jvp_x(t: Any, out: Any, x: Any, y: Any) -> Any:

@@ -10,9 +10,9 @@ from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, RECODES
 from numjet.foundation import dtypes, tree
-from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF
+from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF, at_least_float32
 from numjet.lax.rewrites import itself
-from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, moveaxis
+from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, leading_batch
 
 # ------------------------------------------------------------------------------------------------ bitcast
 
@@ -54,10 +54,6 @@ def _bitcast_eager(x: np.ndarray, *, new_dtype: np.dtype) -> np.ndarray:
     if old > new:
         return x.reshape(*x.shape, 1).view(new_dtype)
     return x.view(new_dtype).reshape(x.shape[:-1])
-
-
-def _bitcast_batch(size: int, args: Any, dims: Any, *, new_dtype: np.dtype) -> tuple[Any, int]:
-    return bitcast_convert_type_p.bind(moveaxis(args[0], dims[0], 0), new_dtype=new_dtype), 0
 
 
 def _bitcast_cpu(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
@@ -110,7 +106,7 @@ def _bitcast_hlo(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
 
 bitcast_convert_type_p: Op = Op(
     name="bitcast_convert_type", params=("new_dtype",), abstract=_bitcast_abstract, eager=_bitcast_eager, jvp=ZERO,
-    transpose=Missing("bits have no derivative"), batch=_bitcast_batch, cpu=_bitcast_cpu,
+    transpose=Missing("bits have no derivative"), batch=leading_batch(lambda: bitcast_convert_type_p), cpu=_bitcast_cpu,
     hlo=_bitcast_hlo, traits=RECODES | LANES,
     samples=Samples(shapes=((2,), (3, 2), (0, 2), (2, 1, 2)), dtypes=("uint32", "int32", "float32"), ulps=0, order=0,
                     params=tuple({"new_dtype": np.dtype(d)}
@@ -163,19 +159,16 @@ def _reduce_bits(x: np.ndarray, layout: _Layout) -> np.ndarray:
 
 
 def _reduce_eager(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else np.asarray(x)
+    wide = np.asarray(x).astype(at_least_float32(x.dtype), copy=False)
     layout = _Layout(wide.dtype, exponent_bits, mantissa_bits)
     reduced = np.asarray(_reduce_bits(wide.view(layout.bits), layout)).view(wide.dtype)
     return np.where(np.isnan(x), x, reduced.astype(x.dtype))
 
 
 def _reduce_cpu(b: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
-    wide = b.convert(x, np.dtype(np.float32)) if x.dtype.itemsize < 4 else x
+    wide = b.convert(x, at_least_float32(x.dtype))
     layout = _Layout(wide.dtype, exponent_bits, mantissa_bits)
-
-    def const(value: int) -> Any:
-        return b.const(value, layout.bits)
-
+    const = lambda value: b.const(value, layout.bits)
     bits = b.bitcast(wide, layout.bits)
     if layout.drop:
         last = b.prim("and", b.prim("shrl", bits, const(layout.drop)), const(1))

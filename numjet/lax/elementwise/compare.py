@@ -13,6 +13,7 @@ from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.arithmetic import mul_p
+from numjet.lax.elementwise.bitwise import and_p
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,
@@ -20,7 +21,6 @@ from numjet.lax.operands import (
     INTS,
     NUMBERS,
     UNSIGNED_OF,
-    apply,
     binary,
     full_rank,
     same_dtype,
@@ -28,7 +28,7 @@ from numjet.lax.operands import (
     where,
 )
 from numjet.lax.rewrites import Producer, splat
-from numjet.lax.tangent import instantiate, zero_tangent
+from numjet.lax.tangent import instantiate, no_tangent
 from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, elementwise, kind_of, promote_scalars
 
 _BOOL = np.dtype(np.bool_)
@@ -123,7 +123,7 @@ def total_order_key(x: np.ndarray) -> np.ndarray:
     if kind_of(x.dtype) != "f":
         return x
     signed = np.dtype(f"i{x.dtype.itemsize}")
-    bits = np.asarray(x).view(signed)
+    bits = np.ascontiguousarray(x).reshape(x.shape).view(signed)
     return bits ^ ((bits >> signed.type(8 * signed.itemsize - 1)) & np.iinfo(signed).max)
 
 
@@ -222,7 +222,7 @@ def _masked(t: Any, mask: Any) -> Any:
 
 
 def _clamp_jvp_x(t: Any, out: Any, low: Any, x: Any, high: Any) -> Any:
-    return _masked(t, apply("and", gt_p.bind(x, low), lt_p.bind(x, high)))
+    return _masked(t, and_p(gt_p.bind(x, low), lt_p.bind(x, high)))
 
 
 def _clamp_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
@@ -287,7 +287,7 @@ def _select_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     which, *cases = primals
     out = select_n_p.bind(which, *cases)
     if all(type(t) is Zero for t in tangents[1:]):
-        return out, zero_tangent(aval_of(out))
+        return out, no_tangent(out)
     return out, select_n_p.bind(which, *[instantiate(t) for t in tangents[1:]])
 
 

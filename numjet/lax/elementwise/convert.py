@@ -16,7 +16,7 @@ from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
 from numjet.foundation import dtypes, source
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
 from numjet.lax.rewrites import same_aval
-from numjet.lax.tangent import zero_tangent
+from numjet.lax.tangent import no_tangent
 from numjet.lax.templates import ANY, COMPLEX, FLOAT, INEXACT, Joint, elementwise, kind_of
 
 _BOOL = np.dtype(np.bool_)
@@ -86,7 +86,7 @@ def _convert_cpu(b: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: np.dtype, weak_type: bool) -> tuple[Any, Any]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
     if type(tangents[0]) is Zero or kind_of(np.dtype(new_dtype)) not in INEXACT:
-        return out, zero_tangent(aval_of(out))
+        return out, no_tangent(out)
     return out, convert_element_type_p.bind(tangents[0], new_dtype=new_dtype, weak_type=weak_type)
 
 
@@ -110,6 +110,16 @@ def constant(value: Any, dtype: Any = None, weak_type: bool = False) -> Any:
     _check_numbers(value.dtype, dtype)
     converted = value if value.dtype == dtype else convert_values(value, dtype)
     return hooks.evaluate(convert_element_type_p, [converted], {"new_dtype": dtype, "weak_type": weak_type})
+
+
+def cast(x: Any, dtype: np.dtype) -> Any:
+    """x in `dtype`, never weakly typed, for rules: always an operation."""
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+
+
+def as_dtype(x: Any, dtype: np.dtype) -> Any:
+    """x itself if it has the dtype, else the conversion."""
+    return x if aval_of(x).dtype == dtype else cast(x, dtype)
 
 
 def convert_dtype(operand: Any, new_dtype: Any = None, weak_type: bool = False) -> Any:

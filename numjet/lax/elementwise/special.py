@@ -10,9 +10,10 @@ from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
+from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
-from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, apply, binary, where
+from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, where
 from numjet.lax.templates import FLOAT, elementwise
 
 
@@ -119,7 +120,7 @@ def lgamma(x: Any) -> Any:
     return lgamma_p(x)
 
 
-digamma_p: Op = _builder_function("digamma", _psi, lambda t, out, x: mul_p.bind(t, apply("polygamma", 1.0, x)), 0.5, 9)
+digamma_p: Op = _builder_function("digamma", _psi, lambda t, out, x: mul_p.bind(t, polygamma_p(1.0, x)), 0.5, 9)
 
 
 def digamma(x: Any) -> Any:
@@ -295,7 +296,7 @@ def bessel_i0e(x: Any) -> Any:
 
 def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
     """I0e - I1e (sign x + 1 / x), and its limit 1/2 at 0."""
-    zero = apply("eq", x, 0.0)
+    zero = eq_p(x, 0.0)
     safe = where(zero, 1.0, x)
     slope = sub_p.bind(bessel_i0e_p.bind(x), mul_p.bind(out, add_p.bind(sign_p.bind(x), div_p(1.0, safe))))
     return mul_p.bind(t, where(zero, 0.5, slope))

@@ -13,6 +13,9 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis, as_shape
+from numjet.lax.elementwise.arithmetic import add_p
+from numjet.lax.elementwise.compare import lt_p, select_n_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -25,8 +28,10 @@ from numjet.lax.indexing.gather import gather_p, random_values
 from numjet.lax.indexing.scatter import scatter_p
 from numjet.lax.indexing.slicing import SAMPLE_DTYPES, index_in_dim
 from numjet.lax.rewrites import same_aval
-from numjet.lax.tangent import instantiate, zeros_like_aval
-from numjet.lax.templates import broadcast_batch, call, kind_of, moveaxis
+from numjet.lax.shape.join import concatenate_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, squeeze_p
+from numjet.lax.tangent import instantiate, linear_in_first, no_tangent, zeros_like_aval
+from numjet.lax.templates import broadcast_batch, kind_of, moveaxis
 
 # ------------------------------------------------------------------------------------------------ dynamic_slice
 
@@ -64,13 +69,6 @@ def _dynamic_slice_eager(x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple[
     return np.array(x[_place(x.shape, starts, slice_sizes)], order="C")
 
 
-def _dynamic_slice_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    out = dynamic_slice_p.bind(*primals, **params)
-    if type(tangents[0]) is Zero:
-        return out, Zero(aval_of(out).to_tangent_aval())
-    return out, dynamic_slice_p.bind(tangents[0], *primals[1:], **params)
-
-
 def _dynamic_slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> list[Any]:
     nones = [None] * len(starts)
     if not isinstance(operand, Undefined):
@@ -84,9 +82,9 @@ def _zero_start(starts: Sequence[Any]) -> Any:
 
 def _stack_starts(size: int, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """Index vectors (size, len(starts)) of starts of which some are batched."""
-    columns = [call("broadcast_in_dim", s, shape=(size, 1), broadcast_dimensions=() if d is None else (0,))
+    columns = [broadcast_in_dim_p.bind(s, shape=(size, 1), broadcast_dimensions=() if d is None else (0,))
                for s, d in zip(starts, dims, strict=True)]
-    return call("concatenate", *columns, dimension=1) if len(columns) > 1 else columns[0]
+    return concatenate_p.bind(*columns, dimension=1) if len(columns) > 1 else columns[0]
 
 
 def _dynamic_slice_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
@@ -132,10 +130,10 @@ def _starts_sample(rng: np.random.Generator, rank: int) -> list[np.ndarray]:
 _DYNAMIC_SHAPES = ((), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (0,))
 _DYNAMIC_SIZES = ((), (2,), (1, 4), (2, 0, 1), (2, 1, 3, 0), (0,))
 
-dynamic_slice_p = Op(
+dynamic_slice_p: Op = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
-    jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch, cpu=_dynamic_slice_cpu,
-    hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES, rewrites=same_aval,
+    jvp=linear_in_first(lambda: dynamic_slice_p), transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
+    cpu=_dynamic_slice_cpu, hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES, rewrites=same_aval,
     samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
                     ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
                         random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
@@ -166,7 +164,7 @@ def _update_eager(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.
 def _update_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     out = dynamic_update_slice_p.bind(*primals)
     if type(tangents[0]) is Zero and type(tangents[1]) is Zero:
-        return out, Zero(aval_of(out).to_tangent_aval())
+        return out, no_tangent(out)
     return out, dynamic_update_slice_p.bind(instantiate(tangents[0]), instantiate(tangents[1]), *primals[2:])
 
 
@@ -232,9 +230,9 @@ def wrap_index(index: Any, size: int) -> Any:
         return index
     wide = aval.dtype if dtypes.iinfo(aval.dtype).max >= size else dtypes.canonicalize_dtype(np.int64)
     if wide != aval.dtype or aval.weak_type:
-        index = call("convert_element_type", index, new_dtype=wide, weak_type=False)
+        index = cast(index, wide)
     zero, length = np.zeros((), wide)[()], np.asarray(size, wide)[()]
-    return call("select_n", call("lt", index, zero), index, call("add", index, length))
+    return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, length))
 
 
 def _split_starts(start_indices: Any, ndim: int, shape: tuple[int, ...]) -> list[Any]:
@@ -279,7 +277,7 @@ def _one_dtype(name: str, starts: list[Any]) -> list[Any]:
         return starts
     limits = dtypes.iinfo(dtype)
     if any(type(s) is int and not limits.min <= s <= limits.max for s in starts):
-        wide = lambda s: call("convert_element_type", s, new_dtype=default, weak_type=False)
+        wide = lambda s: cast(s, default)
         limits, dtype, starts = dtypes.iinfo(default), default, [s if type(s) is int else wide(s) for s in starts]
     clamp = lambda s: min(max(s, int(limits.min)), int(limits.max))
     return [np.asarray(clamp(s), dtype)[()] if type(s) is int else s for s in starts]
@@ -352,7 +350,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     if keepdims:
         return result
-    return call("squeeze", result, dimensions=(as_axis(axis, aval_of(operand).ndim),))
+    return squeeze_p.bind(result, dimensions=(as_axis(axis, aval_of(operand).ndim),))
 
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
@@ -384,7 +382,7 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
     shape = aval_of(update).shape
     if len(shape) == ndim - 1:
         kept = tuple(d for d in range(ndim) if d != axis)
-        update = call("broadcast_in_dim", update, shape=(*shape[:axis], 1, *shape[axis:]), broadcast_dimensions=kept)
+        update = broadcast_in_dim_p.bind(update, shape=(*shape[:axis], 1, *shape[axis:]), broadcast_dimensions=kept)
     elif len(shape) != ndim:
         raise TypeError(f"dynamic_update_index_in_dim: update must have rank {ndim} or {ndim - 1}, got shape {shape} "
                         f"for operand shape {aval_of(operand).shape}")

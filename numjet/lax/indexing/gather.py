@@ -11,6 +11,8 @@ from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
+from numjet.lax.elementwise.arithmetic import add_p, rem_p
+from numjet.lax.elementwise.compare import lt_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -21,9 +23,11 @@ from numjet.lax.indexing.dimension_numbers import (
     wide_indices,
     windows_attribute,
 )
-from numjet.lax.indexing.update_program import update_program
-from numjet.lax.tangent import zeros_like_aval
-from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.scalar_programs import update_program
+from numjet.lax.shape.join import concatenate_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p
+from numjet.lax.tangent import no_tangent, zeros_like_aval
+from numjet.lax.templates import call, in_front, kind_of
 
 # ------------------------------------------------------------------------------------------------ checks of shapes
 
@@ -142,7 +146,7 @@ def _gather_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fill_value: 
     operand, indices = primals
     out = gather_p.bind(operand, indices, fill_value=fill_value, mode=mode, **params)
     if type(tangents[0]) is Zero:
-        return out, Zero(aval_of(out).to_tangent_aval())
+        return out, no_tangent(out)
     zero = 0 if mode is GatherScatterMode.FILL_OR_DROP else fill_value
     return out, gather_p.bind(tangents[0], indices, fill_value=zero, mode=mode, **params)
 
@@ -162,7 +166,7 @@ def _gather_transpose(ct: Any, operand: Any, indices: Any, *, dimension_numbers:
 def _gather_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
                   dimension_numbers: GatherDimensionNumbers, slice_sizes: tuple[int, ...],
                   **params: Any) -> tuple[Any, int]:
-    operand, indices = (x if d is None else moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True))
+    operand, indices = in_front(args, dims)
     of_operand, of_indices = (d is not None for d in dims)
     if of_operand:
         slice_sizes = (min(size, 1) if of_indices else size, *slice_sizes)
@@ -315,6 +319,13 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
                          fill_value=fill)
 
 
+def gather_in_bounds(x: Any, indices: Any, numbers: GatherDimensionNumbers, sizes: Sequence[int], *,
+                     unique: bool = False) -> Any:
+    """A gather for rules, whose index vectors are known to be in bounds."""
+    return gather_p.bind(x, indices, dimension_numbers=numbers, slice_sizes=tuple(sizes), fill_value=None,
+                         indices_are_sorted=False, unique_indices=unique, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """Elements (or slices) of `src` at positions `idxs`, one integer array per axis of `axes`; they wrap around.
 
@@ -327,13 +338,11 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     for index, axis in zip(idxs, axes, strict=True):
         aval = aval_of(index)
         size = np.asarray(shape[axis], aval.dtype)[()]
-        rest = call("rem", index, size)
-        wrapped = call("select_n", call("lt", rest, np.zeros((), aval.dtype)[()]), rest, call("add", rest, size))
-        columns.append(call("broadcast_in_dim", wrapped, shape=(*aval.shape, 1),
-                            broadcast_dimensions=tuple(range(aval.ndim))))
+        rest = rem_p.bind(index, size)
+        wrapped = select_n_p.bind(lt_p.bind(rest, np.zeros((), aval.dtype)[()]), rest, add_p.bind(rest, size))
+        columns.append(broadcast_in_dim_p.bind(wrapped, shape=(*aval.shape, 1), broadcast_dimensions=tuple(range(aval.ndim))))
     rank = aval_of(columns[0]).ndim - 1
-    indices = call("concatenate", *columns, dimension=rank) if len(columns) > 1 else columns[0]
+    indices = concatenate_p.bind(*columns, dimension=rank) if len(columns) > 1 else columns[0]
     kept = len(shape) - len(axes)
     numbers = GatherDimensionNumbers(tuple(range(rank, rank + kept)), tuple(sorted(axes)), tuple(axes))
-    sizes = [1 if d in axes else n for d, n in enumerate(shape)]
-    return gather(src, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather_in_bounds(src, indices, numbers, [1 if d in axes else n for d, n in enumerate(shape)])

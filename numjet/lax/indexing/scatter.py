@@ -34,7 +34,7 @@ from numjet.lax.indexing.scatter_derivatives import (
     set_transpose,
 )
 from numjet.lax.indexing.scatter_lowering import cpu_rule, windows_of
-from numjet.lax.indexing.update_program import is_elementwise, run_elementwise, trace_update, update_program
+from numjet.lax.scalar_programs import is_elementwise, run_eager, trace_update, update_program
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import broadcast_batch, call, moveaxis
 
@@ -142,10 +142,7 @@ def _occurrence(flat: np.ndarray) -> np.ndarray:
 
 def _call_update(jaxpr: Jaxpr, consts: Sequence[Any], old: np.ndarray, new: np.ndarray) -> np.ndarray:
     if is_elementwise(jaxpr):
-        constant = lambda a: np.asarray(a.val, a.aval.dtype)
-        run = lambda op, *xs, **params: op.eager(*xs, **params)
-        values = run_elementwise(jaxpr, [np.asarray(c) for c in consts], (old, new), constant, run)
-        return np.broadcast_to(values[0], old.shape)
+        return run_eager(jaxpr, consts, (old, new))[0]
     out = np.empty_like(old)
     for place in np.ndindex(*old.shape):
         out[place] = np.asarray(eval_jaxpr(jaxpr, consts, np.asarray(old[place]), np.asarray(new[place]))[0])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import lookup
+from numjet.lax.axes import row_major
 from numjet.lax.reduction.reduce import highest, lowest
 from numjet.lax.templates import kind_of
 
@@ -74,7 +75,7 @@ class Chunks:
                 place = (c, more % copies, b.convert(b.read(places, c, number), np.int64))
                 b.store(partial, place, self._total((b.read(partial, *place), update(self._batch(first + number)))))
         b.chunks(self.count, chunk)
-        position = lambda c, *place: (c, 0, _flat(self.out.shape, place))
+        position = lambda c, *place: (c, 0, row_major(self.out.shape, place))
         return self._finish(partial, per_chunk, put_window, position)
 
     def _copies(self) -> int:
@@ -102,13 +103,6 @@ class Chunks:
             index.append(place % n)
             place = place // n
         return [place, *reversed(index)] if self.batch_shape else []
-
-
-def _flat(shape: Sequence[int], place: Sequence[Any]) -> Any:
-    position: Any = 0
-    for n, i in zip(shape, place, strict=True):
-        position = i + position * n
-    return position
 
 
 def chunk_count(combine: str | None, out: Any, updates: Any, batch_shape: Sequence[int]) -> int:

@@ -8,9 +8,14 @@ import numpy as np
 
 from numjet.core.op import Undefined, Zero
 from numjet.core.trace import aval_of
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sub_p
+from numjet.lax.elementwise.compare import eq_p, max_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, as_gather, window_sizes
-from numjet.lax.indexing.update_program import update_program
-from numjet.lax.tangent import instantiate, zeros_like_aval
+from numjet.lax.indexing.gather import gather_p
+from numjet.lax.scalar_programs import update_program
+from numjet.lax.shape.create import iota_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, filled, reshaped
+from numjet.lax.tangent import instantiate, no_tangent, zeros_like_aval
 from numjet.lax.templates import call
 
 _PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
@@ -20,9 +25,9 @@ def read_back(x: Any, indices: Any, updates_shape: Sequence[int], numbers: Scatt
               mode: GatherScatterMode = _PROMISE) -> Any:
     """The windows of x that a scatter with these indices writes; zeros where mode drops them."""
     fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
-    return call("gather", x, indices, dimension_numbers=as_gather(numbers), mode=mode, fill_value=fill,
-                slice_sizes=window_sizes(aval_of(x).shape, updates_shape, numbers), indices_are_sorted=False,
-                unique_indices=False)
+    return gather_p.bind(x, indices, dimension_numbers=as_gather(numbers), mode=mode, fill_value=fill,
+                         slice_sizes=window_sizes(aval_of(x).shape, updates_shape, numbers), indices_are_sorted=False,
+                         unique_indices=False)
 
 
 def _scatter(name: str, operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
@@ -34,15 +39,11 @@ def _scatter(name: str, operand: Any, indices: Any, updates: Any, params: dict[s
 def _full(like: Any, value: float, dtype: Any = None) -> Any:
     aval = aval_of(like)
     scalar = np.asarray(value, dtype or aval.dtype)[()]
-    return call("broadcast_in_dim", scalar, shape=aval.shape, broadcast_dimensions=())
+    return filled(scalar, aval.shape)
 
 
 def _zeros(like: Any) -> Any:
     return zeros_like_aval(aval_of(like).strip_weak_type())
-
-
-def _no_tangent(out: Any) -> Zero:
-    return Zero(aval_of(out).to_tangent_aval())
 
 
 # ------------------------------------------------------------------------------------------------ add and sub
@@ -53,7 +54,7 @@ def linear_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
         operand, indices, updates = primals
         out = call(name, operand, indices, updates, **params)
         if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
-            return out, _no_tangent(out)
+            return out, no_tangent(out)
         return out, call(name, instantiate(tangents[0]), indices, instantiate(tangents[2]), **params)
     return jvp
 
@@ -66,7 +67,7 @@ def linear_transpose(name: str) -> Callable[..., list[Any]]:
         of_updates = None
         if isinstance(updates, Undefined):
             of_updates = read_back(ct, indices, updates.shape, dimension_numbers, mode)
-            of_updates = call("neg", of_updates) if name == "scatter-sub" else of_updates
+            of_updates = neg_p.bind(of_updates) if name == "scatter-sub" else of_updates
         return [of_operand, None, of_updates]
     return transpose
 
@@ -81,13 +82,13 @@ def set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> t
         raise NotImplementedError("scatter_apply JVP not implemented: differentiate x.at[i].set(func(x[i])) instead")
     out = call("scatter", operand, indices, updates, **params)
     if all(type(tangents[i]) is Zero for i in (0, 2)):
-        return out, _no_tangent(out)
+        return out, no_tangent(out)
     t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
     if params["unique_indices"]:
         return out, call("scatter", t_operand, indices, t_updates, **params)
     untouched, won = _winners(operand, indices, updates, params)
-    base = call("select_n", untouched, _zeros(t_operand), t_operand)
-    kept = call("select_n", won, _zeros(t_updates), t_updates)
+    base = select_n_p.bind(untouched, _zeros(t_operand), t_operand)
+    kept = select_n_p.bind(won, _zeros(t_updates), t_updates)
     return out, _scatter("scatter-add", base, indices, kept, params)
 
 
@@ -97,14 +98,14 @@ def _winners(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -
     shape, window = aval_of(updates).shape, numbers.update_window_dims
     batch = tuple(n for d, n in enumerate(shape) if d not in window)
     count = int(np.prod(batch, dtype=np.int64))
-    order = call("iota", dtype=np.dtype(np.uint32), shape=(count,), dimension=0)
-    order = call("add", order, np.uint32(1))
-    order = call("reshape", order, new_sizes=batch, dimensions=None)
-    order = call("broadcast_in_dim", order, shape=shape,
-                 broadcast_dimensions=tuple(d for d in range(len(shape)) if d not in window))
+    order = iota_p.bind(dtype=np.dtype(np.uint32), shape=(count,), dimension=0)
+    order = add_p.bind(order, np.uint32(1))
+    order = reshaped(order, batch)
+    order = broadcast_in_dim_p.bind(order, shape=shape,
+                                    broadcast_dimensions=tuple(d for d in range(len(shape)) if d not in window))
     last = _scatter("scatter", _full(operand, 0, np.uint32), indices, order, params)
-    won = call("eq", order, read_back(last, indices, shape, numbers))
-    return call("eq", last, _full(last, 0)), won
+    won = eq_p.bind(order, read_back(last, indices, shape, numbers))
+    return eq_p.bind(last, _full(last, 0)), won
 
 
 def set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
@@ -131,14 +132,14 @@ def mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> t
     """d(x u) = dx u + x du, for updates that meet no other."""
     operand, indices, updates = primals
     out = call("scatter-mul", operand, indices, updates, **params)
-    total: Any = _no_tangent(out)
+    total: Any = no_tangent(out)
     if type(tangents[0]) is not Zero:
         total = call("scatter-mul", tangents[0], indices, updates, **params)
     if type(tangents[2]) is not Zero:
         if not params["unique_indices"]:
             raise NotImplementedError(_UNIQUE_MUL)
         old = read_back(operand, indices, aval_of(updates).shape, params["dimension_numbers"], params["mode"])
-        total = _scatter("scatter-add", instantiate(total), indices, call("mul", old, tangents[2]), params)
+        total = _scatter("scatter-add", instantiate(total), indices, mul_p.bind(old, tangents[2]), params)
     return out, total
 
 
@@ -151,14 +152,14 @@ def mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, *, dimensio
         return [scaled, None, None]
     if not unique_indices:
         raise NotImplementedError(_UNIQUE_MUL)
-    return [None, None, read_back(call("mul", ct, operand), indices, updates.shape, dimension_numbers, mode)]
+    return [None, None, read_back(mul_p.bind(ct, operand), indices, updates.shape, dimension_numbers, mode)]
 
 
 # ------------------------------------------------------------------------------------------------ min and max
 
 def _at_least_one(count: Any) -> Any:
     """Counts of 0 belong to updates that are dropped; 1 keeps their (unused) quotients finite."""
-    return call("max", count, _full(count, 1))
+    return max_p.bind(count, _full(count, 1))
 
 
 def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
@@ -168,21 +169,21 @@ def extremum_jvp(name: str) -> Callable[..., tuple[Any, Any]]:
         operand, indices, updates = primals
         out = call(name, operand, indices, updates, **params)
         if type(tangents[0]) is Zero and type(tangents[2]) is Zero:
-            return out, _no_tangent(out)
+            return out, no_tangent(out)
         t_operand, t_updates = instantiate(tangents[0]), instantiate(tangents[2])
         shape, numbers = aval_of(updates).shape, params["dimension_numbers"]
         back = lambda x: read_back(x, indices, shape, numbers)
         alone = params["unique_indices"]
         count = lambda marks: marks if alone else back(_scatter("scatter-add", _zeros(operand), indices, marks, params))
         one, zero = _full(updates, 1), _zeros(updates)
-        winning = call("eq", updates, back(out))
-        kept = call("eq", back(operand), back(out))
-        winners, references = count(call("select_n", winning, zero, one)), count(one)
-        share_of_all = call("div", one, call("add", winners, one))
-        share = call("select_n", kept, call("div", one, _at_least_one(winners)), share_of_all)
-        of_updates = call("select_n", winning, zero, share)
-        of_operand = call("select_n", kept, zero, share_of_all)
-        correction = call("div", call("sub", of_operand, one), _at_least_one(references))
-        change = call("add", call("mul", back(t_operand), correction), call("mul", t_updates, of_updates))
+        winning = eq_p.bind(updates, back(out))
+        kept = eq_p.bind(back(operand), back(out))
+        winners, references = count(select_n_p.bind(winning, zero, one)), count(one)
+        share_of_all = div_p.bind(one, add_p.bind(winners, one))
+        share = select_n_p.bind(kept, div_p.bind(one, _at_least_one(winners)), share_of_all)
+        of_updates = select_n_p.bind(winning, zero, share)
+        of_operand = select_n_p.bind(kept, zero, share_of_all)
+        correction = div_p.bind(sub_p.bind(of_operand, one), _at_least_one(references))
+        change = add_p.bind(mul_p.bind(back(t_operand), correction), mul_p.bind(t_updates, of_updates))
         return out, _scatter("scatter-add", t_operand, indices, change, params)
     return jvp

@@ -5,10 +5,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from numjet.core.op import lookup
-from numjet.core.trace import aval_of
+from numjet.lax.axes import row_major
 from numjet.lax.indexing.dimension_numbers import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -18,7 +16,7 @@ from numjet.lax.indexing.dimension_numbers import (
     window_sizes,
 )
 from numjet.lax.indexing.scatter_chunks import Chunks, chunk_count
-from numjet.lax.indexing.update_program import run_elementwise
+from numjet.lax.scalar_programs import run_scalars
 
 
 def windows_of(operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers) -> Windows:
@@ -45,7 +43,7 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             new = b.read(updates, *index)
             if combine is not None:
                 return lookup(combine).cpu(b, old(), new)
-            return new if update_jaxpr is None else _apply(b, update_jaxpr, update_consts, old(), new)
+            return new if update_jaxpr is None else run_scalars(b, update_jaxpr, update_consts, (old(), new))[0]
 
         def put(index: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
             """Puts element `index` of the updates, whose window is known to be inside, into target[front]."""
@@ -68,10 +66,8 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
 
         def place_of(index: Sequence[Any]) -> tuple[Any, Any]:
             """Where an update goes that is a window, by position, and whether it counts (None: it does)."""
-            position: Any = 0
-            for n, i in zip(operand.shape, windows.position(starts_of(index), index), strict=True):
-                position = i + position * n
-            return position, windows.inside(b, starts_of(index)) if drops(mode) else None
+            counts = windows.inside(b, starts_of(index)) if drops(mode) else None
+            return row_major(operand.shape, windows.position(starts_of(index), index)), counts
 
         count = chunk_count(combine, out, updates, batch_shape)
         if count:
@@ -99,9 +95,3 @@ def _merged(windows: Windows, batch: Sequence[Any], inner: Sequence[Any]) -> lis
     """The index of an element of the updates from its batch axes and its place in the window."""
     found = dict(zip([*windows.batch_dims, *_window_dims(windows)], [*batch, *inner], strict=True))
     return [found[d] for d in range(len(found))]
-
-
-def _apply(b: Any, jaxpr: Any, consts: Sequence[Any], old: Any, new: Any) -> Any:
-    constant = lambda a: b.const(a.val, a.aval.dtype)
-    values = [b.const(np.asarray(c), aval_of(c).dtype) for c in consts]
-    return run_elementwise(jaxpr, values, (old, new), constant, lambda op, *xs, **params: op.cpu(b, *xs, **params))[0]

@@ -12,10 +12,11 @@ from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, READS_ONCE, STRIDED
-from numjet.lax.axes import as_axis, as_shape, cut_axis
+from numjet.lax.axes import as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.indexing.gather import random_values
 from numjet.lax.rewrites import Producer, same_aval
-from numjet.lax.templates import call
+from numjet.lax.shape.join import pad_p
+from numjet.lax.shape.rearrange import squeeze_p
 
 SAMPLE_DTYPES = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64")
 
@@ -57,16 +58,15 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: tuple[int, ...], l
     for n, count, lo, step in zip(operand.shape, aval_of(ct).shape, start_indices, steps, strict=True):
         end = lo + (count - 1) * step + 1 if count else lo
         config.append((lo, n - end, step - 1))
-    return [call("pad", ct, np.zeros((), aval_of(ct).dtype)[()], padding_config=tuple(config))]
+    return [pad_p.bind(ct, np.zeros((), aval_of(ct).dtype)[()], padding_config=tuple(config))]
 
 
 def _slice_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, start_indices: tuple[int, ...],
                  limit_indices: tuple[int, ...], strides: tuple[int, ...] | None) -> tuple[Any, int]:
     d = dims[0]
     assert d is not None
-    insert = lambda dims, value: (*dims[:d], value, *dims[d:])
-    return slice_p.bind(args[0], start_indices=insert(start_indices, 0), limit_indices=insert(limit_indices, size),
-                        strides=None if strides is None else insert(strides, 1)), d
+    return slice_p.bind(args[0], start_indices=insert(start_indices, d, 0), limit_indices=insert(limit_indices, d, size),
+                        strides=None if strides is None else insert(strides, d, 1)), d
 
 
 def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices: tuple[int, ...],
@@ -79,8 +79,8 @@ def _slice_cpu(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
         parts, axis = joined
         joined = None
         if shape[axis] == x.shape[axis]:  # the same part of each
-            joined = [_slice_cpu(b, p, start_indices=start_indices, strides=steps, limit_indices=(
-                *limit_indices[:axis], p.shape[axis], *limit_indices[axis + 1:])) for p in parts], axis
+            joined = [_slice_cpu(b, p, start_indices=start_indices, strides=steps,
+                                 limit_indices=replace(limit_indices, axis, p.shape[axis])) for p in parts], axis
     return b.compute(shape, x.dtype, lambda *index: b.read(x, *source(index)), moves=True, reads=(x,),
                      pieces=joined)
 
@@ -110,6 +110,13 @@ slice_p = Op(
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (
             ((), (), None), ((1,), (4,), None), ((0,), (5,), (2,)), ((1, 0), (3, 3), (1, 2)),
             ((1, 0, 0), (4, 0, 3), None), ((0, 1, 1, 0), (2, 3, 4, 5), (1, 1, 2, 3)), ((2,), (2,), (3,)))]))
+
+
+def slice_along(x: Any, axis: int, start: int, stop: int, step: int | None = 1) -> Any:
+    """x[start:stop:step] along one axis, for rules: all bounds are within it."""
+    shape = aval_of(x).shape
+    return slice_p.bind(x, start_indices=replace((0,) * len(shape), axis, start), limit_indices=replace(shape, axis, stop),
+                        strides=None if step is None else replace((1,) * len(shape), axis, step))
 
 
 # ------------------------------------------------------------------------------------------------ public
@@ -164,4 +171,4 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
     index += size if index < 0 else 0
     result = slice_in_dim(operand, index, index + 1, 1, axis)
-    return result if keepdims else call("squeeze", result, dimensions=(axis,))
+    return result if keepdims else squeeze_p.bind(result, dimensions=(axis,))

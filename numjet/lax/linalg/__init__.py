@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from numjet.core.trace import aval_of
+from numjet.lax.elementwise.arithmetic import add_p, sign_p
 from numjet.lax.linalg import matrix
 from numjet.lax.linalg.eigen import (
     EighImplementation as EighImplementation,
@@ -49,7 +50,8 @@ from numjet.lax.linalg.triangular import (
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
 from numjet.lax.linalg.tridiagonal_form import tridiagonal as tridiagonal, tridiagonal_p as tridiagonal_p
-from numjet.lax.templates import call
+from numjet.lax.shape.join import concatenate_p
+from numjet.lax.shape.rearrange import reshaped
 
 
 def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
@@ -67,7 +69,7 @@ def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta:
         raise TypeError(f"symmetric_product expects a matrix [..., n, m] and a symmetric one [..., n, n], got {shape} and "
                         f"{square}")
     product = matrix.scaled(matrix.matmul(a_matrix, matrix.mT(a_matrix)), alpha)
-    return call("add", product, matrix.scaled(c_matrix, beta))
+    return add_p.bind(product, matrix.scaled(c_matrix, beta))
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
@@ -81,7 +83,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
     if len(shape) != 2 or aval_of(w_vector).shape != shape[1:]:
         raise ValueError(f"cholesky_update expects a matrix [n, n] and a vector [n], got {shape} and "
                          f"{aval_of(w_vector).shape}")
-    stacked = call("concatenate", r_matrix, call("reshape", w_vector, new_sizes=(1, shape[1]), dimensions=None), dimension=0)
+    stacked = concatenate_p.bind(r_matrix, reshaped(w_vector, (1, shape[1])), dimension=0)
     _, r = qr(stacked, full_matrices=False)
-    signs = call("sign", matrix.diagonal(r))
+    signs = sign_p.bind(matrix.diagonal(r))
     return matrix.scale_rows(signs, r)

@@ -12,13 +12,18 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, sub_p
+from numjet.lax.elementwise.compare import eq_p
+from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.lu_factors import solve
 from numjet.lax.linalg.matrix import matmul, mH
-from numjet.lax.linalg.triangular import positive_definite, random_matrix
-from numjet.lax.operands import complex_dtype, scalar, where
-from numjet.lax.templates import call
+from numjet.lax.linalg.triangular import positive_definite, random_matrices, spread_matrix
+from numjet.lax.operands import complex_dtype, real_dtype, scalar, where
+from numjet.lax.reduction.reduce import reduce_sum_p
+from numjet.lax.tangent import no_tangent
+from numjet.lax.templates import leading_batch
 
 
 class EigImplementation(enum.Enum):
@@ -56,7 +61,7 @@ def _check_subset(name: str, subset: Any, size: int) -> None:
 
 def _eigh_abstract(x: ShapedArray, **params: Any) -> list[ShapedArray]:
     matrix.check_matrix("eigh", x, square=True)
-    return [x, ShapedArray(x.shape[:-1], matrix.real_of(x.dtype))]
+    return [x, ShapedArray(x.shape[:-1], real_dtype(x.dtype))]
 
 
 def _eigh_eager(x: np.ndarray, *, lower: bool, **params: Any) -> list[np.ndarray]:
@@ -77,19 +82,19 @@ def _eigh_cpu(b: Any, x: Any, *, lower: bool, **params: Any) -> list[Any]:
 def _gaps(w: Any, shape: Sequence[int]) -> Any:
     """1 / (w[j] - w[i]), zero on the diagonal; inf for equal values."""
     i, j = matrix.places(shape)
-    apart = call("sub", matrix.columns(w, shape), matrix.rows(w, shape))
-    same = call("eq", i, j)
-    return where(same, 0, call("div", scalar(1, aval_of(w).dtype), where(same, 1, apart)))
+    apart = sub_p.bind(matrix.columns(w, shape), matrix.rows(w, shape))
+    same = eq_p.bind(i, j)
+    return where(same, 0, div_p.bind(scalar(1, aval_of(w).dtype), where(same, 1, apart)))
 
 
 def _eigh_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
     """dw = diag(V^H dA V), dV = V (F * V^H dA V), F[i, j] = 1 / (w[j] - w[i]): Giles 2008, section 3.1."""
     v, w = eigh_p.bind(primals[0], **params)
     if isinstance(tangents[0], Zero):
-        return [v, w], [Zero(aval_of(x).to_tangent_aval()) for x in (v, w)]
+        return [v, w], [no_tangent(x) for x in (v, w)]
     inner = matmul(mH(v), matmul(tangents[0], v))
     shape, dtype = aval_of(v).shape, aval_of(v).dtype
-    turn = call("mul", matrix.as_complex(_gaps(w, shape), dtype), inner)
+    turn = mul_p.bind(as_dtype(_gaps(w, shape), dtype), inner)
     return [v, w], [matmul(v, turn), matrix.real(matrix.diagonal(inner))]
 
 
@@ -103,7 +108,7 @@ def _hermitian(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarra
 eigh_p: Op = Op(
     name="eigh", params=("lower", "sort_eigenvalues", "subset_by_index", "algorithm"), multiple=True,
     abstract=_eigh_abstract, eager=_eigh_eager, jvp=_eigh_jvp, transpose=Missing("eigh is not linear"),
-    batch=matrix.leading_batch(lambda: eigh_p), cpu=_eigh_cpu, hlo=hlo.eigh, traits=NORMWISE,
+    batch=leading_batch(lambda: eigh_p), cpu=_eigh_cpu, hlo=hlo.eigh, traits=NORMWISE,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (12, 12), (0, 0)),
                     params=tuple({"lower": x, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
                                  for x in (True, False)),
@@ -135,7 +140,7 @@ def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **pa
     matrix.check_matrix("svd", x)
     m, n = x.shape[-2:]
     k, batch = min(m, n), x.shape[:-2]
-    s = ShapedArray((*batch, k), matrix.real_of(x.dtype))
+    s = ShapedArray((*batch, k), real_dtype(x.dtype))
     if not compute_uv:
         return [s]
     u, vt = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
@@ -175,7 +180,7 @@ def _svd_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: 
                                   "full_matrices=False.")
     if isinstance(t, Zero):
         outs = svd_p.bind(x, full_matrices=full_matrices, compute_uv=compute_uv, **params)
-        return outs, [Zero(aval_of(o).to_tangent_aval()) for o in outs]
+        return outs, [no_tangent(o) for o in outs]
     s, u, vt = svd_p.bind(x, full_matrices=False, compute_uv=True, **params)
     inner = matmul(mH(u), matmul(t, mH(vt)))
     ds = matrix.real(matrix.diagonal(inner))
@@ -188,35 +193,28 @@ def _svd_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: 
 def _vector_tangents(t: Any, s: Any, u: Any, v: Any, inner: Any) -> tuple[Any, Any]:
     """Tangents of the thin U and V, given inner = U^H dA V."""
     shape, dtype = aval_of(inner).shape, aval_of(inner).dtype
-    gaps = matrix.as_complex(_gaps(call("mul", s, s), shape), dtype)
-    inverse = call("div", scalar(1, aval_of(s).dtype), s)
-    inverse = where(call("eq", s, scalar(0, aval_of(s).dtype)), 0, inverse)
+    gaps = as_dtype(_gaps(mul_p.bind(s, s), shape), dtype)
+    inverse = div_p.bind(scalar(1, aval_of(s).dtype), s)
+    inverse = where(eq_p.bind(s, scalar(0, aval_of(s).dtype)), 0, inverse)
     on_right, on_left = matrix.scale_columns(inner, s), matrix.scale_rows(s, inner)
-    left = call("mul", gaps, call("add", on_right, mH(on_right)))
-    right = call("mul", gaps, call("add", on_left, mH(on_left)))
+    left = mul_p.bind(gaps, add_p.bind(on_right, mH(on_right)))
+    right = mul_p.bind(gaps, add_p.bind(on_left, mH(on_left)))
     if dtype.kind == "c":
         i, j = matrix.places(shape)
-        phases = matrix.scaled(call("sub", inner, mH(inner)), 0.5)
-        left = call("add", left, where(call("eq", i, j), matrix.scale_rows(inverse, phases), 0))
+        phases = matrix.scaled(sub_p.bind(inner, mH(inner)), 0.5)
+        left = add_p.bind(left, where(eq_p.bind(i, j), matrix.scale_rows(inverse, phases), 0))
     du, dv = matmul(u, left), matmul(v, right)
     m, n, k = aval_of(u).shape[-2], aval_of(v).shape[-2], shape[-1]
     if m > k:
-        du = call("add", du, _outside(u, matmul(t, v), inverse))
+        du = add_p.bind(du, _outside(u, matmul(t, v), inverse))
     if n > k:
-        dv = call("add", dv, _outside(v, matmul(mH(t), u), inverse))
+        dv = add_p.bind(dv, _outside(v, matmul(mH(t), u), inverse))
     return du, dv
-
 
 
 def _outside(u: Any, change: Any, inverse: Any) -> Any:
     """The part of a change that is orthogonal to the columns of u, over the singular values."""
-    return matrix.scale_columns(call("sub", change, matmul(u, matmul(mH(u), change))), inverse)
-
-
-def _spread(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
-    shape = shapes if isinstance(shapes, tuple) else shapes[0]
-    spread = np.eye(*shape[-2:]) * np.arange(3, 3 + 2 * shape[-1], 2)[::-1]
-    return [(random_matrix(rng, shape, dtype) * 0.3 + spread).astype(dtype)]
+    return matrix.scale_columns(sub_p.bind(change, matmul(u, matmul(mH(u), change))), inverse)
 
 
 _SVD = tuple({"full_matrices": f, "compute_uv": c, "subset_by_index": None, "algorithm": None} for f, c in (
@@ -224,9 +222,10 @@ _SVD = tuple({"full_matrices": f, "compute_uv": c, "subset_by_index": None, "alg
 svd_p: Op = Op(
     name="svd", params=("full_matrices", "compute_uv", "subset_by_index", "algorithm"), multiple=True,
     abstract=_svd_abstract, eager=_svd_eager, jvp=_svd_jvp, transpose=Missing("svd is not linear"),
-    batch=matrix.leading_batch(lambda: svd_p), cpu=_svd_cpu, hlo=hlo.svd, traits=NORMWISE,
+    batch=leading_batch(lambda: svd_p), cpu=_svd_cpu, hlo=hlo.svd, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (4, 3), (2, 3, 5), (12, 9), (2, 3, 3), (2, 0, 3), (0, 3)), params=_SVD,
-                    dtypes=("float32", "float64"), make=_spread, rtol=1e-3, ulps=512))
+                    dtypes=("float32", "float64"), rtol=1e-3, ulps=512,
+                    make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.3)]))
 
 
 def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
@@ -304,18 +303,18 @@ def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_left_ei
              "compute_right_eigenvectors": compute_right_eigenvectors, "enable_eigvec_derivs": enable_eigvec_derivs}
     if isinstance(tangents[0], Zero):
         outs = eig_p.bind(primals[0], **flags, **params)
-        return outs, [Zero(aval_of(o).to_tangent_aval()) for o in outs]
+        return outs, [no_tangent(o) for o in outs]
     if compute_left_eigenvectors or (compute_right_eigenvectors and not enable_eigvec_derivs):
         raise NotImplementedError("The derivatives of non-symmetric eigenvectors are only computed for right vectors alone, "
                                   "with enable_eigvec_derivs=True; for Hermitian matrices use eigh, for eigenvalues eigvals.")
     w, v = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": True, "enable_eigvec_derivs": True}, **params)
-    change = solve(v, matmul(matrix.as_complex(tangents[0], aval_of(v).dtype), v))
+    change = solve(v, matmul(as_dtype(tangents[0], aval_of(v).dtype), v))
     dw = matrix.diagonal(change)
     if not compute_right_eigenvectors:
         return [w], [dw]
-    dv = matmul(v, call("mul", _gaps(w, aval_of(v).shape), change))
-    along = call("reduce_sum", call("mul", matrix.conj(v), dv), axes=(aval_of(v).ndim - 2,))
-    return [w, v], [dw, call("sub", dv, matrix.scale_columns(v, along))]
+    dv = matmul(v, mul_p.bind(_gaps(w, aval_of(v).shape), change))
+    along = reduce_sum_p.bind(mul_p.bind(matrix.conj(v), dv), axes=(aval_of(v).ndim - 2,))
+    return [w, v], [dw, sub_p.bind(dv, matrix.scale_columns(v, along))]
 
 
 _EIG = tuple({"compute_left_eigenvectors": x, "compute_right_eigenvectors": y, "enable_eigvec_derivs": False,
@@ -324,9 +323,9 @@ eig_p: Op = Op(
     name="eig", params=("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eigvec_derivs",
                         "implementation"), multiple=True,
     abstract=_eig_abstract, eager=_eig_eager, jvp=_eig_jvp, transpose=Missing("eig is not linear"),
-    batch=matrix.leading_batch(lambda: eig_p), cpu=_eig_cpu, hlo=hlo.eig, traits=NORMWISE,
+    batch=leading_batch(lambda: eig_p), cpu=_eig_cpu, hlo=hlo.eig, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (4, 4), (2, 3, 3), (9, 9), (0, 0)), params=_EIG, dtypes=matrix.DTYPES,
-                    make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)], rtol=1e-3, ulps=512, order=0))
+                    make=random_matrices, rtol=1e-3, ulps=512, order=0))
 
 
 def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.lax.linalg import matrix
 from numjet.lax.linalg.lapack import CODES
-from numjet.lax.operands import complex_dtype
+from numjet.lax.operands import complex_dtype, real_dtype
 
 _INDEX = np.dtype(np.int32)
 _BOOL = np.dtype(np.bool_)
@@ -252,7 +251,7 @@ def _hybrid(b: Any, **config: Any) -> dict[str, Any]:
 
 def eigh(b: Any, x: Value, *, lower: bool, **params: Any) -> list[Value]:
     """Eigenvectors and eigenvalues of Hermitian matrices."""
-    values = ShapedArray(x.shape[:-1], matrix.real_of(x.dtype))
+    values = ShapedArray(x.shape[:-1], real_dtype(x.dtype))
     if _empty(x):
         return [x, b.full(values.shape, 0, values.dtype)]
     config = {"mode": _letter("V"), "uplo": _letter("L" if lower else "U")} if b.platform == "cpu" else {
@@ -307,7 +306,7 @@ def hessenberg(b: Any, x: Value) -> list[Value]:
 def tridiagonal(b: Any, x: Value, *, lower: bool) -> list[Value]:
     """The packed tridiagonal form, its two diagonals and the factors of its reflections."""
     *batch, n, _ = x.shape
-    real = matrix.real_of(x.dtype)
+    real = real_dtype(x.dtype)
     diagonals = [ShapedArray((*batch, n), real), ShapedArray((*batch, n - 1), real), ShapedArray((*batch, n - 1), x.dtype)]
     if _empty(x) or n == 1:
         d = b.reshape(b.real(x) if x.dtype.kind == "c" else x, (*batch, n))
@@ -322,7 +321,7 @@ def svd(b: Any, x: Value, *, full_matrices: bool, compute_uv: bool, **params: An
     """Singular values, and vectors when asked for."""
     (m, n), batch = x.shape[-2:], x.shape[:-2]
     k = min(m, n)
-    values = ShapedArray((*batch, k), matrix.real_of(x.dtype))
+    values = ShapedArray((*batch, k), real_dtype(x.dtype))
     left, right = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
     if _empty(x):
         outs = [b.full(values.shape, 0, values.dtype), _eye(b, (*batch, *left), x.dtype), _eye(b, (*batch, *right), x.dtype)]

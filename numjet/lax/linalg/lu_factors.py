@@ -12,12 +12,19 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Expand, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NORMWISE
+from numjet.lax.elementwise.arithmetic import add_p, neg_p
+from numjet.lax.elementwise.bits import stop_gradient_p
+from numjet.lax.elementwise.compare import ge_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.linalg import hlo, matrix, small
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul
 from numjet.lax.linalg.triangular import random_matrix, solve_triangle, triangle_cpu
-from numjet.lax.tangent import add_any
-from numjet.lax.templates import call
+from numjet.lax.reduction.sort import sort_p
+from numjet.lax.shape.create import iota_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p
+from numjet.lax.tangent import add_any, no_tangent
+from numjet.lax.templates import leading_batch
 
 _INDEX = np.dtype(np.int32)
 
@@ -62,35 +69,34 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], li
     """With M = L^-1 P dA U^-1: dL = L tril(M, -1), dU = triu(M) U. (de Hoog, Anderssen, Lukas 2011, "Differentiation of
     matrix functionals using triangular factorization".) L and U are completed to square matrices by the identity."""
     lu, pivots, order = lu_p.bind(primals[0])
-    rest = [Zero(aval_of(v).to_tangent_aval()) for v in (pivots, order)]
+    rest = [no_tangent(v) for v in (pivots, order)]
     if isinstance(tangents[0], Zero):
         return [lu, pivots, order], [tangents[0], *rest]
     shape, dtype = aval_of(lu).shape, aval_of(lu).dtype
     (m, n), k = shape[-2:], min(shape[-2:])
     square = lambda size: matrix.eye((*shape[:-2], size, size), dtype)
-    lower = call("add", matrix.padded(matrix.lower_part(matrix.block(lu, n=k), strictly=True), m, m), square(m))
+    lower = add_p.bind(matrix.padded(matrix.lower_part(matrix.block(lu, n=k), strictly=True), m, m), square(m))
     upper = matrix.padded(matrix.upper_part(matrix.block(lu, m=k)), n, n)
     if n > k:
         i, _ = matrix.places((*shape[:-2], n, n))
-        upper = call("add", upper, matrix.where(call("ge", i, matrix.scalar(k, _INDEX)), square(n), 0))
+        upper = add_p.bind(upper, matrix.where(ge_p.bind(i, matrix.scalar(k, _INDEX)), square(n), 0))
     inner = matrix.take_rows(tangents[0], order)
     inner = solve_triangle(lower, inner, unit_diagonal=True)
     inner = solve_triangle(upper, inner, left_side=False, lower=False)
-    tangent = call("add", matmul(lower, matrix.lower_part(inner, strictly=True)), matmul(matrix.upper_part(inner), upper))
+    tangent = add_p.bind(matmul(lower, matrix.lower_part(inner, strictly=True)), matmul(matrix.upper_part(inner), upper))
     return [lu, pivots, order], [tangent, *rest]
 
 
 def _matrices(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     """Matrices whose pivots are far from ties, so that finite differences don't exchange rows."""
-    shape = shapes if isinstance(shapes, tuple) else shapes[0]
-    x = random_matrix(rng, shape, dtype) * 0.4
-    weights = rng.permutation(np.eye(shape[-2], shape[-1]) * 3.0)
+    x = random_matrix(rng, shapes, dtype) * 0.4
+    weights = rng.permutation(np.eye(shapes[-2], shapes[-1]) * 3.0)
     return [(x + weights).astype(dtype)]
 
 
 lu_p: Op = Op(
     name="lu", multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("lu is not linear"),
-    batch=matrix.leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu, traits=NORMWISE | LANES,
+    batch=leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu, traits=NORMWISE | LANES,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (3, 5), (5, 3), (2, 10, 9), (9, 12), (0, 0), (2, 0, 3)),
                     dtypes=matrix.DTYPES, make=_matrices, rtol=1e-4, ulps=64))
 
@@ -127,7 +133,7 @@ lu_pivots_to_permutation_p: Op = Op(
     eager=lambda pivots, permutation_size: over_batch(
         lambda p: [_order(p, permutation_size)],
         [ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)], [(pivots, 1)])[0],
-    jvp=ZERO, transpose=Missing("not linear"), batch=matrix.leading_batch(lambda: lu_pivots_to_permutation_p),
+    jvp=ZERO, transpose=Missing("not linear"), batch=leading_batch(lambda: lu_pivots_to_permutation_p),
     cpu=lambda b, pivots, permutation_size: b.kernel(
         "nj_permutation", [prod(pivots.shape[:-1]), pivots.shape[-1], permutation_size, pivots],
         [ShapedArray((*pivots.shape[:-1], permutation_size), _INDEX)], checked=True)[0],
@@ -193,7 +199,7 @@ def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, transposed: b
     ta, _, _, tb = tangents
     out = lu_solve_p.bind(a, lu, order, b, transposed=transposed)
     if not isinstance(ta, Zero):
-        tb = add_any(call("neg", matmul(matrix.mT(ta) if transposed else ta, out)), tb)
+        tb = add_any(neg_p.bind(matmul(matrix.mT(ta) if transposed else ta, out)), tb)
     return out, tb if isinstance(tb, Zero) else lu_solve_p.bind(a, lu, order, tb, transposed=transposed)
 
 
@@ -210,8 +216,8 @@ def _solve_traced(a: Any, lu: Any, order: Any, b: Any, *, transposed: bool) -> A
         return solve_triangle(lu, solve_triangle(lu, right, unit_diagonal=True), lower=False)
     found = solve_triangle(lu, solve_triangle(lu, b, lower=False, transpose_a=True), transpose_a=True, unit_diagonal=True)
     last = aval_of(order).ndim - 1
-    rows = call("iota", dtype=_INDEX, shape=aval_of(order).shape, dimension=last)
-    _, inverse = call("sort", order, rows, dimension=last, is_stable=True, num_keys=1)
+    rows = iota_p.bind(dtype=_INDEX, shape=aval_of(order).shape, dimension=last)
+    _, inverse = sort_p.bind(order, rows, dimension=last, is_stable=True, num_keys=1)
     return matrix.take_rows(found, inverse)
 
 
@@ -224,7 +230,7 @@ def _systems(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]
 # Derivatives with respect to the matrix come with factors of it (tests/lax/linalg/test_linalg.py).
 lu_solve_p: Op = Op(
     name="lu_solve", params=("transposed",), nargs=4, abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=matrix.leading_batch(lambda: lu_solve_p), cpu=_solve_cpu,
+    transpose=_solve_transpose, batch=leading_batch(lambda: lu_solve_p), cpu=_solve_cpu,
     hlo=Expand(_solve_traced), linear_in=(3,), traits=NORMWISE | LANES,
     samples=Samples(shapes=[[(3, 3), (3, 2)], [(4, 4), (4, 1)], [(12, 12), (12, 3)], [(10, 10), (10, 2)]],
                     params=tuple({"transposed": t} for t in (False, True, False, True)), dtypes=matrix.DTYPES,
@@ -233,7 +239,7 @@ lu_solve_p: Op = Op(
 
 def solve(a: Any, b: Any) -> Any:
     """The X with a X = b, for matrices a[..., n, n] and b[..., n, m] with equal axes before; by LU factors."""
-    factored = call("stop_gradient", a)
+    factored = stop_gradient_p.bind(a)
     factors, _, order = lu_p.bind(factored)
     return lu_solve_p.bind(a, factors, order, b, transposed=False)
 
@@ -266,22 +272,22 @@ def _inverse_cpu(b: Any, a: Any, lu: Any, order: Any) -> Any:
 
 def _inverse_traced(a: Any, lu: Any, order: Any) -> Any:
     n = aval_of(a).shape[-1]
-    one = call("convert_element_type", np.eye(n, dtype=bool), new_dtype=aval_of(a).dtype, weak_type=False)
+    one = cast(np.eye(n, dtype=bool), aval_of(a).dtype)
     batch = aval_of(a).ndim - 2
-    ones = call("broadcast_in_dim", one, shape=aval_of(a).shape, broadcast_dimensions=(batch, batch + 1))
+    ones = broadcast_in_dim_p.bind(one, shape=aval_of(a).shape, broadcast_dimensions=(batch, batch + 1))
     return _solve_traced(a, lu, order, ones, transposed=False)
 
 
 def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """-X dA X. The factors belong to A, so their tangents say nothing new."""
     out = lu_inverse_p.bind(*primals)
-    return out, tangents[0] if isinstance(tangents[0], Zero) else call("neg", matmul(matmul(out, tangents[0]), out))
+    return out, tangents[0] if isinstance(tangents[0], Zero) else neg_p.bind(matmul(matmul(out, tangents[0]), out))
 
 
 # Derivatives with respect to the matrix come with factors of it (tests/lax/linalg/test_linalg.py).
 lu_inverse_p: Op = Op(
     name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
-    transpose=Missing("lu_inverse is not linear"), batch=matrix.leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
+    transpose=Missing("lu_inverse is not linear"), batch=leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
     hlo=Expand(_inverse_traced), traits=NORMWISE | LANES,
     samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
                     make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
@@ -289,5 +295,5 @@ lu_inverse_p: Op = Op(
 
 def inverse(a: Any) -> Any:
     """The inverses of matrices a[..., n, n], by LU factors."""
-    factors, _, order = lu_p.bind(call("stop_gradient", a))
+    factors, _, order = lu_p.bind(stop_gradient_p.bind(a))
     return lu_inverse_p.bind(a, factors, order)

@@ -10,11 +10,18 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.contraction.dot import dot_general_p
-from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
+from numjet.lax.elementwise.compare import eq_p, gt_p
+from numjet.lax.elementwise.convert import as_dtype, cast, conj_p, real_p
+from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
+from numjet.lax.indexing.gather import gather_in_bounds
+from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.operands import scalar, where
+from numjet.lax.reduction.reduce import reduce_sum_p
 from numjet.lax.shape.create import iota_p
-from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p
-from numjet.lax.templates import broadcast_batch, call, kind_of
+from numjet.lax.shape.join import pad_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshaped, transpose_p
+from numjet.lax.templates import call, kind_of
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 _INDEX = np.dtype(np.int32)
@@ -36,11 +43,6 @@ def check_matrix(name: str, x: ShapedArray, position: int = 0, *, square: bool =
         raise ValueError(f"The input to {name} must be a square matrix. Got shape {x.shape}.")
 
 
-def real_of(dtype: np.dtype) -> np.dtype:
-    """The dtype of singular values, norms and the like."""
-    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
-
-
 # -------------------------------------------------------------------------------------------- products and transposes
 
 def matmul(x: Any, y: Any) -> Any:
@@ -54,13 +56,13 @@ def matmul(x: Any, y: Any) -> Any:
 def mT(x: Any) -> Any:
     """The transposed matrices."""
     n = aval_of(x).ndim
-    return call("transpose", x, permutation=(*range(n - 2), n - 1, n - 2))
+    return transpose_p.bind(x, permutation=(*range(n - 2), n - 1, n - 2))
 
 
 def conj(x: Any) -> Any:
     """The complex conjugate; real arrays as they are."""
     dtype = aval_of(x).dtype
-    return call("conj", x, input_dtype=dtype) if dtype.kind == "c" else x
+    return conj_p.bind(x, input_dtype=dtype) if dtype.kind == "c" else x
 
 
 def mH(x: Any) -> Any:
@@ -70,22 +72,17 @@ def mH(x: Any) -> Any:
 
 def real(x: Any) -> Any:
     """The real part; real arrays as they are."""
-    return call("real", x) if aval_of(x).dtype.kind == "c" else x
-
-
-def as_complex(x: Any, dtype: np.dtype) -> Any:
-    """x in a dtype that may be complex."""
-    return x if aval_of(x).dtype == dtype else call("convert_element_type", x, new_dtype=dtype, weak_type=False)
+    return real_p.bind(x) if aval_of(x).dtype.kind == "c" else x
 
 
 def scaled(x: Any, factor: complex) -> Any:
     """x times a number."""
-    return call("mul", x, scalar(factor, aval_of(x).dtype))
+    return mul_p.bind(x, scalar(factor, aval_of(x).dtype))
 
 
 def symmetrized(x: Any) -> Any:
     """The Hermitian part of square matrices."""
-    return call("div", call("add", x, mH(x)), scalar(2, aval_of(x).dtype))
+    return div_p.bind(add_p.bind(x, mH(x)), scalar(2, aval_of(x).dtype))
 
 
 # -------------------------------------------------------------------------------------------- rows, columns, diagonals
@@ -104,12 +101,12 @@ def rows(v: Any, shape: Sequence[int]) -> Any:
 
 def scale_columns(x: Any, v: Any) -> Any:
     """x diag(v)."""
-    return call("mul", x, columns(as_complex(v, aval_of(x).dtype), aval_of(x).shape))
+    return mul_p.bind(x, columns(as_dtype(v, aval_of(x).dtype), aval_of(x).shape))
 
 
 def scale_rows(v: Any, x: Any) -> Any:
     """diag(v) x."""
-    return call("mul", rows(as_complex(v, aval_of(x).dtype), aval_of(x).shape), x)
+    return mul_p.bind(rows(as_dtype(v, aval_of(x).dtype), aval_of(x).shape), x)
 
 
 def places(shape: Sequence[int]) -> tuple[Any, Any]:
@@ -134,19 +131,19 @@ def upper_part(x: Any, *, strictly: bool = False) -> Any:
 def half_lower(x: Any) -> Any:
     """The lower triangle with its diagonal halved: the part of L^-1 dA L^-H that belongs to L."""
     i, j = places(aval_of(x).shape)
-    return where(call("gt", i, j), x, where(call("eq", i, j), scaled(x, 0.5), 0))
+    return where(gt_p.bind(i, j), x, where(eq_p.bind(i, j), scaled(x, 0.5), 0))
 
 
 def diagonal(x: Any) -> Any:
     """The main diagonals of square matrices."""
     i, j = places(aval_of(x).shape)
-    return call("reduce_sum", where(call("eq", i, j), x, 0), axes=(aval_of(x).ndim - 1,))
+    return reduce_sum_p.bind(where(eq_p.bind(i, j), x, 0), axes=(aval_of(x).ndim - 1,))
 
 
 def eye(shape: Sequence[int], dtype: np.dtype) -> Any:
     """Matrices with ones on the main diagonal."""
     i, j = places(shape)
-    return call("convert_element_type", call("eq", i, j), new_dtype=np.dtype(dtype), weak_type=False)
+    return cast(eq_p.bind(i, j), np.dtype(dtype))
 
 
 def block(x: Any, m: int | None = None, n: int | None = None) -> Any:
@@ -155,7 +152,7 @@ def block(x: Any, m: int | None = None, n: int | None = None) -> Any:
     m, n = shape[-2] if m is None else m, shape[-1] if n is None else n
     if (m, n) == shape[-2:]:
         return x
-    return call("slice", x, start_indices=(0,) * len(shape), limit_indices=(*shape[:-2], m, n), strides=None)
+    return slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=(*shape[:-2], m, n), strides=None)
 
 
 def padded(x: Any, m: int, n: int) -> Any:
@@ -164,7 +161,7 @@ def padded(x: Any, m: int, n: int) -> Any:
     if (m, n) == shape[-2:]:
         return x
     config = ((0, 0, 0),) * (len(shape) - 2) + ((0, m - shape[-2], 0), (0, n - shape[-1], 0))
-    return call("pad", x, scalar(0, aval_of(x).dtype), padding_config=config)
+    return pad_p.bind(x, scalar(0, aval_of(x).dtype), padding_config=config)
 
 
 def take_rows(x: Any, order: Any) -> Any:
@@ -176,17 +173,4 @@ def take_rows(x: Any, order: Any) -> Any:
     numbers = GatherDimensionNumbers(
         offset_dims=(n + 1,), collapsed_slice_dims=(n,), start_index_map=(n,), operand_batching_dims=tuple(range(n)),
         start_indices_batching_dims=tuple(range(n)))
-    return call("gather", x, reshape_p.bind(order, new_sizes=(*wanted, 1), dimensions=None), dimension_numbers=numbers,
-                slice_sizes=(*(1,) * (n + 1), shape[-1]), fill_value=None, indices_are_sorted=False, unique_indices=True,
-                mode=GatherScatterMode.PROMISE_IN_BOUNDS)
-
-
-# -------------------------------------------------------------------------------------------- batch rules
-
-def leading_batch(op: Any) -> Any:
-    """The batch rule of operations that treat leading axes alike: one more axis in front."""
-    def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
-        full = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
-        out = op().bind(*full, **params)
-        return out, [0] * len(out) if op().multiple else 0
-    return batch
+    return gather_in_bounds(x, reshaped(order, (*wanted, 1)), numbers, (*(1,) * (n + 1), shape[-1]), unique=True)

@@ -15,12 +15,20 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sqrt_p, sub_p
+from numjet.lax.elementwise.bitwise import and_p, not_p
+from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p
+from numjet.lax.elementwise.convert import as_dtype, cast
 from numjet.lax.indexing.gather import index_take
+from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.linalg import matrix
 from numjet.lax.linalg.matrix import matmul, mH
 from numjet.lax.linalg.qr_factors import qr
 from numjet.lax.linalg.triangular import cholesky, triangular_solve
-from numjet.lax.operands import scalar, where
+from numjet.lax.operands import real_dtype, scalar, where
+from numjet.lax.reduction.reduce import reduce_max_p, reduce_sum_p
+from numjet.lax.shape.join import concatenate_p
+from numjet.lax.shape.rearrange import filled
 from numjet.lax.templates import call
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(np.bool_)
@@ -70,45 +78,43 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     precision = float(np.finfo(aval.dtype).eps if eps is None else eps)
     x = x if dynamic_shape is None else _cut(x, dynamic_shape)
     u, steps, moving = _iterated(_normalized(x), precision, _MAX_ITERATIONS if max_iterations is None else max_iterations)
-    u = call("sub", matrix.scaled(u, 1.5), matmul(matrix.scaled(u, 0.5), matmul(mH(u), u)))  # squares the rest of the error
-    return u, matrix.symmetrized(matmul(mH(u), x)), steps, call("not", moving)
+    u = sub_p.bind(matrix.scaled(u, 1.5), matmul(matrix.scaled(u, 0.5), matmul(mH(u), u)))  # squares the rest of the error
+    return u, matrix.symmetrized(matmul(mH(u), x)), steps, not_p.bind(moving)
 
 
 def _cut(x: Any, shape: tuple[int, int]) -> Any:
     """x with zeros outside of the first rows and columns."""
-    within = [call("lt", place, call("convert_element_type", n, new_dtype=_INT32, weak_type=False))
-              for place, n in zip(matrix.places(aval_of(x).shape), shape, strict=True)]
-    return where(call("and", *within), x, 0)
+    within = [lt_p.bind(place, cast(n, _INT32)) for place, n in zip(matrix.places(aval_of(x).shape), shape, strict=True)]
+    return where(and_p.bind(*within), x, 0)
 
 
 def _normalized(x: Any) -> Any:
     """x over a bound of its largest singular value: the root of the greatest sums of rows and of columns."""
-    size = call("abs", x)
-    most = [call("reduce_max", call("reduce_sum", size, axes=(d,)), axes=(0,)) if aval_of(x).size else np.ones((), size.dtype)
+    size = abs_p.bind(x)
+    most = [reduce_max_p.bind(reduce_sum_p.bind(size, axes=(d,)), axes=(0,)) if aval_of(x).size else np.ones((), size.dtype)
             for d in (0, 1)]
-    bound = call("mul", call("sqrt", most[0]), call("sqrt", most[1]))
-    bound = where(call("eq", bound, scalar(0, aval_of(bound).dtype)), 1, bound)
-    return call("div", x, call("broadcast_in_dim", matrix.as_complex(bound, aval_of(x).dtype), shape=aval_of(x).shape,
-                               broadcast_dimensions=()))
+    bound = mul_p.bind(sqrt_p.bind(most[0]), sqrt_p.bind(most[1]))
+    bound = where(eq_p.bind(bound, scalar(0, aval_of(bound).dtype)), 1, bound)
+    return div_p.bind(x, filled(as_dtype(bound, aval_of(x).dtype), aval_of(x).shape))
 
 
 def _iterated(u: Any, eps: float, most: int) -> tuple[Any, Any, Any]:
     """The unitary factor, the number of steps, and whether the last step still changed much."""
     weights = _weights(float(np.finfo(aval_of(u).dtype).eps))
-    real = matrix.real_of(aval_of(u).dtype)
+    real = real_dtype(aval_of(u).dtype)
     first = sum(c > _QR_ABOVE for _, _, c in weights)
     for a, b, c in weights[:min(first, most)]:
         u = _by_qr(u, a, b, c)
     table = np.asarray(weights[first:], real)
 
     def step(a: Any, b: Any, c: Any, k: Any, u: Any, moving: Any) -> list[Any]:
-        row = call("min", call("sub", k, np.int32(first)), np.int32(len(table) - 1))
+        row = min_p.bind(sub_p.bind(k, np.int32(first)), np.int32(len(table) - 1))
         new = _by_cholesky(u, *[index_take(column, (row,), (0,)) for column in (a, b, c)])
-        limit = call("mul", _norm(new), np.asarray((4 * eps) ** (1 / 3), real)[()])
-        return [call("add", k, np.int32(1)), new, call("gt", _norm(call("sub", new, u)), limit)]
+        limit = mul_p.bind(_norm(new), np.asarray((4 * eps) ** (1 / 3), real)[()])
+        return [add_p.bind(k, np.int32(1)), new, gt_p.bind(_norm(sub_p.bind(new, u)), limit)]
     carry = [ShapedArray((), _INT32), aval_of(u), ShapedArray((), _BOOL)]
     body = trace_to_closed(step, [ShapedArray(table.shape[:1], real)] * 3 + carry)
-    more = trace_to_closed(lambda k, u, moving: [call("and", moving, call("lt", k, np.int32(most)))], carry)
+    more = trace_to_closed(lambda k, u, moving: [and_p.bind(moving, lt_p.bind(k, np.int32(most)))], carry)
     columns = [np.ascontiguousarray(column) for column in table.T]
     steps, u, moving = call("while", *columns, np.int32(min(first, most)), u, np.bool_(True), cond_jaxpr=more, cond_nconsts=0,
                             body_jaxpr=body, body_nconsts=3)
@@ -117,26 +123,26 @@ def _iterated(u: Any, eps: float, most: int) -> tuple[Any, Any, Any]:
 
 def _norm(x: Any) -> Any:
     """The Frobenius norm."""
-    size = call("abs", x)
-    return call("sqrt", call("reduce_sum", call("mul", size, size), axes=(0, 1)))
+    size = abs_p.bind(x)
+    return sqrt_p.bind(reduce_sum_p.bind(mul_p.bind(size, size), axes=(0, 1)))
 
 
 def _by_qr(u: Any, a: float, b: float, c: float) -> Any:
     m, n = aval_of(u).shape
-    stacked = call("concatenate", matrix.scaled(u, sqrt(c)), matrix.eye((n, n), aval_of(u).dtype), dimension=0)
+    stacked = concatenate_p.bind(matrix.scaled(u, sqrt(c)), matrix.eye((n, n), aval_of(u).dtype), dimension=0)
     q, _ = qr(stacked, full_matrices=False)
-    lower = call("slice", q, start_indices=(m, 0), limit_indices=(m + n, n), strides=None)
+    lower = slice_p.bind(q, start_indices=(m, 0), limit_indices=(m + n, n), strides=None)
     product = matmul(matrix.block(q, m=m), mH(lower))
-    return call("add", matrix.scaled(u, b / c), matrix.scaled(product, (a - b / c) / sqrt(c)))
+    return add_p.bind(matrix.scaled(u, b / c), matrix.scaled(product, (a - b / c) / sqrt(c)))
 
 
 def _by_cholesky(u: Any, a: Any, b: Any, c: Any) -> Any:
     shape, dtype = aval_of(u).shape, aval_of(u).dtype
-    spread = lambda v, s: call("broadcast_in_dim", matrix.as_complex(v, dtype), shape=s, broadcast_dimensions=())
+    spread = lambda v, s: filled(as_dtype(v, dtype), s)
     square = (shape[1], shape[1])
-    gram = call("add", matrix.eye(square, dtype), call("mul", spread(c, square), matmul(mH(u), u)))
+    gram = add_p.bind(matrix.eye(square, dtype), mul_p.bind(spread(c, square), matmul(mH(u), u)))
     factor = cholesky(gram, symmetrize_input=False)
     half = triangular_solve(factor, mH(u), left_side=True, lower=True)
     whole = mH(triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True))
-    ratio = call("div", b, c)
-    return call("add", call("mul", spread(ratio, shape), u), call("mul", spread(call("sub", a, ratio), shape), whole))
+    ratio = div_p.bind(b, c)
+    return add_p.bind(mul_p.bind(spread(ratio, shape), u), mul_p.bind(spread(sub_p.bind(a, ratio), shape), whole))

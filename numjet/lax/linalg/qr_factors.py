@@ -11,12 +11,16 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
+from numjet.lax.elementwise.arithmetic import add_p, sub_p
+from numjet.lax.elementwise.compare import eq_p
+from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul, mH
-from numjet.lax.linalg.triangular import random_matrix, solve_triangle
+from numjet.lax.linalg.triangular import random_matrices, solve_triangle, spread_matrix
 from numjet.lax.reduction.sort import take_along
-from numjet.lax.templates import call
+from numjet.lax.tangent import no_tangent
+from numjet.lax.templates import leading_batch
 
 _INDEX = np.dtype(np.int32)
 
@@ -45,16 +49,12 @@ def _product_cpu(b: Any, a: Any, taus: Any) -> Any:
     return b.kernel("nj_orgqr", [*sizes, a, taus], [ShapedArray(a.shape, a.dtype)], checked=True)[0]
 
 
-def _reflections(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
-    return [random_matrix(rng, s, dtype) for s in shapes]
-
-
 householder_product_p: Op = Op(
     name="householder_product", nargs=2, abstract=_product_abstract, eager=_product_eager,
     jvp=Missing("differentiate qr instead"), transpose=Missing("householder_product is not linear"),
-    batch=matrix.leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product, traits=NORMWISE,
+    batch=leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product, traits=NORMWISE,
     samples=Samples(shapes=[[(4, 3), (3,)], [(2, 3, 3), (2, 2)], [(5, 2), (1,)], [(3, 0), (0,)]], dtypes=matrix.DTYPES,
-                    make=_reflections, rtol=1e-4, ulps=64))
+                    make=random_matrices, rtol=1e-4, ulps=64))
 
 
 def householder_product(a: Any, taus: Any) -> Any:
@@ -117,51 +117,39 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     """Walter, Lehmann and Lamour 2012, "On evaluating higher-order derivatives of the QR decomposition of tall matrices
     with full column rank". Of wide matrices the first square block decides about Q."""
     q, r, *order = outs = qr_p.bind(primals[0], **params)
-    rest = [Zero(aval_of(v).to_tangent_aval()) for v in order]
     if isinstance(tangents[0], Zero):
-        zeros = [Zero(aval_of(v).to_tangent_aval()) for v in (q, r)]
-        return outs, [*zeros, *rest]
+        return outs, [no_tangent(v) for v in outs]
     m, n = aval_of(primals[0]).shape[-2:]
     if params["full_matrices"] and m > n:
         raise NotImplementedError("Unimplemented case of QR decomposition derivative: full_matrices=True for a matrix with "
                                   f"more rows than columns ({m} x {n}). Use full_matrices=False (mode='reduced').")
     change = tangents[0]
     if order:
-        change = _take_columns(change, order[0])
+        change = take_along(change, matrix.columns(order[0], aval_of(change).shape), aval_of(change).ndim - 1)
     k = min(m, n)
     scaled = solve_triangle(matrix.block(r, n=k), matrix.block(change, n=k), left_side=False, lower=False)
     inner = matmul(mH(q), scaled)
     below = matrix.lower_part(inner, strictly=True)
-    turn = call("sub", below, mH(below))
+    turn = sub_p.bind(below, mH(below))
     if aval_of(inner).dtype.kind == "c":  # Q keeps R's diagonal real
         i, j = matrix.places(aval_of(inner).shape)
-        diagonal = matrix.where(call("eq", i, j), inner, 0)
-        turn = call("add", turn, call("sub", diagonal, matrix.as_complex(matrix.real(diagonal), aval_of(inner).dtype)))
-    dq = call("add", matmul(q, call("sub", turn, inner)), scaled)
-    dr = matrix.upper_part(matmul(mH(q), call("sub", change, matmul(dq, r))))
-    return outs, [dq, dr, *rest]
-
-
-def _take_columns(x: Any, order: Any) -> Any:
-    shape = aval_of(x).shape
-    return take_along(x, matrix.columns(order, shape), len(shape) - 1)
-
-
-def _full_rank(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
-    shape = shapes if isinstance(shapes, tuple) else shapes[0]
-    spread = np.eye(*shape[-2:]) * np.arange(3, 3 + 2 * shape[-1], 2)[::-1]
-    return [(random_matrix(rng, shape, dtype) * 0.4 + spread).astype(dtype)]
+        diagonal = matrix.where(eq_p.bind(i, j), inner, 0)
+        turn = add_p.bind(turn, sub_p.bind(diagonal, as_dtype(matrix.real(diagonal), aval_of(inner).dtype)))
+    dq = add_p.bind(matmul(q, sub_p.bind(turn, inner)), scaled)
+    dr = matrix.upper_part(matmul(mH(q), sub_p.bind(change, matmul(dq, r))))
+    return outs, [dq, dr, *map(no_tangent, order)]
 
 
 qr_p: Op = Op(
     name="qr", params=("pivoting", "full_matrices", "use_magma"), multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp,
-    transpose=Missing("qr is not linear"), batch=matrix.leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=NORMWISE,
+    transpose=Missing("qr is not linear"), batch=leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=NORMWISE,
     samples=Samples(
         shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1)),
         params=tuple({"pivoting": p, "full_matrices": f, "use_magma": None} for p, f in (
             (False, True), (False, False), (False, True), (True, True), (True, False), (False, False), (True, False),
             (False, False), (False, True))),
-        dtypes=matrix.DTYPES, make=_full_rank, rtol=2e-4, ulps=256))
+        dtypes=matrix.DTYPES, make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.4)],
+        rtol=2e-4, ulps=256))
 
 
 def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple[Any, ...]:

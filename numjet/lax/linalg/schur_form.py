@@ -11,7 +11,8 @@ from numjet.core.op import Missing, Op, Samples
 from numjet.core.traits import NORMWISE
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
-from numjet.lax.linalg.triangular import random_matrix
+from numjet.lax.linalg.triangular import random_matrices
+from numjet.lax.templates import leading_batch
 
 
 def _schur_abstract(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
@@ -38,12 +39,12 @@ def _schur_cpu(b: Any, x: Any, *, compute_schur_vectors: bool, **params: Any) ->
 schur_p: Op = Op(
     name="schur", params=("compute_schur_vectors", "sort_eig_vals", "select_callable"), multiple=True,
     abstract=_schur_abstract, eager=_schur_eager, jvp=Missing("the Schur form has no derivative here"),
-    transpose=Missing("schur is not linear"), batch=matrix.leading_batch(lambda: schur_p), cpu=_schur_cpu,
+    transpose=Missing("schur is not linear"), batch=leading_batch(lambda: schur_p), cpu=_schur_cpu,
     hlo=hlo.schur, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (0, 0)),
                     params=tuple({"compute_schur_vectors": v, "sort_eig_vals": False, "select_callable": None}
                                  for v in (True, False, True)), dtypes=matrix.DTYPES,
-                    make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)], rtol=1e-3, ulps=512))
+                    make=random_matrices, rtol=1e-3, ulps=512))
 
 
 def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
@@ -82,12 +83,12 @@ def _hessenberg_eager(x: np.ndarray) -> list[np.ndarray]:
 hessenberg_p: Op = Op(
     name="hessenberg", multiple=True, abstract=_hessenberg_abstract, eager=_hessenberg_eager,
     jvp=Missing("the Hessenberg form has no derivative here"), transpose=Missing("hessenberg is not linear"),
-    batch=matrix.leading_batch(lambda: hessenberg_p),
+    batch=leading_batch(lambda: hessenberg_p),
     cpu=lambda b, x: b.kernel("nj_gehrd", [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1], x],
                               _hessenberg_abstract(ShapedArray(x.shape, x.dtype)), checked=True),
     hlo=hlo.hessenberg, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (1, 1)), dtypes=matrix.DTYPES, rtol=1e-3, ulps=512,
-                    make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)]))
+                    make=random_matrices))
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:

@@ -11,13 +11,14 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, NORMWISE
+from numjet.lax.elementwise.arithmetic import add_p, neg_p
 from numjet.lax.linalg import hlo, matrix, small
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.matrix import matmul
-from numjet.lax.operands import scalar
-from numjet.lax.shape.rearrange import reshape_p
+from numjet.lax.reduction.recurrence import before
+from numjet.lax.shape.rearrange import expand_dims, reshaped
 from numjet.lax.tangent import add_any, instantiate
-from numjet.lax.templates import call, moveaxis
+from numjet.lax.templates import leading_batch, moveaxis
 
 # -------------------------------------------------------------------------------------------- cholesky
 
@@ -55,13 +56,23 @@ def _cholesky_cpu(b: Any, x: Any) -> Any:
 
 def positive_definite(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     """A sample: well conditioned Hermitian matrices."""
-    shape = shapes if isinstance(shapes, tuple) else shapes[0]
-    x = random_matrix(rng, shape, dtype)
-    return [(x @ np.conj(np.swapaxes(x, -1, -2)) + 2 * np.eye(shape[-1])).astype(dtype)]
+    x = random_matrix(rng, shapes, dtype)
+    return [(x @ np.conj(np.swapaxes(x, -1, -2)) + 2 * np.eye(shapes[-1])).astype(dtype)]
+
+
+def random_matrices(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
+    """A sample: normal numbers, for each operand of a case."""
+    return [random_matrix(rng, s, dtype) for s in (shapes if isinstance(shapes, list) else [shapes])]
+
+
+def spread_matrix(rng: Any, shape: Any, dtype: Any, noise: float) -> np.ndarray:
+    """A sample of full rank with well separated singular values."""
+    spread = np.eye(*shape[-2:]) * np.arange(3, 3 + 2 * shape[-1], 2)[::-1]
+    return (random_matrix(rng, shape, dtype) * noise + spread).astype(dtype)
 
 
 def random_matrix(rng: Any, shape: Any, dtype: Any) -> np.ndarray:
-    """A sample: normal numbers."""
+    """Normal numbers."""
     x = rng.standard_normal(shape)
     if np.dtype(dtype).kind == "c":
         x = x + 1j * rng.standard_normal(shape)
@@ -71,7 +82,7 @@ def random_matrix(rng: Any, shape: Any, dtype: Any) -> np.ndarray:
 # No derivatives among the samples: they presume that the tangent is Hermitian, too. (tests/lax/linalg/test_linalg.py has them.)
 cholesky_p: Op = Op(
     name="cholesky", abstract=_cholesky_abstract, eager=_cholesky_eager, jvp=_cholesky_jvp,
-    transpose=Missing("cholesky is not linear"), batch=matrix.leading_batch(lambda: cholesky_p), cpu=_cholesky_cpu,
+    transpose=Missing("cholesky is not linear"), batch=leading_batch(lambda: cholesky_p), cpu=_cholesky_cpu,
     hlo=hlo.cholesky, traits=LANES,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (2, 0, 0), (12, 12), (2, 3, 9, 9)),
                     dtypes=matrix.DTYPES, make=positive_definite, rtol=1e-4, ulps=64, order=0))
@@ -155,7 +166,7 @@ def _solve_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
     if params["conjugate_a"]:
         change = matrix.conj(change)
     change = matmul(change, out) if params["left_side"] else matmul(out, change)
-    return out, triangular_solve_p.bind(a, add_any(call("neg", change), tb), **params)
+    return out, triangular_solve_p.bind(a, add_any(neg_p.bind(change), tb), **params)
 
 
 def _solve_transpose(ct: Any, a: Any, b: Any, **params: Any) -> list[Any]:
@@ -174,11 +185,11 @@ def _solve_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **p
     b = moveaxis(b, dims[1], place)
     shape = aval_of(b).shape
     flat = (shape[0], size * shape[2]) if left else (size * shape[1], shape[2])
-    out = triangular_solve_p.bind(a, reshape_p.bind(b, new_sizes=flat, dimensions=None), **params)
-    return reshape_p.bind(out, new_sizes=shape, dimensions=None), place
+    out = triangular_solve_p.bind(a, reshaped(b, flat), **params)
+    return reshaped(out, shape), place
 
 
-_leading = matrix.leading_batch(lambda: triangular_solve_p)
+_leading = leading_batch(lambda: triangular_solve_p)
 
 
 def _triangles(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
@@ -220,12 +231,11 @@ def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = F
     vector = aval_of(b).ndim == aval_of(a).ndim - 1
     shape = aval_of(b).shape
     if vector:
-        b = call("broadcast_in_dim", b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]),
-                 broadcast_dimensions=tuple(d + (d == len(shape) - 1 and not left_side) for d in range(len(shape))))
+        b = expand_dims(b, (-1 if left_side else -2,))
     out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
                                   conjugate_a=bool(conjugate_a) and aval_of(a).dtype.kind == "c",
                                   unit_diagonal=bool(unit_diagonal))
-    return reshape_p.bind(out, new_sizes=shape, dimensions=None) if vector else out
+    return reshaped(out, shape) if vector else out
 
 
 # -------------------------------------------------------------------------------------------- tridiagonal_solve
@@ -260,21 +270,11 @@ def _tridiagonal_cpu(b: Any, dl: Any, d: Any, du: Any, y: Any, *, perturb_singul
     return b.kernel("nj_gtsv", [*sizes, dl, d, du, y], [ShapedArray(y.shape, y.dtype)], checked=True)[0]
 
 
-def _shifted(x: Any, by: int) -> Any:
-    """x moved along its last axis, zeros coming in."""
-    n = aval_of(x).ndim
-    config = ((0, 0, 0),) * (n - 1) + ((by, -by, 0),)
-    return call("pad", x, scalar(0, aval_of(x).dtype), padding_config=config)
-
-
 def _tridiagonal_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     """The tridiagonal matrix times x."""
-    n = aval_of(x).ndim
-    along = lambda v, by: call("pad", v, scalar(0, aval_of(v).dtype),
-                               padding_config=((0, 0, 0),) * (n - 2) + ((by, -by, 0), (0, 0, 0)))
-    total = matrix.scale_rows(d, x)
-    total = call("add", total, matrix.scale_rows(dl, along(x, 1)))
-    return call("add", total, matrix.scale_rows(du, along(x, -1)))
+    above, below = (before(x, aval_of(x).ndim - 2, reverse, 0) for reverse in (False, True))
+    total = add_p.bind(matrix.scale_rows(d, x), matrix.scale_rows(dl, above))
+    return add_p.bind(total, matrix.scale_rows(du, below))
 
 
 def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -284,7 +284,7 @@ def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
     total = tangents[3]
     if not all(isinstance(t, Zero) for t in tangents[:3]):
         dl, d, du = (instantiate(t) for t in tangents[:3])
-        total = add_any(call("neg", _tridiagonal_product(dl, d, du, out)), total)
+        total = add_any(neg_p.bind(_tridiagonal_product(dl, d, du, out)), total)
     if isinstance(total, Zero):
         return out, total
     return out, tridiagonal_solve_p.bind(*diagonals, total, **params)
@@ -293,7 +293,8 @@ def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
 def _tridiagonal_transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
     if any(isinstance(x, Undefined) for x in (dl, d, du)):
         raise NotImplementedError("Transpose rule of 'tridiagonal_solve': it is linear in its last operand only")
-    return [None, None, None, tridiagonal_solve_p.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
+    last = aval_of(d).ndim - 1
+    return [None, None, None, tridiagonal_solve_p.bind(before(du, last, False, 0), d, before(dl, last, True, 0), ct, **params)]
 
 
 def _bands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
@@ -305,7 +306,7 @@ def _bands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 tridiagonal_solve_p: Op = Op(
     name="tridiagonal_solve", params=("perturb_singular",), nargs=4,
     abstract=_tridiagonal_abstract, eager=_tridiagonal_eager, jvp=_tridiagonal_jvp, transpose=_tridiagonal_transpose,
-    batch=matrix.leading_batch(lambda: tridiagonal_solve_p), cpu=_tridiagonal_cpu,
+    batch=leading_batch(lambda: tridiagonal_solve_p), cpu=_tridiagonal_cpu,
     hlo=hlo.tridiagonal_solve, linear_in=(3,), traits=NORMWISE,
     samples=Samples(shapes=[[(4,), (4, 2)], [(2, 5), (2, 5, 3)], [(1,), (1, 2)], [(0,), (0, 1)]],
                     params=({"perturb_singular": False},), dtypes=matrix.DTYPES, make=_bands, rtol=1e-4, ulps=64))
@@ -328,6 +329,6 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     vector = aval_of(b).ndim == aval_of(d).ndim
     shape = aval_of(b).shape
     if vector:
-        b = reshape_p.bind(b, new_sizes=(*shape, 1), dimensions=None)
+        b = reshaped(b, (*shape, 1))
     out = tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=False)
-    return reshape_p.bind(out, new_sizes=shape, dimensions=None) if vector else out
+    return reshaped(out, shape) if vector else out

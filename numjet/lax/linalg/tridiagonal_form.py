@@ -11,7 +11,9 @@ from numjet.core.op import Missing, Op, Samples
 from numjet.core.traits import NORMWISE
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
-from numjet.lax.linalg.triangular import random_matrix
+from numjet.lax.linalg.triangular import random_matrices
+from numjet.lax.operands import real_dtype
+from numjet.lax.templates import leading_batch
 
 
 def _abstract(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
@@ -19,7 +21,7 @@ def _abstract(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     *batch, n, _ = x.shape
     if n == 0:
         raise ValueError(f"tridiagonal requires the last two dimensions of a to be greater than zero, got shape {x.shape}")
-    real = matrix.real_of(x.dtype)
+    real = real_dtype(x.dtype)
     return [x, ShapedArray((*batch, n), real), ShapedArray((*batch, n - 1), real), x.update(shape=(*batch, n - 1))]
 
 
@@ -40,10 +42,10 @@ def _cpu(b: Any, x: Any, *, lower: bool) -> list[Any]:
 tridiagonal_p: Op = Op(
     name="tridiagonal", params=("lower",), multiple=True, abstract=_abstract, eager=_eager,
     jvp=Missing("the tridiagonal form has no derivative here; differentiate what is computed of it"),
-    transpose=Missing("tridiagonal is not linear"), batch=matrix.leading_batch(lambda: tridiagonal_p), cpu=_cpu,
+    transpose=Missing("tridiagonal is not linear"), batch=leading_batch(lambda: tridiagonal_p), cpu=_cpu,
     hlo=hlo.tridiagonal, traits=NORMWISE,
     samples=Samples(shapes=((3, 3), (4, 4), (2, 5, 5), (1, 1)), params=tuple({"lower": v} for v in (True, False, True, False)),
-                    dtypes=matrix.DTYPES, make=lambda rng, shapes, dtype, params: [random_matrix(rng, shapes, dtype)],
+                    dtypes=matrix.DTYPES, make=random_matrices,
                     rtol=1e-3, ulps=512))
 
 

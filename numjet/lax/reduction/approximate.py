@@ -13,8 +13,9 @@ import numpy as np
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
+from numjet.lax.elementwise.arithmetic import sub_p
 from numjet.lax.reduction.sort import take_along, top_k
-from numjet.lax.templates import call, kind_of
+from numjet.lax.templates import kind_of
 
 
 def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: float, maximum: bool) -> tuple[Any, Any]:
@@ -27,7 +28,7 @@ def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: fl
     if not 0 <= k <= aval.shape[axis]:
         raise ValueError(f"{name}: k must be between 0 and the size of reduction_dimension, {aval.shape[axis]}, got {k}")
     # 0 - x and not -x: then zeros of either sign are equal, and come in the order of their positions.
-    keys = operand if maximum else call("sub", np.zeros((), aval.dtype)[()], operand)
+    keys = operand if maximum else sub_p.bind(np.zeros((), aval.dtype)[()], operand)
     values, indices = top_k(keys, k, axis=axis)
     return (values if maximum else take_along(operand, indices, axis)), indices
 

@@ -13,7 +13,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, without
-from numjet.lax.reduction.reduce import accumulator, batch, highest, lowest
+from numjet.lax.reduction.reduce import IDENTITIES, accumulator, batch, on_bools
 from numjet.lax.templates import kind_of
 
 
@@ -40,11 +40,11 @@ def _eager(find: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return eager
 
 
-def _cpu(kind: str, on_bool: str) -> Callable[..., Any]:
+def _cpu(kind: str) -> Callable[..., Any]:
     """Two reductions, which vectorize: the extreme, then the least position where it is attained."""
     def cpu(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
         axis, size = axes[0], x.shape[axes[0]]
-        best = b.reduce(on_bool if x.dtype.kind == "b" else kind, x, axes)
+        best = b.reduce(on_bools(kind, x.dtype), x, axes)
         position = np.dtype(np.int32 if size < 2**31 else np.int64)
 
         def candidate(*index: Any) -> Any:
@@ -58,13 +58,13 @@ def _cpu(kind: str, on_bool: str) -> Callable[..., Any]:
     return cpu
 
 
-def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _hlo(kind: str) -> Callable[..., Any]:
     """As _cpu."""
     def hlo(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
         axis, size, wide = axes[0], x.shape[axes[0]], accumulator(x.dtype)
         position = np.dtype(np.int32 if size < 2**31 else np.int64)
         values = b.convert(x, wide)
-        best = b.reduce(kind, values, axes, identity(x.dtype))
+        best = b.reduce(kind, values, axes, IDENTITIES[kind](x.dtype))
         attains = b.compare("eq", values, b.broadcast(best, x.shape, without(range(x.ndim), axes)))
         if kind_of(x.dtype) == "f":
             attains = b.binary("or", attains, b.compare("ne", values, values))
@@ -78,10 +78,10 @@ def as_scalar(b: Any, index: Any, dtype: Any) -> Any:
     return b.const(index, dtype) if isinstance(index, int) else b.convert(index, dtype)
 
 
-def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str, identity: Callable[[np.dtype], Any]) -> Op:
+def _record(name: str, find: Callable[..., Any], kind: str) -> Op:
     op = Op(name=name, params=("axes", "index_dtype"), abstract=_abstract(name), eager=_eager(find), jvp=ZERO,
-            transpose=Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=_cpu(kind, on_bool),
-            hlo=_hlo(kind, identity), samples=Samples(
+            transpose=Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=_cpu(kind),
+            hlo=_hlo(kind), samples=Samples(
                 shapes=((4,), (2, 3, 4), (2, 3), (2, 0), (5, 1), (5, 35), (5, 35)),
                 params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
                     (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"), (0, "int32"), (1, "int32"))),
@@ -90,8 +90,8 @@ def _record(name: str, find: Callable[..., Any], kind: str, on_bool: str, identi
     return op
 
 
-argmax_p = _record("argmax", np.argmax, "max", "or", lowest)
-argmin_p = _record("argmin", np.argmin, "min", "and", highest)
+argmax_p = _record("argmax", np.argmax, "max")
+argmin_p = _record("argmin", np.argmin, "min")
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

@@ -6,6 +6,7 @@ their applications", 1990) of pairs (value, tangent).
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +17,17 @@ from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
 from numjet.foundation import dtypes
-from numjet.lax.axes import shift
-from numjet.lax.operands import apply, scalar, where
-from numjet.lax.reduction.parallel_prefix import associative_scan, prefix_hlo
+from numjet.lax.elementwise.arithmetic import abs_p, add_p, mul_p, neg_p, sub_p
+from numjet.lax.elementwise.compare import eq_p, ge_p, max_p
+from numjet.lax.elementwise.convert import real_p
+from numjet.lax.elementwise.transcendental import exp_p, log1p_p
+from numjet.lax.operands import scalar, where
+from numjet.lax.reduction.parallel_prefix import associative_scan, flip, prefix_hlo
 from numjet.lax.reduction.recurrence import before, linear_recurrence_p, serial_scan
 from numjet.lax.reduction.reduce import accumulator, complex_better
-from numjet.lax.templates import call, kind_of
+from numjet.lax.shape.rearrange import filled
+from numjet.lax.tangent import add_any_p
+from numjet.lax.templates import aligned_batch, call, kind_of
 
 Values = Sequence[Any]
 
@@ -51,16 +57,10 @@ def _eager(run: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.nda
     return eager
 
 
-def _batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
-    def rule(size: int, args: Values, dims: Sequence[int], *, axis: int, reverse: bool) -> tuple[Any, int]:
-        return record().bind(args[0], axis=shift((axis,), dims[0])[0], reverse=reverse), dims[0]
-    return rule
-
-
 def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, hlo: Any, low: float = -2.0,
             dtype_names: Sequence[str] = (), transpose: Any = None, traits: Traits = LANES) -> Op:
     op = Op(name=name, params=("axis", "reverse"), abstract=_abstract(name, accepts), eager=_eager(run), jvp=jvp,
-            transpose=transpose or Missing(f"{name} is not linear"), batch=_batch(lambda: op), cpu=cpu, hlo=hlo,
+            transpose=transpose or Missing(f"{name} is not linear"), batch=aligned_batch(lambda: op, "axis"), cpu=cpu, hlo=hlo,
             linear_in=(0,) if transpose else None, traits=SCANS_OPERAND | traits,
             samples=Samples(
                 shapes=((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (3, 0), (1, 2), (3, 20), (20, 3)),
@@ -71,18 +71,14 @@ def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any
     return op
 
 
-def _flip(x: Any, axis: int, reverse: bool) -> Any:
-    return call("rev", x, dimensions=(axis,)) if reverse else x
-
-
 def _scanned(name: str, combine: Callable[[Values, Values], Values]) -> Callable[..., tuple[Any, Any]]:
     """A jvp rule by scanning pairs (value, tangent)."""
     def jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
         out = call(name, primals[0], axis=axis, reverse=reverse)
         if not aval_of(out).size:
             return out, Zero(aval_of(out))
-        pair = associative_scan(combine, [_flip(v, axis, reverse) for v in (primals[0], tangents[0])], axis)
-        return out, _flip(pair[1], axis, reverse)
+        pair = associative_scan(combine, [flip(v, axis, reverse) for v in (primals[0], tangents[0])], axis)
+        return out, flip(pair[1], axis, reverse)
     return jvp
 
 
@@ -113,7 +109,7 @@ def _cumprod_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool)
     """y'[k] = x[k] y'[k-1] + y[k-1] x'[k]: no division, so zeros are no special case, in derivatives of any order."""
     x, t = primals[0], tangents[0]
     out = cumprod_p.bind(x, axis=axis, reverse=reverse)
-    terms = call("mul", before(out, axis, reverse, 1), t)
+    terms = mul_p.bind(before(out, axis, reverse, 1), t)
     return out, linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
 
 
@@ -149,7 +145,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def _axis(axis: int) -> int:
-    return axis if isinstance(axis, int) else int(np.asarray(axis)[()].__index__())
+    return axis if isinstance(axis, int) else operator.index(np.asarray(axis)[()])
 
 
 # -------------------------------------------------------------------------------------------- maximum, minimum
@@ -159,10 +155,10 @@ def _extreme_pairs(op_name: str) -> Callable[[Values, Values], list[Any]]:
     def combine(left: Values, right: Values) -> list[Any]:
         (a, da), (b, db) = left, right
         best = call(op_name, a, b)
-        wins_a, wins_b = call("eq", a, best), call("eq", b, best)
-        terms = [call("mul", da, _share(wins_a, wins_b, aval_of(a).dtype)),
-                 call("mul", db, _share(wins_b, wins_a, aval_of(a).dtype))]
-        return [best, call("add_any", *terms)]
+        wins_a, wins_b = eq_p.bind(a, best), eq_p.bind(b, best)
+        terms = [mul_p.bind(da, _share(wins_a, wins_b, aval_of(a).dtype)),
+                 mul_p.bind(db, _share(wins_b, wins_a, aval_of(a).dtype))]
+        return [best, add_any_p.bind(*terms)]
     return combine
 
 
@@ -172,7 +168,7 @@ def _share(wins: Any, ties: Any, dtype: np.dtype) -> Any:
 
 
 def _full(value: Any, like: Any) -> Any:
-    return call("broadcast_in_dim", value, shape=aval_of(like).shape, broadcast_dimensions=())
+    return filled(value, aval_of(like).shape)
 
 
 cummax_p = _record("cummax", "iufc", lambda x, axis: np.maximum.accumulate(x, axis),
@@ -244,13 +240,13 @@ def _logaddexp(left: Values, right: Values) -> list[Any]:
     """log(e**x + e**y) of arrays; of equal infinities that infinity."""
     (x,), (y,) = left, right
     if aval_of(x).dtype.kind == "c":
-        first = call("ge", call("real", x), call("real", y))
+        first = ge_p.bind(real_p.bind(x), real_p.bind(y))
         larger, smaller = where(first, x, y), where(first, y, x)
-        gone = apply("eq", call("real", smaller), -np.inf)
-        return [call("add", larger, call("log1p", where(gone, 0, call("exp", call("sub", smaller, larger)))))]
-    larger, gap = call("max", x, y), call("neg", call("abs", call("sub", x, y)))
-    total = call("add", larger, call("log1p", call("exp", gap)))
-    return [where(call("eq", x, y), apply("add", x, np.log(2.0).item()), total)]
+        gone = eq_p(real_p.bind(smaller), -np.inf)
+        return [add_p.bind(larger, log1p_p.bind(where(gone, 0, exp_p.bind(sub_p.bind(smaller, larger)))))]
+    larger, gap = max_p.bind(x, y), neg_p.bind(abs_p.bind(sub_p.bind(x, y)))
+    total = add_p.bind(larger, log1p_p.bind(exp_p.bind(gap)))
+    return [where(eq_p.bind(x, y), add_p(x, np.log(2.0).item()), total)]
 
 
 def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
@@ -259,18 +255,18 @@ def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: 
     Its weights are at most 1, and y is differentiated through this rule again, so every order is right.
     """
     x, t = primals[0], tangents[0]
-    out = call("cumlogsumexp", x, axis=axis, reverse=reverse)
+    out = cumlogsumexp_p.bind(x, axis=axis, reverse=reverse)
     decay = _weight(before(out, axis, reverse, -np.inf), out)
-    return out, linear_recurrence_p.bind(decay, call("mul", _weight(x, out), t), axis=axis, reverse=reverse)
+    return out, linear_recurrence_p.bind(decay, mul_p.bind(_weight(x, out), t), axis=axis, reverse=reverse)
 
 
 def _weight(a: Any, total: Any) -> Any:
     """exp(a - total), which is 0 where a is -inf, total then being -inf, too, perhaps."""
     dtype = aval_of(a).dtype
-    part = call("real", a) if dtype.kind == "c" else a
-    nothing = call("eq", part, _full(scalar(-np.inf, aval_of(part).dtype), part))
-    delta = where(nothing, 0, call("sub", a, total))
-    return where(nothing, 0, call("exp", delta))
+    part = real_p.bind(a) if dtype.kind == "c" else a
+    nothing = eq_p.bind(part, _full(scalar(-np.inf, aval_of(part).dtype), part))
+    delta = where(nothing, 0, sub_p.bind(a, total))
+    return where(nothing, 0, exp_p.bind(delta))
 
 
 cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,

@@ -13,12 +13,13 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, PerArg, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax.axes import insert, shift
-from numjet.lax.operands import scalar
+from numjet.lax.axes import insert
+from numjet.lax.elementwise.arithmetic import add_p, mul_p
+from numjet.lax.operands import converted, scalar
 from numjet.lax.reduction.parallel_prefix import prefix_hlo
 from numjet.lax.reduction.reduce import accumulator
 from numjet.lax.shape.join import choose, pad_p
-from numjet.lax.templates import broadcast_batch, call, kind_of
+from numjet.lax.templates import aligned_batch, kind_of
 
 
 def before(x: Any, axis: int, reverse: bool, fill: complex) -> Any:
@@ -53,14 +54,6 @@ def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any
     return [None, linear_recurrence_p.bind(before(a, axis, not reverse, 0), ct, axis=axis, reverse=not reverse)]
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, axis: int, reverse: bool) -> tuple[Any, int]:
-    common = dims[0]
-    if common is not None and dims[1] == common:
-        return linear_recurrence_p.bind(*args, axis=shift((axis,), common)[0], reverse=reverse), common
-    full = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
-    return linear_recurrence_p.bind(*full, axis=axis + 1, reverse=reverse), 0
-
-
 def _cpu(b: Any, factors: Any, terms: Any, *, axis: int, reverse: bool) -> Any:
     dtype, wide = terms.dtype, accumulator(terms.dtype)
 
@@ -70,8 +63,7 @@ def _cpu(b: Any, factors: Any, terms: Any, *, axis: int, reverse: bool) -> Any:
 
     def first(place: Sequence[Any]) -> Any:
         return b.convert(b.read(terms, *place), wide)
-    out = serial_scan(b, terms.shape, wide, axis, reverse, first, step)
-    return out if dtype == wide else b.elementwise(lambda v: b.convert(v, dtype), out, dtype=dtype)
+    return converted(b, serial_scan(b, terms.shape, wide, axis, reverse, first, step), dtype)
 
 
 def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bool, first: Any, step: Any) -> Any:
@@ -94,7 +86,7 @@ def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bo
 def _compose(first: Sequence[Any], then: Sequence[Any]) -> list[Any]:
     """The map y -> a y + b that does one step after the other."""
     (a, b), (c, d) = first, then
-    return [call("mul", a, c), call("add", call("mul", c, b), d)]
+    return [mul_p.bind(a, c), add_p.bind(mul_p.bind(c, b), d)]
 
 
 linear_recurrence_p: Op = Op(
@@ -102,9 +94,10 @@ linear_recurrence_p: Op = Op(
     abstract=_abstract, eager=_eager,
     jvp=PerArg(
         lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(
-            a, call("mul", t, before(out, axis, reverse, 0)), axis=axis, reverse=reverse),
+            a, mul_p.bind(t, before(out, axis, reverse, 0)), axis=axis, reverse=reverse),
         lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(a, t, axis=axis, reverse=reverse)),
-    transpose=_transpose, batch=_batch, cpu=_cpu, hlo=prefix_hlo(_compose, result=1), linear_in=(1,),
+    transpose=_transpose, batch=aligned_batch(lambda: linear_recurrence_p, "axis"), cpu=_cpu,
+    hlo=prefix_hlo(_compose, result=1), linear_in=(1,),
     samples=Samples(
         shapes=[[s, s] for s in ((4,), (7,), (2, 5, 3), (2, 5), (0, 3), (1,), (3, 20), (20, 3))],
         params=tuple({"axis": a, "reverse": r} for a, r in (

@@ -19,8 +19,13 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
+from numjet.lax.elementwise.arithmetic import div_p, mul_p
+from numjet.lax.elementwise.compare import eq_p
+from numjet.lax.elementwise.convert import cast
+from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.rewrites import no_axes
-from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, reshape_p
+from numjet.lax.shape.join import concatenate_p, pad_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, reshape_p, squeeze_p
 from numjet.lax.templates import call, kind_of
 
 _CASES: Any = (((), ()), ((4,), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 1)), ((0, 3), (0,)),
@@ -80,11 +85,41 @@ def _record(name: str, kind: str, accepts: str, eager: Any, jvp: Any, cpu: Any, 
     return op
 
 
-def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _hlo(kind: str) -> Callable[..., Any]:
     def hlo(b: Any, x: Any, *, axes: Ints) -> Any:
         wide = accumulator(x.dtype)
-        return b.convert(b.reduce(kind, b.convert(x, wide), axes, identity(x.dtype)), x.dtype)
+        return b.convert(b.reduce(kind, b.convert(x, wide), axes, IDENTITIES[kind](x.dtype)), x.dtype)
     return hlo
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """The identity of max: -inf, the smallest integer, or False."""
+    return _extreme(dtype, -np.inf, "min", False)
+
+
+def highest(dtype: np.dtype) -> Any:
+    """The identity of min: inf, the largest integer, or True."""
+    return _extreme(dtype, np.inf, "max", True)
+
+
+def _extreme(dtype: np.dtype, infinity: float, bound: str, boolean: bool) -> Any:
+    kind = kind_of(dtype)
+    if kind in "iu":
+        return np.asarray(getattr(dtypes.iinfo(dtype), bound), dtype)[()]
+    value = np.asarray(boolean if kind == "b" else infinity, dtype)[()]
+    # Some 8-bit floats have no infinity: their greatest number takes its place.
+    return value if kind != "f" or np.isinf(np.float64(value)) else getattr(dtypes.finfo(dtype), bound)
+
+
+# The identity of each monoid, in a dtype; that of bitwise "and" is True, -1, or the largest unsigned integer.
+IDENTITIES: dict[str, Callable[[np.dtype], Any]] = {
+    "add": lambda dtype: 0, "mul": lambda dtype: 1, "max": lowest, "min": highest,
+    "and": lambda dtype: -1 if kind_of(dtype) == "i" else highest(dtype), "or": lambda dtype: 0, "xor": lambda dtype: 0}
+
+
+def on_bools(kind: str, dtype: np.dtype) -> str:
+    """The name of a monoid for a dtype: the extremes of truth values are "or" and "and"."""
+    return {"max": "or", "min": "and"}.get(kind, kind) if dtype.kind == "b" else kind
 
 
 def _bind(op: Op, operand: Any, axes: Any) -> Any:
@@ -112,7 +147,7 @@ _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "comp
 
 reduce_sum_p = _record(
     "reduce_sum", "add", "iufc", _arithmetic_eager(np.add), LINEAR,
-    lambda b, x, *, axes: b.reduce("add", x, axes), _hlo("add", lambda dtype: 0),
+    lambda b, x, *, axes: b.reduce("add", x, axes), _hlo("add"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=8), _sum_transpose, linear_in=(0,))
 
 
@@ -133,7 +168,7 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Ints) ->
     be with division, in derivatives of any order."""
     out = reduce_prod_p.bind(primals[0], axes=axes)
     x, t = (move_front(v, axes) for v in (primals[0], tangents[0]))
-    terms = call("mul", call("mul", t, _product_of_others(x, False)), _product_of_others(x, True))
+    terms = mul_p.bind(mul_p.bind(t, _product_of_others(x, False)), _product_of_others(x, True))
     return out, reduce_sum_p.bind(terms, axes=(0,))
 
 
@@ -141,7 +176,7 @@ def _product_of_others(x: Any, after: bool) -> Any:
     """Along axis 0: the product of all elements before each one, or of all after it."""
     one = Literal(np.ones((), aval_of(x).dtype)[()], ShapedArray((), aval_of(x).dtype))
     config = ((-1, 1, 0) if after else (1, -1, 0), *((0, 0, 0),) * (aval_of(x).ndim - 1))
-    return call("cumprod", call("pad", x, one, padding_config=config), axis=0, reverse=after)
+    return call("cumprod", pad_p.bind(x, one, padding_config=config), axis=0, reverse=after)
 
 
 def move_front(x: Any, axes: Ints) -> Any:
@@ -160,22 +195,16 @@ def tree_reduce(combine: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     """
     n = aval_of(xs[0]).shape[0]
     while n > 1:
-        pairs = combine([_rows(x, 0, n - n % 2, 2) for x in xs], [_rows(x, 1, n, 2) for x in xs])
-        last = [[_rows(x, n - 1, n, 1)] if n % 2 else [] for x in xs]
-        xs = [call("concatenate", p, *q, dimension=0) if q else p for p, q in zip(pairs, last, strict=True)]
+        pairs = combine([slice_along(x, 0, 0, n - n % 2, 2) for x in xs], [slice_along(x, 0, 1, n, 2) for x in xs])
+        last = [[slice_along(x, 0, n - 1, n)] if n % 2 else [] for x in xs]
+        xs = [concatenate_p.bind(p, *q, dimension=0) if q else p for p, q in zip(pairs, last, strict=True)]
         n = (n + 1) // 2
-    return [call("squeeze", x, dimensions=(0,)) for x in xs]
-
-
-def _rows(x: Any, start: int, stop: int, step: int) -> Any:
-    shape = aval_of(x).shape
-    return call("slice", x, start_indices=(start, *[0] * (len(shape) - 1)), limit_indices=(stop, *shape[1:]),
-                strides=(step, *[1] * (len(shape) - 1)))
+    return [squeeze_p.bind(x, dimensions=(0,)) for x in xs]
 
 
 reduce_prod_p = _record(
     "reduce_prod", "mul", "iufc", _arithmetic_eager(np.multiply), _prod_jvp,
-    lambda b, x, *, axes: b.reduce("mul", x, axes), _hlo("mul", lambda dtype: 1),
+    lambda b, x, *, axes: b.reduce("mul", x, axes), _hlo("mul"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_NUMBERS, ulps=16))
 
 
@@ -192,34 +221,15 @@ def reduce_prod(operand: Any, axes: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- maximum, minimum
 
-def lowest(dtype: np.dtype) -> Any:
-    """The identity of max: -inf, the smallest integer, or False."""
-    return _extreme(dtype, -np.inf, "min", False)
-
-
-def highest(dtype: np.dtype) -> Any:
-    """The identity of min: inf, the largest integer, or True."""
-    return _extreme(dtype, np.inf, "max", True)
-
-
-def _extreme(dtype: np.dtype, infinity: float, bound: str, boolean: bool) -> Any:
-    kind = kind_of(dtype)
-    if kind in "iu":
-        return np.asarray(getattr(dtypes.iinfo(dtype), bound), dtype)[()]
-    value = np.asarray(boolean if kind == "b" else infinity, dtype)[()]
-    # Some 8-bit floats have no infinity: their greatest number takes its place.
-    return value if kind != "f" or np.isinf(np.float64(value)) else getattr(dtypes.finfo(dtype), bound)
-
-
 _PLAIN_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
-def _extreme_eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
+def _extreme_eager(ufunc: np.ufunc, kind: str) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         if x.size and x.dtype in _PLAIN_FLOATS:
             return np.asarray(ufunc.reduce(x, axis=axes))
         wide = accumulator(x.dtype)
-        initial = np.asarray(identity(x.dtype)).astype(wide)[()]
+        initial = np.asarray(IDENTITIES[kind](x.dtype)).astype(wide)[()]
         out = ufunc.reduce(x.astype(wide, copy=False), axis=axes, initial=initial)
         return np.asarray(out).astype(x.dtype, copy=False)
     return eager
@@ -234,17 +244,17 @@ def _extreme_jvp(op_name: str) -> Callable[..., tuple[Any, Any]]:
         if not all(aval.shape[a] for a in axes):
             return out, Zero(aval_of(out))
         best = broadcast_in_dim_p.bind(out, shape=aval.shape, broadcast_dimensions=without(range(aval.ndim), axes))
-        attains = call("convert_element_type", call("eq", x, best), new_dtype=aval.dtype, weak_type=False)
+        attains = cast(eq_p.bind(x, best), aval.dtype)
         count = reduce_sum_p.bind(attains, axes=axes)
-        return out, call("div", reduce_sum_p.bind(call("mul", t, attains), axes=axes), count)
+        return out, div_p.bind(reduce_sum_p.bind(mul_p.bind(t, attains), axes=axes), count)
     return jvp
 
 
-def _extreme_cpu(kind: str, on_bool: str, better: str) -> Callable[..., Any]:
+def _extreme_cpu(kind: str, better: str) -> Callable[..., Any]:
     def cpu(b: Any, x: Any, *, axes: Ints) -> Any:
         if x.dtype.kind == "c":
             return _complex_extreme(b, x, axes, better)
-        return b.reduce(on_bool if x.dtype.kind == "b" else kind, x, axes)
+        return b.reduce(on_bools(kind, x.dtype), x, axes)
     return cpu
 
 
@@ -271,13 +281,13 @@ def complex_better(b: Any, x: Any, y: Any, better: str) -> Any:
     return b.complex(b.select(takes, yr, xr), b.select(takes, yi, xi))
 
 
-def _extreme_hlo(kind: str, identity: Callable[[np.dtype], Any], better: str) -> Callable[..., Any]:
+def _extreme_hlo(kind: str, better: str) -> Callable[..., Any]:
     def hlo(b: Any, x: Any, *, axes: Ints) -> Any:
         if x.dtype.kind != "c":
-            return _hlo(kind, identity)(b, x, axes=axes)
+            return _hlo(kind)(b, x, axes=axes)
         scalar = ShapedArray((), x.dtype)
         body = b.region([scalar, scalar], lambda u, v: complex_better(b.scalars(()), u, v, better), isolated=True)
-        return b.op("stablehlo.reduce", [x, b.constant(identity(x.dtype))], x.aval.update(shape=without(x.shape, axes)),
+        return b.op("stablehlo.reduce", [x, b.constant(IDENTITIES[kind](x.dtype))], x.aval.update(shape=without(x.shape, axes)),
                     attrs={"dimensions": axes}, regions=[body])
     return hlo
 
@@ -285,13 +295,13 @@ def _extreme_hlo(kind: str, identity: Callable[[np.dtype], Any], better: str) ->
 _ORDERED = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool", "complex64")
 
 reduce_max_p = _record(
-    "reduce_max", "max", "biufc", _extreme_eager(np.maximum, lowest), _extreme_jvp("reduce_max"),
-    _extreme_cpu("max", "or", "gt"), _extreme_hlo("max", lowest, "gt"),
+    "reduce_max", "max", "biufc", _extreme_eager(np.maximum, "max"), _extreme_jvp("reduce_max"),
+    _extreme_cpu("max", "gt"), _extreme_hlo("max", "gt"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 reduce_min_p = _record(
-    "reduce_min", "min", "biufc", _extreme_eager(np.minimum, highest), _extreme_jvp("reduce_min"),
-    _extreme_cpu("min", "and", "lt"), _extreme_hlo("min", highest, "lt"),
+    "reduce_min", "min", "biufc", _extreme_eager(np.minimum, "min"), _extreme_jvp("reduce_min"),
+    _extreme_cpu("min", "lt"), _extreme_hlo("min", "lt"),
     Samples(shapes=_SHAPES, params=_PARAMS, dtypes=_ORDERED, ulps=0))
 
 
@@ -327,15 +337,10 @@ def _bitwise_eager(bitwise: np.ufunc, logical: np.ufunc) -> Callable[..., np.nda
     return eager
 
 
-def all_ones(dtype: np.dtype) -> Any:
-    """The identity of bitwise and: True, -1, or the largest unsigned integer."""
-    return -1 if kind_of(dtype) == "i" else highest(dtype)
-
-
 def _bitwise(name: str, bitwise: np.ufunc, logical: np.ufunc) -> Op:
     kind = name.removeprefix("reduce_")
     return _record(name, kind, "biu", _bitwise_eager(bitwise, logical), ZERO, lambda b, x, *, axes: b.reduce(kind, x, axes),
-                   _hlo(kind, all_ones if kind == "and" else lambda dtype: 0),
+                   _hlo(kind),
                    Samples(shapes=_SHAPES, params=_PARAMS, dtypes=("bool", "int8", "uint32", "int64"), ulps=0))
 
 

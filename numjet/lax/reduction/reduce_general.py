@@ -20,20 +20,26 @@ from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.lax.axes import Ints, without
 from numjet.lax.elementwise.arithmetic import add_p, mul_p
-from numjet.lax.reduction.reduce import all_ones, check_axes, highest, lowest, move_front, tree_reduce
+from numjet.lax.reduction.reduce import (
+    IDENTITIES,
+    check_axes,
+    move_front,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+    tree_reduce,
+)
+from numjet.lax.scalar_programs import run_eager, run_scalars
 from numjet.lax.shape.rearrange import broadcast_in_dim, check_unsharded
 from numjet.lax.templates import call
 
-# Function of two scalars -> the reduction by it, and its identity.
-MONOIDS: dict[str, tuple[str, Callable[[np.dtype], Any]]] = {
-    "add": ("reduce_sum", lambda dtype: 0),
-    "mul": ("reduce_prod", lambda dtype: 1),
-    "max": ("reduce_max", lowest),
-    "min": ("reduce_min", highest),
-    "and": ("reduce_and", all_ones),
-    "or": ("reduce_or", lambda dtype: 0),
-    "xor": ("reduce_xor", lambda dtype: 0),
-}
+# The function of two scalars -> the reduction by it.
+_REDUCTIONS = {str(op.reduces): op for op in (reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p,
+                                              reduce_or_p, reduce_xor_p)}
 
 
 # -------------------------------------------------------------------------------------------- the record
@@ -77,24 +83,10 @@ def _eager(*args: np.ndarray, computation: Any, jaxpr: Jaxpr, dimensions: Ints) 
     starts = [np.broadcast_to(i, out_shape) for i in args[half:]]
     with np.errstate(all="ignore"):
         while n > 1:
-            pairs = run_arrays(jaxpr, [x[0:n - n % 2:2] for x in xs] + [x[1:n:2] for x in xs])
+            pairs = run_eager(jaxpr, (), [x[0:n - n % 2:2] for x in xs] + [x[1:n:2] for x in xs])
             xs = [np.concatenate([p, x[n - n % 2:]]) for p, x in zip(pairs, xs, strict=True)]
             n = (n + 1) // 2
-        return run_arrays(jaxpr, starts + [x[0] for x in xs]) if n else list(starts)
-
-
-def run_arrays(jaxpr: Jaxpr, args: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Evaluates a jaxpr of elementwise operations on NumPy arrays of one shape."""
-    shape = args[0].shape
-    env = dict(zip(jaxpr.invars, args, strict=True))
-    for eqn in jaxpr.eqns:
-        operands = [_value(a, env) for a in eqn.invars]
-        env[eqn.outvars[0]] = np.asarray(eqn.primitive.eager(*operands, **eqn.params))
-    return [np.broadcast_to(_value(a, env), shape) for a in jaxpr.outvars]
-
-
-def _value(atom: Any, env: dict[Var, np.ndarray]) -> np.ndarray:
-    return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
+        return run_eager(jaxpr, (), starts + [x[0] for x in xs]) if n else list(starts)
 
 
 def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -> list[Any]:
@@ -105,7 +97,7 @@ def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
         places = dict(zip((*rest, *dimensions), (*i, *r), strict=True))
         index = [places[d] for d in range(xs[0].ndim)]
-        return emit_scalars(b, jaxpr, [*carry, *[b.read(x, *index) for x in xs]])
+        return run_scalars(b, jaxpr, (), [*carry, *[b.read(x, *index) for x in xs]])
     return b.fold([xs[0].shape[d] for d in rest], [xs[0].shape[d] for d in dimensions],
                   [b.read(i) for i in args[half:]], step)
 
@@ -121,32 +113,20 @@ def combining(b: Any, jaxpr: Jaxpr) -> Any:
     return b.region([v.aval for v in jaxpr.invars], lambda *vs: b.inline(ClosedJaxpr(jaxpr, []), vs), isolated=True)
 
 
-def emit_scalars(b: Any, jaxpr: Jaxpr, scalars: Sequence[Any]) -> list[Any]:
-    """Writes a jaxpr of elementwise operations out on scalars."""
-    env = dict(zip(jaxpr.invars, scalars, strict=True))
-
-    def read(atom: Any) -> Any:
-        return b.const(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
-    for eqn in jaxpr.eqns:
-        env[eqn.outvars[0]] = eqn.primitive.cpu(b, *[read(a) for a in eqn.invars], **eqn.params)
-    return [read(a) for a in jaxpr.outvars]
-
-
-def _affine_samples() -> Samples:
-    """Composition of affine maps: x -> a x + b, a pair of arrays, which does not commute."""
+def affine_program() -> Jaxpr:
+    """Composition of affine maps x -> a x + b, for samples: a function of pairs, which does not commute."""
     a, c, d, e = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(4))
     ad, cd, out = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(3))
     eqns = [JaxprEqn(mul_p, [a, d], [ad], {}), JaxprEqn(mul_p, [c, d], [cd], {}), JaxprEqn(add_p, [cd, e], [out], {})]
-    jaxpr = Jaxpr([], [a, c, d, e], [ad, out], eqns)
-    shapes = ((3,), (2, 5), (2, 3, 4), (0, 2))
-    return Samples(shapes=[[s, s, (), ()] for s in shapes], ulps=32, params=[
-        {"computation": None, "jaxpr": jaxpr, "dimensions": d} for d in ((0,), (1,), (0, 2), (0,))])
+    return Jaxpr([], [a, c, d, e], [ad, out], eqns)
 
 
 reduce_p = Op(
     name="reduce", params=("computation", "jaxpr", "dimensions"), multiple=True,
     abstract=_abstract, eager=_eager, jvp=Expand(_reduced), transpose=Missing("a general reduction is not linear"),
-    batch=Expand(_reduced), cpu=_cpu, hlo=_hlo, samples=_affine_samples())
+    batch=Expand(_reduced), cpu=_cpu, hlo=_hlo, samples=Samples(
+        shapes=[[s, s, (), ()] for s in ((3,), (2, 5), (2, 3, 4), (0, 2))], ulps=32, params=[
+            {"computation": None, "jaxpr": affine_program(), "dimensions": d} for d in ((0,), (1,), (0, 2), (0,))]))
 
 
 # -------------------------------------------------------------------------------------------- public function
@@ -227,22 +207,24 @@ def _check_computation(jaxpr: Jaxpr, consts: Sequence[Any], avals: Sequence[Shap
 
 
 def monoid_of(jaxpr: Jaxpr) -> str | None:
-    """Which known monoid the function is: one operation on its two parameters."""
+    """The function as one operation on its two parameters by which an operation reduces; None for other functions."""
     if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2 or jaxpr.outvars != list(jaxpr.eqns[0].outvars):
         return None
     eqn = jaxpr.eqns[0]
     name, dtype = eqn.primitive.name, jaxpr.invars[0].aval.dtype
-    if name not in MONOIDS or set(eqn.invars) != set(jaxpr.invars) or (dtype.kind == "b" and name in ("add", "mul")):
+    if name not in _REDUCTIONS or set(eqn.invars) != set(jaxpr.invars) or (dtype.kind == "b" and name in ("add", "mul")):
         return None
     return name
 
 
 def _by_monoid(name: str, x: Any, init: Any, axes: Ints) -> Any:
-    reduction, identity = MONOIDS[name]
-    out = call(reduction, x, axes=axes)
-    dtype = aval_of(x).dtype
-    if not isinstance(init, Tracer):
-        value = init.val if isinstance(init, Literal) else np.asarray(init)
-        if value == np.asarray(identity(dtype)).astype(dtype):
-            return out
-    return call(name, out, broadcast_in_dim(init, aval_of(out).shape, ()))
+    out = _REDUCTIONS[name].bind(x, axes=axes)
+    return out if is_identity(name, init, aval_of(x).dtype) else call(name, out, broadcast_in_dim(init, aval_of(out).shape, ()))
+
+
+def is_identity(name: str, init: Any, dtype: np.dtype) -> bool:
+    """Whether an initial value is known, and the identity of a monoid."""
+    if isinstance(init, Tracer):
+        return False
+    value = init.val if isinstance(init, Literal) else np.asarray(init)
+    return bool(value == np.asarray(IDENTITIES[name](dtype)).astype(dtype))

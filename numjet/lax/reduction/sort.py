@@ -17,15 +17,18 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
-from numjet.lax.axes import as_axis, shift
-from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from numjet.lax.axes import as_axis, replace
+from numjet.lax.elementwise.compare import total_order_key
+from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
+from numjet.lax.indexing.gather import gather_in_bounds
 from numjet.lax.reduction.argreduce import as_scalar
 from numjet.lax.reduction.reduce import accumulator
+from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
-from numjet.lax.tangent import zeros_like_aval
-from numjet.lax.templates import broadcast_batch, call, kind_of
+from numjet.lax.tangent import no_tangent, zeros_like_aval
+from numjet.lax.templates import aligned_batch, kind_of
 
-# -------------------------------------------------------------------------------------------- sort: meaning
+# -------------------------------------------------------------------------------------------- sort: reference implementation
 
 def _abstract(*xs: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     if not xs:
@@ -78,8 +81,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
                                      operand_batching_dims=others, start_indices_batching_dims=others)
     wanted = aval_of(indices).shape
     vectors = broadcast_in_dim_p.bind(indices, shape=(*wanted, 1), broadcast_dimensions=tuple(range(len(wanted))))
-    return call("gather", x, vectors, dimension_numbers=numbers, slice_sizes=(1,) * len(shape), fill_value=None,
-                indices_are_sorted=False, unique_indices=False, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather_in_bounds(x, vectors, numbers, (1,) * len(shape))
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, is_stable: bool,
@@ -87,19 +89,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, is_
     """Tangents are permuted as their operands are: positions sorted along tell how."""
     shape = aval_of(primals[0]).shape
     dtype = np.dtype(np.uint32 if shape[dimension] < 2**32 else np.uint64)
-    positions = call("iota", dtype=dtype, shape=shape, dimension=dimension)
+    positions = iota_p.bind(dtype=dtype, shape=shape, dimension=dimension)
     *outs, order = sort_p.bind(*primals, positions, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
     return outs, [t if isinstance(t, Zero) else take_along(t, order, dimension) for t in tangents]
-
-
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int,
-           **params: Any) -> tuple[list[Any], list[int]]:
-    common = dims[0]
-    if common is not None and all(d == common for d in dims):
-        outs = sort_p.bind(*args, dimension=shift((dimension,), common)[0], **params)
-        return outs, [common] * len(args)
-    full = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
-    return sort_p.bind(*full, dimension=dimension + 1, **params), [0] * len(args)
 
 
 # -------------------------------------------------------------------------------------------- sort: compiled
@@ -165,7 +157,7 @@ def _kernel_code(dtype: np.dtype) -> int:
     return KERNEL_DTYPES.index(dtype.name)
 
 
-# -------------------------------------------------------------------------------------------- sort: the XLA machine
+# -------------------------------------------------------------------------------------------- sort: XLA
 
 def _hlo(b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     def before(*pairs: Any) -> Any:
@@ -199,9 +191,10 @@ def _sort_op(b: Any, xs: Sequence[Any], axis: int, stable: bool, before: Any) ->
 
 # -------------------------------------------------------------------------------------------- sort: the record
 
-sort_p = Op(
+sort_p: Op = Op(
     name="sort", params=("dimension", "is_stable", "num_keys"), multiple=True,
-    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"), batch=_batch,
+    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"),
+    batch=aligned_batch(lambda: sort_p, "dimension"),
     cpu=_cpu, hlo=_hlo, traits=EXACT,
     samples=Samples(
         shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3,
@@ -257,8 +250,8 @@ def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         raise ValueError("top_k is not compatible with complex inputs.")
     if kind_of(x.dtype) not in "biuf":
         raise TypeError(f"top_k does not accept dtype {dtypes.long_name(x.dtype)}: it has no order.")
-    shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
-    return [x.update(shape=shape), ShapedArray(shape, np.dtype(np.int32))]
+    shape = replace(x.shape, axis, k)
+    return [x.update(shape=shape), ShapedArray(shape, _POSITION)]
 
 
 def _top_k_eager(x: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
@@ -268,25 +261,13 @@ def _top_k_eager(x: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
 
 
 def _descending(x: np.ndarray) -> np.ndarray:
-    """Integers (or bools) in the reverse of the total order of x.
-
-    The bits of a float, read as an integer, are ordered as the float is, backwards where the sign is set.
-    """
-    if kind_of(x.dtype) != "f":
-        return ~x.astype(accumulator(x.dtype), copy=False)
-    width = np.dtype(f"i{x.dtype.itemsize}")
-    bits = np.ascontiguousarray(x).view(width)
-    return ~(bits ^ ((bits >> (8 * x.dtype.itemsize - 1)) & np.iinfo(width).max))
+    """Integers (or bools) in the reverse of the total order of x."""
+    return ~(total_order_key(x) if kind_of(x.dtype) == "f" else x.astype(accumulator(x.dtype), copy=False))
 
 
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> tuple[list[Any], list[Any]]:
     values, indices = top_k_p.bind(primals[0], k=k, axis=axis)
-    return [values, indices], [take_along(tangents[0], indices, axis), Zero(aval_of(indices).to_tangent_aval())]
-
-
-def _top_k_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, k: int,
-                 axis: int) -> tuple[list[Any], list[int]]:
-    return top_k_p.bind(args[0], k=k, axis=shift((axis,), dims[0])[0]), [dims[0], dims[0]]
+    return [values, indices], [take_along(tangents[0], indices, axis), no_tangent(indices)]
 
 
 _SELECTED = KERNEL_DTYPES[:KERNEL_DTYPES.index("complex64")]
@@ -312,10 +293,10 @@ def _top_k_hlo(b: Any, x: Any, *, k: int, axis: int) -> list[Any]:
     return [b.slice(v, (0,) * x.ndim, (*x.shape[:axis], k, *x.shape[axis + 1:])) for v in outs]
 
 
-top_k_p = Op(
+top_k_p: Op = Op(
     name="top_k", params=("k", "axis"), multiple=True,
     abstract=_top_k_abstract, eager=_top_k_eager, jvp=_top_k_jvp, transpose=Missing("top_k is not linear"),
-    batch=_top_k_batch, cpu=_top_k_cpu, hlo=_top_k_hlo, traits=EXACT,
+    batch=aligned_batch(lambda: top_k_p, "axis"), cpu=_top_k_cpu, hlo=_top_k_hlo, traits=EXACT,
     samples=Samples(
         shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0), (60,)),
         params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1), (20, 0))),

@@ -8,29 +8,29 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import LINEAR, Expand, Missing, Op, Samples, Zero
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, NONE, SCANS_OPERAND
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.lax.axes import Ints, as_shape, insert
-from numjet.lax.elementwise.arithmetic import add_p, mul_p
-from numjet.lax.operands import scalar
-from numjet.lax.reduction.reduce import highest, lowest
+from numjet.lax.elementwise.compare import gt_p, lt_p, select_n_p
+from numjet.lax.operands import at_least_float32, converted, scalar
+from numjet.lax.reduction.reduce import IDENTITIES, on_bools
 from numjet.lax.reduction.reduce_general import (
-    MONOIDS,
+    affine_program,
     combining,
-    emit_scalars,
+    is_identity,
     monoid_of,
-    run_arrays,
     trace_computation,
     typed_init,
 )
 from numjet.lax.reduction.window_shapes import Pads, Windows, as_pads, check_windows, dilated, padtype_to_pads
+from numjet.lax.scalar_programs import run_eager, run_scalars
 from numjet.lax.shape.join import choose
 from numjet.lax.shape.rearrange import broadcast_in_dim
-from numjet.lax.tangent import zeros_like_aval
+from numjet.lax.tangent import no_tangent, zeros_like_aval
 from numjet.lax.templates import call, kind_of
 
 PARAMS = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
@@ -74,14 +74,14 @@ def _abstract(name: str, accepts: str) -> Callable[..., ShapedArray]:
     return abstract
 
 
-def _eager(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
+def _eager(ufunc: np.ufunc, kind: str) -> Callable[..., np.ndarray]:
     def eager(x: np.ndarray, **params: Any) -> np.ndarray:
         windows = windows_of(x.shape, params)
-        wide = np.dtype(np.float32) if ufunc is np.add and kind_of(x.dtype) == "f" and x.itemsize < 4 else x.dtype
-        seen = windows.view(x, identity(x.dtype))
+        wide = _summed_in(kind, x.dtype)
+        seen = windows.view(x, IDENTITIES[kind](x.dtype))
         axes = tuple(range(x.ndim, 2 * x.ndim))
         with np.errstate(all="ignore"):
-            out = ufunc.reduce(seen.astype(wide, copy=False), axes, initial=wide.type(identity(wide)), dtype=wide)
+            out = ufunc.reduce(seen.astype(wide, copy=False), axes, initial=wide.type(IDENTITIES[kind](wide)), dtype=wide)
             return np.asarray(out).astype(x.dtype)
     return eager
 
@@ -92,23 +92,26 @@ def _batch(name: str) -> Callable[..., tuple[Any, int]]:
     return rule
 
 
-def _cpu(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _summed_in(kind: str, dtype: np.dtype) -> np.dtype:
+    """The dtype in which the elements of a window are combined."""
+    return at_least_float32(dtype) if kind == "add" else dtype
+
+
+def _cpu(kind: str) -> Callable[..., Any]:
     def cpu(b: Any, x: Any, **params: Any) -> Any:
-        windows = windows_of(x.shape, params)
-        half = kind == "add" and kind_of(x.dtype) == "f" and x.dtype.itemsize < 4
-        wide = np.dtype(np.float32) if half else x.dtype
-        start = b.const(identity(wide), wide)
+        windows, wide = windows_of(x.shape, params), _summed_in(kind, x.dtype)
+        start = b.const(IDENTITIES[kind](wide), wide)
         if 0 in x.shape:
-            return b.compute(windows.counts, x.dtype, lambda *i: b.const(identity(x.dtype), x.dtype))
+            return b.compute(windows.counts, x.dtype, lambda *i: b.const(IDENTITIES[kind](x.dtype), x.dtype))
         if prod(windows.sizes) > prod(windows.strides):
             x = b.materialize(x)
-        logical = {"max": "or", "min": "and"}.get(kind, kind) if x.dtype.kind == "b" else kind
+        logical = on_bools(kind, x.dtype)
 
         def step(i: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
             inside, place = windows.place(b, i, r)
             return [b.prim(logical, total, choose(b, inside, lambda: b.convert(b.read(x, *place), wide), lambda: start))]
         (out,) = b.fold(windows.counts, windows.sizes, [start], step)
-        return b.elementwise(lambda v: b.convert(v, x.dtype), out, dtype=x.dtype) if half else out
+        return converted(b, out, x.dtype)
     return cpu
 
 
@@ -124,10 +127,10 @@ def reduce_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], windows: Win
         "window_dilations": windows.window_dilation, "padding": windows.padding})
 
 
-def _hlo(kind: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+def _hlo(kind: str) -> Callable[..., Any]:
     def hlo(b: Any, x: Any, **params: Any) -> Any:
-        wide = np.dtype(np.float32) if kind == "add" and kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x.dtype
-        init = b.constant(identity(wide), wide)
+        wide = _summed_in(kind, x.dtype)
+        init = b.constant(IDENTITIES[kind](wide), wide)
         (out,) = reduce_windows(b, [b.convert(x, wide)], [init], windows_of(x.shape, params), b.reducer(kind, wide))
         return b.convert(out, x.dtype)
     return hlo
@@ -150,56 +153,52 @@ def _sum_transpose(ct: Any, x: Any, *, window_dimensions: Ints, window_strides: 
         base_dilation=window_strides, window_dilation=window_dilation)]
 
 
-def _extreme_jvp(name: str, better: str, identity: Callable[[np.dtype], Any]) -> Callable[..., tuple[Any, Any]]:
+def _extreme_jvp(name: str, kind: str) -> Callable[..., tuple[Any, Any]]:
     """The tangent of the first of the greatest (or least) elements of each window."""
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         x, t = primals[0], tangents[0]
         out = call(name, x, **params)
         if isinstance(t, Zero) or kind_of(aval_of(x).dtype) != "f":
-            return out, Zero(aval_of(out).to_tangent_aval())
+            return out, no_tangent(out)
+        better, select = {"max": (gt_p, "ge"), "min": (lt_p, "le")}[kind]
         if not any(d > 1 for d in (*params["base_dilation"], *params["window_dilation"])):
-            select = {"gt": "ge", "lt": "le"}[better]
             return out, call("select_and_gather_add", t, x, select_prim=select, **params)
         windows = windows_of(aval_of(x).shape, params)
-        value, tangent, *rest = pair_slices(windows, x, t, identity)
+        value, tangent, *rest = _pair_slices(windows, x, t, IDENTITIES[kind](aval_of(x).dtype))
         for new, new_tangent in zip(rest[::2], rest[1::2], strict=True):
-            wins = call(better, new, value)
-            value = call("select_n", wins, value, new)
-            tangent = call("select_n", wins, tangent, new_tangent)
+            wins = better.bind(new, value)
+            value = select_n_p.bind(wins, value, new)
+            tangent = select_n_p.bind(wins, tangent, new_tangent)
         return out, tangent
     return jvp
 
 
-def pair_slices(windows: Windows, x: Any, t: Any, identity: Callable[[np.dtype], Any]) -> list[Any]:
+def _pair_slices(windows: Windows, x: Any, t: Any, identity: Any) -> list[Any]:
     """x0, t0, x1, t1, ...: the elements of every window and their tangents."""
     dtype = aval_of(x).dtype
-    values, tangents = windows.slices(x, scalar(identity(dtype), dtype)), windows.slices(t, scalar(0, dtype))
+    values, tangents = windows.slices(x, scalar(identity, dtype)), windows.slices(t, scalar(0, dtype))
     return [part for pair in zip(values, tangents, strict=True) for part in pair]
 
 
-def _record(name: str, accepts: str, ufunc: np.ufunc, kind: str, identity: Callable[[np.dtype], Any], jvp: Any,
+def _record(name: str, accepts: str, ufunc: np.ufunc, kind: str, jvp: Any,
             transpose: Any, names: Sequence[str]) -> Op:
     return Op(
-        name=name, params=PARAMS, abstract=_abstract(name, accepts), eager=_eager(ufunc, identity), jvp=jvp,
-        transpose=transpose, batch=_batch(name), cpu=_cpu(kind, identity), hlo=_hlo(kind, identity),
+        name=name, params=PARAMS, abstract=_abstract(name, accepts), eager=_eager(ufunc, kind), jvp=jvp,
+        transpose=transpose, batch=_batch(name), cpu=_cpu(kind), hlo=_hlo(kind),
         linear_in=(0,) if jvp is LINEAR else None, traits=SCANS_OPERAND | (NONE if kind == "add" else EXACT),
         samples=Samples(shapes=[s for s, _ in _CASES], params=[samples_params(*p) for _, p in _CASES], dtypes=names,
                         ulps=8 if kind == "add" else 0))
 
 
-def _zero(dtype: np.dtype) -> Any:
-    return np.zeros((), dtype)[()]
-
-
 _NOT_LINEAR = "a maximum of windows is not linear: its derivative is select_and_gather_add"
 reduce_window_sum_p = _record(
-    "reduce_window_sum", "iufc", np.add, "add", _zero, LINEAR, _sum_transpose,
+    "reduce_window_sum", "iufc", np.add, "add", LINEAR, _sum_transpose,
     ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64"))
 reduce_window_max_p = _record(
-    "reduce_window_max", "biuf", np.maximum, "max", lowest, _extreme_jvp("reduce_window_max", "gt", lowest),
+    "reduce_window_max", "biuf", np.maximum, "max", _extreme_jvp("reduce_window_max", "max"),
     Missing(_NOT_LINEAR), ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"))
 reduce_window_min_p = _record(
-    "reduce_window_min", "biuf", np.minimum, "min", highest, _extreme_jvp("reduce_window_min", "lt", highest),
+    "reduce_window_min", "biuf", np.minimum, "min", _extreme_jvp("reduce_window_min", "min"),
     Missing(_NOT_LINEAR), ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"))
 
 
@@ -229,7 +228,7 @@ def _general_eager(*args: np.ndarray, jaxpr: Jaxpr, consts: tuple[Any, ...], **p
     views = [windows.view(x, i) for x, i in zip(args[:half], args[half:], strict=True)]
     with np.errstate(all="ignore"):
         for r in np.ndindex(*windows.sizes):
-            carry = run_arrays(jaxpr, [*carry, *[v[(..., *r)] for v in views]])
+            carry = run_eager(jaxpr, (), [*carry, *[v[(..., *r)] for v in views]])
     return [np.asarray(c) for c in carry]
 
 
@@ -254,8 +253,7 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
 
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
         inside, place = windows.place(b, i, r)
-        return emit_scalars(b, jaxpr, [*carry, *[term(x, init, inside, place)
-                                                 for x, init in zip(xs, inits, strict=True)]])
+        return run_scalars(b, jaxpr, (), [*carry, *[term(x, init, inside, place) for x, init in zip(xs, inits, strict=True)]])
     return b.fold(windows.counts, windows.sizes, inits, step)
 
 
@@ -275,14 +273,9 @@ def _general_hlo(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
 
 
 def _affine_samples() -> Samples:
-    """Composition of affine maps, on pairs of arrays."""
-    a, c, d, e = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(4))
-    ad, cd, out = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(3))
-    eqns = [JaxprEqn(mul_p, [a, d], [ad], {}), JaxprEqn(mul_p, [c, d], [cd], {}), JaxprEqn(add_p, [cd, e], [out], {})]
-    jaxpr = Jaxpr([], [a, c, d, e], [ad, out], eqns)
     cases = [_CASES[k] for k in (0, 1, 2, 5, 6, 7, 9)]
     return Samples(shapes=[[s, s, (), ()] for s, _ in cases], ulps=64, rtol=1e-4,
-                   params=[{"jaxpr": jaxpr, "consts": (), **samples_params(*p)} for _, p in cases])
+                   params=[{"jaxpr": affine_program(), "consts": (), **samples_params(*p)} for _, p in cases])
 
 
 reduce_window_p = Op(
@@ -334,10 +327,7 @@ _RECORDS = {"add": reduce_window_sum_p, "max": reduce_window_max_p, "min": reduc
 
 
 def _is_identity(name: str, init: Any, dtype: np.dtype) -> bool:
-    if isinstance(init, Tracer) or aval_of(init).shape or (name != "add" and dtype.kind == "c"):
-        return False
-    value = init.val if isinstance(init, Literal) else np.asarray(init)
-    return bool(value == np.asarray(MONOIDS[name][1](dtype)).astype(dtype))
+    return not aval_of(init).shape and (name == "add" or dtype.kind != "c") and is_identity(name, init, dtype)
 
 
 def window_params(name: str, shape: Ints, sizes: Any, strides: Any, padding: Any, base: Any,

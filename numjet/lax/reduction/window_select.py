@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Op, Samples, Undefined, Zero, lookup
+from numjet.core.op import Op, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, READS_ONCE
 from numjet.foundation import dtypes
-from numjet.lax.axes import Ints, as_shape
+from numjet.lax.axes import Ints, as_shape, row_major
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, windows_attribute
+from numjet.lax.operands import at_least_float32, converted
+from numjet.lax.reduction.argreduce import as_scalar
 from numjet.lax.reduction.reduce import highest, lowest
 from numjet.lax.reduction.window import PARAMS, batched_params, reduce_windows, samples_params, windows_of
 from numjet.lax.reduction.window_shapes import Pads, Windows, as_pads, check_windows, padtype_to_pads
 from numjet.lax.shape.join import choose
-from numjet.lax.tangent import zeros_like_aval
+from numjet.lax.tangent import linear_in_first, zeros_like_aval
 from numjet.lax.templates import broadcast_batch, kind_of
 
 _INT64 = np.dtype(np.int64)
@@ -68,10 +70,7 @@ def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
     def step(i: Sequence[Any], r: Sequence[Any], best: Any, at: Any) -> list[Any]:
         inside, index = windows.place(b, i, r)
         value = choose(b, inside, lambda: b.read(x, *index), lambda: start)
-        flat: Any = 0
-        for k, n in zip(index, x.shape, strict=True):
-            flat = flat * n + k
-        flat = b.convert(flat, _INT64) if not isinstance(flat, int) else b.const(flat, _INT64)
+        flat = as_scalar(b, row_major(x.shape, index), _INT64)
         # The first element inside is taken whatever it is, and NaN once, over what is not NaN.
         wins = b.prim("or", b.compare(better, value, best), b.compare("lt", at, b.const(0, _INT64)))
         if kind_of(x.dtype) == "f":
@@ -147,17 +146,6 @@ def _gather_hlo(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any)
     return _selected_hlo(b, x, [values], windows_of(x.shape, params), select_prim)[1]
 
 
-def _linear_jvp(name: str) -> Any:
-    """Linear in the first operand, constant in the second (almost everywhere)."""
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        bind = lookup(name).bind
-        out = bind(*primals, **params)
-        if isinstance(tangents[0], Zero):
-            return out, Zero(aval_of(out).to_tangent_aval())
-        return out, bind(tangents[0], primals[1], **params)
-    return jvp
-
-
 def _batch(name: str) -> Any:
     def rule(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         operands = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
@@ -179,9 +167,8 @@ def _gather_transpose(ct: Any, values: Any, x: Any, *, select_prim: str, base_di
 
 
 def _gather_samples() -> Samples:
-    cases = [_CASES[k] for k in range(len(_CASES))]
-    return Samples(shapes=[[s, s] for s, _, _ in cases], wrt=(0,), ulps=0,
-                   params=[{"select_prim": prim, **samples_params(*p)} for _, prim, p in cases],
+    return Samples(shapes=[[s, s] for s, _, _ in _CASES], wrt=(0,), ulps=0,
+                   params=[{"select_prim": prim, **samples_params(*p)} for _, prim, p in _CASES],
                    dtypes=("float32", "float64", "float16", "bfloat16", "int32"))
 
 
@@ -191,9 +178,9 @@ _CASES: list[tuple[Ints, str, Any]] = [
     ((2, 9, 8, 3), "ge", ((1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (0, 1), (0, 0)))),
     ((3,), "ge", ((5,), (1,), ((0, 0),))), ((7,), "le", ((2,), (3,), ((4, 3),)))]
 
-select_and_gather_add_p = Op(
+select_and_gather_add_p: Op = Op(
     name="select_and_gather_add", params=("select_prim", *PARAMS), nargs=2, abstract=_gather_abstract,
-    eager=_gather_eager, jvp=_linear_jvp("select_and_gather_add"), transpose=_gather_transpose,
+    eager=_gather_eager, jvp=linear_in_first(lambda: select_and_gather_add_p), transpose=_gather_transpose,
     batch=_batch("select_and_gather_add"), cpu=_gather_cpu, hlo=_gather_hlo, linear_in=(0,),
     traits=EXACT | READS_ONCE,
     samples=_gather_samples())
@@ -217,16 +204,13 @@ def _scatter_abstract(source: ShapedArray, x: ShapedArray, *, select_prim: str, 
 
 def _scatter_eager(source: np.ndarray, x: np.ndarray, *, select_prim: str, **params: Any) -> np.ndarray:
     at, found = _selected(x, _undilated(x.shape, **params), select_prim)
-    half = kind_of(x.dtype) == "f" and x.itemsize < 4
-    out = np.zeros(x.size, np.float32 if half else x.dtype)
+    out = np.zeros(x.size, at_least_float32(x.dtype))
     np.add.at(out, at[found], source.reshape(at.shape)[found].astype(out.dtype))
     return out.astype(x.dtype).reshape(x.shape)
 
 
 def _scatter_cpu(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
-    windows = _undilated(x.shape, **params)
-    half = kind_of(x.dtype) == "f" and x.dtype.itemsize < 4
-    wide = np.dtype(np.float32) if half else x.dtype
+    windows, wide = _undilated(x.shape, **params), at_least_float32(x.dtype)
     zero = b.const(0, wide)
     if 0 in x.shape or 0 in source.shape:
         return b.compute(x.shape, x.dtype, lambda *i: b.const(0, x.dtype))
@@ -235,20 +219,17 @@ def _scatter_cpu(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any
 
     def step(p: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
         inside, k = windows.covering(b, p, r)
-        flat: Any = 0
-        for i, n in zip(p, x.shape, strict=True):
-            flat = flat * n + i
-        here = b.convert(flat, _INT64) if not isinstance(flat, int) else b.const(flat, _INT64)
+        here = as_scalar(b, row_major(x.shape, p), _INT64)
 
         def term() -> Any:
             return b.select(b.compare("eq", b.read(at, *k), here), b.convert(b.read(source, *k), wide), zero)
         return [b.add(total, choose(b, inside, term, lambda: zero))]
     (out,) = b.fold(x.shape, windows.reach, [zero], step)
-    return b.elementwise(lambda v: b.convert(v, x.dtype), out, dtype=x.dtype) if half else out
+    return converted(b, out, x.dtype)
 
 
 def _scatter_hlo(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any) -> Any:
-    wide = np.dtype(np.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x.dtype
+    wide = at_least_float32(x.dtype)
     flat = b.full((prod(x.shape),), 0, wide)
     if 0 not in x.shape and 0 not in source.shape:
         (at,) = _selected_hlo(b, x, [], _undilated(x.shape, **params), select_prim)
@@ -276,7 +257,7 @@ def _scatter_samples() -> Samples:
 
 select_and_scatter_add_p: Op = Op(
     name="select_and_scatter_add", params=("select_prim", *PARAMS[:3]), nargs=2, abstract=_scatter_abstract,
-    eager=_scatter_eager, jvp=_linear_jvp("select_and_scatter_add"), transpose=_scatter_transpose,
+    eager=_scatter_eager, jvp=linear_in_first(lambda: select_and_scatter_add_p), transpose=_scatter_transpose,
     batch=_batch("select_and_scatter_add"), cpu=_scatter_cpu, hlo=_scatter_hlo, linear_in=(0,), samples=_scatter_samples())
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numjet.lax.axes import Ints
-from numjet.lax.shape.join import all_of
-from numjet.lax.templates import call
+from numjet.lax.indexing.slicing import slice_p
+from numjet.lax.shape.join import all_of, pad_p
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -105,12 +105,12 @@ class Windows(NamedTuple):
     def slices(self, x: Any, fill: Any) -> list[Any]:
         """For each element of a window, in row-major order, the array (of shape `counts`) of it over all windows."""
         config = tuple((low, high, d - 1) for (low, high), d in zip(self.padding, self.base_dilation, strict=True))
-        full = call("pad", x, fill, padding_config=config)
+        full = pad_p.bind(x, fill, padding_config=config)
         out = []
         for r in np.ndindex(*self.sizes):
             start = tuple(int(k) * d for k, d in zip(r, self.window_dilation, strict=True))
             limit = tuple(a + dilated(c, s) for a, c, s in zip(start, self.counts, self.strides, strict=True))
-            out.append(call("slice", full, start_indices=start, limit_indices=limit, strides=self.strides))
+            out.append(slice_p.bind(full, start_indices=start, limit_indices=limit, strides=self.strides))
         return out
 
 

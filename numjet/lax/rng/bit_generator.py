@@ -23,12 +23,12 @@ from numjet.core.printer import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, KEEPS_APART
 from numjet.foundation import dtypes
-from numjet.lax.axes import Ints, as_shape
+from numjet.lax.axes import Ints, as_shape, replace, row_major
 from numjet.lax.elementwise.bits import bitcast_convert_type
 from numjet.lax.reduction.argreduce import as_scalar
 from numjet.lax.rng.threefry import UINT32, cipher
 from numjet.lax.shape.rearrange import check_unsharded, reshape
-from numjet.lax.templates import call, kind_of, moveaxis
+from numjet.lax.templates import kind_of, leading_batch
 
 _UINT64 = np.dtype(np.uint64)
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)  # of the paper
@@ -47,7 +47,7 @@ class RandomAlgorithm(enum.Enum):
 # ------------------------------------------------------------------------------------------------ the block functions
 
 class _Words:
-    """Arithmetic on uint32 values that both machines have: NumPy arrays, and scalars of a builder."""
+    """Arithmetic on uint32 values on NumPy arrays, or on scalars of a builder."""
 
     def __init__(self, b: Any = None):
         self.b = b
@@ -100,7 +100,7 @@ def _block(algorithm: RandomAlgorithm) -> tuple[Any, int]:
     return (_threefry, 2) if algorithm == RandomAlgorithm.RNG_THREE_FRY else (_philox, 4)
 
 
-# ------------------------------------------------------------------------------------------------ which word goes where
+# ------------------------------------------------------------------------------------------------ layout of words
 
 def _halved(shape: Ints) -> int:
     """The axis along which the two words of Threefry's blocks alternate: the first even one, else the longest."""
@@ -123,18 +123,10 @@ def _blocks(algorithm: RandomAlgorithm, shape: Ints, dtype: np.dtype) -> int:
 def _place(algorithm: RandomAlgorithm, shape: Ints, index: Sequence[Any], dtype: np.dtype) -> Any:
     """The number of the word (of the first of two, for 64 bits) that an element takes."""
     if dtype.itemsize == 8 or not shape or _block(algorithm)[1] == 4:
-        flat = _flat(shape, index)
+        flat = row_major(shape, index)
         return flat * 2 if dtype.itemsize == 8 else flat
     d = _halved(shape)
-    blocks = (*shape[:d], -(-shape[d] // 2), *shape[d + 1:])
-    return _flat(blocks, (*index[:d], index[d] // 2, *index[d + 1:])) * 2 + index[d] % 2
-
-
-def _flat(shape: Ints, index: Sequence[Any]) -> Any:
-    flat: Any = 0
-    for n, i in zip(shape, index, strict=True):
-        flat = flat * n + i
-    return flat
+    return row_major(replace(shape, d, -(-shape[d] // 2)), replace(index, d, index[d] // 2)) * 2 + index[d] % 2
 
 
 # ------------------------------------------------------------------------------------------------ rng_bit_generator
@@ -216,10 +208,6 @@ def _hlo(b: Any, key: Any, *, shape: Ints, dtype: np.dtype, algorithm: RandomAlg
     return [b.reshape(b.concatenate(after, 0), key.shape), b.reshape(b.concatenate(bits, 0), (*lead, *shape))]
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int], **params: Any) -> tuple[list[Any], list[int]]:
-    return rng_bit_generator_p.bind(moveaxis(args[0], dims[0], 0), **params), [0, 0]
-
-
 def _keys(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     key = rng.integers(0, 2 ** 32, (*shapes, 4), dtype=np.uint32)
     key[..., 2] |= np.uint32(0xFFFFFFFC)  # so that the counter's low word overflows
@@ -229,7 +217,8 @@ def _keys(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
 _SHAPES = ((), (5,), (3, 4), (4, 3), (5, 3), (0,), (300,))
 rng_bit_generator_p: Op = Op(
     name="rng_bit_generator", params=("shape", "dtype", "algorithm"), multiple=True, abstract=_abstract, eager=_eager,
-    jvp=ZERO, transpose=Missing("random bits are not linear"), batch=_batch, cpu=_cpu, hlo=_hlo, traits=EXACT,
+    jvp=ZERO, transpose=Missing("random bits are not linear"), batch=leading_batch(lambda: rng_bit_generator_p), cpu=_cpu,
+    hlo=_hlo, traits=EXACT,
     samples=Samples(shapes=((),), dtypes=("uint32",), make=_keys, params=tuple(
         {"shape": s, "dtype": np.dtype(d), "algorithm": a} for s in _SHAPES for d in ("uint8", "uint32", "uint64")
         for a in (RandomAlgorithm.RNG_THREE_FRY, RandomAlgorithm.RNG_PHILOX))))
@@ -316,4 +305,4 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
     >>> bool((x >= 0).all() and (x < 3).all())
     True
     """
-    return call("rng_uniform", a, b, shape=tuple(map(operator.index, shape)))
+    return rng_uniform_p.bind(a, b, shape=tuple(map(operator.index, shape)))

@@ -11,10 +11,9 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples
-from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
-from numjet.lax.templates import broadcast_batch, broadcast_shapes, call
+from numjet.lax.templates import broadcast_shapes, full_rank_batch
 
 UINT32 = np.dtype(np.uint32)
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))   # of the paper, for even and odd groups of four rounds
@@ -71,14 +70,7 @@ def _hlo(b: Any, *arrays: Any) -> list[Any]:
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int]]:
-    """All operands at full rank with the batch in front."""
-    ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
-    rank = max(ranks)
-    front = [x if d is None and r == 0 else broadcast_batch(x, d, size) for x, d, r in zip(args, dims, ranks, strict=True)]
-    shape = max((aval_of(x).shape for x, r in zip(front, ranks, strict=True) if r == rank), key=len)
-    full = [call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,)) if d is not None and r < rank else x
-            for x, d, r in zip(front, dims, ranks, strict=True)]
-    return threefry2x32_p.bind(*full), [0, 0]
+    return threefry2x32_p.bind(*full_rank_batch(size, args, dims)), [0, 0]
 
 
 def _operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:

@@ -13,7 +13,8 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
-from numjet.lax.templates import NUMBER, call, kind_of
+from numjet.lax.shape.rearrange import filled
+from numjet.lax.templates import NUMBER, kind_of
 
 # ------------------------------------------------------------------------------------------------ constants
 
@@ -25,7 +26,7 @@ def _check_shape(shape: Any, what: str) -> tuple[int, ...]:
 
 
 def _fill(shape: tuple[int, ...], value: Any) -> Any:
-    return value if not shape else call("broadcast_in_dim", value, shape=shape, broadcast_dimensions=())
+    return value if not shape else filled(value, shape)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Operations that put arrays together and take them apart: concatenate, split, pad, tile."""
+"""Joining and splitting of arrays: concatenate, split, pad, tile."""
 from __future__ import annotations
 
 import operator
@@ -15,10 +15,11 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert
+from numjet.lax.elementwise.compare import select_n_p
 from numjet.lax.rewrites import Producer
-from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, reshape_p, settled
+from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, filled, reshaped, settled
 from numjet.lax.tangent import instantiate, zeros_like_aval
-from numjet.lax.templates import broadcast_batch, call, promote_scalars
+from numjet.lax.templates import aligned_batch, broadcast_batch, call, promote_scalars
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
 _FALSE, _TRUE = (Literal(np.bool_(v), ShapedArray((), np.dtype(np.bool_))) for v in (False, True))
@@ -60,15 +61,6 @@ def _concatenate_transpose(ct: Any, *xs: Any, dimension: int) -> list[Any]:
     return [part if isinstance(x, Undefined) else None for part, x in zip(parts, xs, strict=True)]
 
 
-def _concatenate_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
-                       dimension: int) -> tuple[Any, int]:
-    common = dims[0]
-    if common is not None and all(d == common for d in dims):
-        return concatenate_p.bind(*args, dimension=dimension + (dimension >= common)), common
-    full = [broadcast_batch(x, d, size) for x, d in zip(args, dims, strict=True)]
-    return concatenate_p.bind(*full, dimension=dimension + 1), 0
-
-
 def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
     parts = [x for x in xs if x.shape[dimension]] or [xs[0]]
     starts = [0, *accumulate(x.shape[dimension] for x in parts)]
@@ -105,10 +97,10 @@ def _concatenate_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
     return [(0, axis, new[0]), (last, axis, -new[last])]
 
 
-concatenate_p = Op(
+concatenate_p: Op = Op(
     name="concatenate", params=("dimension",),
     abstract=_concatenate_abstract, eager=_concatenate_eager, jvp=LINEAR, transpose=_concatenate_transpose,
-    batch=_concatenate_batch, cpu=_concatenate_cpu,
+    batch=aligned_batch(lambda: concatenate_p, "dimension"), cpu=_concatenate_cpu,
     hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension), linear_in=(0, 1),
     traits=MOVES | READS_ONCE | LANES,
     rewrites=lambda eqn, producer: eqn.invars[0] if len(eqn.invars) == 1 else None, shift=_concatenate_shifts,
@@ -155,12 +147,6 @@ def _split_transpose(cts: Sequence[Any], x: Any, *, sizes: Ints, axis: int) -> l
     return [concatenate_p.bind(*map(instantiate, cts), dimension=axis)]
 
 
-def _split_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, sizes: Ints,
-                 axis: int) -> tuple[Any, list[int]]:
-    outs = split_p.bind(args[0], sizes=sizes, axis=axis + (axis >= dims[0]))
-    return outs, [dims[0]] * len(sizes)
-
-
 def _split_cpu(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
     def part(start: int, n: int) -> Any:
         shape = (*x.shape[:axis], n, *x.shape[axis + 1:])
@@ -179,11 +165,11 @@ def _split_part(eqn: JaxprEqn, result: int) -> tuple[int, int]:
     return eqn.params["axis"], sum(eqn.params["sizes"][:result])
 
 
-split_p = Op(
+split_p: Op = Op(
     name="split", params=("sizes", "axis"), multiple=True,
     abstract=_split_abstract, eager=_split_eager, jvp=LINEAR, transpose=_split_transpose,
-    batch=_split_batch, cpu=_split_cpu, hlo=_split_hlo, linear_in=(0,), traits=MOVES | LANES, part=_split_part,
-    samples=Samples(
+    batch=aligned_batch(lambda: split_p, "axis"), cpu=_split_cpu, hlo=_split_hlo, linear_in=(0,),
+    traits=MOVES | LANES, part=_split_part, samples=Samples(
         shapes=((5,), (2, 5), (2, 5, 3), (3,), (0, 2), (3, 50)),
         params=tuple({"sizes": s, "axis": a} for s, a in (
             ((2, 3), 0), ((1, 0, 4), 1), ((2, 2, 1), 1), ((3,), 0), ((0, 0), 0), ((20, 30), 1))),
@@ -259,13 +245,13 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
     if isinstance(value, Undefined):
         # A mask rather than sum(ct) - sum(ct_x): no cancellation, and right for infinities.
         mask = _is_padding(shape, padding_config)
-        of_padding = call("select_n", mask, zeros_like_aval(aval_of(ct)), ct)
+        of_padding = select_n_p.bind(mask, zeros_like_aval(aval_of(ct)), ct)
         ct_value = call("reduce_sum", of_padding, axes=tuple(range(len(shape))))
     return [ct_x, ct_value]
 
 
 def _is_padding(shape: Ints, config: PaddingConfig) -> Any:
-    inside = broadcast_in_dim_p.bind(_FALSE, shape=shape, broadcast_dimensions=())
+    inside = filled(_FALSE, shape)
     return pad_p.bind(inside, _TRUE, padding_config=config)
 
 
@@ -280,7 +266,7 @@ def _pad_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
     config = ((0, 0, 0), *padding_config)
     padded = pad_p.bind(x, zero, padding_config=config)
     filled = broadcast_in_dim_p.bind(value, shape=aval_of(padded).shape, broadcast_dimensions=(0,))
-    return call("select_n", _is_padding(aval_of(x).shape, config), padded, filled), 0
+    return select_n_p.bind(_is_padding(aval_of(x).shape, config), padded, filled), 0
 
 
 def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
@@ -382,7 +368,7 @@ def _tile_abstract(x: ShapedArray, *, reps: Ints) -> ShapedArray:
 
 def _tile_transpose(ct: Any, x: Any, *, reps: Ints) -> list[Any]:
     pairs = tuple(k for n, r in zip(x.shape, reps, strict=True) for k in (r, n))
-    blocks = reshape_p.bind(ct, new_sizes=pairs, dimensions=None)
+    blocks = reshaped(ct, pairs)
     return [call("reduce_sum", blocks, axes=tuple(range(0, 2 * x.ndim, 2)))]
 
 

@@ -19,7 +19,7 @@ from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
 from numjet.lax.rewrites import Producer, inner_of, no_axes, twice
-from numjet.lax.templates import call, moveaxis
+from numjet.lax.templates import aligned_batch, call, moveaxis
 
 MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
 
@@ -27,8 +27,6 @@ MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
 def settled(x: Any) -> bool:
     """Whether x is an array or tracer already, so that it may be returned as a result."""
     return isinstance(x, (Array, Tracer))
-
-
 
 
 # -------------------------------------------------------------------------------------------- broadcast_in_dim
@@ -137,6 +135,11 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
     return broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
 
+def filled(value: Any, shape: Ints) -> Any:
+    """An array of `shape` that holds a scalar everywhere, for rules."""
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
+
+
 def check_unsharded(name: str, out_sharding: Any) -> None:
     """NotImplementedError when an output sharding is asked of an operation of one device."""
     if out_sharding is not None:
@@ -221,8 +224,8 @@ def _reshape_eager(x: np.ndarray, *, new_sizes: Ints, dimensions: Ints | None = 
 
 def _reshape_transpose(ct: Any, x: Any, *, new_sizes: Ints, dimensions: Ints | None = None) -> list[Any]:
     if dimensions is None:
-        return [reshape_p.bind(ct, new_sizes=x.shape, dimensions=None)]
-    permuted = reshape_p.bind(ct, new_sizes=tuple(x.shape[d] for d in dimensions), dimensions=None)
+        return [reshaped(ct, x.shape)]
+    permuted = reshaped(ct, tuple(x.shape[d] for d in dimensions))
     return [transpose_p.bind(permuted, permutation=inverse(dimensions))]
 
 
@@ -284,6 +287,11 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
     if order is None and settled(operand) and operand.shape == sizes:
         return operand
     return reshape_p.bind(operand, new_sizes=sizes, dimensions=order)
+
+
+def reshaped(x: Any, sizes: Ints) -> Any:
+    """reshape for rules: always an operation, without checks of the user's arguments."""
+    return reshape_p.bind(x, new_sizes=sizes, dimensions=None)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
@@ -390,7 +398,7 @@ def _squeeze_cpu(b: Any, x: Any, *, dimensions: Ints) -> Any:
 squeeze_p = Op(
     name="squeeze", params=("dimensions",),
     abstract=_squeeze_abstract, eager=lambda x, *, dimensions: x.reshape(without(x.shape, as_axes(dimensions, x.ndim))),
-    jvp=LINEAR, transpose=lambda ct, x, *, dimensions: [reshape_p.bind(ct, new_sizes=x.shape, dimensions=None)],
+    jvp=LINEAR, transpose=lambda ct, x, *, dimensions: [reshaped(ct, x.shape)],
     batch=_squeeze_batch, cpu=_squeeze_cpu,
     hlo=lambda b, x, *, dimensions: b.reshape(x, without(x.shape, dimensions)), linear_in=(0,),
     traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES, rewrites=no_axes("dimensions"),
@@ -427,10 +435,6 @@ def _rev_abstract(x: ShapedArray, *, dimensions: Ints) -> ShapedArray:
     return x
 
 
-def _rev_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, dimensions: Ints) -> tuple[Any, int]:
-    return rev_p.bind(args[0], dimensions=shift(dimensions, dims[0])), dims[0]
-
-
 def _rev_cpu(b: Any, x: Any, *, dimensions: Ints) -> Any:
     def element(*index: Any) -> Any:
         return b.read(x, *[x.shape[d] - 1 - i if d in dimensions else i for d, i in enumerate(index)])
@@ -441,7 +445,7 @@ rev_p: Op = Op(
     name="rev", params=("dimensions",),
     abstract=_rev_abstract, eager=lambda x, *, dimensions: np.flip(x, dimensions), jvp=LINEAR,
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
-    batch=_rev_batch, cpu=_rev_cpu,
+    batch=aligned_batch(lambda: rev_p, "dimensions"), cpu=_rev_cpu,
     hlo=lambda b, x, *, dimensions: b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": dimensions}), linear_in=(0,),
     traits=STRIDED | READS_ONCE | LANES, rewrites=twice,
     samples=Samples(

@@ -7,10 +7,10 @@ from typing import Any
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis, insert
+from numjet.lax.elementwise.convert import convert_element_type_p
 from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.shape.join import concatenate
-from numjet.lax.shape.rearrange import broadcast_in_dim, settled
-from numjet.lax.templates import call
+from numjet.lax.shape.rearrange import broadcast_in_dim, reshaped, settled, squeeze_p
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -31,7 +31,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
         raise TypeError("lax.stack requires arguments to have the same dtypes, got "
                         f"{', '.join(dtypes.long_name(a.dtype) for a in avals)}.")
     d = as_axis(axis, first.ndim + 1, "stack")
-    return concatenate([call("reshape", x, new_sizes=insert(first.shape, d, 1), dimensions=None) for x in operands], d)
+    return concatenate([reshaped(x, insert(first.shape, d, 1)) for x in operands], d)
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
@@ -43,7 +43,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """
     aval = aval_of(x)
     d = as_axis(axis, aval.ndim, "unstack")
-    return tuple(call("squeeze", slice_in_dim(x, i, i + 1, axis=d), dimensions=(d,)) for i in range(aval.shape[d]))
+    return tuple(squeeze_p.bind(slice_in_dim(x, i, i + 1, axis=d), dimensions=(d,)) for i in range(aval.shape[d]))
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
@@ -72,4 +72,4 @@ def stage(x: Any, /) -> Any:
     if settled(x):
         return x
     aval = aval_of(x)
-    return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

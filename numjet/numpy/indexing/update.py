@@ -11,7 +11,7 @@ from numjet.api.vmap import vmap
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import GatherScatterMode
-from numjet.lax.indexing import update_program
+from numjet.lax.scalar_programs import wrong_type
 from numjet.numpy.indexing.plan import plan_index
 from numjet.numpy.indexing.subscript import getitem, masked_update, scatter_update, traced_mask, write
 
@@ -161,7 +161,7 @@ def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
 def _checked(out: Any, dtype: np.dtype) -> Any:
     found = aval_of(out)
     if found.shape or found.dtype != dtype:
-        raise ValueError(update_program.wrong_type("x.at[...].apply", dtype, found))
+        raise ValueError(wrong_type("x.at[...].apply", dtype, found))
     return out
 
 

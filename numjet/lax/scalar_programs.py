@@ -1,4 +1,7 @@
-"""How a scatter combines an old element with an update: as a program of two scalars."""
+"""Programs of scalars: the functions that users pass to scatters and reductions, traced once, run on arrays or scalars.
+
+A program holds elementwise operations only, so that it works on scalars of a builder and on whole arrays alike.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,7 +13,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, Literal, Var, subjaxprs
 from numjet.core.stage import DebugInfo, trace_to_jaxpr
-from numjet.core.trace import Tracer
+from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CALLS
 from numjet.lax.templates import call
 
@@ -26,7 +29,7 @@ def update_program(name: str, dtype: np.dtype) -> Jaxpr:
 
 
 def wrong_type(name: str, dtype: np.dtype, found: Any) -> str:
-    """What to say of an update function whose result has another shape or dtype."""
+    """The message of the error for an update function whose result has another shape or dtype."""
     return (f"{name}: the function must return a scalar of the array's dtype {dtype.name}, it returned {found}. "
             "Convert the array first (x.astype(...)) or the result.")
 
@@ -66,6 +69,21 @@ def run_elementwise(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], co
             outs = run_elementwise(next(iter(subjaxprs(eqn.params))), (), operands, constant, apply)
         env.update(zip(eqn.outvars, outs, strict=True))
     return [read(a) for a in jaxpr.outvars]
+
+
+def run_eager(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Runs an elementwise program on NumPy arrays of one shape, which its results have, too."""
+    constant = lambda a: np.asarray(a.val, a.aval.dtype)
+    run = lambda op, *xs, **params: np.asarray(op.eager(*xs, **params))
+    return [np.broadcast_to(v, args[0].shape)
+            for v in run_elementwise(jaxpr, [np.asarray(c) for c in consts], args, constant, run)]
+
+
+def run_scalars(b: Any, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """Runs an elementwise program on scalars of a builder, as cpu rules need it."""
+    values = [b.const(np.asarray(c), aval_of(c).dtype) for c in consts]
+    return run_elementwise(jaxpr, values, args, lambda a: b.const(a.val, a.aval.dtype),
+                           lambda op, *xs, **params: op.cpu(b, *xs, **params))
 
 
 def is_elementwise(jaxpr: Jaxpr) -> bool:
