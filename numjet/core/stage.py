@@ -1,4 +1,4 @@
-"""Staging: a Python function runs on StageTracers, which record its jaxpr."""
+"""Staging: a Python function runs on tracers, which record its jaxpr."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.snapshots import is_writable, snapshot
-from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped
+from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped, set_trace
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.gc_pause import rare_collections
@@ -153,11 +153,8 @@ class StageTrace(Trace):
         inputs = [self.value_of(a) for a in eqn.invars]
         if any(x is None for x in inputs):
             return None
-        previous = _native.set_current_trace(EVAL)
-        try:
+        with set_trace(EVAL):
             out = EVAL.process(eqn.primitive, inputs, eqn.params)
-        finally:
-            _native.set_current_trace(previous)
         outs = out if eqn.primitive.multiple else [out]
         self._values.update(zip(eqn.outvars, outs, strict=True))
         return self._values[var]
@@ -198,13 +195,11 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
     """
     trace = StageTrace(debug)
     tracers = [trace.new_input(a) for a in avals]
-    previous = _native.set_current_trace(trace)
     try:
-        with rare_collections():
+        with set_trace(trace), rare_collections():
             outs = fun(*tracers)
             made = trace.finish(outs)
     finally:
-        _native.set_current_trace(previous)
         trace.valid = False
     if config.check_tracer_leaks:
         del tracers, outs

@@ -1,4 +1,4 @@
-"""Dead code elimination."""
+"""Dead code elimination: a backward pass keeps the equations that a used result or an effect needs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from numjet.core.ir import Jaxpr, JaxprEqn, Var, subjaxprs
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool] | None = None,
               keep_inputs: bool = False) -> tuple[Jaxpr, list[bool]]:
-    """The jaxpr without what its used results don't need, and which inputs it still reads.
+    """The jaxpr without the equations that its used results don't need, and which inputs it still reads.
 
     Equations with effects stay. Unused inputs go, unless keep_inputs. Loops and calls are thinned by their `dce` rule.
     """

@@ -1,7 +1,7 @@
 """Constant folding: operations on known values are computed before the program is compiled.
 
-Only what is small is folded, by the meaning of the operation (its eager slot). Operations that hold programs never are:
-a loop of known length can still run for hours.
+The operation's reference implementation (its eager slot) computes small results. Operations that hold programs are never
+folded: a loop of known length can still run for hours.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fold(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
 
 
 def as_literal(value: Any, aval: ShapedArray) -> Literal | None:
-    """A known value written in place; None when it is no scalar number."""
+    """A known value as a literal; None when it is no scalar number."""
     if aval.shape != () or aval.dtype.names is not None or aval.dtype.kind not in "biufcV":
         return None
     return Literal(np.asarray(value).astype(aval.dtype)[()], aval)

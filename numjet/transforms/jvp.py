@@ -1,4 +1,4 @@
-"""Forward-mode differentiation."""
+"""Forward-mode differentiation: jvp rules compute a tangent next to every value."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from numjet.core import leaks
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
 from numjet.core.stage import DebugInfo, trace_to_closed
-from numjet.core.trace import Trace, Tracer, aval_of, current_trace
+from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
-from numjet.lax.shape.rearrange import broadcast_in_dim_p
-from numjet.lax.tangent import add_any, instantiate
+from numjet.lax.operands import full_rank
+from numjet.lax.tangent import add_any, instantiate, no_tangent, zero_tangent
 
 
 class JVPTracer(Tracer):
@@ -49,7 +49,7 @@ class JVPTrace(Trace):
         """(primal, tangent) of any value; the tangent of values of other traces is Zero."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
-        return x, Zero(aval_of(x).to_tangent_aval())
+        return x, no_tangent(x)
 
     def pack(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
@@ -70,7 +70,7 @@ class JVPTrace(Trace):
 
 
 def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
-    """Result and tangent of one operation, by whatever its jvp slot holds."""
+    """Result and tangent of one operation, by the rule or marker in its jvp slot."""
     rule = op.jvp
     if type(rule) is PerArg:
         return _per_arg(op, rule, primals, tangents, params)
@@ -78,8 +78,7 @@ def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: d
         return op.bind(*primals, **params), op.bind(*map(instantiate, tangents), **params)
     if rule is ZERO:
         out = op.bind(*primals, **params)
-        zero = lambda o: Zero(aval_of(o).to_tangent_aval())
-        return out, [zero(o) for o in out] if op.multiple else zero(out)
+        return out, [no_tangent(o) for o in out] if op.multiple else no_tangent(out)
     if isinstance(rule, Expand):
         return _expand(rule.fn, op.multiple, primals, tangents, params)
     if isinstance(rule, Missing):
@@ -94,16 +93,9 @@ def _per_arg(op: Op, rule: PerArg, primals: Sequence[Any], tangents: Sequence[An
     for f, t in zip(rule.rules, tangents, strict=True):
         if f is None or type(t) is Zero:
             continue
-        term = _spread(f(t, out, *primals, **params), aval_of(out).shape)
+        term = full_rank(f(t, out, *primals, **params), aval_of(out))
         total = term if total is None else add_any(total, term)
-    return out, Zero(aval_of(out).to_tangent_aval()) if total is None else total
-
-
-def _spread(t: Any, shape: tuple[int, ...]) -> Any:
-    """The tangent of a rank-0 operand, broadcast to the result."""
-    if aval_of(t).shape == shape:
-        return t
-    return broadcast_in_dim_p.bind(t, shape=shape, broadcast_dimensions=())
+    return out, no_tangent(out) if total is None else total
 
 
 def _expand(fn: Callable[..., Any], multiple: bool, primals: Sequence[Any], tangents: Sequence[Any],
@@ -124,11 +116,10 @@ def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequenc
             tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """As jvp_flat, with a trace that the caller made."""
     args = [trace.pack(p, t) for p, t in zip(primals, tangents, strict=True)]
-    previous = _native.set_current_trace(trace)
     try:
-        outs = fun(*args)
+        with set_trace(trace):
+            outs = fun(*args)
     finally:
-        _native.set_current_trace(previous)
         trace.valid = False
     pairs = [trace.unpack(o) for o in outs]
     if config.check_tracer_leaks:
@@ -149,8 +140,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Se
 
     def fun(*args: Any) -> list[Any]:
         ts = iter(args[count:])
-        tangents = [next(ts) if nz else Zero(v.aval.to_tangent_aval())
-                    for nz, v in zip(nonzeros, jaxpr.invars, strict=True)]
+        tangents = [next(ts) if nz else zero_tangent(v.aval) for nz, v in zip(nonzeros, jaxpr.invars, strict=True)]
         outs, outs_t = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:count], tangents)
         flags = [type(t) is not Zero or (w and _differentiable(t)) for t, w in zip(outs_t, wanted, strict=True)]
         nonzero_out[:] = flags

@@ -1,4 +1,4 @@
-"""Linearization: forward mode whose tangent part is written down instead of computed.
+"""Linearization: forward mode that records the tangent program instead of running it.
 
 A PartialTrace splits operations in two: those on known values run in the parent trace, those that touch an unknown
 value are staged. Linearizing is running a JVPTrace whose tangents are unknown.
@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet import _native
 from numjet.core import leaks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Op, Zero
-from numjet.core.stage import DebugInfo, StageTrace, StageTracer
-from numjet.core.trace import Trace, aval_of, current_trace
+from numjet.core.stage import DebugInfo, StageTrace, StageTracer, hoist_consts
+from numjet.core.trace import Trace, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
@@ -42,11 +41,8 @@ class PartialTrace(Trace):
 
     def run_known(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Runs an operation on known values in the parent trace."""
-        previous = _native.set_current_trace(self.parent)
-        try:
+        with set_trace(self.parent):
             return op.bind(*args, **params)
-        finally:
-            _native.set_current_trace(previous)
 
     def stage(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Writes an operation into the unknown program."""
@@ -99,16 +95,12 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     trace = PartialTrace(known_trace, unknown_trace)
     args = [(unknown_trace if u else known_trace).new_input(v.aval)
             for v, u in zip(jaxpr.invars, unknown_in, strict=True)]
-    previous = _native.set_current_trace(trace)
-    try:
+    with set_trace(trace):
         outs = eval_jaxpr(jaxpr, (), *args)
-    finally:
-        _native.set_current_trace(previous)
     out_unknown = [trace.is_unknown(o) or f for o, f in zip(outs, force, strict=True)]
     unknown, residuals = unknown_trace.finish([o for o, u in zip(outs, out_unknown, strict=True) if u])
     known_outs = [o for o, u in zip(outs, out_unknown, strict=True) if not u]
     known = ClosedJaxpr(*known_trace.finish([*known_outs, *residuals]))
     for t in (trace, known_trace, unknown_trace):
         t.valid = False
-    unknown = unknown.replace(constvars=[], invars=[*unknown.constvars, *unknown.invars])
-    return known, unknown, out_unknown, len(residuals)
+    return known, hoist_consts(unknown), out_unknown, len(residuals)

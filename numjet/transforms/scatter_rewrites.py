@@ -1,18 +1,18 @@
-"""Arrays that differ in a few places: sums with arrays of zeros but for those, and choices between old and updated ones.
+"""Scatter rewrites: sums with arrays that are zero but for a few elements, and choices between an array and updates of it.
 
-Reverse mode makes a whole array of zeros of every read x[i], to add the cotangent of that one element; `vmap` of a branch
-that updates an array makes a choice between two whole arrays. Either costs as much as the array is large. Written as
-updates, which may be made in place, they cost what they change:
+Reverse mode makes a full array of zeros for every read x[i], to add the cotangent of that one element; `vmap` of a branch
+that updates an array makes a choice between two full arrays. Either costs as much as the array is large. Written as
+updates, which may be made in place, they cost as much as the elements that change:
 
     c + zeros.at[i].set(v)      ->  c.at[i].set(c[i] + v)
     where(p, x.at[i].set(v), x) ->  x.at[i].set(where(p, v, x[i]))
 
-What changes is the sign of zeros that a zero would have been added to, and the order in which cotangents add up.
+The rewrites change the sign of zeros that a zero would have been added to, and the order in which cotangents add up.
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
+from numjet.core.walk import use_counts
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.bitwise import not_p
 from numjet.lax.elementwise.compare import eq_p, select_n_p
@@ -36,10 +37,10 @@ from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p, squeeze_p
 from numjet.lax.tangent import add_any_p
 from numjet.transforms.dce import dce_jaxpr
 
-LEAST = 64          # elements of an array for which it matters
-SHARE = 2           # an array has at least so many elements for one of an update
-SHARE_OF_PAD = 4, 64   # and of a padding along the first axis, or others: what lanes go through is fused better
-MOST = 64           # equations between the updates of a choice
+LEAST_SIZE = 64          # elements of an array for which a rewrite pays
+SHARE = 2                # an array has at least this many elements for one of an update
+SHARE_OF_PAD = 4, 64     # the same for a padding along the first axis, or others: those that lanes go through fuse better
+MOST_BETWEEN = 64        # equations between the updates of a choice
 _NEUTRAL: dict[Op, Callable[[np.dtype], Any]] = {
     scatter_add_p: lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, scatter_sub_p: lambda dtype: 0,
     scatter_mul_p: lambda dtype: 1, scatter_min_p: highest, scatter_max_p: lowest}
@@ -47,40 +48,35 @@ _NEUTRAL: dict[Op, Callable[[np.dtype], Any]] = {
 
 def write_updates(jaxpr: Jaxpr) -> Jaxpr:
     """The program with such sums, then such choices, written as updates; derivatives of those are updates, too."""
-    for op in (add_any_p, select_n_p):
-        if any(e.primitive is op and e.outvars[0].aval.size >= LEAST for e in jaxpr.eqns):
-            eqns = _Writer(jaxpr.eqns, jaxpr.outvars).written(op)
+    for op, rewriter in ((add_any_p, _Sums), (select_n_p, _Choices)):
+        if any(e.primitive is op and e.outvars[0].aval.size >= LEAST_SIZE for e in jaxpr.eqns):
+            eqns = rewriter(jaxpr).rewritten(op)
             if len(eqns) != len(jaxpr.eqns):
                 jaxpr, _ = dce_jaxpr(jaxpr.replace(eqns=eqns), keep_inputs=True)
     return jaxpr
 
 
-class _Writer:
-    """Rewrites the equations of one program."""
+class _Rewriter:
+    """Rewrites the equations of one program by the `rule` of a subclass."""
 
-    def __init__(self, eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]):
-        self.eqns = eqns
-        self.uses = Counter(a for e in eqns for a in e.invars if isinstance(a, Var))
-        self.uses.update(a for a in outvars if isinstance(a, Var))
-        self.makers: dict[Var, JaxprEqn] = {v: e for e in eqns for v in e.outvars}
-        self.position = {id(e): k for k, e in enumerate(eqns)}
-        self.users: dict[Var, list[JaxprEqn]] = {}
-        for e in eqns:
-            for a in dict.fromkeys(a for a in e.invars if isinstance(a, Var)):
-                self.users.setdefault(a, []).append(e)
+    def __init__(self, jaxpr: Jaxpr):
+        self.eqns = jaxpr.eqns
+        self.uses = use_counts(jaxpr)
+        self.makers: dict[Var, JaxprEqn] = {v: e for e in jaxpr.eqns for v in e.outvars}
         self.result: list[JaxprEqn] = []
         self.source: Any = None
 
-    def written(self, op: Op) -> list[JaxprEqn]:
-        """The equations, and for those of an operation what takes their place. What is not needed any more is still there."""
-        inner = {a for e in self.eqns if e.primitive is add_any_p for a in e.invars if self._adds(a)}
-        rule = self._sum if op is add_any_p else self._choice
+    def rewritten(self, op: Op) -> list[JaxprEqn]:
+        """The equations, those of one operation in their new form. Dead code elimination removes the others' leftovers."""
         for eqn in self.eqns:
             self.source = eqn.source
-            mine = eqn.primitive is op and eqn.outvars[0].aval.size >= LEAST and eqn.outvars[0] not in inner
-            if not (mine and rule(eqn)):
+            if eqn.primitive is not op or eqn.outvars[0].aval.size < LEAST_SIZE or not self.rule(eqn):
                 self.result.append(eqn)
         return self.result
+
+    def rule(self, eqn: JaxprEqn) -> bool:
+        """Writes the new form of an equation if it has one."""
+        raise NotImplementedError
 
     def producer(self, a: Atom) -> JaxprEqn | None:
         return self.makers.get(a) if isinstance(a, Var) else None
@@ -91,69 +87,101 @@ class _Writer:
         self.result.append(JaxprEqn(op, list(invars), [out], params, self.source))
         return out
 
-    # -- sums
-    def _adds(self, a: Atom) -> bool:
-        """Is this a sum that nothing but a sum reads?"""
+    def filled(self, value: Literal, shape: tuple[int, ...]) -> Var:
+        return self.put(broadcast_in_dim_p, [value], ShapedArray(shape, value.aval.dtype), shape=shape, broadcast_dimensions=())
+
+    # -- updates
+    def old(self, x: Atom, update: JaxprEqn) -> Var:
+        """The elements of x that an update replaces."""
+        value = _new_elements(update)
+        if update.primitive is dynamic_update_slice_p:
+            return self.slice(x, value, update.invars[2:])
+        numbers, mode = update.params["dimension_numbers"], update.params["mode"]
+        sizes = window_sizes(x.aval.shape, value.aval.shape, numbers)
+        return self.put(gather_p, [x, update.invars[1]], value.aval, dimension_numbers=as_gather(numbers), slice_sizes=sizes,
+                        mode=GatherScatterMode.FILL_OR_DROP if drops(mode) else mode, fill_value=0 if drops(mode) else None,
+                        indices_are_sorted=False, unique_indices=False)
+
+    def slice(self, x: Atom, like: Atom, starts: Sequence[Atom]) -> Var:
+        return self.put(dynamic_slice_p, [x, *starts], like.aval, slice_sizes=like.aval.shape)
+
+    def updated(self, x: Atom, update: JaxprEqn, value: Atom, out: Var | None) -> Var:
+        """The same update of another array by another value."""
+        is_slice = update.primitive is dynamic_update_slice_p
+        operands = [x, value, *update.invars[2:]] if is_slice else [x, update.invars[1], value]
+        return self.put(update.primitive, operands, update.outvars[0].aval, out, **update.params)
+
+
+class _Sums(_Rewriter):
+    """Trees of sums: the terms that are arrays come first, then the sparse terms update the total."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        super().__init__(jaxpr)
+        self.inner = {a for e in jaxpr.eqns if e.primitive is add_any_p for a in e.invars if self._is_inner(a)}
+
+    def _is_inner(self, a: Atom) -> bool:
+        """Whether a value is a sum that only another sum reads."""
         maker = self.producer(a)
         return maker is not None and maker.primitive is add_any_p and isinstance(a, Var) and self.uses[a] == 1
 
+    def rule(self, eqn: JaxprEqn) -> bool:
+        if eqn.outvars[0] in self.inner:
+            return False
+        terms = self._terms(eqn)
+        sparse = self._sparse_terms(terms)
+        if not any(sparse) or len(terms) == 1:
+            return False
+        first = sparse.index(None) if None in sparse else 0
+        total, others = terms[first], [k for k in range(len(terms)) if k != first]
+        for k in others:
+            out, term = eqn.outvars[0] if k == others[-1] else None, sparse[k]
+            total = (self._added(total, term, out) if term is not None else
+                     self.put(add_any_p, [total, terms[k]], eqn.outvars[0].aval, out))
+        return True
+
     def _terms(self, eqn: JaxprEqn) -> list[Atom]:
-        """What a tree of sums adds, in order."""
+        """The terms of a tree of sums, in order."""
         terms: list[Atom] = []
         todo = list(eqn.invars[::-1])
         while todo:
             a = todo.pop()
-            maker = self.producer(a)
-            if maker is not None and self._adds(a):
-                todo += maker.invars[::-1]
+            if isinstance(a, Var) and a in self.inner:
+                todo += self.makers[a].invars[::-1]
             else:
                 terms.append(a)
         return terms
 
-    def _sum(self, eqn: JaxprEqn) -> bool:
-        """Writes a sum with terms that are zero but for a few places, if it is one."""
-        terms = self._terms(eqn)
-        few = [self._few(t) for t in terms]
-        if not all(self._is_array(t) for t, f in zip(terms, few, strict=True) if f is None) or None not in few:
-            few = [None if f is not None and f.primitive is pad_p else f for f in few]
-        if not any(f is not None for f in few) or len(terms) == 1:
-            return False
-        first = few.index(None) if None in few else 0
-        order = [first, *(k for k in range(len(terms)) if k != first)]
-        total = terms[first]
-        for k in order[1:]:
-            out = eqn.outvars[0] if k == order[-1] else None
-            term = few[k]
-            if term is None:
-                total = self.put(add_any_p, [total, terms[k]], eqn.outvars[0].aval, out)
-            else:
-                total = self._added(total, term, out)
-        return True
+    def _sparse_terms(self, terms: Sequence[Atom]) -> list[JaxprEqn | None]:
+        """Per term the equation that makes it from zeros; None for others, and for paddings that are better added."""
+        found = [self._sparse(t) for t in terms]
+        if None in found and all(self._is_stored(t) for t, f in zip(terms, found, strict=True) if f is None):
+            return found
+        return [None if f is not None and f.primitive is pad_p else f for f in found]
 
-    def _few(self, a: Atom) -> JaxprEqn | None:
-        """The equation that makes an array of zeros but for a few places."""
+    def _sparse(self, a: Atom) -> JaxprEqn | None:
+        """The equation that makes an array of zeros but for a few elements."""
         eqn = self.producer(a)
         if eqn is None or not isinstance(a, Var) or self.uses[a] != 1:
             return None
         op, params = eqn.primitive, eqn.params
         if op is pad_p:
-            low = all(before >= 0 and after >= 0 and between == 0 for before, after, between in params["padding_config"])
+            grows = all(before >= 0 and after >= 0 and between == 0 for before, after, between in params["padding_config"])
             share = SHARE_OF_PAD[any(tuple(one) != (0, 0, 0) for one in params["padding_config"][1:])]
-            few = low and self._is_zero(eqn.invars[1]) and share * eqn.invars[0].aval.size <= a.aval.size
+            few = grows and self._is_zero(eqn.invars[1]) and share * eqn.invars[0].aval.size <= a.aval.size
             return eqn if few else None
         if op not in (dynamic_update_slice_p, scatter_p, scatter_add_p) or not self._is_zero(eqn.invars[0]):
             return None
         plain = op is not scatter_p or params["unique_indices"] and params["update_jaxpr"] is None
-        return eqn if plain and SHARE * _update(eqn).aval.size <= a.aval.size else None
+        return eqn if plain and SHARE * _new_elements(eqn).aval.size <= a.aval.size else None
 
-    def _is_array(self, a: Atom) -> bool:
-        """Is this in memory? A sum with what is computed goes through whole arrays anyway, and paddings are fused into it."""
+    def _is_stored(self, a: Atom) -> bool:
+        """Whether an array is in memory. A sum with a computed array visits all elements anyway, and paddings fuse into it."""
         eqn = self.producer(a)
         if eqn is None:
             return True
         if eqn.primitive.part is not None:  # a shifted array, which loops keep where it is
-            whole = eqn.invars[0]
-            return 4 * whole.aval.size >= 3 * a.aval.size and self._is_array(whole)
+            operand = eqn.invars[0]
+            return 4 * operand.aval.size >= 3 * a.aval.size and self._is_stored(operand)
         return eqn.primitive.in_place is not None
 
     def _is_zero(self, a: Atom) -> bool:
@@ -161,53 +189,65 @@ class _Writer:
         return value is not None and value.dtype.names is None and bool(value == 0)
 
     def _added(self, total: Atom, term: JaxprEqn, out: Var | None) -> Var:
-        """total + term."""
+        """total + a sparse term."""
         op, aval = term.primitive, term.outvars[0].aval
+        if op is scatter_add_p:
+            return self.put(op, [total, *term.invars[1:]], aval, out, **term.params)
         if op is pad_p:
             starts: list[Atom] = [Literal(np.int32(low), _INDEX) for low, _, _ in term.params["padding_config"]]
             value = term.invars[0]
-            new = self.put(add_any_p, [self._slice(total, value, starts), value], value.aval)
+            new = self.put(add_any_p, [self.slice(total, value, starts), value], value.aval)
             return self.put(dynamic_update_slice_p, [total, new, *starts], aval, out)
-        if op is scatter_add_p:
-            return self.put(op, [total, *term.invars[1:]], aval, out, **term.params)
-        value = _update(term)
-        new = self.put(add_any_p, [self._old(total, term), value], value.aval)
-        return self._updated(total, term, new, out)
+        value = _new_elements(term)
+        new = self.put(add_any_p, [self.old(total, term), value], value.aval)
+        return self.updated(total, term, new, out)
 
-    # -- choices
-    def _choice(self, eqn: JaxprEqn) -> bool:
-        """Writes a choice between an array and updates of it, if it is one."""
+
+Chain = list[tuple[Var, "JaxprEqn | None"]]
+
+
+class _Choices(_Rewriter):
+    """Choices between updates of one array: the updates of all cases follow each other, each masked by its case."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        super().__init__(jaxpr)
+        self.position = {id(e): k for k, e in enumerate(jaxpr.eqns)}
+        self.users: dict[Var, list[JaxprEqn]] = {}
+        for e in jaxpr.eqns:
+            for a in dict.fromkeys(a for a in e.invars if isinstance(a, Var)):
+                self.users.setdefault(a, []).append(e)
+
+    def rule(self, eqn: JaxprEqn) -> bool:
         which, *cases = eqn.invars
-        chains = [self._chain(case) for case in cases]
-        shared = [v for v, _ in chains[0] if all(any(v is w for w, _ in chain) for chain in chains[1:])]
-        spread = self._spread(which)
-        if not shared or spread is None or all(case is cases[0] for case in cases):
+        base, updates = self._updates_of_one_array(cases)
+        selector = self._selector(which)
+        if base is None or selector is None or all(case is cases[0] for case in cases):
             return False
-        updates = [_until(chain, shared[0]) for chain in chains]
+        given, dims = selector
         every = [e for chain in updates for e in chain]
-        axes = [_axes(e, spread[1]) for e in every]
-        rows = which.aval.shape[0] if spread[1] else None
-        if None in axes or SHARE * sum(_update(e).aval.size for e in every) > shared[0].aval.size:
+        if any(_axes(e, dims) is None for e in every):
             return False
-        between = [self._between(chain, eqn, rows if spread[1] in ((), (0,)) else 0) for chain in updates]
+        if SHARE * sum(_new_elements(e).aval.size for e in every) > base.aval.size:
+            return False
+        rows = None if not dims else which.aval.shape[0] if dims == (0,) else 0
+        between = [self._between(chain, eqn, rows) for chain in updates]
         if None in between:
             return False
-        total: Var = shared[0]
+        total = base
         for k, (chain, others) in enumerate(zip(updates, between, strict=True)):
-            seen: dict[Var, Atom] = {}
-            left = list(others or ())
-            for e in chain:
-                while left and self.position[id(left[0])] < self.position[id(e)]:
-                    self._again(left.pop(0), seen)
-                now = e.replace(invars=[total, *(seen.get(a, a) if isinstance(a, Var) else a for a in e.invars[1:])])
-                total = self._masked(total, now, self._mask(spread[0], k), _axes(e, spread[1]) or (),
-                                     eqn.outvars[0] if e is every[-1] else None)
-                seen[e.outvars[0]] = total
+            total = self._write_case(total, chain, others or [], partial(self._mask, given, k), dims, every[-1],
+                                     eqn.outvars[0])
         return True
 
-    def _chain(self, a: Atom) -> list[tuple[Var, JaxprEqn | None]]:
-        """An array, what it is an update of, and so on; each with the equation that makes it, if it is an update."""
-        chain: list[tuple[Var, JaxprEqn | None]] = []
+    def _updates_of_one_array(self, cases: Sequence[Atom]) -> tuple[Var | None, list[list[JaxprEqn]]]:
+        """The array of which all cases are updates (None: there is none), and these updates in order."""
+        chains = [self._chain(case) for case in cases]
+        shared = [v for v, _ in chains[0] if all(any(v is w for w, _ in chain) for chain in chains[1:])]
+        return (shared[0], [_until(chain, shared[0]) for chain in chains]) if shared else (None, [])
+
+    def _chain(self, a: Atom) -> Chain:
+        """An array, the array that it is an update of, and so on; each with the equation of the update, if there is one."""
+        chain: Chain = []
         while isinstance(a, Var):
             eqn = self.producer(a)
             updates = eqn is not None and (eqn.primitive in _NEUTRAL or eqn.primitive is dynamic_update_slice_p
@@ -218,9 +258,20 @@ class _Writer:
             a = eqn.invars[0]
         return chain
 
+    def _selector(self, which: Atom) -> tuple[Atom, tuple[int, ...]] | None:
+        """The array of case numbers before it is broadcast, and its axes in the cases; None if it is as large as the cases."""
+        if which.aval.ndim == 0:
+            return which, ()
+        eqn = self.producer(which)
+        if eqn is None or eqn.primitive is not broadcast_in_dim_p:
+            return None
+        (given,), dims = eqn.invars, tuple(eqn.params["broadcast_dimensions"])
+        same = all(which.aval.shape[d] == n for d, n in zip(dims, given.aval.shape, strict=True))
+        return (given, dims) if same and given.aval.ndim < which.aval.ndim else None
+
     def _between(self, chain: Sequence[JaxprEqn], choice: JaxprEqn, rows: int | None) -> list[JaxprEqn] | None:
-        """The equations between the updates of a chain: what reads one and computes what later ones are given. None if that
-        is not all they are there for. rows: if each row is chosen for itself, how many there are: then rows stay apart."""
+        """The equations between the updates of a chain: those that read one and compute operands of later ones. None if the
+        updates have other readers. rows: their number where each row is chosen by itself, so that rows must stay apart."""
         inside = {id(e) for e in (*chain, choice)}
         found: list[JaxprEqn] = []
         todo = [e.outvars[0] for e in chain]
@@ -232,88 +283,61 @@ class _Writer:
             if self.uses[v] != sum(a is v for e in users for a in e.invars):
                 return None  # a result of the program
             for e in (e for e in users if id(e) not in inside):
-                if len(found) == MOST or e.effects or e.primitive.programs or not _keeps_rows(e, v, rows):
+                if len(found) == MOST_BETWEEN or e.effects or e.primitive.programs or not _keeps_rows(e, v, rows):
                     return None
                 inside.add(id(e))
                 found.append(e)
                 todo += e.outvars
         return sorted(found, key=lambda e: self.position[id(e)])
 
-    def _again(self, e: JaxprEqn, seen: dict[Var, Atom]) -> None:
-        """Writes an equation down once more, for what is in `seen` in place of what that stands for."""
-        fresh = [Var(v.aval) for v in e.outvars]
-        self.result.append(e.replace(invars=[seen.get(a, a) if isinstance(a, Var) else a for a in e.invars], outvars=fresh))
-        seen.update(zip(e.outvars, fresh, strict=True))
-
-    def _spread(self, which: Atom) -> tuple[Atom, tuple[int, ...]] | None:
-        """What says which case is chosen, and along which axes of the cases; None where that is an array like them."""
-        if which.aval.ndim == 0:
-            return which, ()
-        eqn = self.producer(which)
-        if eqn is None or eqn.primitive is not broadcast_in_dim_p:
-            return None
-        (given,), dims = eqn.invars, tuple(eqn.params["broadcast_dimensions"])
-        same = all(which.aval.shape[d] == n for d, n in zip(dims, given.aval.shape, strict=True))
-        return (given, dims) if same and given.aval.ndim < which.aval.ndim else None
+    def _write_case(self, total: Var, chain: Sequence[JaxprEqn], between: list[JaxprEqn], mask: Callable[[], Atom],
+                    dims: tuple[int, ...], last: JaxprEqn, out: Var) -> Var:
+        """Writes the masked updates of one case, and copies of the equations between them. out: the result of the last one."""
+        renamed: dict[Var, Atom] = {}
+        read = lambda a: renamed.get(a, a) if isinstance(a, Var) else a
+        for e in chain:
+            while between and self.position[id(between[0])] < self.position[id(e)]:
+                copied = between.pop(0)
+                results = [Var(v.aval) for v in copied.outvars]
+                self.result.append(copied.replace(invars=list(map(read, copied.invars)), outvars=results))
+                renamed.update(zip(copied.outvars, results, strict=True))
+            update = e.replace(invars=[total, *map(read, e.invars[1:])])
+            total = self._masked(total, update, mask(), _axes(e, dims) or (), out if e is last else None)
+            renamed[e.outvars[0]] = total
+        return total
 
     def _mask(self, which: Atom, k: int) -> Atom:
         """Where case k is chosen."""
         aval = which.aval.update(dtype=np.dtype(bool), weak_type=False)
-        if which.aval.dtype != np.dtype(bool):
-            number: Atom = Literal(np.int32(k), _INDEX)
-            if which.aval.ndim:
-                number = self.put(broadcast_in_dim_p, [number], which.aval.update(weak_type=False), shape=which.aval.shape,
-                                  broadcast_dimensions=())
-            return self.put(eq_p, [which, number], aval)
-        return which if k else self.put(not_p, [which], aval)
+        if which.aval.dtype == np.dtype(bool):
+            return which if k else self.put(not_p, [which], aval)
+        number = Literal(np.int32(k), _INDEX)
+        return self.put(eq_p, [which, self.filled(number, which.aval.shape) if which.aval.ndim else number], aval)
 
     def _masked(self, total: Var, update: JaxprEqn, mask: Atom, axes: Sequence[int], out: Var | None) -> Var:
-        """An update of `total` where a mask holds, which counts along these axes of the updates."""
-        value, op = _update(update), update.primitive
+        """An update of `total` where a mask holds, whose axes are these axes of the new elements."""
+        value, op = _new_elements(update), update.primitive
         if mask.aval.shape != value.aval.shape:
             mask = self.put(broadcast_in_dim_p, [mask], mask.aval.update(shape=value.aval.shape), shape=value.aval.shape,
                             broadcast_dimensions=tuple(axes))
         if op in _NEUTRAL:
             number = np.asarray(_NEUTRAL[op](value.aval.dtype)).astype(value.aval.dtype)[()]
-            scalar = Literal(number, ShapedArray((), value.aval.dtype))
-            old: Atom = self.put(broadcast_in_dim_p, [scalar], ShapedArray(value.aval.shape, value.aval.dtype),
-                                 shape=value.aval.shape, broadcast_dimensions=())
+            kept = self.filled(Literal(number, ShapedArray((), value.aval.dtype)), value.aval.shape)
         else:
-            old = self._old(total, update)
-        return self._updated(total, update, self.put(select_n_p, [mask, old, value], value.aval), out)
-
-    # -- updates
-    def _old(self, x: Atom, update: JaxprEqn) -> Var:
-        """What is in x where the update goes."""
-        value = _update(update)
-        if update.primitive is dynamic_update_slice_p:
-            return self._slice(x, value, update.invars[2:])
-        numbers, mode = update.params["dimension_numbers"], update.params["mode"]
-        sizes = window_sizes(x.aval.shape, value.aval.shape, numbers)
-        return self.put(gather_p, [x, update.invars[1]], value.aval, dimension_numbers=as_gather(numbers), slice_sizes=sizes,
-                        mode=GatherScatterMode.FILL_OR_DROP if drops(mode) else mode, fill_value=0 if drops(mode) else None,
-                        indices_are_sorted=False, unique_indices=False)
-
-    def _slice(self, x: Atom, like: Atom, starts: Sequence[Atom]) -> Var:
-        return self.put(dynamic_slice_p, [x, *starts], like.aval, slice_sizes=like.aval.shape)
-
-    def _updated(self, x: Atom, update: JaxprEqn, value: Atom, out: Var | None) -> Var:
-        """The same update of another array by another value."""
-        place = update.invars[2:] if update.primitive is dynamic_update_slice_p else update.invars[1:2]
-        operands = [x, value, *place] if update.primitive is dynamic_update_slice_p else [x, *place, value]
-        return self.put(update.primitive, operands, update.outvars[0].aval, out, **update.params)
+            kept = self.old(total, update)
+        return self.updated(total, update, self.put(select_n_p, [mask, kept, value], value.aval), out)
 
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 
 
-def _update(eqn: JaxprEqn) -> Atom:
-    """The new elements of an update."""
+def _new_elements(eqn: JaxprEqn) -> Atom:
+    """The operand of an update that holds its new elements."""
     return eqn.invars[1 if eqn.primitive is dynamic_update_slice_p else 2]
 
 
 def _keeps_rows(eqn: JaxprEqn, read: Var, rows: int | None) -> bool:
-    """Does an equation compute each row of its result from the same row of what it reads? Always, if rows is None."""
+    """Whether an equation computes each row of its result from the same row of the variable `read`; true if rows is None."""
     if rows is None:
         return True
     op, params = eqn.primitive, eqn.params
@@ -346,7 +370,7 @@ def _until(chain: Sequence[tuple[Var, JaxprEqn | None]], base: Var) -> list[Jaxp
 
 def _axes(update: JaxprEqn, dims: Sequence[int]) -> tuple[int, ...] | None:
     """The axes of an update's new elements that go along whole axes of the array."""
-    array, value = update.outvars[0].aval.shape, _update(update).aval.shape
+    array, value = update.outvars[0].aval.shape, _new_elements(update).aval.shape
     found: list[int] = []
     for d in dims:
         if update.primitive is dynamic_update_slice_p:

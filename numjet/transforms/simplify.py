@@ -21,12 +21,12 @@ from numjet.foundation.record import Record
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.scatter_rewrites import write_updates
-from numjet.transforms.transpose_folding import turn_products
+from numjet.transforms.transpose_folding import fold_transposes
 from numjet.transforms.value_numbering import equation_key
 
 
 class Simplify(Protocol):
-    """What rules of operations that hold programs get."""
+    """The argument of rules of operations that hold programs."""
 
     def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
         """A program without constants, simplified, with the same inputs and results."""
@@ -36,7 +36,7 @@ class Simplify(Protocol):
 
 
 class Rewritten(Record):
-    """What an equation that holds programs became: itself, its former results, equations to run before and after it."""
+    """The rewritten form of an equation that holds programs, its former results, equations to run before and after it."""
     eqn: JaxprEqn
     results: Sequence[Atom]
     before: Sequence[JaxprEqn] = ()
@@ -44,10 +44,10 @@ class Rewritten(Record):
 
 
 def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """An equal program with the same inputs and results, that a machine can compile quicker.
+    """An equal program with the same inputs and results, for a backend to compile faster.
 
-    Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions (those
-    are computed by their meaning, not by machine code) and to the order in which the terms of matrix products are added.
+    Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions (the
+    reference implementation computes them, not compiled code) and to the order in which terms of matrix products add up.
 
     >>> import numjet as nj
     >>> f = nj.jit(lambda x: x * 1.0 + x * 1.0)
@@ -63,21 +63,19 @@ _Memo = dict[int, tuple[ClosedJaxpr, ClosedJaxpr]]
 def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> ClosedJaxpr:
     scope = _Scope(memo, inner)
     jaxpr = closed.jaxpr
-    for v, c in zip(jaxpr.constvars, closed.consts, strict=True):
-        scope.constants[v] = c
+    scope.constants.update(zip(jaxpr.constvars, closed.consts, strict=True))
     for eqn in jaxpr.eqns:
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
-    eqns = turn_products(scope.eqns, outvars)
-    made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, eqns, debug=jaxpr.debug)
-    thin, _ = dce_jaxpr(write_updates(made), keep_inputs=True)
+    made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, scope.eqns, debug=jaxpr.debug)
+    thin, _ = dce_jaxpr(write_updates(fold_transposes(made)), keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))
 
 
 def _simpler(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -> Atom | JaxprEqn | None:
-    """What may stand in place of an equation with one result by the identities of its operation; None when none applies."""
+    """A replacement of an equation with one result by the identities of its operation; None when none applies."""
     rule = eqn.primitive.rewrites
     found = None if rule is None else rule(eqn, producer)
     if isinstance(found, JaxprEqn) or found is None:
@@ -104,7 +102,7 @@ class _Scope:
         return None if isinstance(a, Literal) else self.producers.get(a)
 
     def add(self, eqn: JaxprEqn, outvars: Sequence[Var]) -> None:
-        """Rewrites one equation. outvars: what to call its results; fresh variables when it was inlined."""
+        """Rewrites one equation. outvars: the variables of its results, new ones when it was inlined."""
         op = eqn.primitive
         eqn = JaxprEqn(op, [self.read(a) for a in eqn.invars], outvars, eqn.params, eqn.source, eqn.effects)
         if not op.programs:
@@ -124,7 +122,7 @@ class _Scope:
         self.producers.update((v, eqn) for v in eqn.outvars)
 
     def value(self, eqn: JaxprEqn) -> Sequence[Atom]:
-        """The results of an equation: known, found, or those of the equation, which is then written down."""
+        """The results of an equation: known values, those of an equal equation, or its own after it is written down."""
         if eqn.effects or KEEPS_APART <= eqn.primitive.traits:
             self.emit(eqn)
             return eqn.outvars
@@ -143,7 +141,7 @@ class _Scope:
 
     # -- known values
     def folded(self, eqn: JaxprEqn) -> list[Atom] | None:
-        """The results, if all operands are known and it is worth knowing them; inner programs hold scalars only."""
+        """The values of the results, if all operands are known and folding pays; inner programs hold scalars only."""
         if not all(isinstance(a, Literal) or a in self.constants for a in eqn.invars) or not foldable(eqn, eqn.invars):
             return None
         if self.inner and any(v.aval.shape != () for v in eqn.outvars):
@@ -160,16 +158,15 @@ class _Scope:
 
     # -- programs
     def inline(self, program: ClosedJaxpr, operands: Sequence[Atom]) -> list[Atom]:
-        """Writes a called program down here, under fresh variables; its results."""
+        """Writes a called program down here, with new variables; its results."""
         outer, jaxpr = self.env, program.jaxpr
         consts = [Var(v.aval) for v in jaxpr.constvars]
         self.constants.update(zip(consts, program.consts, strict=True))
         self.env = dict(zip(jaxpr.invars, operands, strict=True)) | dict(zip(jaxpr.constvars, consts, strict=True))
         for eqn in jaxpr.eqns:
-            fresh = [Var(v.aval) for v in eqn.outvars]
-            self.add(eqn, fresh)
-            for v, f in zip(eqn.outvars, fresh, strict=True):
-                self.env[v] = self.read(f)
+            own = [Var(v.aval) for v in eqn.outvars]
+            self.add(eqn, own)
+            self.env.update((v, self.read(f)) for v, f in zip(eqn.outvars, own, strict=True))
         results = [self.read(a) for a in jaxpr.outvars]
         self.env = outer
         return results
@@ -184,7 +181,7 @@ class _Scope:
         return self.seen[key]
 
     def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
-        """Writes down what the operation's rule makes of an equation; the results of that."""
+        """Writes down the form that the operation's rule gives an equation; its results."""
         rule = eqn.primitive.extensions.get("simplify")
         made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self)
         for earlier in made.before:

@@ -1,4 +1,4 @@
-"""Transposition of linear programs: reverse mode is linearize, then transpose."""
+"""Transposition of linear programs by a backward pass over cotangents. Reverse mode is linearization, then transposition."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Undefined, Zero
 from numjet.foundation import source
-from numjet.lax.tangent import add_any, instantiate
+from numjet.lax.tangent import add_any, instantiate, zero_tangent
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -32,7 +32,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
         for eqn in reversed(backward):
             at(eqn.source)
             _transpose_eqn(eqn, env, linear, totals)
-    return [totals.get(v, Zero(v.aval.to_tangent_aval())) for v in jaxpr.invars]
+    return [totals.get(v, zero_tangent(v.aval)) for v in jaxpr.invars]
 
 
 def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
@@ -71,15 +71,13 @@ def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
         raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{op.name}' "
                                   f"not implemented: {op.transpose.why}")
     if op.multiple:
-        zeros = [Zero(v.aval.to_tangent_aval()) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
+        zeros = [zero_tangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
         return op.transpose(zeros, *args, **eqn.params)
     out = op.transpose(cts[0], *args, **eqn.params)
     return out if isinstance(out, (list, tuple)) else (out,)
 
 
 def transpose_flat(jaxpr: Jaxpr, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """Cotangents (zeros made) of all inputs of a program that is linear in all of them."""
+    """Cotangents, zeros as arrays, of all inputs of a program that is linear in all of them."""
     args = [Undefined(v.aval) for v in jaxpr.invars]
     return [instantiate(ct) for ct in backward_pass(jaxpr, consts, args, cts)]
-
-

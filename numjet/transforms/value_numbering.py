@@ -1,4 +1,4 @@
-"""Hashable keys of equations: two equations with equal keys compute the same."""
+"""Value numbering: hashable keys of equations. Two equations with equal keys compute the same results."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 
 def equation_key(eqn: JaxprEqn, operands: Sequence[Atom]) -> Any:
-    """What an equation computes, given its operands."""
+    """The key of an equation with the given operands."""
     return eqn.primitive, params_key(eqn.params), tuple(map(atom_key, operands))
 
 

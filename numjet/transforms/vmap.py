@@ -1,4 +1,4 @@
-"""Vectorization: every operation is applied to all elements of a batch axis at once."""
+"""Vectorization: batch rules apply every operation to all elements of a batch axis at once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -10,14 +10,15 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.named_axes import with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
-from numjet.core.trace import Trace, Tracer, aval_of, current_trace
+from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import all_eqns, eval_jaxpr
 from numjet.foundation.config import config
+from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.templates import broadcast_batch, moveaxis
 
 
 class BatchTracer(Tracer):
-    """An array of which axis `dim` is hidden from the function."""
+    """An array whose axis `dim` is hidden from the function."""
 
     __slots__ = ("val", "dim", "aval")
 
@@ -49,7 +50,7 @@ class BatchTrace(Trace):
         return x, None
 
     def _is_within(self, other: Any) -> bool:
-        """Whether this trace goes on with the batch of another, which still runs: its values are batched alike."""
+        """Whether this trace continues the batch of another one that still runs: their values have the same batch."""
         outer = self.within
         while outer is not None and outer is not other:
             outer = outer.within
@@ -104,14 +105,13 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
                within: BatchTrace | None = None) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched).
 
-    within: the trace of the same batch whose values the function may close over."""
+    within: the trace of the same batch whose values the function may close over.
+    """
     trace = BatchTrace(current_trace(), size, axis_name, within)
-    previous = _native.set_current_trace(trace)
     try:
-        with with_named_axes([] if axis_name is None else [(axis_name, size)]):
+        with set_trace(trace), with_named_axes([] if axis_name is None else [(axis_name, size)]):
             outs = fun(*[trace.pack(a, d) for a, d in zip(args, dims, strict=True)])
     finally:
-        _native.set_current_trace(previous)
         trace.valid = False
     pairs = [trace.unpack(o) for o in outs]
     if config.check_tracer_leaks:
@@ -125,6 +125,11 @@ def move_to(x: Any, dim: int | None, target: int, size: int) -> Any:
     if dim is None:
         return moveaxis(broadcast_batch(x, None, size), 0, target)
     return moveaxis(x, dim, target)
+
+
+def per_lane(x: Any, shape: tuple[int, ...]) -> Any:
+    """A value per element of a batch in axis 0, broadcast to the shape of an array over that batch."""
+    return x if aval_of(x).shape == shape else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(0,))
 
 
 def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
