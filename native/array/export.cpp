@@ -225,7 +225,7 @@ PyObject* new_capsule(const AvalInfo* info, BufferRef buffer, DLDataType dtype, 
   } else {
     managed = new_tensor<DLManagedTensor>(info, std::move(buffer), dtype);
   }
-  PyObject* capsule = PyCapsule_New(managed, versioned ? "dltensor_versioned" : "dltensor", capsule_destructor);
+  PyObject* capsule = PyCapsule_New(managed, versioned ? "dltensor_versioned" : "dltensor", guarded<capsule_destructor>);
   if (capsule) return capsule;
   if (versioned) delete_tensor(static_cast<DLManagedTensorVersioned*>(managed));
   else delete_tensor(static_cast<DLManagedTensor*>(managed));

@@ -1,6 +1,7 @@
 // Calls from machine code into Python, through ctypes: no exception gets back to ctypes, which would print it and give machine
 // code any status. A signal handler may raise wherever Python code runs, so Python code cannot see to that itself: the
 // handler may run before its first statement.
+#include "kernels/registry.h"
 #include "runtime/python/error.h"
 #include "runtime/python/guard.h"
 #include "runtime/python/native.h"
@@ -11,7 +12,6 @@ namespace nj {
 namespace {
 
 constexpr int kMostInterruptions = 1000;  // of the function that keeps an error
-constexpr long kNoMemory = 1;             // as kernels tell
 
 // self: (function, record). The status of function(*pointers), or what record(error) makes of its exception.
 PyObject* run(PyObject* self, PyObject* const* pointers, Py_ssize_t count) {
@@ -24,7 +24,7 @@ PyObject* run(PyObject* self, PyObject* const* pointers, Py_ssize_t count) {
   queue_note_callback(-1);
   if (status) return status.release();
   PyErr_Clear();
-  return PyLong_FromLong(kNoMemory);  // needs no memory
+  return PyLong_FromLong(long(kNoMemory));  // needs no memory
 }
 
 PyMethodDef run_definition = {"callback", method<run>(), METH_FASTCALL, nullptr};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -45,7 +46,7 @@ template <class T> class Block {
 template <class T> Block<T> block(int64_t size) { return Block<T>(size); }
 
 // A size beyond what the library's integers can hold.
-struct TooLarge {};
+struct TooLarge : std::exception {};
 
 // A size as an argument of a routine.
 template <class I> I length(int64_t size) {
@@ -85,15 +86,13 @@ template <class I, class Body> int64_t by_code(int64_t code, Body& body) {
   return 2;
 }
 
-// body(T{}, I{}) for the element type of that code and the library's integers. Status: 1 out of memory, 2 bad code,
+// body(T{}, I{}) for the element type of that code and the library's integers. Status: 2 bad code,
 // 3 too large for the library's integers, 4 no library.
 template <class Body> int64_t dispatch(Routine routine, int64_t code, Body body) {
   if (code < 0 || code > 3) return 2;
   if (!routines[routine][code]) return 4;
   try {
     return int_bytes == 8 ? by_code<int64_t>(code, body) : by_code<int32_t>(code, body);
-  } catch (const std::bad_alloc&) {
-    return 1;
   } catch (const TooLarge&) {
     return 3;
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "runtime/memory/pool.h"
+#include "runtime/python/guard.h"
 #include "runtime/threads/spinlock.h"
 
 namespace nj {
@@ -32,7 +33,7 @@ void defer_decref(Buffer* buffer) {
     first = !buffer->after;  // the buffer may be gone as soon as the lock is
   }
   // The interpreter's list of pending calls may be full; then the next allocation destroys them.
-  if (first && !interpreter_ends) (void)Py_AddPendingCall(pending_call, nullptr);
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(guarded<pending_call>, nullptr);
 }
 
 void run_deferred_decrefs() {

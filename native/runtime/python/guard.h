@@ -1,5 +1,6 @@
-// Where Python calls the native core: no C++ exception leaves. Every function in a table of methods, properties or slots goes
-// through here (tests/native/test_guards.py reads the tables).
+// The boundary to Python's C code, which no exception may cross: std::bad_alloc becomes MemoryError, others RuntimeError with
+// their text. Every function in a table of methods, properties or slots goes through here, and so do functions that other C
+// code calls back (tests/native/test_guards.py reads the tables). The boundary to machine code is in kernels/registry.h.
 #pragma once
 #include <exception>
 #include <new>
@@ -16,7 +17,7 @@ inline void raise_caught() {
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_SystemError, error.what());
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
 }
 

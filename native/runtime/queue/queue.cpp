@@ -83,7 +83,7 @@ Queue* queue = new Queue;
 __thread Job* current_job = nullptr;  // that this thread runs
 uint64_t pushed = 0;
 
-// The part of a job that may fail; leaves its outcome in job->done.
+// The part of a job that may fail; leaves its outcome in job->done. Throws nothing: what allocates here returns null.
 State run_job(Job* job) {
   Execution* outcome = job->done;
   if (job->stop.load(std::memory_order_relaxed)) {
@@ -141,7 +141,7 @@ void finish(Queue* q, Job* job, State state) {
   }
   q->done.notify_all();
   // Not when the interpreter may be gone.
-  if (first && !interpreter_ends) (void)Py_AddPendingCall(destroy_finished_callback, nullptr);
+  if (first && !interpreter_ends) (void)Py_AddPendingCall(guarded<destroy_finished_callback>, nullptr);
 }
 
 void run_and_finish(Queue* q, Job* job) {
@@ -261,7 +261,7 @@ struct Helped {
 constexpr Helped kNothing{false, nullptr}, kAnything{true, nullptr};
 
 // Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal handler raised, after
-// `stop` has told what nobody wants any more. Meanwhile what is `helped` need not wait for its turn.
+// `stop` has marked the jobs that nobody wants any more. Meanwhile the jobs that are `helped` may run before their turn.
 template <class Ready, class Stop>
 int wait_until(Ready ready, Stop stop, Helped helped) {
   // A forked child inherits jobs, but not the thread.

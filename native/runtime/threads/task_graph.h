@@ -36,7 +36,7 @@ class Progress {
     parallel_for(count, [&](int64_t task) {
       try {
         body(task);
-      } catch (const std::bad_alloc&) {
+      } catch (const std::exception&) {
         failed_.store(true);
         throw;
       }
