@@ -91,7 +91,7 @@ PyMethodDef functions[] = {
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
     {"set_config_reader", method<set_config_reader>(), METH_O,
      PyDoc_STR(
-         "Sets what tells a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
+         "Sets the reader of a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
          "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
     {"config_epoch", method<config_epoch_now>(), METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
     {"config_changed", method<config_changed>(), METH_NOARGS,

@@ -1,8 +1,8 @@
 // nj_prefix: running sums, products and limits of rows, on all threads. No Python in here.
 //
 // Rows are cut into runs by their length alone. A thread first finds what its run adds up to, which brings it into the
-// cache; waits until the run before has told what is in front; tells the next one; and then writes its results. So memory
-// is read once, and the bits are the same for any number of threads (compare Merrill and Garland, "Single-pass parallel
+// cache; waits until the run before has reported what is in front; reports to the next one; and then writes its results. So
+// memory is read once, and the bits are the same for any number of threads (compare Merrill and Garland, "Single-pass parallel
 // prefix scan with decoupled look-back", 2016).
 #include <sched.h>
 
@@ -89,8 +89,8 @@ struct Problem {
   int64_t runs;      // of a row
   int64_t per_task;  // whole rows of a task, where rows are short
   bool alone;        // no other thread takes part
-  // What is in front of run number `told`, known to whoever comes next.
-  alignas(64) std::atomic<int64_t> told{0};
+  // What is in front of run number `reported`, for the next one.
+  alignas(64) std::atomic<int64_t> reported{0};
   char front[16];
 
   void short_rows(int64_t task) {
@@ -110,15 +110,15 @@ struct Problem {
     std::memcpy(before, run == 0 ? neutral : front, sizeof before);
     if (alone) {
       scan(in + offset, out + offset, n, backwards, neutral, before, front);
-      told.store(task + 1, std::memory_order_relaxed);
+      reported.store(task + 1, std::memory_order_relaxed);
       return;
     }
-    tell(task, before, total);
+    report(task, before, total);
     scan(in + offset, out + offset, n, backwards, neutral, before, total);
   }
 
   void wait_for(int64_t task) {
-    for (int k = 1; told.load(std::memory_order_acquire) != task; ++k) {
+    for (int k = 1; reported.load(std::memory_order_acquire) != task; ++k) {
       if (k % kSpins == 0) sched_yield();
 #if defined(__x86_64__)
       __builtin_ia32_pause();
@@ -127,9 +127,9 @@ struct Problem {
   }
 
   // `total` alone, combined with what is in front, by a scan of one element.
-  void tell(int64_t task, const char* before, const char* total) {
+  void report(int64_t task, const char* before, const char* total) {
     scan(total, nullptr, 1, false, neutral, before, front);
-    told.store(task + 1, std::memory_order_release);
+    reported.store(task + 1, std::memory_order_release);
   }
 };
 

@@ -25,7 +25,7 @@ enum Code : int64_t {
 // Combines `before` with the running results of the n elements at `in`, from the last to the first if backwards, and writes
 // them to `out`, which may be `in`, or null. Then *total (which may be `before`) is that with all of them. Where the result
 // of all is before + t, t does not depend on `before`: so those of neighbouring runs fit together, whoever computes t.
-// neutral: the element that changes nothing, as neutral_of() tells.
+// neutral: the element that changes nothing, from neutral_of().
 using Scan = void (*)(const void* in, void* out, int64_t n, bool backwards, const void* neutral, const void* before,
                       void* total);
 

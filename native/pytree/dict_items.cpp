@@ -11,8 +11,8 @@
 namespace nj::pytree {
 namespace {
 
-constexpr size_t cache_slots = 512;        // direct-mapped
-constexpr Py_ssize_t longest_cached = 512;  // keys
+constexpr size_t kCacheSlots = 512;        // direct-mapped
+constexpr Py_ssize_t kLongestCached = 512;  // keys
 
 struct CachedOrder {
   PyRef inserted;                // tuple of keys in insertion order; null: unused
@@ -22,8 +22,8 @@ struct CachedOrder {
 
 CachedOrder& slot_of(size_t hash) {
   // Never destroyed: at exit Python may be gone before static destructors run.
-  static CachedOrder* cache = new CachedOrder[cache_slots];
-  return cache[(hash >> 20) % cache_slots];
+  static CachedOrder* cache = new CachedOrder[kCacheSlots];
+  return cache[(hash >> 20) % kCacheSlots];
 }
 
 bool same_items(PyObject* a, PyObject* b) {
@@ -102,7 +102,7 @@ bool sort_strings(Snapshot& snapshot, PyRef& keys, PyRef& values) {
   if (!keys || !values) return false;
   // Tuples of strings cannot take part in cycles.
   PyObject_GC_UnTrack(keys.get());
-  if (PyTuple_GET_SIZE(keys.get()) > longest_cached) return true;
+  if (PyTuple_GET_SIZE(keys.get()) > kLongestCached) return true;
   CachedOrder& slot = slot_of(snapshot.hash);
   CachedOrder fresh{std::move(snapshot.keys), PyRef::share(keys.get()), std::move(order)};
   std::swap(slot, fresh);  // what was there dies after the slot is whole again

@@ -8,7 +8,7 @@
 namespace nj::pytree {
 namespace {
 
-constexpr const char* metadata_hint =
+constexpr const char* kMetadataHint =
     "comparing the metadata of two pytree nodes of type %R raised an exception. Metadata must be hashable and have a "
     "simple ==; arrays belong among the children";
 
@@ -204,7 +204,7 @@ int same_data(const Node& node, PyObject* other) {
   if (node.kind != Kind::Custom) return PyObject_RichCompareBool(node.data, other, Py_EQ);
   int same = PyObject_RichCompareBool(node.data, other, Py_EQ);
   if (same < 0 && PyErr_ExceptionMatches(PyExc_Exception)) {
-    raise_from_current(PyExc_ValueError, metadata_hint, node.registration->type.get());
+    raise_from_current(PyExc_ValueError, kMetadataHint, node.registration->type.get());
   }
   return same;
 }

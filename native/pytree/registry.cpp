@@ -9,16 +9,16 @@ namespace nj::pytree {
 namespace {
 
 // Python's recursion limit can be raised beyond what the C stack holds; this one cannot.
-constexpr int most_levels = 4000;
+constexpr int kMostLevels = 4000;
 thread_local int levels = 0;
-constexpr const char* too_deep = " in a pytree: it is nested too deeply, or a container holds itself";
+constexpr const char* kTooDeep = " in a pytree: it is nested too deeply, or a container holds itself";
 
 // Never destroyed: nodes point to its items.
 auto& registrations = *new std::unordered_map<PyTypeObject*, const Registration>;
 
 enum KeyType { SequenceKey, DictKey, GetAttrKey, FlattenedIndexKey, num_key_types };
 PyGlobal key_types[num_key_types];
-PyObject* fields_name = nullptr;  // "_fields"
+PyGlobal fields_name;  // "_fields"
 
 bool is_builtin_node(PyTypeObject* type) {
   return type == &PyTuple_Type || type == &PyList_Type || type == &PyDict_Type || type == Py_TYPE(Py_None);
@@ -27,7 +27,7 @@ bool is_builtin_node(PyTypeObject* type) {
 // 1, 0, or -1 with an error set. Any tuple subclass with `_fields` counts as a namedtuple.
 int is_namedtuple(PyTypeObject* type) {
   if (!PyType_FastSubclass(type, Py_TPFLAGS_TUPLE_SUBCLASS)) return 0;
-  PyRef fields(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), fields_name));
+  PyRef fields(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), fields_name.get()));
   if (fields) return 1;
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
   PyErr_Clear();
@@ -59,7 +59,7 @@ PyObject* make_key(KeyType type, PyObject* value) {
   }
   PyObject* key = PyObject_CallOneArg(key_types[type].get(), value);
   if (!key && PyErr_ExceptionMatches(PyExc_RecursionError)) {
-    PyErr_Format(PyExc_RecursionError, "maximum recursion depth exceeded%s", too_deep);
+    PyErr_Format(PyExc_RecursionError, "maximum recursion depth exceeded%s", kTooDeep);
   }
   return key;
 }
@@ -75,7 +75,7 @@ PyObject* make_field_key(PyObject* fields, Py_ssize_t i) {
 }
 
 PyObject* namedtuple_key(PyObject* type, Py_ssize_t i) {
-  PyRef fields(PyObject_GetAttr(type, fields_name));
+  PyRef fields(PyObject_GetAttr(type, fields_name.get()));
   return fields ? make_field_key(fields.get(), i) : nullptr;
 }
 
@@ -181,11 +181,11 @@ PyObject* name_tuple(PyObject* names) {
 }  // namespace
 
 Level::Level() : entered_(false) {
-  if (levels >= most_levels) {
-    PyErr_Format(PyExc_RecursionError, "more than %d levels%s", most_levels, too_deep);
+  if (levels >= kMostLevels) {
+    PyErr_Format(PyExc_RecursionError, "more than %d levels%s", kMostLevels, kTooDeep);
     return;
   }
-  if (!require_stack("a pytree that is nested very deeply") || Py_EnterRecursiveCall(too_deep)) return;
+  if (!require_stack("a pytree that is nested very deeply") || Py_EnterRecursiveCall(kTooDeep)) return;
   ++levels;
   entered_ = true;
 }
@@ -197,7 +197,7 @@ Level::~Level() {
 }
 
 int registry_init() {
-  fields_name = PyUnicode_InternFromString("_fields");
+  fields_name.exchange(PyRef(PyUnicode_InternFromString("_fields")));
   return fields_name ? 0 : -1;
 }
 

@@ -11,14 +11,14 @@ namespace {
 
 // A buffer's memory, kept for the next one of this thread.
 thread_local std::vector<Node> spare_nodes;
-constexpr size_t largest_spare = 1 << 14;
+constexpr size_t kLargestSpare = 1 << 14;
 
 uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 32);
 }
 
-// Metadata that cannot be hashed do not contribute: equality, not the hash, tells treedefs apart.
+// Metadata that cannot be hashed do not contribute: equality, not the hash, distinguishes treedefs.
 bool mix_metadata(uint64_t& hash, PyObject* data) {
   Py_hash_t data_hash = PyObject_Hash(data);
   if (data_hash == -1 && PyErr_Occurred()) {
@@ -159,7 +159,7 @@ NodeBuffer::NodeBuffer() { nodes_.swap(spare_nodes); }
 
 NodeBuffer::~NodeBuffer() {
   nodes_.clear();
-  if (nodes_.capacity() <= largest_spare && nodes_.capacity() > spare_nodes.capacity()) nodes_.swap(spare_nodes);
+  if (nodes_.capacity() <= kLargestSpare && nodes_.capacity() > spare_nodes.capacity()) nodes_.swap(spare_nodes);
 }
 
 void NodeBuffer::add(Kind kind, size_t arity, size_t num_leaves, size_t num_nodes, PyRef data,

@@ -68,7 +68,7 @@ template <class T> struct Roots {  // cos and sin of 2 pi r / P
 // The transform of an odd number of values; sums and differences of mirror images share their products.
 template <int P, class T> NJ_INLINE void butterfly_odd(Pair<T>* x, const T* roots, int64_t radix) {
   const int p = P ? P : static_cast<int>(radix), half = p / 2;
-  Pair<T> sum[P ? P : fft::max_radix / 2 + 1], difference[P ? P : fft::max_radix / 2 + 1];
+  Pair<T> sum[P ? P : fft::kMaxRadix / 2 + 1], difference[P ? P : fft::kMaxRadix / 2 + 1];
   Pair<T> total = x[0], first = x[0];
 #pragma GCC unroll 4
   for (int r = 1; r <= half; ++r) {
@@ -120,7 +120,7 @@ template <int P, class T> NJ_INLINE void butterfly(Pair<T>* x, const T* roots, i
 
 template <int P, class T> void run_stage(const Stage<T>& stage, const T* in, T* out) {
   const int64_t p = P ? P : stage.radix, m = stage.m, s = stage.s;
-  Pair<T> x[P ? P : fft::max_radix];
+  Pair<T> x[P ? P : fft::kMaxRadix];
   for (int64_t q = 0; q < m; ++q) {
     const T* from = in + q * s * width_of<T>;
     T* to = out + p * q * s * width_of<T>;

@@ -9,8 +9,8 @@ namespace nj::NJ_SIMD {
 
 namespace {
 
-constexpr int64_t width = lapack::panel_width;
-template <class T> constexpr int parts = width / lanes_of<T>;
+constexpr int64_t kWidth = lapack::kPanelWidth;
+template <class T> constexpr int parts = kWidth / lanes_of<T>;
 
 template <class T> struct Limits;
 template <> struct Limits<float> {
@@ -98,22 +98,22 @@ template <class T, class Body> NJ_INLINE Largest<T> largest_rows(int64_t first, 
 }
 
 template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
-  Largest<T> largest = largest_rows<T>(0, m, [&](int64_t i) __attribute__((always_inline)) { return get(panel + i * width); });
+  Largest<T> largest = largest_rows<T>(0, m, [&](int64_t i) __attribute__((always_inline)) { return get(panel + i * kWidth); });
   for (int64_t j = 0; j < n; ++j) {
-    T* top = panel + j * width;
+    T* top = panel + j * kWidth;
     const int64_t p = largest.of(j);
     pivots[j] = p;
-    const Row<T> pivot_row = get(panel + p * width);
-    put(panel + p * width, get(top));
+    const Row<T> pivot_row = get(panel + p * kWidth);
+    put(panel + p * kWidth, get(top));
     put(top, pivot_row);
     const T pivot = top[j];
     const bool divide = !(size_of(pivot) >= Limits<T>::smallest), zero = pivot == T(0);
     const T inverse = divide ? T(1) : T(1) / pivot, divisor = divide && !zero ? pivot : T(1);
-    T right[width];  // the row of U, from the next column on
-    for (int64_t c = 0; c < width; ++c) right[c] = c > j ? top[c] : T(0);
+    T right[kWidth];  // the row of U, from the next column on
+    for (int64_t c = 0; c < kWidth; ++c) right[c] = c > j ? top[c] : T(0);
     const Row<T> u = get(right);
     largest = largest_rows<T>(j + 1, m, [&](int64_t i) __attribute__((always_inline)) {
-      T* at = panel + i * width;
+      T* at = panel + i * kWidth;
       const T factor = divide ? at[j] / divisor : at[j] * inverse;
       Row<T> row = get(at);
 #pragma GCC unroll 8
@@ -131,7 +131,7 @@ template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
 template <class T> T largest_of(const T* column, int64_t count) {
   T largest = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const T size = size_of(column[i * width]);
+    const T size = size_of(column[i * kWidth]);
     if (size != size) return size;
     if (size > largest) largest = size;
   }
@@ -140,7 +140,7 @@ template <class T> T largest_of(const T* column, int64_t count) {
 
 template <class T> T norm_of(const T* column, int64_t count) {
   T norm = 0;
-  for (int64_t i = 0; i < count; ++i) norm = length_of(norm, column[i * width]);
+  for (int64_t i = 0; i < count; ++i) norm = length_of(norm, column[i * kWidth]);
   return norm;
 }
 
@@ -185,52 +185,52 @@ template <class T> NJ_INLINE Reflection<T> reflection_of(T alpha, T norm) {
 
 // squares: the sum of those below the diagonal. Where it or its root would be inaccurate, the column is brought near 1.
 template <class T> Reflection<T> reflection(T* panel, int64_t m, int64_t j, T squares) {
-  T* column = panel + j * width + j;
+  T* column = panel + j * kWidth + j;
   const T alpha = column[0], square = alpha * alpha;
   if (m - j <= 1) return {T(0), T(0), alpha};
   if (squares > Limits<T>::low && squares < Limits<T>::high && square < Limits<T>::high)
     return reflection_of(alpha, T(__builtin_sqrt(squares)));
-  const T below = largest_of(column + width, m - j - 1), top = size_of(alpha), largest = below > top ? below : top;
+  const T below = largest_of(column + kWidth, m - j - 1), top = size_of(alpha), largest = below > top ? below : top;
   if (below == T(0) || largest - largest != T(0)) return reflection_of(alpha, below);
   const int exponent = exponent_of(largest);
-  for (int64_t i = 0; i < m - j; ++i) column[i * width] = shifted(column[i * width], -exponent);
-  Reflection<T> found = reflection_of(column[0], norm_of(column + width, m - j - 1));
+  for (int64_t i = 0; i < m - j; ++i) column[i * kWidth] = shifted(column[i * kWidth], -exponent);
+  Reflection<T> found = reflection_of(column[0], norm_of(column + kWidth, m - j - 1));
   found.beta = shifted(found.beta, exponent);
   return found;
 }
 
 template <class T> void qr(T* panel, int64_t m, int64_t n, T* taus, T* products) {
   Row<T> squares = sum_rows<T>(1, m, [&](int64_t i, Row<T>& sum) __attribute__((always_inline)) {
-    const Row<T> row = get(panel + i * width);
+    const Row<T> row = get(panel + i * kWidth);
 #pragma GCC unroll 8
     for (int p = 0; p < parts<T>; ++p) sum.v[p] += row.v[p] * row.v[p];
   });
   for (int64_t j = 0; j < n; ++j) {
-    T values[width];
+    T values[kWidth];
     put(values, squares);
     const Reflection<T> h = reflection(panel, m, j, values[j]);
     taus[j] = h.tau;
-    T* top = panel + j * width;
+    T* top = panel + j * kWidth;
     const Row<T> inner = sum_rows<T>(j + 1, m, [&](int64_t i, Row<T>& sum) __attribute__((always_inline)) {
-      T* at = panel + i * width;
+      T* at = panel + i * kWidth;
       const Row<T> row = get(at);  // before the store, which loads would have to wait for; lane j does not count
       const T v = at[j] * h.factor;
       at[j] = v;
 #pragma GCC unroll 8
       for (int p = 0; p < parts<T>; ++p) sum.v[p] += v * row.v[p];
     });
-    T dot[width];
+    T dot[kWidth];
     put(dot, inner);
-    for (int64_t c = 0; c < width; ++c) {
+    for (int64_t c = 0; c < kWidth; ++c) {
       dot[c] += top[c];
-      if (c < j) products[c * width + j] = dot[c];
+      if (c < j) products[c * kWidth + j] = dot[c];
       dot[c] = c > j ? h.tau * dot[c] : T(0);
       if (c > j) top[c] -= dot[c];
     }
     top[j] = h.beta;
     const Row<T> change = get(dot);
     const auto update = [&](int64_t i) __attribute__((always_inline)) {
-      T* at = panel + i * width;
+      T* at = panel + i * kWidth;
       const T v = at[j];
       Row<T> row = get(at);
 #pragma GCC unroll 8

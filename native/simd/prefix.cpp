@@ -1,6 +1,6 @@
 // See prefix.h. Compiled once per instruction set; see vectors.h.
 //
-// A vector is combined with itself, moved by 1, 2, 4 ... lanes (Hillis and Steele, "Data parallel algorithms", 1986). Four
+// A vector is combined with itself, shifted by 1, 2, 4 ... lanes (Hillis and Steele, "Data parallel algorithms", 1986). Four
 // vectors go at a time, so that only one addition waits for the vectors before.
 #include "kernels/prefix.h"
 
@@ -34,9 +34,9 @@ struct Min {
   }
 };
 
-// Lanes moved by h towards the end (backwards: the start); those that nothing moves to come from `fill`.
+// Lanes shifted by h towards the end (backwards: the start); free ones come from `fill`.
 template <bool backwards, int h, class V, std::size_t... I>
-NJ_INLINE V moved(V v, V fill, std::index_sequence<I...>) {
+NJ_INLINE V shifted(V v, V fill, std::index_sequence<I...>) {
   constexpr int n = sizeof...(I);
   if constexpr (backwards) return __builtin_shufflevector(v, fill, (static_cast<int>(I) + h)...);
   else
@@ -63,7 +63,7 @@ template <class T, class Op, int words, bool backwards> struct Run {
   static NJ_INLINE V last(V v) { return last_of<backwards, words>(v, all); }
 
   template <int h> static NJ_INLINE V within(V v, V neutral) {
-    if constexpr (h < n) return within<2 * h>(Op::of(moved<backwards, h>(v, neutral, all), v), neutral);
+    if constexpr (h < n) return within<2 * h>(Op::of(shifted<backwards, h>(v, neutral, all), v), neutral);
     else return v;
   }
 

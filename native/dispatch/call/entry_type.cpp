@@ -145,7 +145,7 @@ bool read_structure(PyObject* treedef, EntryPlan* plan) {
   return true;
 }
 
-// An executable of another machine is any callable that tells its in_avals, out_avals and device.
+// An executable of another machine is any callable with attributes in_avals, out_avals and device.
 bool read_foreign(PyObject* executable, Entry* entry) {
   if (!PyCallable_Check(executable)) {
     PyErr_Format(PyExc_TypeError, "Entry: expected an Executable, a callable or None, got %R", executable);

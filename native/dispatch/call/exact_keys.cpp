@@ -11,15 +11,14 @@ namespace nj {
 
 namespace {
 
-PyObject* mark = nullptr;         // begins every key that is not the value itself; nobody else has it
-PyObject* bool_keys[2] = {nullptr, nullptr};
-PyObject* method_name = nullptr;  // __exact_key__
+PyGlobal mark;         // begins every key that is not the value itself; nobody else has it
+PyGlobal bool_keys[2];
+PyGlobal method_name;  // __exact_key__
 
-// (mark, type, a, b); steals a and b, of which b may be absent.
-PyObject* marked(PyTypeObject* type, PyObject* a, PyObject* b = nullptr) {
-  PyRef first(a), second(b);
-  if (!first) return nullptr;
-  return b ? PyTuple_Pack(4, mark, type, first.get(), second.get()) : PyTuple_Pack(3, mark, type, first.get());
+// (mark, type, a, b), of which b may be absent; null where a is.
+PyObject* marked(PyTypeObject* type, const PyRef& a, const PyRef& b = PyRef()) {
+  if (!a) return nullptr;
+  return b ? PyTuple_Pack(4, mark.get(), type, a.get(), b.get()) : PyTuple_Pack(3, mark.get(), type, a.get());
 }
 
 uint64_t bits(double value) {
@@ -30,11 +29,11 @@ uint64_t bits(double value) {
 
 bool same_bits(double a, double b) { return bits(a) == bits(b); }
 
-PyObject* number(double value) { return PyLong_FromUnsignedLongLong(bits(value)); }
+PyRef number(double value) { return PyRef(PyLong_FromUnsignedLongLong(bits(value))); }
 
 PyObject* complex_key(PyObject* value) {
-  PyRef imaginary(number(PyComplex_ImagAsDouble(value)));
-  return imaginary ? marked(&PyComplex_Type, number(PyComplex_RealAsDouble(value)), imaginary.release()) : nullptr;
+  const PyRef imaginary = number(PyComplex_ImagAsDouble(value));
+  return imaginary ? marked(&PyComplex_Type, number(PyComplex_RealAsDouble(value)), imaginary) : nullptr;
 }
 
 // Those whose == is identity, and those that are equal to nothing of another type.
@@ -66,24 +65,24 @@ PyObject* keys_of(PyObject* value) {
 
 PyObject* set_key(PyObject* value) {
   PyRef keys(keys_of(value));
-  return keys ? marked(Py_TYPE(value), PyFrozenSet_New(keys.get())) : nullptr;
+  return keys ? marked(Py_TYPE(value), PyRef(PyFrozenSet_New(keys))) : nullptr;
 }
 
 PyObject* dict_key(PyObject* value) {
   PyRef items(PyDict_Items(value));
-  return items ? marked(Py_TYPE(value), keys_of(items.get())) : nullptr;
+  return items ? marked(Py_TYPE(value), PyRef(keys_of(items))) : nullptr;
 }
 
 PyObject* slice_key(PyObject* value) {
   auto* slice = reinterpret_cast<PySliceObject*>(value);
   PyRef parts(PyTuple_Pack(3, slice->start, slice->stop, slice->step));
-  return parts ? marked(&PySlice_Type, keys_of(parts.get())) : nullptr;
+  return parts ? marked(&PySlice_Type, PyRef(keys_of(parts))) : nullptr;
 }
 
 PyObject* scalar_key(PyObject* value) {
   PyRef dtype(reinterpret_cast<PyObject*>(PyArray_DescrFromScalar(value)));
   if (!dtype) return nullptr;
-  return marked(Py_TYPE(value), PyObject_CallMethod(value, "tobytes", nullptr), dtype.release());
+  return marked(Py_TYPE(value), PyRef(PyObject_CallMethod(value, "tobytes", nullptr)), dtype);
 }
 
 // Metadata of nodes may be of any kind: those without a hash are left to the treedef's own ==.
@@ -97,15 +96,15 @@ PyObject* treedef_key(PyObject* value) {
     PyErr_Clear();
     return Py_NewRef(value);
   }
-  return marked(Py_TYPE(value), Py_NewRef(value), keys.release());
+  return marked(Py_TYPE(value), PyRef::share(value), keys);
 }
 
 // Classes that say what they are made of; others are compared as they want to be.
 PyObject* object_key(PyObject* value) {
-  PyRef method(_PyType_Lookup(Py_TYPE(value), method_name) ? PyObject_GetAttr(value, method_name) : nullptr);
-  if (!method) return PyErr_Occurred() ? nullptr : marked(Py_TYPE(value), Py_NewRef(value));
+  PyRef method(_PyType_Lookup(Py_TYPE(value), method_name.get()) ? PyObject_GetAttr(value, method_name.get()) : nullptr);
+  if (!method) return PyErr_Occurred() ? nullptr : marked(Py_TYPE(value), PyRef::share(value));
   PyRef parts(PyObject_CallNoArgs(method.get()));
-  return parts ? marked(Py_TYPE(value), exact_key(parts.get())) : nullptr;
+  return parts ? marked(Py_TYPE(value), PyRef(exact_key(parts))) : nullptr;
 }
 
 bool is_plain_tuple(PyObject* value) {
@@ -114,7 +113,7 @@ bool is_plain_tuple(PyObject* value) {
 
 PyObject* container_key(PyObject* value) {
   if (PyTuple_CheckExact(value)) return keys_of(value);
-  if (is_plain_tuple(value) || PyList_CheckExact(value)) return marked(Py_TYPE(value), keys_of(value));
+  if (is_plain_tuple(value) || PyList_CheckExact(value)) return marked(Py_TYPE(value), PyRef(keys_of(value)));
   if (PyFrozenSet_CheckExact(value) || PySet_CheckExact(value)) return set_key(value);
   if (PyDict_CheckExact(value)) return dict_key(value);
   if (PySlice_Check(value)) return slice_key(value);
@@ -125,7 +124,7 @@ PyObject* container_key(PyObject* value) {
 
 PyObject* exact_key(PyObject* value) {
   if (stands_for_itself(value)) return Py_NewRef(value);
-  if (PyBool_Check(value)) return Py_NewRef(bool_keys[value == Py_True]);
+  if (PyBool_Check(value)) return Py_NewRef(bool_keys[value == Py_True].get());
   if (PyFloat_CheckExact(value)) return marked(&PyFloat_Type, number(PyFloat_AS_DOUBLE(value)));
   if (PyComplex_CheckExact(value)) return complex_key(value);
   if (PyArray_IsScalar(value, Generic)) return scalar_key(value);
@@ -185,11 +184,11 @@ PyMethodDef functions[] = {
 
 int exact_init(PyObject* module) {
   using namespace nj;
-  mark = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
-  method_name = PyUnicode_InternFromString("__exact_key__");
+  mark.exchange(PyRef(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))));
+  method_name.exchange(PyRef(PyUnicode_InternFromString("__exact_key__")));
   if (!mark || !method_name) return -1;
   for (int value : {0, 1}) {
-    bool_keys[value] = marked(&PyBool_Type, PyLong_FromLong(value));
+    bool_keys[value].exchange(PyRef(marked(&PyBool_Type, PyRef(PyLong_FromLong(value)))));
     if (!bool_keys[value]) return -1;
   }
   return PyModule_AddFunctions(module, functions);

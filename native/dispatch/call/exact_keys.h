@@ -8,7 +8,7 @@ namespace nj {
 // is itself. Objects of other classes are what their == says. -1: comparing raised.
 int exact_equal(PyObject* a, PyObject* b);
 
-// An object whose == and hash tell just that, the value itself where its own do: a new reference.
+// An object whose == and hash are this equality; the value itself where its own are. A new reference.
 PyObject* exact_key(PyObject* value);
 
 }  // namespace nj

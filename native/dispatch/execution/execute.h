@@ -15,7 +15,7 @@ struct ExecutablePlan {
   std::vector<int> alias;  // per output: the input whose buffer it may take over, or -1
   size_t scratch_bytes;
   double cost_ns;
-  bool open_ended = false;  // how long it takes depends on values: the last run tells, and it may never end
+  bool open_ended = false;  // its time depends on values: the last run is the estimate, and it may never end
   std::atomic<double> last_ns{0};  // of such a program
   bool has_effects = false;        // they happen in the order of the calls of all such programs
 };

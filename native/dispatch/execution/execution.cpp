@@ -27,7 +27,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 
 int clear(PyObject* self) {
   auto* execution = reinterpret_cast<Execution*>(self);
-  // on_error and cause stay: without them a failure could not be told any more.
+  // on_error and cause stay: a failure is raised from them.
   execution->error.reset();
   return 0;
 }

@@ -73,7 +73,7 @@ template void split_row(const SplitPlan<double>&, const double*, double*, bool, 
 
 namespace {
 
-constexpr int64_t shared_from = 1 << 15;  // numbers of elements that are worth a thread's while
+constexpr int64_t kSharedFrom = 1 << 15;  // numbers of elements that are worth a thread's while
 
 // Whether rows of smooth length are split, rather than transformed side by side: where both factors fill the lanes, that
 // takes less memory, and turns numbers around only once.
@@ -83,7 +83,7 @@ template <class T> bool splits(int64_t n) {
 }
 
 // Pieces of `size` elements that one thread takes.
-int64_t range_length(int64_t size) { return std::max<int64_t>(1, shared_from / std::max<int64_t>(1, size)); }
+int64_t range_length(int64_t size) { return std::max<int64_t>(1, kSharedFrom / std::max<int64_t>(1, size)); }
 
 // body(first, last) for ranges of `count` pieces of `size` elements, shared among threads when they are large enough.
 template <class Body> void parallel_ranges(int64_t count, int64_t size, Body body) {
@@ -124,7 +124,7 @@ void scatter(const S* from, Layout layout, int64_t first, int64_t width, int64_t
 // pointer is repeated where rows are missing.
 template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int64_t length, T* base, Body body) {
   for (int64_t first = 0; first < rows; first += lanes) {
-    T* pointers[max_lanes];
+    T* pointers[kMaxLanes];
     const int64_t width = std::min(lanes, rows - first);
     for (int64_t l = 0; l < lanes; ++l) pointers[l] = base + length * (first + std::min(l, width - 1));
     body(pointers, first, width);
@@ -136,7 +136,7 @@ template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int6
 // Long rows share their own passes among threads, short ones are shared as a whole.
 template <class T> void split_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
   auto plan = split_plan<T>(n);
-  if (n >= shared_from) {
+  if (n >= kSharedFrom) {
     for (int64_t row = 0; row < rows; ++row) split_row(*plan, in + 2 * n * row, out + 2 * n * row, inverse, scale);
     return;
   }
@@ -161,7 +161,7 @@ template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out
     row_groups(last - first, lane.lanes, 2 * n, in + 2 * n * first, [&](const T* const* from, int64_t row, int64_t width) {
       lane.load_rows(from, n, inverse, a.data());
       const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
-      T* to[max_lanes];
+      T* to[kMaxLanes];
       for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * n * (first + row + l);
       lane.store_rows(found, n, width, inverse, scale, to);
     });
@@ -258,7 +258,7 @@ template <class T> void chirp_sequences(int64_t count, Layout layout, const T* i
   auto plan = chirp_plan(layout.n);
   if (chirps_in_lanes(count, plan->m)) return chirp_lanes(*plan, layout, count, in, out, inverse, scale);
   const auto one = [&](int64_t k) { chirp_row(*plan, layout, k, in, out, inverse, scale); };
-  if (plan->m < shared_from) return parallel_for(count, one);
+  if (plan->m < kSharedFrom) return parallel_for(count, one);
   for (int64_t k = 0; k < count; ++k) one(k);
 }
 
@@ -285,7 +285,7 @@ template <class T> void real_rows_side_by_side(int64_t rows, int64_t m, const T*
       const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
       T* result = found == a.data() ? b.data() : a.data();
       lane.untangle(found, m, roots->roots.data(), result);
-      T* to[max_lanes];
+      T* to[kMaxLanes];
       for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * (m + 1) * (first + row + l);
       lane.store_rows(result, m + 1, width, false, T(1), to);
     });
@@ -304,7 +304,7 @@ template <class T> void hermitian_rows_side_by_side(int64_t rows, int64_t m, con
       lane.load_rows(from, m + 1, false, a.data());
       lane.tangle_swapped(a.data(), m, roots->roots.data(), b.data());
       const T* found = transform_lanes(*plan, b.data(), b.data(), a.data());
-      T* to[max_lanes];
+      T* to[kMaxLanes];
       for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * m * (first + row + l);
       lane.store_rows(found, m, width, true, scale, to);
     });
@@ -383,7 +383,7 @@ template <class T> int64_t split_row_bytes(int64_t threads, int64_t n) {
 template <class T> int64_t smooth_rows_bytes(int64_t threads, int64_t rows, int64_t n) {
   const int64_t lanes = lane_functions<T>().lanes;
   if (!splits<T>(n)) return lanes_bytes<T>(threads, (rows + lanes - 1) / lanes, n, n);
-  if (n >= shared_from) return rows ? split_row_bytes<T>(threads, n) : 0;
+  if (n >= kSharedFrom) return rows ? split_row_bytes<T>(threads, n) : 0;
   const Split split = split_of<T>(n);
   const int64_t each = range_length(n), work = std::max(split.column_size(), split.row_size());
   return std::min(threads, (rows + each - 1) / each) * (Workspace<T>::taken(split.middle_size()) + Workspace<T>::taken(work));
@@ -392,7 +392,7 @@ template <class T> int64_t smooth_rows_bytes(int64_t threads, int64_t rows, int6
 int64_t chirp_bytes(int64_t threads, int64_t count, int64_t n) {
   const int64_t m = power_of_two(2 * n - 1), lanes = lane_functions<double>().lanes;
   if (chirps_in_lanes(count, m)) return lanes_bytes<double>(threads, (count + lanes - 1) / lanes, m, m);
-  const int64_t together = m < shared_from ? std::min(threads, count) : std::min<int64_t>(1, count);
+  const int64_t together = m < kSharedFrom ? std::min(threads, count) : std::min<int64_t>(1, count);
   return together * (2 * Workspace<double>::taken(2 * m) + split_row_bytes<double>(together > 1 ? 1 : threads, m));
 }
 

@@ -17,8 +17,8 @@ template <class T> struct Stage {
   const T* roots;     // of radices without code of their own: cos and sin of 2 pi t / p
 };
 
-constexpr int64_t max_radix = 61;
-constexpr int64_t max_lanes = 16;
+constexpr int64_t kMaxRadix = 61;
+constexpr int64_t kMaxLanes = 16;
 
 template <class T> struct LaneFunctions {
   int64_t lanes;

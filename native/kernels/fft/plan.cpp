@@ -27,7 +27,7 @@ Root unit(int64_t t, int64_t n) {
 }
 
 bool is_smooth(int64_t n) {
-  for (int64_t p = 2; p <= max_radix; ++p)
+  for (int64_t p = 2; p <= kMaxRadix; ++p)
     while (n % p == 0) n /= p;
   return n == 1;
 }
@@ -150,7 +150,7 @@ template <class T> int64_t HalfRoots<T>::bytes() const { return sizeof(T) * root
 
 namespace {
 
-constexpr int64_t most_bytes = int64_t(128) << 20;
+constexpr int64_t kMostBytes = int64_t(128) << 20;
 
 struct Cache {
   std::mutex mutex;
@@ -173,8 +173,8 @@ template <class P> std::shared_ptr<const P> cached(int64_t n) {
   }
   auto plan = std::make_shared<const P>(n);
   std::unique_lock<std::mutex> lock(cache.mutex, std::try_to_lock);
-  if (!lock || plan->bytes() > most_bytes) return plan;
-  if (cache.bytes + plan->bytes() > most_bytes) cache.plans.clear(), cache.bytes = 0;
+  if (!lock || plan->bytes() > kMostBytes) return plan;
+  if (cache.bytes + plan->bytes() > kMostBytes) cache.plans.clear(), cache.bytes = 0;
   if (cache.plans.emplace(key, plan).second) cache.bytes += plan->bytes();
   return plan;
 }

@@ -14,7 +14,7 @@ struct Root { double re, im; };
 // error does not grow with the length.
 Root unit(int64_t t, int64_t n);
 
-// Whether all prime factors are at most max_radix.
+// Whether all prime factors are at most kMaxRadix.
 bool is_smooth(int64_t n);
 int64_t power_of_two(int64_t least);
 // The divisor of n that is nearest to its square root, from below.

@@ -14,8 +14,8 @@ namespace nj::lapack {
 
 namespace {
 
-constexpr int64_t strip_width = 96;
-constexpr int64_t inverse_width = 64;
+constexpr int64_t kStripWidth = 96;
+constexpr int64_t kInverseWidth = 64;
 
 template <class T> void exchange_rows(View<T> a, int64_t columns, const int64_t* pivots, int64_t count) {
   for (int64_t k = 0; k < count; ++k)
@@ -36,16 +36,16 @@ template <class T, class I> void factor_by_library(View<T> a, int64_t m, int64_t
     for (int64_t j = 0; j < n; ++j) a(i, j) = columns.data()[j * m + i];
 }
 
-// At most panel_width columns, m >= n.
+// At most kPanelWidth columns, m >= n.
 template <class T> void factor_panel(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
   if constexpr (is_complex<T>) {
     int_bytes == 8 ? factor_by_library<T, int64_t>(a, m, n, pivots) : factor_by_library<T, int32_t>(a, m, n, pivots);
   } else {
-    Workspace<T> panel(m * panel_width);
-    if (n < panel_width) std::fill_n(panel.data(), m * panel_width, T(0));
-    for (int64_t i = 0; i < m; ++i) std::copy_n(a.row(i), n, panel.data() + i * panel_width);
+    Workspace<T> panel(m * kPanelWidth);
+    if (n < kPanelWidth) std::fill_n(panel.data(), m * kPanelWidth, T(0));
+    for (int64_t i = 0; i < m; ++i) std::copy_n(a.row(i), n, panel.data() + i * kPanelWidth);
     panel_functions<T>().lu(panel.data(), m, n, pivots);
-    for (int64_t i = 0; i < m; ++i) std::copy_n(panel.data() + i * panel_width, n, a.row(i));
+    for (int64_t i = 0; i < m; ++i) std::copy_n(panel.data() + i * kPanelWidth, n, a.row(i));
   }
 }
 
@@ -59,8 +59,8 @@ template <class T> void eliminate(View<T> a, int64_t m, int64_t n, const int64_t
 
 // m >= n; pivots count from the first row of a. The columns are halved until a panel is left.
 template <class T> void factor_strip(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
-  if (n <= panel_width) return factor_panel(a, m, n, pivots);
-  const int64_t half = (n / 2 + panel_width - 1) / panel_width * panel_width, rest = n - half;
+  if (n <= kPanelWidth) return factor_panel(a, m, n, pivots);
+  const int64_t half = (n / 2 + kPanelWidth - 1) / kPanelWidth * kPanelWidth, rest = n - half;
   factor_strip(a, m, half, pivots);
   eliminate(a, m, half, pivots, a.at(0, half), rest);
   factor_strip(a.at(half, half), m - half, rest, pivots + half);
@@ -70,7 +70,7 @@ template <class T> void factor_strip(View<T> a, int64_t m, int64_t n, int64_t* p
 
 // Rows left of a panel are exchanged in the end, when nobody reads them any more.
 template <class T> void factor(View<T> a, int64_t m, int64_t n, int64_t* pivots) {
-  const Strips strips(std::min(m, n), n, strip_width);
+  const Strips strips(std::min(m, n), n, kStripWidth);
   factor_strips(
       strips,
       [&](int64_t s) {
@@ -92,8 +92,8 @@ template <class T> void factor(View<T> a, int64_t m, int64_t n, int64_t* pivots)
 // Bytes that factor takes: a panel at a time.
 template <class T> int64_t factor_bytes(int64_t m, int64_t k) {
   if (k == 0) return 0;
-  if (!is_complex<T>) return Workspace<T>::taken(m * panel_width);
-  const int64_t n = std::min(k, panel_width);
+  if (!is_complex<T>) return Workspace<T>::taken(m * kPanelWidth);
+  const int64_t n = std::min(k, kPanelWidth);
   return Workspace<T>::taken(m * n) + Workspace<char>::taken(n * int_bytes);
 }
 
@@ -107,7 +107,7 @@ template <class P> void permute(const P* pivots, int64_t count, int64_t size, in
 // out = U^-1 L^-1 P by strips of columns of L^-1, which start at the diagonal and do not depend on each other. Column j of
 // U^-1 L^-1 is column order[j] of the inverse.
 template <class T> void invert(View<T> lu, int64_t n, const int32_t* order, T* out) {
-  const Strips strips(n, n, inverse_width);
+  const Strips strips(n, n, kInverseWidth);
   parallel_for(strips.count, [&](int64_t s) {
     const int64_t first = strips.first(s), width = strips.size(s);
     Workspace<T> memory(n * width);
@@ -163,8 +163,8 @@ NJ_KERNEL(nj_getri);
 
 extern "C" int64_t nj_getri_bytes(int64_t threads, int64_t code, int64_t batch, int64_t n, const char*, const char*, char*) {
   return bytes_for_batch(getrf, code, threads, batch, n * n, [=](auto t, int64_t sharing) {
-    const nj::Strips strips(n, n, inverse_width);
-    return std::min(sharing, strips.count) * nj::Workspace<decltype(t)>::taken(n * std::min(n, inverse_width));
+    const nj::Strips strips(n, n, kInverseWidth);
+    return std::min(sharing, strips.count) * nj::Workspace<decltype(t)>::taken(n * std::min(n, kInverseWidth));
   });
 }
 NJ_KERNEL(nj_getri_bytes);

@@ -16,8 +16,8 @@ namespace nj::lapack {
 
 namespace {
 
-constexpr int64_t block_width = 64;
-constexpr int64_t product_width = 96;
+constexpr int64_t kBlockWidth = 64;
+constexpr int64_t kProductWidth = 96;
 
 // T (upper triangular, zeros below) from the taus and the inner products g of the vectors (above the diagonal).
 template <class T> void small_triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
@@ -42,7 +42,7 @@ template <class T> void join_triangles(int64_t n1, int64_t n2, View<T> g, View<T
 }
 
 template <class T> void triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
-  if (n <= panel_width) return small_triangle(g, taus, n, t);
+  if (n <= kPanelWidth) return small_triangle(g, taus, n, t);
   const int64_t half = n / 2;
   triangle(g, taus, half, t);
   triangle(g.at(half, half), taus + half, n - half, t.at(half, half));
@@ -53,29 +53,29 @@ template <class T> void triangle(View<T> g, const T* taus, int64_t n, View<T> t)
 template <class T, class I> void factor_by_library(T* panel, int64_t m, int64_t n, T* taus) {
   Workspace<T> columns(m * n), work(64 * n);
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) columns.data()[j * m + i] = panel[i * panel_width + j];
+    for (int64_t j = 0; j < n; ++j) columns.data()[j * m + i] = panel[i * kPanelWidth + j];
   const I rows = static_cast<I>(m), cols = static_cast<I>(n), size = static_cast<I>(64 * n);
   I info = 0;
   call<T>(geqrf, &rows, &cols, columns.data(), &rows, taus, work.data(), &size, &info);
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) panel[i * panel_width + j] = columns.data()[j * m + i];
+    for (int64_t j = 0; j < n; ++j) panel[i * kPanelWidth + j] = columns.data()[j * m + i];
 }
 
-// Factors v[m, n], m >= n <= panel_width: v becomes V (ones on its diagonal, zeros above), r the triangle R.
+// Factors v[m, n], m >= n <= kPanelWidth: v becomes V (ones on its diagonal, zeros above), r the triangle R.
 template <class T> void factor_panel(View<T> v, int64_t m, int64_t n, View<T> r, T* taus, View<T> t) {
-  Workspace<T> memory(m * panel_width), products(panel_width * panel_width);
+  Workspace<T> memory(m * kPanelWidth), products(kPanelWidth * kPanelWidth);
   T* panel = memory.data();
-  if (n < panel_width) std::fill_n(panel, m * panel_width, T(0));
-  for (int64_t i = 0; i < m; ++i) std::copy_n(v.row(i), n, panel + i * panel_width);
+  if (n < kPanelWidth) std::fill_n(panel, m * kPanelWidth, T(0));
+  for (int64_t i = 0; i < m; ++i) std::copy_n(v.row(i), n, panel + i * kPanelWidth);
   if constexpr (is_complex<T>) {
     int_bytes == 8 ? factor_by_library<T, int64_t>(panel, m, n, taus) : factor_by_library<T, int32_t>(panel, m, n, taus);
   } else {
     panel_functions<T>().qr(panel, m, n, taus, products.data());
   }
-  for (int64_t i = 0; i < m; ++i) std::copy_n(panel + i * panel_width, n, v.row(i));
+  for (int64_t i = 0; i < m; ++i) std::copy_n(panel + i * kPanelWidth, n, v.row(i));
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = i; j < n; ++j) r(i, j) = v(i, j), v(i, j) = T(i == j);
-  const View<T> g{products.data(), panel_width};
+  const View<T> g{products.data(), kPanelWidth};
   if constexpr (is_complex<T>) multiply(Op::adjoint, Op::none, n, n, m, T(1), v, v, T(0), g);
   small_triangle(g, taus, n, t);
 }
@@ -88,11 +88,11 @@ template <class T> void reflect(int64_t m, int64_t n, int64_t k, View<T> v, View
   multiply(Op::none, Op::none, m, n, k, T(-1), v, turned, T(1), a);
 }
 
-int64_t left_half(int64_t n) { return (n / 2 + panel_width - 1) / panel_width * panel_width; }
+int64_t left_half(int64_t n) { return (n / 2 + kPanelWidth - 1) / kPanelWidth * kPanelWidth; }
 
 // The same as factor_panel for any n.
 template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r, T* taus, View<T> t) {
-  if (n <= panel_width) return factor_panel(v, m, n, r, taus, t);
+  if (n <= kPanelWidth) return factor_panel(v, m, n, r, taus, t);
   const int64_t n1 = left_half(n), n2 = n - n1;
   factor_block(v, m, n1, r, taus, t);
   Workspace<T> work(2 * n1 * n2);
@@ -107,15 +107,15 @@ template <class T> void factor_block(View<T> v, int64_t m, int64_t n, View<T> r,
 }
 
 // Bytes that the functions above take.
-template <class T> int64_t triangle_bytes(int64_t n) { return n <= panel_width ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2)); }
+template <class T> int64_t triangle_bytes(int64_t n) { return n <= kPanelWidth ? 0 : Workspace<T>::taken(n / 2 * (n - n / 2)); }
 
 template <class T> int64_t panel_bytes(int64_t m, int64_t n) {
-  const int64_t own = Workspace<T>::taken(m * panel_width) + Workspace<T>::taken(panel_width * panel_width);
+  const int64_t own = Workspace<T>::taken(m * kPanelWidth) + Workspace<T>::taken(kPanelWidth * kPanelWidth);
   return is_complex<T> ? own + Workspace<T>::taken(m * n) + Workspace<T>::taken(64 * n) : own;
 }
 
 template <class T> int64_t block_bytes(int64_t m, int64_t n) {
-  if (n <= panel_width) return panel_bytes<T>(m, n);
+  if (n <= kPanelWidth) return panel_bytes<T>(m, n);
   const int64_t n1 = left_half(n), n2 = n - n1, within = std::max(block_bytes<T>(m - n1, n2), Workspace<T>::taken(n1 * n2));
   return std::max(block_bytes<T>(m, n1), Workspace<T>::taken(2 * n1 * n2) + within);
 }
@@ -127,22 +127,22 @@ template <class T> struct Blocks {
   Blocks(int64_t rows, int64_t reflections)
       : m(rows),
         k(reflections),
-        count((k + block_width - 1) / block_width),
-        vectors(count * m * block_width),
-        triangles(count * block_width * block_width) {}
+        count((k + kBlockWidth - 1) / kBlockWidth),
+        vectors(count * m * kBlockWidth),
+        triangles(count * kBlockWidth * kBlockWidth) {}
   static int64_t bytes(int64_t m, int64_t k) {
-    const int64_t count = (k + block_width - 1) / block_width;
-    return Workspace<T>::taken(count * m * block_width) + Workspace<T>::taken(count * block_width * block_width);
+    const int64_t count = (k + kBlockWidth - 1) / kBlockWidth;
+    return Workspace<T>::taken(count * m * kBlockWidth) + Workspace<T>::taken(count * kBlockWidth * kBlockWidth);
   }
-  int64_t width(int64_t b) const { return std::min(block_width, k - b * block_width); }
-  View<T> v(int64_t b) const { return {vectors.data() + b * m * block_width, width(b)}; }
-  View<T> t(int64_t b) const { return {triangles.data() + b * block_width * block_width, block_width}; }
+  int64_t width(int64_t b) const { return std::min(kBlockWidth, k - b * kBlockWidth); }
+  View<T> v(int64_t b) const { return {vectors.data() + b * m * kBlockWidth, width(b)}; }
+  View<T> t(int64_t b) const { return {triangles.data() + b * kBlockWidth * kBlockWidth, kBlockWidth}; }
 
   // Factors the columns of block b; they become R above and V below the diagonal.
   void factor(int64_t b, View<T> a, T* taus) const {
-    const int64_t first = b * block_width, n = width(b);
-    Workspace<T> memory(block_width * block_width);
-    const View<T> r{memory.data(), block_width}, to = v(b);
+    const int64_t first = b * kBlockWidth, n = width(b);
+    Workspace<T> memory(kBlockWidth * kBlockWidth);
+    const View<T> r{memory.data(), kBlockWidth}, to = v(b);
     for (int64_t i = first; i < m; ++i) std::copy_n(a.row(i) + first, n, to.row(i - first));
     factor_block(to, m - first, n, r, taus + first, t(b));
     for (int64_t i = first; i < m; ++i) std::copy_n(to.row(i - first), n, a.row(i) + first);
@@ -151,7 +151,7 @@ template <class T> struct Blocks {
 
   // V and T of block b from factors.
   void read(int64_t b, View<const T> a, const T* taus) const {
-    const int64_t first = b * block_width, n = width(b);
+    const int64_t first = b * kBlockWidth, n = width(b);
     for (int64_t i = first; i < m; ++i) {
       T* to = v(b).row(i - first);
       for (int64_t j = 0; j < n; ++j) to[j] = i - first > j ? a(i, first + j) : T(i - first == j);
@@ -162,19 +162,19 @@ template <class T> struct Blocks {
     triangle(g, taus + first, n, t(b));
   }
 
-  // Applies block b, or its adjoint, to columns whose first row is the block's; work: 2 block_width columns numbers.
+  // Applies block b, or its adjoint, to columns whose first row is the block's; work: 2 kBlockWidth columns numbers.
   void apply(int64_t b, Op op, View<T> a, int64_t columns, T* work) const {
-    reflect(m - b * block_width, columns, width(b), v(b), t(b), op, a, work);
+    reflect(m - b * kBlockWidth, columns, width(b), v(b), t(b), op, a, work);
   }
 };
 
 template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
-  const Strips strips(std::min(m, n), n, block_width);
+  const Strips strips(std::min(m, n), n, kBlockWidth);
   const Blocks<T> blocks(m, strips.factored);
   factor_strips(
       strips, [&](int64_t s) { blocks.factor(s, a, taus); },
       [&](int64_t s, int64_t p) {
-        Workspace<T> work(2 * block_width * strips.size(s));
+        Workspace<T> work(2 * kBlockWidth * strips.size(s));
         blocks.apply(p, Op::adjoint, a.at(strips.first(p), strips.first(s)), strips.size(s), work.data());
       });
 }
@@ -183,12 +183,12 @@ template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
 template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
   const int64_t k = std::min(m, n);
   if (k == 0) return Blocks<T>::bytes(m, 0);
-  const Strips strips(k, n, block_width);
+  const Strips strips(k, n, kBlockWidth);
   const auto panel = [&](int64_t s) {
-    return Workspace<T>::taken(block_width * block_width) + block_bytes<T>(m - strips.first(s), strips.size(s));
+    return Workspace<T>::taken(kBlockWidth * kBlockWidth) + block_bytes<T>(m - strips.first(s), strips.size(s));
   };
   const auto updates = [&](int64_t at_once, int64_t left) {
-    return std::clamp<int64_t>(left, 0, at_once) * Workspace<T>::taken(2 * block_width * block_width);
+    return std::clamp<int64_t>(left, 0, at_once) * Workspace<T>::taken(2 * kBlockWidth * kBlockWidth);
   };
   const int64_t later = strips.panels > 1 ? panel(1) + updates(threads - 1, strips.count - 2) : 0;
   return Blocks<T>::bytes(m, k) + std::max({panel(0), later, updates(threads, strips.count - 1)});
@@ -198,26 +198,26 @@ template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
 // blocks that touch these columns are applied, the last one first.
 template <class T> void form_product(View<const T> a, const T* taus, int64_t m, int64_t n, int64_t k, T* out) {
   const Blocks<T> blocks(m, k);
-  const Strips strips(n, n, product_width);
+  const Strips strips(n, n, kProductWidth);
   parallel_for(blocks.count, [&](int64_t b) { blocks.read(b, a, taus); });
   parallel_for(strips.count, [&](int64_t s) {
     const int64_t first = strips.first(s), columns = strips.size(s);
-    Workspace<T> memory(m * columns), work(2 * block_width * columns);
+    Workspace<T> memory(m * columns), work(2 * kBlockWidth * columns);
     const View<T> q{memory.data(), columns};
     std::fill_n(memory.data(), m * columns, T(0));
     for (int64_t j = 0; j < columns; ++j) q(first + j, j) = T(1);
     for (int64_t b = blocks.count - 1; b >= 0; --b)
-      if (b * block_width < first + columns) blocks.apply(b, Op::none, q.at(b * block_width, 0), columns, work.data());
+      if (b * kBlockWidth < first + columns) blocks.apply(b, Op::none, q.at(b * kBlockWidth, 0), columns, work.data());
     for (int64_t i = 0; i < m; ++i) std::copy_n(q.row(i), columns, out + i * n + first);
   });
 }
 
 // Bytes that form_product takes: for products of vectors first, then for strips of columns.
 template <class T> int64_t product_bytes(int64_t m, int64_t n, int64_t k, int64_t threads) {
-  const int64_t width = std::min(k, block_width), columns = std::min(n, product_width);
-  const int64_t blocks = (k + block_width - 1) / block_width, strips = Strips(n, n, product_width).count;
+  const int64_t width = std::min(k, kBlockWidth), columns = std::min(n, kProductWidth);
+  const int64_t blocks = (k + kBlockWidth - 1) / kBlockWidth, strips = Strips(n, n, kProductWidth).count;
   const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
-  const int64_t strip = Workspace<T>::taken(m * columns) + Workspace<T>::taken(2 * block_width * columns);
+  const int64_t strip = Workspace<T>::taken(m * columns) + Workspace<T>::taken(2 * kBlockWidth * columns);
   return Blocks<T>::bytes(m, k) + std::max(std::min(threads, blocks) * reading, std::min(threads, strips) * strip);
 }
 

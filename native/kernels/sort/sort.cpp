@@ -214,7 +214,7 @@ extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t
   if (!valid(problem)) return status_bad_argument;
   if (axis == 0 || inner == 0) return status_good;
   const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : sort_by_keys;
-  if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, and so tells how much that is
+  if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, which a caller measures
   return share_rows(problem, run, outer * inner, axis);
 }
 NJ_KERNEL(nj_sort);

@@ -110,7 +110,7 @@ struct Selection {
         i += kBlock;
         continue;
       }
-      // Without a branch per element: nobody can tell which ones exceed the threshold.
+      // Without a branch per element: it cannot be predicted which ones exceed the threshold.
       const int64_t end = std::min(i + kBlock, n);
       for (; i < end; ++i) {
         const Key key = Keys::key(row[i]);
@@ -203,7 +203,7 @@ extern "C" int64_t nj_top_k(int64_t code, int64_t k, int64_t outer, int64_t axis
   if (axis > std::numeric_limits<int32_t>::max()) return status_row_too_long;
   if (inner == 0 || k == 0) return status_good;
   const Problem problem{k, outer, axis, inner, in, values, positions};
-  if (outer == 0) return rows(problem, 0, 0);  // takes one thread's memory, and so tells how much that is
+  if (outer == 0) return rows(problem, 0, 0);  // takes one thread's memory, which a caller measures
   return share_rows(problem, rows, outer * inner, axis);
 }
 NJ_KERNEL(nj_top_k);

@@ -1,4 +1,4 @@
-// Limits of control groups, read once. /proc/self/cgroup tells the groups of this process, /proc/self/mountinfo where their
+// Limits of control groups, read once. /proc/self/cgroup lists the groups of this process, /proc/self/mountinfo where their
 // files are; a limit of any group holds for those within.
 #include "runtime/process/cgroup.h"
 

@@ -13,7 +13,7 @@ inline bool stack_is_low() {
   return here < (stack_end ? stack_end : find_stack_end());
 }
 
-// False with RecursionError set where the stack is low; `what` tells what went too deep.
+// False with RecursionError set where the stack is low; `what` names what went too deep.
 bool require_stack(const char* what);
 
 }  // namespace nj
