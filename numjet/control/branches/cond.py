@@ -17,9 +17,10 @@ from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.config import config
 from numjet.lax.elementwise.compare import clamp, ne
-from numjet.lax.templates import call
+from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
 _missing: Any = object()
+_INT32 = np.dtype(np.int32)
 
 
 def cond(
@@ -50,19 +51,13 @@ def cond(
     """
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    if operand is not _missing:
-        if operands:
-            raise TypeError(
-                "if 'operand' keyword is passed then no positional operands can be passed to cond, "
-                f"got operand={operand!r} and positional operands {operands}"
-            )
-        operands = (operand,)
+    operands = _only_operands("cond", operands, operand)
     _check_predicate(pred)
     if config.disable_jit and not isinstance(pred, Tracer):
         return (true_fun if np.asarray(pred) != 0 else false_fun)(*operands)
     if aval_of(pred).dtype != np.bool_:
         pred = ne(pred, np.zeros((), aval_of(pred).dtype))
-    index = np.int32(bool(pred)) if not isinstance(pred, Tracer) else _to_int32(pred)
+    index = np.int32(bool(pred)) if not isinstance(pred, Tracer) else cast(pred, _INT32)
     return branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
 
 
@@ -84,13 +79,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     """
     if not all(callable(b) for b in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
-    if operand is not _missing:
-        if operands:
-            raise TypeError(
-                "if 'operand' keyword is passed then no positional operands can be passed to switch, "
-                f"got operand={operand!r} and positional operands {operands}"
-            )
-        operands = (operand,)
+    operands = _only_operands("switch", operands, operand)
     _check_index(index)
     branches = list(branches)
     if not branches:
@@ -103,12 +92,18 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
             return branches[known](*operands)
         index = np.int32(known)
     else:
-        index = clamp(np.int32(0), _to_int32(index), np.int32(len(branches) - 1))
+        index = clamp(np.int32(0), cast(index, _INT32), np.int32(len(branches) - 1))
     return branch("switch", index, branches, [f"branch {i}" for i in range(len(branches))], operands)
 
 
-def _to_int32(x: Any) -> Any:
-    return call("convert_element_type", x, new_dtype=np.dtype(np.int32), weak_type=False)
+def _only_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The positional operands, or the single one of the keyword `operand`; TypeError for both."""
+    if operand is _missing:
+        return operands
+    if operands:
+        raise TypeError(f"if 'operand' keyword is passed then no positional operands can be passed to {name}, "
+                        f"got operand={operand!r} and positional operands {operands}")
+    return (operand,)
 
 
 def _check_predicate(pred: Any) -> None:
@@ -169,4 +164,4 @@ def _typed(x: Any, weak: bool) -> Any:
     aval = aval_of(x)
     if aval.weak_type == weak and type(x) is not Literal:
         return x
-    return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=weak)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=weak)

@@ -32,9 +32,10 @@ from numjet.core.walk import eval_closed
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.elementwise.bits import stop_gradient
-from numjet.lax.elementwise.compare import eq_p, select_n_p
-from numjet.lax.templates import call, moveaxis
+from numjet.lax.elementwise.compare import clamp_p, eq_p, select_n_p
+from numjet.lax.templates import in_front
 from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.vmap import per_lane
 
 Branches = tuple[ClosedJaxpr, ...]
 
@@ -146,10 +147,9 @@ def _batch(
     if dims[0] is not None:
         return _batch_as_select(size, args, dims, branches, axis_name)
     batched = tuple(d is not None for d in dims[1:])
-    operands = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args[1:], dims[1:], strict=True)]
     flags = union(*[batch_program(b, size, batched, False, axis_name).flags for b in branches])
     made, consts = _joined([batch_program(b, size, batched, flags, axis_name) for b in branches])
-    return cond_p.bind(args[0], *consts, *operands, branches=made), [0 if f else None for f in flags]
+    return cond_p.bind(args[0], *consts, *in_front(args[1:], dims[1:]), branches=made), [0 if f else None for f in flags]
 
 
 def _batch_as_select(
@@ -161,8 +161,8 @@ def _batch_as_select(
             "vmap of a cond whose predicate is batched runs all branches, so branches with side "
             f"effects are not supported: {set(holds_effects(branches=branches))}"
         )
-    index, *operands = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    index = call("clamp", np.int32(0), index, np.int32(len(branches) - 1))
+    index, *operands = in_front(args, dims)
+    index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
     batched = tuple(d is not None for d in dims[1:])
     results = []
     for i, branch in enumerate(branches):
@@ -179,21 +179,14 @@ def _only_where(chosen: Any, x: Any) -> Any:
     infinite derivative, which times a zero cotangent would be NaN."""
     if aval_of(x).to_tangent_aval().dtype.names is not None:
         return x
-    return select_n_p.bind(_spread(chosen, aval_of(x).shape), stop_gradient(x), x)
+    return select_n_p.bind(per_lane(chosen, aval_of(x).shape), stop_gradient(x), x)
 
 
 def _choose(index: Any, cases: Sequence[Any]) -> Any:
     which = index if len(cases) > 2 else eq_p.bind(index, np.int32(1))
     if len(cases) == 1:
         return cases[0]
-    return select_n_p.bind(_spread(which, aval_of(cases[0]).shape), *cases)
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """A value per element of the batch, in the shape of its results."""
-    if aval_of(x).shape == shape:
-        return x
-    return call("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+    return select_n_p.bind(per_lane(which, aval_of(cases[0]).shape), *cases)
 
 
 def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:

@@ -20,7 +20,7 @@ from numjet.core.op import Missing, Op, Undefined
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list
-from numjet.lax.templates import moveaxis
+from numjet.lax.templates import in_front
 from numjet.transforms.dce import dce_jaxpr
 
 
@@ -69,9 +69,8 @@ def _call_batch(
     axis_name: Any,
     params: dict[str, Any],
 ) -> tuple[list[Any], list[int | None]]:
-    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
     made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
-    outs = call_program(made.jaxpr, [*made.consts, *args], op=op, **params)
+    outs = call_program(made.jaxpr, [*made.consts, *in_front(args, dims)], op=op, **params)
     return outs, [0 if f else None for f in made.flags]
 
 

@@ -17,7 +17,7 @@ from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import Tracer
 from numjet.foundation.record import Record
 from numjet.foundation.util import partition_list, weakref_lru_cache
-from numjet.lax.tangent import instantiate
+from numjet.lax.tangent import instantiate, zero_tangent
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_jaxpr
 from numjet.transforms.linearize import partial_eval_jaxpr
@@ -170,7 +170,7 @@ def only_nonzero(tangents: Sequence[Any]) -> list[Any]:
 def with_zeros(flags: Sequence[bool], values: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
     """Values where flags are true, symbolic zeros of the avals' tangents elsewhere."""
     found = iter(values)
-    return [next(found) if f else Zero(a.to_tangent_aval()) for f, a in zip(flags, avals, strict=True)]
+    return [next(found) if f else zero_tangent(a) for f, a in zip(flags, avals, strict=True)]
 
 
 def union(*flags: Sequence[bool]) -> Flags:

@@ -1,29 +1,40 @@
-"""Common parts of custom_jvp and custom_vjp: arguments of calls, symbolic zeros, and the staged operation."""
+"""Common parts of custom_jvp and custom_vjp: arguments, symbolic zeros, calls under each trace, and the staged operation.
+
+The current trace handles a call of a function with rules: evaluation calls the function (with Python control flow on
+concrete values), differentiation calls the rules, vectorization vectorizes both, staging records an operation whose
+jaxpr is evaluated, and whose rules are used when that program is differentiated.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
 from numjet.control.call.call import call_transpose
-from numjet.control.call.jaxpr_transforms import batch_program, holds_effects
+from numjet.control.call.jaxpr_transforms import batch_program, holds_effects, without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
+from numjet.core.trace import Tracer, aval_of, current_trace, set_trace
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors, tree
 from numjet.foundation.util import function_name
+from numjet.lax.axes import insert, without
 from numjet.lax.elementwise.convert import constant
 from numjet.lax.tangent import zeros_like_aval
-from numjet.lax.templates import moveaxis
+from numjet.lax.templates import in_front
+from numjet.transforms.jvp import JVPTrace
+from numjet.transforms.linearize import PartialTrace
+from numjet.transforms.vmap import BatchTrace, batch_flat, move_to
 
 
 class SymbolicZero:
-    """A zero tangent or cotangent, as rules defined with symbolic_zeros=True get it."""
+    """A zero tangent or cotangent in the form for rules that are defined with symbolic_zeros=True."""
 
     __slots__ = ("aval",)
 
@@ -37,6 +48,25 @@ class SymbolicZero:
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
+
+
+class FunctionWithRules:
+    """Base of custom_jvp and custom_vjp: a user's function, and its rules once they are set."""
+
+    rules: tuple[str, ...]
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
+        self.symbolic_zeros = False
+        self.__dict__.update(dict.fromkeys(self.rules))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
 
 
 class UsersRule:
@@ -148,10 +178,10 @@ def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int
     rest = [i for i in range(count) if i not in free]
 
     def partial(*args: Any) -> Any:
-        whole: list[Any] = [None] * count
+        given: list[Any] = [None] * count
         for i, a in [*zip(free, args, strict=True), *zip(rest, fixed, strict=True)]:
-            whole[i] = a
-        return fun(*whole)
+            given[i] = a
+        return fun(*given)
 
     return partial
 
@@ -165,52 +195,135 @@ def closed_over_error(kind: str, name: str) -> Exception:
     )
 
 
-def custom_call_op(
-    kind: str,
-    rules: tuple[str, ...],
-    differentiate: Callable[..., Any],
-    batched: Callable[..., dict[str, Any]],
-) -> Op:
-    """The record of calls, in programs, of functions that have rules of their own.
+# ----------------------------------------------------------------------------------------- functions over a batch
 
-    kind: "custom_jvp" or "custom_vjp". rules: the parameters that hold rules. differentiate(primals, tangents, **params) is
-    the jvp rule. batched(size, dims, axis_name, **rules): the rules of the function mapped over axes 0 or none.
+
+class Batch:
+    """Functions over a batch, whose results all have it in axis 0. within: the trace of the batch, while it runs."""
+
+    __slots__ = ("axis_name", "size", "within")
+
+    def __init__(self, size: int, axis_name: Any, within: BatchTrace | None = None):
+        self.size, self.axis_name, self.within = size, axis_name, within
+
+    def run(self, fun: Callable[..., Sequence[Any]], xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """All results of a function, broadcast if they do not depend on the batch."""
+        outs, out_dims = batch_flat(fun, self.size, xs, dims, self.axis_name, within=self.within)
+        return [move_to(o, d, 0, self.size) for o, d in zip(outs, out_dims, strict=True)]
+
+    def wide(self, zero: Zero, dim: int | None) -> Zero:
+        """The symbolic zero of all elements, with the batch at `dim`."""
+        return zero if dim is None else Zero(zero.aval.update(shape=insert(zero.aval.shape, dim, self.size)))
+
+
+def element_of(zero: Zero, dim: int | None) -> Zero:
+    """The symbolic zero of one element of a batch."""
+    return zero if dim is None else Zero(zero.aval.update(shape=without(zero.aval.shape, (dim,))))
+
+
+class _Named(UsersRule):
+    """A function under the name of a user's rule."""
+
+    __slots__ = ("fun",)
+
+    def __init__(self, fun: Callable[..., Any], rule: Any):
+        self.fun, self.rule = fun, rule
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fun(*args)
+
+
+def named_as(fun: Callable[..., Any], rule: Any) -> Callable[..., Any]:
+    """`fun` under the name of the user's rule that it calls."""
+    return _Named(fun, rule)
+
+
+# ---------------------------------------------------------------------------------------------------------- calls
+
+
+class Call:
+    """A call of a function of flat arguments. rules: by the parameters that hold them in programs."""
+
+    __slots__ = ("fun", "name", "rules", "symbolic_zeros")
+
+    def __init__(self, fun: Callable[..., list[Any]], rules: dict[str, Any], name: str, symbolic_zeros: bool):
+        self.fun, self.rules, self.name, self.symbolic_zeros = fun, rules, name, symbolic_zeros
+
+
+class CustomCalls:
+    """Calls of functions that have rules of one kind.
+
+    kind: "custom_jvp" or "custom_vjp". rules: the parameters that hold rules. differentiate(primals, tangents, name,
+    **rules) gives results and tangents. batched(batch, dims, **rules): the rules of the function over a batch.
     """
 
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, num_consts: int, name: str, **params: Any) -> Any:
-        if any(type(t) is not Zero for t in tangents[:num_consts]):
-            raise closed_over_error(kind, name)
-        return differentiate(primals[num_consts:], tangents[num_consts:], name=name, **params)
+    def __init__(self, kind: str, rules: tuple[str, ...], differentiate: Callable[..., Any],
+                 batched: Callable[..., dict[str, Any]]):
+        self.kind, self.rules, self.differentiate, self.batched = kind, rules, differentiate, batched
+        self.op = self._staged_op()
 
-    def transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
-        """The transpose of a function that is linear: by its program."""
-        return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
+    def apply(self, call: Call, args: Sequence[Any]) -> list[Any]:
+        """Calls a function under the current trace."""
+        trace = current_trace()
+        if isinstance(trace, JVPTrace):
+            return self._differentiated(trace, call, args)
+        if isinstance(trace, BatchTrace):
+            return self._vectorized(trace, call, args)
+        if isinstance(trace, PartialTrace):
+            unknown = any(trace.is_unknown(a) for a in args)
+            with set_trace(trace.unknown if unknown else trace.parent):
+                return self.apply(call, args)
+        if isinstance(trace, StageTrace):
+            closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, self.kind))
+            return self.op.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), **call.rules,
+                                num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
+        return call.fun(*args)
 
-    def batch(
-        size: int, args: Any, dims: Any, *, call_jaxpr: ClosedJaxpr, num_consts: int, axis_name: Any = None, **params: Any
-    ) -> tuple[list[Any], list[int]]:
-        made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
-        front = [0 if d is not None else None for d in dims][num_consts:]
-        changed = batched(size, front, axis_name, **{rule: params[rule] for rule in rules})
-        args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-        consts = len(made.consts) + num_consts
-        outs = record.bind(*made.consts, *args, call_jaxpr=made.jaxpr, num_consts=consts, **{**params, **changed})
-        return outs, [0] * len(outs)
+    def _differentiated(self, trace: JVPTrace, call: Call, args: Sequence[Any]) -> list[Any]:
+        pairs = [trace.unpack(a) for a in args]
+        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        with set_trace(trace.parent):
+            if all(type(t) is Zero for t in tangents):
+                return self.apply(call, primals)
+            outs, outs_t = self.differentiate(primals, tangents, call.name, **call.rules)
+        return [trace.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
 
-    record = Op(
-        name=f"{kind}_call",
-        params=("name", "call_jaxpr", *rules, "num_consts", "symbolic_zeros"),
-        multiple=True,
-        programs=True,
-        abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
-        eager=lambda *args, call_jaxpr, **_: eval_closed(call_jaxpr, *args),
-        jvp=jvp,
-        transpose=transpose,
-        batch=batch,
-        effects=holds_effects,
-        traits=CALLS,
-        cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-        hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-        samples=Missing("holds a program"),
-    )
-    return record
+    def _vectorized(self, trace: BatchTrace, call: Call, args: Sequence[Any]) -> list[Any]:
+        pairs = [trace.unpack(a) for a in args]
+        vals, dims = [v for v, _ in pairs], [d for _, d in pairs]
+        with set_trace(trace.parent):
+            if all(d is None for d in dims) and trace.axis_name is None:
+                return self.apply(call, vals)
+            batch = Batch(trace.size, trace.axis_name, trace)
+            rules = self.batched(batch, dims, **call.rules)
+            outs = self.apply(Call(lambda *xs: batch.run(call.fun, xs, dims), rules, call.name, call.symbolic_zeros), vals)
+            batch.within = None  # the staged operation outlives the trace
+        return [trace.pack(o, 0) for o in outs]
+
+    def _staged_op(self) -> Op:
+        """The record of calls in programs."""
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, num_consts: int, name: str, **params: Any) -> Any:
+            if any(type(t) is not Zero for t in tangents[:num_consts]):
+                raise closed_over_error(self.kind, name)
+            rules = {rule: params[rule] for rule in self.rules}
+            return self.differentiate(primals[num_consts:], tangents[num_consts:], name, **rules)
+
+        def transpose(cts: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr, name: str, **_: Any) -> list[Any]:
+            """The transpose of a function that is linear: by its program."""
+            return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
+
+        def batch(size: int, args: Any, dims: Any, *, call_jaxpr: ClosedJaxpr, num_consts: int, axis_name: Any = None,
+                  **params: Any) -> tuple[list[Any], list[int]]:
+            made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
+            front = [0 if d is not None else None for d in dims][num_consts:]
+            rules = self.batched(Batch(size, axis_name), front, **{rule: params[rule] for rule in self.rules})
+            outs = self.op.bind(*made.consts, *in_front(args, dims), call_jaxpr=made.jaxpr,
+                                num_consts=len(made.consts) + num_consts, **{**params, **rules})
+            return outs, [0] * len(outs)
+
+        return Op(
+            name=f"{self.kind}_call", params=("name", "call_jaxpr", *self.rules, "num_consts", "symbolic_zeros"),
+            multiple=True, programs=True, abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+            eager=lambda *args, call_jaxpr, **_: eval_closed(call_jaxpr, *args), jvp=jvp, transpose=transpose, batch=batch,
+            effects=holds_effects, traits=CALLS, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
+            hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args), samples=Missing("holds a program"))

@@ -8,18 +8,18 @@ from typing import Any
 
 from numjet.control.call.body_tracing import debug_info
 from numjet.control.custom.custom_calls import (
+    FunctionWithRules,
     UsersRule,
     for_rule,
     for_user,
     from_rule,
     is_symbolic_zero,
-    nondiff_positions,
     positional,
     split_nondiff,
     with_fixed,
 )
 from numjet.control.custom.custom_jvp import FlatFunction
-from numjet.control.custom.custom_vjp_call import VJPCall, apply_custom_vjp
+from numjet.control.custom.custom_vjp_call import apply_custom_vjp
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
 from numjet.core.snapshots import frozen, frozen_leaves
@@ -29,7 +29,7 @@ from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
-from numjet.lax.templates import call
+from numjet.lax.elementwise.convert import cast
 
 
 class CustomVJPPrimal(Record):
@@ -39,7 +39,7 @@ class CustomVJPPrimal(Record):
     perturbed: bool
 
 
-class custom_vjp:
+class custom_vjp(FunctionWithRules):
     """Gives a function its own rule for reverse-mode derivatives.
 
     Args:
@@ -58,24 +58,12 @@ class custom_vjp:
     0.0
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
+    rules = ("fwd", "bwd")
+    fwd: Callable[..., Any] | None
+    bwd: Callable[..., Any] | None
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def defvjp(
-        self,
-        fwd: Callable[..., tuple[Any, Any]],
-        bwd: Callable[..., Any],
-        symbolic_zeros: bool = False,
-        optimize_remat: bool = False,
-    ) -> None:
+    def defvjp(self, fwd: Callable[..., tuple[Any, Any]], bwd: Callable[..., Any], symbolic_zeros: bool = False,
+               optimize_remat: bool = False) -> None:
         """Sets the rules.
 
         Args:
@@ -98,7 +86,7 @@ class custom_vjp:
         leaves = frozen_leaves(tuple(free))
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
-        outs = apply_custom_vjp(VJPCall(flat, fwd, bwd, name, self.symbolic_zeros), leaves)
+        outs = apply_custom_vjp(flat, fwd, bwd, name, self.symbolic_zeros, leaves)
         return tree.tree_unflatten(flat.out_tree, outs)
 
 
@@ -196,7 +184,7 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
             f"input of type {aval}, so the {what} do not match"
         )
     if got.dtype != expected.dtype:
-        return call("convert_element_type", ct, new_dtype=expected.dtype, weak_type=False)
+        return cast(ct, expected.dtype)
     return frozen(ct)
 
 
@@ -273,8 +261,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         return outs
 
     jaxpr, consts = trace_to_jaxpr(flat, [aval_of(x) for x in leaves], debug_info(fun, in_tree, "closure_convert"))
-    moved = [isinstance(c, Tracer) and aval_of(c).to_tangent_aval().dtype != dtypes.float0 for c in consts]
-    values = [c for c, m in zip(consts, moved, strict=True) if m]
+    traced = [isinstance(c, Tracer) and aval_of(c).to_tangent_aval().dtype != dtypes.float0 for c in consts]
+    values = [c for c, m in zip(consts, traced, strict=True) if m]
     count = len(example_args)
 
     def converted(*args_and_values: Any) -> Any:
@@ -285,7 +273,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
                 f"The function converted by closure_convert takes arguments of the structure of the example "
                 f"arguments, {in_tree}, got {tree_now}"
             )
-        merged = [next(given) if m else c for c, m in zip(consts, moved, strict=True)]
+        merged = [next(given) if m else c for c, m in zip(consts, traced, strict=True)]
         return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, merged, *xs))
 
     return converted, values

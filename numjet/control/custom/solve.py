@@ -15,7 +15,7 @@ from numjet.control.call.jaxpr_transforms import (
     transpose_program,
     with_zeros,
 )
-from numjet.control.custom.custom_jvp import JVPCall, apply_custom_jvp
+from numjet.control.custom.custom_jvp import apply_custom_jvp
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Undefined, Zero
@@ -23,9 +23,10 @@ from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 from numjet.foundation.util import split_list
+from numjet.lax.elementwise.arithmetic import neg_p
 from numjet.lax.elementwise.convert import convert_element_type
-from numjet.lax.tangent import add_any, instantiate
-from numjet.lax.templates import call, moveaxis
+from numjet.lax.tangent import add_any, instantiate, no_tangent
+from numjet.lax.templates import broadcast_batch, in_front
 from numjet.transforms.jvp import jvp_flat
 
 _NO_TRANSPOSE = "transpose_solve required for backwards mode automatic differentiation of custom_linear_solve"
@@ -75,15 +76,15 @@ def _jvp(
     outs = _bind(jaxprs, consts, right)
     count = len(right)
     x, aux = outs[:count], outs[count:]
-    rest = [Zero(aval_of(a).to_tangent_aval()) for a in aux]
+    rest = list(map(no_tangent, aux))
     flags = (*nonzero_flags(consts_t.matvec), *[False] * count)
     if any(flags):
         made = jvp_program(jaxprs.matvec, flags, False)
         found = eval_closed(made.jaxpr, *made.consts, *consts.matvec, *x, *only_nonzero(consts_t.matvec))
         change = with_zeros(made.flags, found[count:], jaxprs.matvec.out_avals)
-        right_t = [t if type(c) is Zero else add_any(call("neg", c), t) for c, t in zip(change, right_t, strict=True)]
+        right_t = [t if type(c) is Zero else add_any(neg_p.bind(c), t) for c, t in zip(change, right_t, strict=True)]
     if all(type(t) is Zero for t in right_t):
-        return outs, [*[Zero(aval_of(v).to_tangent_aval()) for v in x], *rest]
+        return outs, [*map(no_tangent, x), *rest]
     return outs, [*_bind(jaxprs, consts, [instantiate(t) for t in right_t])[:count], *rest]
 
 
@@ -111,10 +112,9 @@ def _batch(
     axis_name: Any = None,
 ) -> tuple[list[Any], list[int]]:
     """Every right-hand side and solution has the batch, in axis 0."""
-    args = [a if d is None else moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True)]
-    consts, right = _parts(args, const_lengths)
+    consts, right = _parts(in_front(args, dims), const_lengths)
     const_dims, right_dims = _parts(dims, const_lengths)
-    right = [_wide(b, size) if d is None else b for b, d in zip(right, right_dims, strict=True)]
+    right = [broadcast_batch(b, None, size) if d is None else b for b, d in zip(right, right_dims, strict=True)]
     made = [
         None if p is None else batch_program(p, size, (*[d is not None for d in ds], *[True] * len(right)), True, axis_name)
         for p, ds in zip(jaxprs, const_dims, strict=True)
@@ -123,11 +123,6 @@ def _batch(
     operands = Programs(*[[*(m.consts if m else ()), *c] for m, c in zip(made, consts, strict=True)])
     outs = _bind(programs, operands, right)
     return outs, [0] * len(outs)
-
-
-def _wide(x: Any, size: int) -> Any:
-    shape = aval_of(x).shape
-    return call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
 
 
 linear_solve_p = Op(
@@ -183,14 +178,13 @@ def custom_linear_solve(
     _check("matvec", product, structure, avals, False)
     solver = trace_body(lambda rhs: solve(matvec, rhs), in_tree, avals, "custom_linear_solve")
     out_tree = _check("solve", solver, structure, avals, has_aux)
-    turned = None
-    back = None
+    transposed = back = None
     if transpose_solve is not None:
-        turned = product if symmetric else _transposed(product, len(right))
-        vecmat = matvec if symmetric else _function(turned, structure)
+        transposed = product if symmetric else _transposed(product, len(right))
+        vecmat = matvec if symmetric else _function(transposed, structure)
         back = trace_body(lambda rhs: transpose_solve(vecmat, rhs), in_tree, avals, "custom_linear_solve")
         _check("transpose_solve", back, structure, avals, has_aux)
-    bodies = [product, turned, solver, back]
+    bodies = [product, transposed, solver, back]
     jaxprs = Programs(*[None if m is None else m.jaxpr for m in bodies])
     consts = Programs(*[[] if m is None else m.consts for m in bodies])
     return tree.tree_unflatten(out_tree, _bind(jaxprs, consts, right))
@@ -275,12 +269,12 @@ def custom_root(
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         consts = primals[: len(body.consts)]
-        outs = apply_custom_jvp(JVPCall(root, rule, "custom_root", True), primals)
+        outs = apply_custom_jvp(root, rule, "custom_root", True, primals)
         x = outs[:count]
         implied = _implied(body.jaxpr, consts, tangents[: len(consts)], x, structure, tangent_solve)
-        return outs, [*implied, *[Zero(aval_of(a).to_tangent_aval()) for a in outs[count:]]]
+        return outs, [*implied, *map(no_tangent, outs[count:])]
 
-    outs = apply_custom_jvp(JVPCall(root, rule, "custom_root", True), [*body.consts, *solver.consts, *guess])
+    outs = apply_custom_jvp(root, rule, "custom_root", True, [*body.consts, *solver.consts, *guess])
     return tree.tree_unflatten(solver.out_tree, outs)
 
 
@@ -288,15 +282,15 @@ def _implied(
     jaxpr: ClosedJaxpr, consts: Sequence[Any], tangents: Sequence[Any], x: Sequence[Any], structure: Any, tangent_solve: Any
 ) -> list[Any]:
     """dx with f_x dx = -f_c dc, at the root."""
-    still = [Zero(aval_of(c).to_tangent_aval()) for c in consts]
+    still = list(map(no_tangent, consts))
     change = jvp_flat(lambda *cs: eval_closed(jaxpr, *cs, *x), consts, tangents)[1]
     if all(type(t) is Zero for t in change):
-        return [Zero(aval_of(v).to_tangent_aval()) for v in x]
+        return list(map(no_tangent, x))
 
     def linear(t: Any) -> Any:
         ts = [convert_element_type(v, aval_of(p).dtype) for v, p in zip(tree.tree_leaves(t), x, strict=True)]
         outs = jvp_flat(lambda *args: eval_closed(jaxpr, *args), [*consts, *x], [*still, *ts])[1]
         return tree.tree_unflatten(structure, [instantiate(o) for o in outs])
 
-    right = tree.tree_unflatten(structure, [call("neg", instantiate(t)) for t in change])
+    right = tree.tree_unflatten(structure, [neg_p.bind(instantiate(t)) for t in change])
     return tree.tree_leaves(tangent_solve(linear, right))

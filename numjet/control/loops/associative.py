@@ -7,18 +7,17 @@ G. Blelloch, "Prefix sums and their applications", 1990).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
 from numjet.foundation.util import canonicalize_axis
-from numjet.lax.indexing.slicing import slice_in_dim
-from numjet.lax.shape.join import concatenate
-from numjet.lax.shape.rearrange import expand_dims, reshape, rev
+from numjet.lax.reduction import parallel_prefix
+from numjet.lax.reduction.parallel_prefix import flip
 
-Leaves = list[Any]
+Leaves = Sequence[Any]
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -58,44 +57,15 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
             "Array inputs to associative_scan must have the same first dimension. "
             f"(saw: {[a.shape for a in avals]}, along axis {axis})"
         )
-    leaves = [rev(x, (axis,)) if reverse else x for x in leaves]
-    outs = _scan(_flat(fn, treedef), leaves, axis)
-    return tree.tree_unflatten(treedef, [rev(x, (axis,)) if reverse else x for x in outs])
+    outs = parallel_prefix.associative_scan(_flat(fn, treedef), [flip(x, axis, reverse) for x in leaves], axis)
+    return tree.tree_unflatten(treedef, [flip(x, axis, reverse) for x in outs])
 
 
-def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leaves], Leaves]:
-    def combine(a: Leaves, b: Leaves) -> Leaves:
+def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leaves], list[Any]]:
+    def combine(a: Leaves, b: Leaves) -> list[Any]:
         out, out_tree = tree.tree_flatten(fn(tree.tree_unflatten(treedef, a), tree.tree_unflatten(treedef, b)))
         if out_tree != treedef:
             raise ValueError(f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}")
         return [frozen(x) for x in out]
 
     return combine
-
-
-def _scan(combine: Callable[[Leaves, Leaves], Leaves], elems: Leaves, axis: int) -> Leaves:
-    n = aval_of(elems[0]).shape[axis]
-    if n < 2:
-        return elems
-
-    def part(xs: Leaves, start: int, stop: int, step: int = 1) -> Leaves:
-        return [slice_in_dim(x, start, stop, step, axis) for x in xs]
-
-    even = part(elems, 0, n - n % 2, 2)
-    pairs = combine(even, part(elems, 1, n, 2))
-    odd = _scan(combine, pairs, axis)  # prefixes that end at 1, 3, 5, ...
-    rest = part(elems, 2, n, 2)
-    count = (n - 1) // 2
-    between = combine(part(odd, 0, count), rest) if count else []
-    first = part(elems, 0, 1)
-    evens = [concatenate([f, b], axis) for f, b in zip(first, between, strict=True)] if count else first
-    return [_interleave(e, o, axis) for e, o in zip(evens, odd, strict=True)]
-
-
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
-    """e0 o0 e1 o1 ...; `even` is as long as `odd` or one longer."""
-    m, n = aval_of(odd).shape[axis], aval_of(even).shape[axis]
-    both = concatenate([expand_dims(slice_in_dim(even, 0, m, axis=axis), (axis + 1,)), expand_dims(odd, (axis + 1,))], axis + 1)
-    shape = aval_of(odd).shape
-    woven = reshape(both, (*shape[:axis], 2 * m, *shape[axis + 1 :]))
-    return woven if n == m else concatenate([woven, slice_in_dim(even, m, n, axis=axis)], axis)

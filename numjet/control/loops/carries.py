@@ -13,7 +13,7 @@ from numjet.core.ir import ClosedJaxpr, Var
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
 from numjet.foundation.dtypes.table import float0
-from numjet.lax.templates import call
+from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
 EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
 
@@ -37,10 +37,7 @@ def trace_with_carry(
         wanted = [_adapted(a, b) for a, b in zip(avals, out, strict=True)]
         if all(w is None for w in wanted):
             return body, init, avals
-        init = [
-            x if w is None else call("convert_element_type", x, new_dtype=w, weak_type=False)
-            for x, w in zip(init, wanted, strict=True)
-        ]
+        init = [x if w is None else cast(x, w) for x, w in zip(init, wanted, strict=True)]
 
 
 def _adapted(before: ShapedArray, after: ShapedArray) -> Any:
@@ -80,8 +77,8 @@ def _followers(flags: Flags, leads: Sequence[int]) -> Flags:
         k = stack.pop()
         if not found >> k & 1:
             found |= 1 << k
-            fresh = leads[k] & ~found
-            stack += [j for j in range(len(flags)) if fresh >> j & 1]
+            new = leads[k] & ~found
+            stack += [j for j in range(len(flags)) if new >> j & 1]
     return tuple(bool(found >> k & 1) for k in range(len(flags)))
 
 
@@ -124,5 +121,5 @@ def as_arrays(values: Any) -> Any:
         if type(x) not in (bool, int, float, complex):
             return x
         aval = aval_of(x)
-        return call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+        return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
     return tree.tree_map(convert, values)

@@ -19,7 +19,7 @@ from numjet.foundation import errors, tree
 from numjet.foundation.config import config
 from numjet.lax.elementwise.arithmetic import add
 from numjet.lax.elementwise.compare import lt
-from numjet.lax.templates import call
+from numjet.lax.elementwise.convert import convert_element_type_p
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -201,4 +201,4 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
 def _bound(x: Any, aval: ShapedArray) -> Any:
     if not isinstance(x, Tracer):
         return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
-    return x if x.aval is aval else call("convert_element_type", x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+    return x if x.aval is aval else convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

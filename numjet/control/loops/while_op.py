@@ -36,10 +36,10 @@ from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
 from numjet.lax.elementwise.bitwise import and_p
 from numjet.lax.elementwise.compare import select_n_p
+from numjet.lax.reduction.reduce import reduce_or_p
 from numjet.lax.tangent import instantiate
-from numjet.lax.templates import call
 from numjet.transforms.dce import dce_jaxpr
-from numjet.transforms.vmap import move_to
+from numjet.transforms.vmap import move_to, per_lane
 
 _REVERSE = (
     "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
@@ -269,7 +269,7 @@ def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_
 
     in_avals = [*body.in_avals[:body_consts], *cond.in_avals[:cond_consts], running, *carry]
     made_body = trace_to_closed(step, in_avals, body.jaxpr.debug)
-    made_cond = trace_to_closed(lambda mask, *_: [call("reduce_or", mask, axes=(0,))], [running, *carry], cond.jaxpr.debug)
+    made_cond = trace_to_closed(lambda mask, *_: [reduce_or_p.bind(mask, axes=(0,))], [running, *carry], cond.jaxpr.debug)
     assert not made_body.consts and not made_cond.consts
     return _MaskedProgram(_Masked(made_cond, made_body), [])
 
@@ -277,9 +277,7 @@ def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_
 def _keep_finished(mask: Any, old: Any, new: Any) -> Any:
     if old is new or aval_of(new).shape == ():
         return new
-    shape = aval_of(new).shape
-    spread = mask if shape == aval_of(mask).shape else call("broadcast_in_dim", mask, shape=shape, broadcast_dimensions=(0,))
-    return select_n_p.bind(spread, old, new)
+    return select_n_p.bind(per_lane(mask, aval_of(new).shape), old, new)
 
 
 def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
