@@ -133,7 +133,7 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) ->
     store[:] = [tree]
     for path, leaf in paths:
         if not is_array_like(leaf):
-            place = f" at output component {keystr(path)}" if path else ""
-            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{place}, which is not a "
+            where = f" at output component {keystr(path)}" if path else ""
+            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{where}, which is not a "
                             "valid JAX type: expected arrays, scalars or pytrees of them.")
     return [frozen(leaf) for _, leaf in paths]

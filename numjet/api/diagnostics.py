@@ -1,5 +1,4 @@
 """Diagnostics of values, caches and the environment, and evaluation while tracing."""
-
 from __future__ import annotations
 
 import functools

@@ -87,7 +87,10 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
 
         def flat(*xs: Any) -> list[Any]:
             out = fun(*_put(args, nums, tree_unflatten(in_tree, xs)), **kwargs)
-            return _split_aux(fun, out, aux_tree) if has_aux else [_scalar(out)]
+            if not has_aux:
+                return [_scalar(out)]
+            value, aux = _with_aux(out)
+            return [_scalar(value), *flatten_result(aux, aux_tree, fun)]
         outs, linear = linearize_flat(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
         _check_output(aval_of(outs[0]), holomorphic)
         one = aval_of(outs[0])
@@ -115,11 +118,12 @@ def _put(args: Sequence[Any], nums: tuple[int, ...], values: Sequence[Any]) -> l
     return out
 
 
-def _split_aux(fun: Callable[..., Any], out: Any, store: list[PyTreeDef]) -> list[Any]:
+def _with_aux(out: Any) -> tuple[Any, Any]:
+    """A result as the pair (value, auxiliary data)."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         raise TypeError(f"expected function with aux output to return a two-element tuple, but got type {type(out)} "
                         f"with value {out!r}")
-    return [_scalar(out[0]), *flatten_result(out[1], store, fun)]
+    return out[0], out[1]
 
 
 def _scalar(out: Any) -> Any:
@@ -183,7 +187,7 @@ def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], pri
     leaves = as_values(leaves, lambda: path_names(fun, primals, {}), what)
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
-    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    flat = _flat(fun, in_tree, out_tree, aux_tree if has_aux else None)
     count = (lambda: out_tree[0].num_leaves) if has_aux else None
     outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count)
     n = out_tree[0].num_leaves
@@ -207,25 +211,27 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     return _linear_at(_Pullback, "vjp", fun, primals, has_aux)
 
 
-def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef]) -> Callable[..., list[Any]]:
-    return lambda *xs: flatten_result(fun(*tree_unflatten(in_tree, xs)), out_tree, fun)
-
-
-def _flat_with_aux(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef],
-                   aux_tree: list[PyTreeDef]) -> Callable[..., list[Any]]:
+def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef],
+          aux_tree: list[PyTreeDef] | None) -> Callable[..., list[Any]]:
+    """`fun` of the leaves of its arguments. Its result, and auxiliary data if `aux_tree` is given, are flattened."""
     def flat(*xs: Any) -> list[Any]:
         out = fun(*tree_unflatten(in_tree, xs))
-        if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise TypeError(f"expected function with aux output to return a two-element tuple, but got type {type(out)}")
-        return [*flatten_result(out[0], out_tree, fun), *flatten_result(out[1], aux_tree, fun)]
+        if aux_tree is None:
+            return flatten_result(out, out_tree, fun)
+        value, aux = _with_aux(out)
+        return [*flatten_result(value, out_tree, fun), *flatten_result(aux, aux_tree, fun)]
     return flat
 
 
-class _Pullback:
-    """From consts and a cotangent to the cotangents of the primals."""
+class _LinearMap:
+    """A tangent program with the structures of its arguments and results; equal only to itself."""
 
     def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray]):
         self.linear, self.in_tree, self.out_tree, self.out_avals = linear, in_tree, out_tree, out_avals
+
+
+class _Pullback(_LinearMap):
+    """From consts and a cotangent to the cotangents of the primals."""
 
     def __call__(self, consts: Sequence[Any], ct: Any) -> Any:
         leaves, tree = tree_flatten(ct)
@@ -237,12 +243,6 @@ class _Pullback:
         linear = Linear(self.linear.jaxpr, list(consts), self.linear.in_nonzero, self.linear.out_nonzero, self.linear.in_avals)
         cts = [_cast_weak(leaf, aval) for leaf, aval in zip(leaves, self.out_avals, strict=True)]
         return tree_unflatten(self.in_tree, [instantiate(g) for g in pull_back(linear, cts)])
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
@@ -284,7 +284,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(leaves, tangent_leaves, strict=True)]
     out_tree: list[PyTreeDef] = []
     aux_tree: list[PyTreeDef] = []
-    flat = _flat_with_aux(fun, in_tree, out_tree, aux_tree) if has_aux else _flat(fun, in_tree, out_tree)
+    flat = _flat(fun, in_tree, out_tree, aux_tree if has_aux else None)
     debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
     outs, outs_t = jvp_flat(flat, leaves, ts, debug)
     n = out_tree[0].num_leaves
@@ -323,11 +323,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return _linear_at(_Pushforward, "linearize", fun, primals, has_aux)
 
 
-class _Pushforward:
+class _Pushforward(_LinearMap):
     """From consts and tangents to the tangent of the value."""
-
-    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray]):
-        self.linear, self.in_tree, self.out_tree, self.out_avals = linear, in_tree, out_tree, out_avals
 
     def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
         leaves, tree = tree_flatten(tangents)
@@ -339,12 +336,6 @@ class _Pushforward:
         flat = [next(outs) if nz else instantiate(Zero(a.to_tangent_aval()))
                 for nz, a in zip(self.linear.out_nonzero, self.out_avals, strict=True)]
         return tree_unflatten(self.out_tree, flat)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:

@@ -91,7 +91,7 @@ def effects_barrier() -> None:
 
 
 @atexit.register
-def _tell_unseen_failures() -> None:
+def _report_unseen_failures() -> None:
     """Prints at exit the errors of callbacks that were never raised."""
     try:
         _native.close_queue()  # waits, and records where Ctrl-C ended the wait, so that there is no second wait

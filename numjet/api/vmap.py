@@ -59,7 +59,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         debug = debug_info("vmap", fun, args, kwargs) if config.check_tracer_leaks else None
         outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name, debug)
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
-        placed = [_place(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
+        placed = [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
         return tree_unflatten(out_tree[0], placed)
     return vmap_fun
 
@@ -93,7 +93,7 @@ def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: in
     raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines))
 
 
-def _place(out: Any, dim: int | None, target: Any, size: int) -> Any:
+def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int) -> Any:
     """A result with its batch axis at the position in out_axes."""
     if target is None:
         if dim is not None:

@@ -21,10 +21,6 @@ def _inexact(name: str, x: Any) -> Any:
     return promote_args_inexact(name, x)[0]
 
 
-def _zero_like(x: Any) -> Any:
-    return jnp.zeros_like(x)
-
-
 # -------------------------------------------------------------------------------------------- rectifiers
 
 @custom_jvp
@@ -32,10 +28,7 @@ def _relu(x: Any) -> Any:
     return jnp.maximum(x, 0)
 
 
-@_relu.defjvp
-def _relu_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _relu(x), compare.select(x > 0, t, _zero_like(t))
+_relu.defjvps(lambda t, out, x: compare.select(x > 0, t, jnp.zeros_like(t)))
 
 
 @jit_when_eager()
@@ -54,10 +47,7 @@ def _relu6(x: Any) -> Any:
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
-@_relu6.defjvp
-def _relu6_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _relu6(x), compare.select((x > 0) & (x < 6), t, _zero_like(t))
+_relu6.defjvps(lambda t, out, x: compare.select((x > 0) & (x < 6), t, jnp.zeros_like(t)))
 
 
 @jit_when_eager()
@@ -166,10 +156,7 @@ def _softplus(x: Any) -> Any:
     return jnp.maximum(x, 0) + transcendental.log1p(transcendental.exp(-abs(x)))
 
 
-@_softplus.defjvp
-def _softplus_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _softplus(x), t * transcendental.logistic(x)
+_softplus.defjvps(lambda t, out, x: t * transcendental.logistic(x))
 
 
 @jit_when_eager()
@@ -298,10 +285,7 @@ def _log1mexp(x: Any) -> Any:
     return compare.select(small, near, transcendental.log1p(-transcendental.exp(-x)))
 
 
-@_log1mexp.defjvp
-def _log1mexp_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _log1mexp(x), t / transcendental.expm1(x)
+_log1mexp.defjvps(lambda t, out, x: t / transcendental.expm1(x))
 
 
 def log1mexp(x: Any) -> Any:
@@ -322,12 +306,12 @@ def glu(x: Any, axis: int = -1) -> Any:
     [2.0]
     """
     x = _inexact("glu", x)
-    place = axes.as_axis(axis, x.ndim)
-    size = x.shape[place]
+    position = axes.as_axis(axis, x.ndim)
+    size = x.shape[position]
     if size % 2:
         raise AssertionError(f"axis size must be divisible by 2, got {size} along axis {axis} of shape {x.shape}")
-    first = slicing.slice_in_dim(x, 0, size // 2, axis=place)
-    return first * transcendental.logistic(slicing.slice_in_dim(x, size // 2, size, axis=place))
+    first = slicing.slice_in_dim(x, 0, size // 2, axis=position)
+    return first * transcendental.logistic(slicing.slice_in_dim(x, size // 2, size, axis=position))
 
 
 @jit_when_eager("num_classes", "dtype", "axis")
@@ -342,10 +326,10 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     x = array_arg("one_hot", x)
-    place = axes.as_axis(axis, x.ndim + 1)
+    axis = axes.as_axis(axis, x.ndim + 1)
     classes = jnp.arange(num_classes, dtype=x.dtype if x.dtype != bool else None)
-    wide = (*x.shape[:place], 1, *x.shape[place:])
+    wide = (*x.shape[:axis], 1, *x.shape[axis:])
     values = convert.convert_dtype(reshape(x, wide), classes.dtype)
-    hits = values == reshape(classes, (1,) * place + classes.shape + (1,) * (x.ndim - place))
+    hits = values == reshape(classes, (1,) * axis + classes.shape + (1,) * (x.ndim - axis))
     return jnp.astype(hits, float if dtype is None else dtype)
 

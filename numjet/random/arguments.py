@@ -1,6 +1,7 @@
 """Arguments of samplers: shapes, dtypes and parameters."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from numjet.foundation import dtypes
 from numjet.lax import axes
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import rearrange as shapes
-
-Shape = tuple[int, ...]
+from numjet.random.key_bits import Shape, single
 
 _FLOATS = frozenset(dtypes.FLOATING)
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -79,3 +79,15 @@ def as_float(value: Any, dtype: np.dtype) -> Any:
 def unsharded(name: str, out_sharding: Any) -> None:
     """NotImplementedError for an `out_sharding`."""
     shapes.check_unsharded(name, out_sharding)
+
+
+def draw_floats(name: str, sampler: Callable[..., Any], key: Any, shape: Any, dtype: Any, out_sharding: Any, *params: Any,
+                **options: Any) -> Any:
+    """sampler(key, *params, shape=, dtype=, **options) of checked arguments, for a distribution of floats.
+
+    shape: None stands for the shape to which the parameters broadcast.
+    """
+    unsharded(name, out_sharding)
+    found = float_dtype(name, dtype)
+    target = fit(name, shape, *params) if params else shape_of(name, shape)
+    return sampler(single(name, key), *params, shape=target, dtype=found, **options)

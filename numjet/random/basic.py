@@ -12,15 +12,7 @@ from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import (
-    as_float,
-    fit,
-    float_dtype,
-    inexact_dtype,
-    shape_of,
-    unsharded,
-    unsigned_dtype,
-)
+from numjet.random.arguments import as_float, fit, float_dtype, inexact_dtype, shape_of, unsharded, unsigned_dtype
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, random_bits, single, split_words, words
 
@@ -150,7 +142,7 @@ def _randint(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) ->
     return convert.convert_dtype(_integers(words(key), shape, low, high, past), dtype)
 
 
-def _whole(name: str, x: Any) -> Any:
+def _as_integers(name: str, x: Any) -> Any:
     """A bound as an array of integers; floats are rounded towards zero."""
     x = array_arg(name, x)
     return x if x.aval.dtype in _INTS else convert.convert_element_type(x, int)
@@ -172,7 +164,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     if found not in _INTS:
         raise TypeError(f"randint only accepts integer dtypes, got {found.name}")
     key = single("randint", key)
-    low, high = _whole("randint", minval), _whole("randint", maxval)
+    low, high = _as_integers("randint", minval), _as_integers("randint", maxval)
     target = fit("randint", shape_of("randint", shape), low, high)
     return _randint(key, low, high, shape=target, dtype=found)
 

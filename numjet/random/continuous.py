@@ -11,20 +11,12 @@ from numjet.lax.elementwise import arithmetic, bits, compare, special, transcend
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, fit, float_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, shape_of
 from numjet.random.basic import normal, precise
 from numjet.random.compiled import compiled
-from numjet.random.key_bits import Shape, single, split_words, words
+from numjet.random.key_bits import Shape, split_words, words
 
-_LOG = transcendental.log
 _ONE = np.float32(1.0)
-
-
-def _prepare(name: str, key: Any, shape: Any, dtype: Any, out_sharding: Any = None) -> tuple[Any, Shape, np.dtype]:
-    """A key, shape and float dtype, checked."""
-    unsharded(name, out_sharding)
-    found = float_dtype(name, dtype)
-    return single(name, key), shape_of(name, shape), found
 
 
 # -------------------------------------------------------------------------------------------- without parameters
@@ -41,8 +33,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
     >>> bool((exponential(random.key(0), (3,)) > 0).all())
     True
     """
-    key, target, found = _prepare("exponential", key, shape, dtype, out_sharding)
-    return _exponential(key, shape=target, dtype=found)
+    return draw_floats("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
 @compiled
@@ -59,8 +50,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
     >>> gumbel(random.key(0), (3,), mode="high").shape
     (3,)
     """
-    key, target, found = _prepare("gumbel", key, shape, dtype, out_sharding)
-    return _gumbel(key, shape=target, dtype=found, high=precise(mode))
+    return draw_floats("gumbel", _gumbel, key, shape, dtype, out_sharding, high=precise(mode))
 
 
 @compiled
@@ -76,14 +66,13 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
     >>> laplace(random.key(0), (3,)).shape
     (3,)
     """
-    key, target, found = _prepare("laplace", key, shape, dtype, out_sharding)
-    return _laplace(key, shape=target, dtype=found)
+    return draw_floats("laplace", _laplace, key, shape, dtype, out_sharding)
 
 
 @compiled
 def _logistic(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     u = samplers.between(words(key), shape, dtype, dtype.type(dtypes.finfo(dtype).tiny), dtype.type(1))
-    return _LOG(u) - transcendental.log1p(-u)
+    return transcendental.log(u) - transcendental.log1p(-u)
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -93,8 +82,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
     >>> logistic(random.key(0), (3,)).shape
     (3,)
     """
-    key, target, found = _prepare("logistic", key, shape, dtype, out_sharding)
-    return _logistic(key, shape=target, dtype=found)
+    return draw_floats("logistic", _logistic, key, shape, dtype, out_sharding)
 
 
 @compiled
@@ -110,8 +98,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     >>> cauchy(random.key(0), (3,)).shape
     (3,)
     """
-    key, target, found = _prepare("cauchy", key, shape, dtype, out_sharding)
-    return _cauchy(key, shape=target, dtype=found)
+    return draw_floats("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
 @compiled
@@ -131,8 +118,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
     >>> bool((maxwell(random.key(0), (3,)) > 0).all())
     True
     """
-    key, target, found = _prepare("maxwell", key, shape, dtype, out_sharding)
-    return _maxwell(key, shape=target, dtype=found)
+    return draw_floats("maxwell", _maxwell, key, shape, dtype, out_sharding)
 
 
 @compiled
@@ -151,8 +137,8 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     >>> double_sided_maxwell(random.key(0), 0.0, 2.0, (3,)).shape
     (3,)
     """
-    key, target, found = _prepare("double_sided_maxwell", key, shape, dtype)
-    return _double_sided_maxwell(key, loc, scale, shape=(*target, *fit("double_sided_maxwell", None, loc, scale)), dtype=found)
+    full = (*shape_of("double_sided_maxwell", shape), *fit("double_sided_maxwell", None, loc, scale))
+    return draw_floats("double_sided_maxwell", _double_sided_maxwell, key, full, dtype, None, loc, scale)
 
 
 # -------------------------------------------------------------------------------------------- with parameters
@@ -176,9 +162,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     >>> bool(((x > -1) & (x < 2)).all())
     True
     """
-    target = fit("truncated_normal", shape, lower, upper)
-    key, target, found = _prepare("truncated_normal", key, target, dtype, out_sharding)
-    return _truncated_normal(key, lower, upper, shape=target, dtype=found)
+    return draw_floats("truncated_normal", _truncated_normal, key, shape, dtype, out_sharding, lower, upper)
 
 
 def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -205,13 +189,13 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
     >>> bool((pareto(random.key(0), 2.0, (3,)) >= 1).all())
     True
     """
-    key, target, found = _prepare("pareto", key, fit("pareto", shape, b), dtype, out_sharding)
-    return _pareto(key, b, shape=target, dtype=found)
+    return draw_floats("pareto", _pareto, key, shape, dtype, out_sharding, b)
 
 
 @compiled
 def _rayleigh(key: Any, scale: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return arithmetic.sqrt(_LOG(samplers.unit(words(key), shape, dtype)) * dtype.type(-2)) * as_float(scale, dtype)
+    logs = transcendental.log(samplers.unit(words(key), shape, dtype))
+    return arithmetic.sqrt(logs * dtype.type(-2)) * as_float(scale, dtype)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -221,8 +205,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     >>> bool((rayleigh(random.key(0), 2.0, (3,)) > 0).all())
     True
     """
-    key, target, found = _prepare("rayleigh", key, fit("rayleigh", shape, scale), dtype, out_sharding)
-    return _rayleigh(key, scale, shape=target, dtype=found)
+    return draw_floats("rayleigh", _rayleigh, key, shape, dtype, out_sharding, scale)
 
 
 @compiled
@@ -238,8 +221,8 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     >>> bool((weibull_min(random.key(0), 1.0, 2.0, (3,)) > 0).all())
     True
     """
-    key, target, found = _prepare("weibull_min", key, shape, dtype)
-    return _weibull_min(key, scale, concentration, shape=fit("weibull_min", target, scale, concentration), dtype=found)
+    target = shape_of("weibull_min", shape)
+    return draw_floats("weibull_min", _weibull_min, key, target, dtype, None, scale, concentration)
 
 
 @compiled
@@ -260,9 +243,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
     >>> bool(((x >= 0) & (x <= 3)).all())
     True
     """
-    target = fit("triangular", shape, left, mode, right)
-    key, target, found = _prepare("triangular", key, target, dtype, out_sharding)
-    return _triangular(key, left, mode, right, shape=target, dtype=found)
+    return draw_floats("triangular", _triangular, key, shape, dtype, out_sharding, left, mode, right)
 
 
 @compiled
@@ -284,5 +265,4 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     >>> bool((wald(random.key(0), 2.0, (3,)) > 0).all())
     True
     """
-    key, target, found = _prepare("wald", key, fit("wald", shape, mean), dtype, out_sharding)
-    return _wald(key, mean, shape=target, dtype=found)
+    return draw_floats("wald", _wald, key, shape, dtype, out_sharding, mean)

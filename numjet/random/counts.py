@@ -13,20 +13,15 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert, special, transcendental
 from numjet.lax.indexing.gather import index_take
 from numjet.lax.reduction.cumulative import cumsum
-from numjet.lax.reduction.reduce import reduce_or
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, fit, float_dtype, int_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
 
 _log = transcendental.log
 _SMALL = 10      # means below are counted one by one
-
-
-def _anywhere(mask: Any) -> Any:
-    return reduce_or(mask, range(mask.ndim))
 
 
 def _is_nan(x: Any) -> Any:
@@ -49,7 +44,7 @@ def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[An
         return *rest, compare.select(accepted, value, out), done | accepted
 
     start = (*pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
-    return while_loop(lambda s: _anywhere(~s[3]), draw, start)[2]
+    return while_loop(lambda s: samplers.anywhere(~s[3]), draw, start)[2]
 
 
 # -------------------------------------------------------------------------------------------- Poisson
@@ -63,7 +58,7 @@ def _poisson_counting(pair: Words, lam: Any) -> Any:
         return *rest, count, product + _log(samplers.unit(here, lam.shape, lam.dtype))
 
     zero = create.full_like(lam, 0)
-    return while_loop(lambda s: _anywhere(s[3] > -lam), draw, (*pair, zero, zero))[2] - 1
+    return while_loop(lambda s: samplers.anywhere(s[3] > -lam), draw, (*pair, zero, zero))[2] - 1
 
 
 def _poisson_rejection(pair: Words, lam: Any) -> Any:
@@ -121,9 +116,9 @@ _STIRLING_ERRORS = np.array([_stirling_error(k) for k in range(_SMALL)])
 
 def _stirling_errors(k: Any) -> Any:
     """log(k!) less Stirling's formula: a table for small k, the series for others."""
-    place = convert.convert_dtype(compare.clamp(k.dtype.type(0), k, k.dtype.type(_SMALL - 1)), dtypes.int32)
+    index = convert.convert_dtype(compare.clamp(k.dtype.type(0), k, k.dtype.type(_SMALL - 1)), dtypes.int32)
     table = convert.constant(_STIRLING_ERRORS, k.dtype)
-    exact = shapes.reshape(index_take(table, [shapes.reshape(place, (place.size,))], [0]), place.shape)
+    exact = shapes.reshape(index_take(table, [shapes.reshape(index, (index.size,))], [0]), index.shape)
     square = (k + 1) * (k + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
     return compare.select(k < _SMALL, exact, series)
@@ -140,7 +135,7 @@ def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
         return *rest, count, waited + arithmetic.ceil(_log(samplers.unit(here, n.shape, n.dtype)) / log_q)
 
     zero = create.full_like(n, 0)
-    return while_loop(lambda s: _anywhere(s[3] <= n), draw, (*pair, zero, zero))[2] - 1
+    return while_loop(lambda s: samplers.anywhere(s[3] <= n), draw, (*pair, zero, zero))[2] - 1
 
 
 def _binomial_rejection(pair: Words, n: Any, p: Any) -> Any:
@@ -201,8 +196,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     >>> bool(((x >= 0) & (x <= 10)).all())
     True
     """
-    found = float_dtype("binomial", dtype)
-    return _binomial(single("binomial", key), n, p, shape=fit("binomial", shape, n, p), dtype=found)
+    return draw_floats("binomial", _binomial, key, shape, dtype, None, n, p)
 
 
 @compiled

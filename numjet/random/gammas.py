@@ -14,11 +14,11 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, bits, compare, convert, special, transcendental
-from numjet.lax.reduction.reduce import reduce_max, reduce_or, reduce_sum
+from numjet.lax.reduction.reduce import reduce_max, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, fit, float_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, draw_floats, float_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
 
@@ -26,10 +26,6 @@ _log, _exp = transcendental.log, transcendental.exp
 
 
 # -------------------------------------------------------------------------------------------- the sampler
-
-def _anywhere(mask: Any) -> Any:
-    return reduce_or(mask, range(mask.ndim))
-
 
 def _keep(mask: Any, new: Any, old: Any) -> Any:
     return tuple(compare.select(mask, n, o) for n, o in zip(new, old, strict=True))
@@ -51,7 +47,7 @@ def _positive_cube_root(pair: Words, c: Any, drawn: np.dtype) -> tuple[Any, Any]
         return _keep(v <= 0, (*rest, fresh, 1 + fresh * c), state)
 
     start = (*pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
-    return while_loop(lambda s: _anywhere(s[3] <= 0), draw, start)[2:]
+    return while_loop(lambda s: samplers.anywhere(s[3] <= 0), draw, start)[2:]
 
 
 def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
@@ -70,7 +66,7 @@ def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
         return _keep(refused(state), fresh, state)
 
     start = (*pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
-    return while_loop(lambda s: _anywhere(refused(s)), draw, start)[3]
+    return while_loop(lambda s: samplers.anywhere(refused(s)), draw, start)[3]
 
 
 def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
@@ -123,12 +119,6 @@ def _gamma(key: Any, a: Any, *, shape: Shape, dtype: np.dtype, log: bool) -> Any
     return as_float(sample(words(key), _parameter(a, dtype), shape, log, dtype), dtype)
 
 
-def _checked(name: str, key: Any, dtype: Any, out_sharding: Any) -> tuple[Any, np.dtype]:
-    unsharded(name, out_sharding)
-    found = float_dtype(name, dtype)
-    return single(name, key), found
-
-
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Gamma numbers of shape parameter a > 0 and scale 1; shape: default that of a. Differentiable in a.
 
@@ -139,8 +129,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
     >>> bool((gamma(random.key(0), 2.0, (3,)) > 0).all())
     True
     """
-    key, found = _checked("gamma", key, dtype, out_sharding)
-    return _gamma(key, a, shape=fit("gamma", shape, a), dtype=found, log=False)
+    return draw_floats("gamma", _gamma, key, shape, dtype, out_sharding, a, log=False)
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -150,8 +139,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shar
     >>> loggamma(random.key(0), 1e-3, (3,)).shape
     (3,)
     """
-    key, found = _checked("loggamma", key, dtype, out_sharding)
-    return _gamma(key, a, shape=fit("loggamma", shape, a), dtype=found, log=True)
+    return draw_floats("loggamma", _gamma, key, shape, dtype, out_sharding, a, log=True)
 
 
 # -------------------------------------------------------------------------------------------- derived distributions
@@ -173,8 +161,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
     >>> bool(((x >= 0) & (x <= 1)).all())
     True
     """
-    key, found = _checked("beta", key, dtype, out_sharding)
-    return _beta(key, a, b, shape=fit("beta", shape, a, b), dtype=found)
+    return draw_floats("beta", _beta, key, shape, dtype, out_sharding, a, b)
 
 
 @compiled
@@ -196,14 +183,15 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     >>> dirichlet(random.key(0), jnp.ones(3), (2,)).shape
     (2, 3)
     """
-    key, found = _checked("dirichlet", key, dtype, out_sharding)
+    unsharded("dirichlet", out_sharding)
+    found = float_dtype("dirichlet", dtype)
     if not np.ndim(alpha):
         raise ValueError(f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}")
     batch = np.shape(alpha)[:-1]
     target = batch if shape is None else shape_of("dirichlet", shape)
     if shapes.broadcast_shapes(target, batch) != target:
         raise ValueError(f"dirichlet: expected alpha of a batch shape that broadcasts to shape={target}, got {batch}")
-    return _dirichlet(key, alpha, shape=target, dtype=found)
+    return _dirichlet(single("dirichlet", key), alpha, shape=target, dtype=found)
 
 
 @compiled
@@ -221,8 +209,7 @@ def t(key: Any, df: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     >>> t(random.key(0), 3.0, (2,)).shape
     (2,)
     """
-    key, found = _checked("t", key, dtype, out_sharding)
-    return _t(key, df, shape=fit("t", shape, df), dtype=found)
+    return draw_floats("t", _t, key, shape, dtype, out_sharding, df)
 
 
 def _chi2(pair: Words, df: Any, shape: Shape, dtype: np.dtype) -> Any:
@@ -241,8 +228,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sh
     >>> bool((chisquare(random.key(0), 3.0, (2,)) > 0).all())
     True
     """
-    key, found = _checked("chisquare", key, dtype, out_sharding)
-    return _chisquare(key, df, shape=fit("chisquare", shape, df), dtype=found)
+    return draw_floats("chisquare", _chisquare, key, shape, dtype, out_sharding, df)
 
 
 @compiled
@@ -259,8 +245,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
     >>> bool((f(random.key(0), 2.0, 3.0, (2,)) > 0).all())
     True
     """
-    key, found = _checked("f", key, dtype, out_sharding)
-    return _f(key, dfnum, dfden, shape=fit("f", shape, dfnum, dfden), dtype=found)
+    return draw_floats("f", _f, key, shape, dtype, out_sharding, dfnum, dfden)
 
 
 def _signed_power(pair: Words, p: Any, shape: Shape, dtype: np.dtype) -> Any:
@@ -283,8 +268,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
     >>> generalized_normal(random.key(0), 2.0, (2,)).shape
     (2,)
     """
-    key, found = _checked("generalized_normal", key, dtype, out_sharding)
-    return _generalized_normal(key, p, shape=fit("generalized_normal", shape, p), dtype=found)
+    return draw_floats("generalized_normal", _generalized_normal, key, shape, dtype, out_sharding, p)
 
 
 @compiled
@@ -307,5 +291,6 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     >>> bool(((x * x).sum(-1) <= 1).all())
     True
     """
-    key, found = _checked("ball", key, dtype, out_sharding)
-    return _ball(key, p, d=shape_of("ball", (d,))[0], shape=shape_of("ball", shape), dtype=found)
+    unsharded("ball", out_sharding)
+    found = float_dtype("ball", dtype)
+    return _ball(single("ball", key), p, d=shape_of("ball", (d,))[0], shape=shape_of("ball", shape), dtype=found)

@@ -11,8 +11,14 @@ import numpy as np
 
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import compare, convert, special, transcendental
+from numjet.lax.reduction.reduce import reduce_or
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random.key_bits import Shape, Words, float_bits, random_bits, unit_interval
+
+
+def anywhere(mask: Any) -> Any:
+    """Whether a mask holds for one element at least: the condition of rejection loops."""
+    return reduce_or(mask, range(mask.ndim))
 
 
 def unit(pair: Words, target: Shape, dtype: np.dtype) -> Any:

@@ -105,11 +105,11 @@ def _weighted_subset(key: Any, p: Any, *, count: int, high: bool) -> Any:
     return convert.convert_dtype(top_k(score, count)[1], dtypes.python_scalar_dtype(int))
 
 
-def _check_choice(size: int, draws_: int, replace: bool, p: Any) -> None:
-    if size < 1 and draws_ > 0:
+def _check_choice(size: int, count: int, replace: bool, p: Any) -> None:
+    if size < 1 and count > 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
-    if not replace and draws_ > size:
-        raise ValueError(f"Cannot take a larger sample (size {draws_}) than population (size {size}) when 'replace=False'")
+    if not replace and count > size:
+        raise ValueError(f"Cannot take a larger sample (size {count}) than population (size {size}) when 'replace=False'")
     if p is not None and p.shape != (size,):
         raise ValueError("p must be None or a 1D vector with the same size as a.shape[axis]. "
                          f"p has shape {p.shape} and a.shape[axis] is {size}.")

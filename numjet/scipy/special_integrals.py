@@ -105,10 +105,7 @@ def _exp1(x: Any) -> Any:
     return jnp.where(x == 0, jnp.inf, jnp.where(x < 0, jnp.nan, out))
 
 
-@_exp1.defjvp
-def _exp1_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _exp1(x), -t * jnp.exp(-x) / x
+_exp1.defjvps(lambda t, out, x: -t * jnp.exp(-x) / x)
 
 
 def exp1(x: Any) -> Any:
@@ -140,10 +137,7 @@ def _factorial_series(x: Any, terms: int) -> Any:
     return out
 
 
-@_expi.defjvp
-def _expi_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _expi(x), t * jnp.exp(x) / x
+_expi.defjvps(lambda t, out, x: t * jnp.exp(x) / x)
 
 
 def expi(x: Any) -> Any:
@@ -167,10 +161,7 @@ def _expn(n: Any, x: Any) -> Any:
     return jnp.where((x < 0) | (n < 0) | jnp.isnan(x), jnp.nan, out)
 
 
-@_expn.defjvp
-def _expn_jvp(primals: Any, tangents: Any) -> Any:
-    (n, x), (_, t) = primals, tangents
-    return _expn(n, x), -t * _expn(n - 1, x)
+_expn.defjvps(None, lambda t, out, n, x: -t * _expn(n - 1, x))
 
 
 def expn(n: Any, x: Any) -> Any:

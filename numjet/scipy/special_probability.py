@@ -63,10 +63,7 @@ def _logit(x: Any) -> Any:
     return jnp.log(x / (1 - x))
 
 
-@_logit.defjvp
-def _logit_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _logit(x), jnp.true_divide(t, x * (1 - x))
+_logit.defjvps(lambda t, out, x: jnp.true_divide(t, x * (1 - x)))
 
 
 def logit(x: Any) -> Any:
@@ -152,10 +149,7 @@ def _entr(x: Any) -> Any:
     return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
 
 
-@_entr.defjvp
-def _entr_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    return _entr(x), -t * (jnp.log(x) + 1)
+_entr.defjvps(lambda t, out, x: -t * (jnp.log(x) + 1))
 
 
 def entr(x: Any) -> Any:
@@ -232,11 +226,7 @@ def _log_ndtr_of(x: Any, order: int) -> Any:
     return jnp.where(x > high, -_ndtr(-x), jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 
 
-@_log_ndtr3.defjvp
-def _log_ndtr_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    out = _log_ndtr3(x)
-    return out, t * jnp.exp(-0.5 * (x * x) - out - _HALF_LOG_2PI)
+_log_ndtr3.defjvps(lambda t, out, x: t * jnp.exp(-0.5 * (x * x) - out - _HALF_LOG_2PI))
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
@@ -289,11 +279,7 @@ def _ndtri(p: Any) -> Any:
     return jnp.where(jnp.abs(q) <= 0.425, q * _quotient(centre, 0.180625 - q * q), jnp.copysign(outside, q))
 
 
-@_ndtri.defjvp
-def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
-    (p,), (t,) = primals, tangents
-    out = _ndtri(p)
-    return out, t * jnp.exp(0.5 * (out * out) + _HALF_LOG_2PI)
+_ndtri.defjvps(lambda t, out, p: t * jnp.exp(0.5 * (out * out) + _HALF_LOG_2PI))
 
 
 def ndtri(p: Any) -> Any:

@@ -7,7 +7,6 @@
 
 Programs run in other processes: one that crashes or hangs is a failure like any other.
 """
-
 from __future__ import annotations
 
 import argparse
@@ -25,15 +24,14 @@ from numjet.tools import fuzz_jobs
 from numjet.tools.fuzz_jobs import Options, Worker
 
 MAX_EXIT_CODE = 100
-TELL = 500            # programs between two progress lines
+REPORT_EVERY = 500    # programs between two progress lines
 
 
 class Campaign:
     """Runs the programs of a range of seeds in several processes, and adds up the verdicts."""
 
-    def __init__(
-        self, options: Options, shrink: bool = True, limit: float = 40.0, save: Path | None = None, seconds: float = 60.0
-    ):
+    def __init__(self, options: Options, shrink: bool = True, limit: float = 40.0, save: Path | None = None,
+                 seconds: float = 60.0):
         self.options, self.shrink, self.limit, self.save, self.seconds = options, shrink, limit, save, seconds
         self.failed: list[tuple[int, Verdict]] = []
         self.kinds: Counter[str] = Counter()
@@ -68,7 +66,7 @@ class Campaign:
         v = found.verdict
         with self._lock:
             self.done += 1
-            if self.done % TELL == 0:
+            if self.done % REPORT_EVERY == 0:
                 print(f"{self.done} programs, {len(self.failed)} failures", flush=True)
             self.undecided += v.undecided
             self.operations.update(v.operations)
@@ -133,9 +131,8 @@ def main() -> int:
     parser.add_argument("--refusals", action="store_true", help="show what tracing refused")
     parser.add_argument("--no-shrink", action="store_true")
     args = parser.parse_args()
-    campaign = Campaign(
-        Options(args.length, args.depth, args.backend, args.jax_python, args.checks), not args.no_shrink, args.limit, args.save
-    )
+    options = Options(args.length, args.depth, args.backend, args.jax_python, args.checks)
+    campaign = Campaign(options, not args.no_shrink, args.limit, args.save)
     start = time.monotonic()
     campaign.run(range(args.seed, args.seed + args.count), args.jobs)
     if args.refusals:

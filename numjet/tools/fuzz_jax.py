@@ -1,5 +1,4 @@
 """Another process that runs programs by JAX: the same text, under the other package's names."""
-
 from __future__ import annotations
 
 import base64
@@ -41,9 +40,8 @@ class JaxProcess:
     """JAX in another Python."""
 
     def __init__(self, python: str):
-        self.process = subprocess.Popen(
-            [python, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
-        )
+        self.process = subprocess.Popen([python, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, bufsize=0)
 
     def run(self, p: programs.Program) -> list[np.ndarray] | str:
         """The program's results, or the error that it raised."""

@@ -3,7 +3,6 @@
 Requests and answers are pickled objects, one a line in base64. A request is a seed, or a program; the answer is its verdict.
 The parent waits for an answer up to a time limit.
 """
-
 from __future__ import annotations
 
 import base64
@@ -130,13 +129,8 @@ class Worker:
 
     def _start(self) -> None:
         text = f"from numjet.tools import fuzz_jobs; fuzz_jobs.serve(fuzz_jobs.{self.options!r})"
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", text],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-        )
+        self.process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", text], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
 
     def _line(self, process: subprocess.Popen[bytes]) -> bytes:
         """The next line, or the rest when the process ends. TimeoutError when it has computed for the limit, or has not

@@ -74,10 +74,11 @@ def _x64(names: str) -> bool:
 
 # ------------------------------------------------------------------------------------------------ Python integers
 
-_BINARY = ("add subtract multiply floor_divide remainder mod fmod power float_power maximum minimum fmax fmin equal not_equal "
-           "less "
-           "less_equal greater greater_equal bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm true_divide "
-           "arctan2 hypot copysign logical_and logaddexp heaviside divmod nextafter ldexp isclose").split()
+_BINARY = """
+    add subtract multiply floor_divide remainder mod fmod power float_power maximum minimum fmax fmin equal not_equal less
+    less_equal greater greater_equal bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm true_divide arctan2
+    hypot copysign logical_and logaddexp heaviside divmod nextafter ldexp isclose
+""".split()
 _OPERATORS = "+ - * // % & | ^ << >> == != < <= > >= /".split()
 _TAKING = (
     "jnp.where(X > 1, X, K)", "jnp.where(X > 1, K, X)", "jnp.clip(X, K, None)", "jnp.clip(X, None, K)", "X.clip(K)",
@@ -93,10 +94,10 @@ _TAKING = (
     "jnp.unique(X, size=6, fill_value=K)", "jnp.piecewise(X, [X > 1], [K, 1])", "jnp.broadcast_arrays(X, K)", "jnp.dot(X, K)",
     "jnp.linspace(K, K, 2, dtype=X.dtype)", "jnp.nan_to_num(X, nan=K)", "jnp.outer(X, K)", "jnp.tensordot(X, K, axes=0)",
     "jnp.stack([X[0], K])", "jnp.compress(X > 1, X, size=5, fill_value=K)", "jnp.choose(X * 0, [K, X])",
-    "jnp.asarray(K).astype(X.dtype)",
-    "jnp.kron(X, K)", "jnp.cross(X[:3], X[:3]) + K", "jnp.ediff1d(X, to_end=K)", "jnp.polyval(X, K)", "jnp.interp(K, X, X)",
-    "jnp.full((2,), jnp.asarray(K), X.dtype)", "jnp.zeros(2, X.dtype).at[0].apply(lambda v: v + K)", "jnp.trapezoid(X, dx=K)",
-    "lax.clamp(X, X, X) + K", "jnp.union1d(X, K, size=5)", "jnp.cumsum(X) + K", "jnp.matmul(X, X) * K", "jnp.average(X) * K",
+    "jnp.asarray(K).astype(X.dtype)", "jnp.kron(X, K)", "jnp.cross(X[:3], X[:3]) + K", "jnp.ediff1d(X, to_end=K)",
+    "jnp.polyval(X, K)", "jnp.interp(K, X, X)", "jnp.full((2,), jnp.asarray(K), X.dtype)",
+    "jnp.zeros(2, X.dtype).at[0].apply(lambda v: v + K)", "jnp.trapezoid(X, dx=K)", "lax.clamp(X, X, X) + K",
+    "jnp.union1d(X, K, size=5)", "jnp.cumsum(X) + K", "jnp.matmul(X, X) * K", "jnp.average(X) * K",
     "lax.fori_loop(0, 2, lambda i, c: c + K, X)", "lax.cond(True, lambda v: v + K, lambda v: v, X)", "abs(X - K)",
     "jnp.vdot(X, K)", "jnp.inner(X, K)", "jnp.square(X) + K", "pow(X, K)", "K - X", "K // X", "K ** X[:0]", "jnp.round(X) + K",
     "nn.one_hot(K, 3, dtype=X.dtype)", "lax.select(X > 1, X, jnp.full_like(X, K))",
@@ -122,20 +123,21 @@ def _python_integers() -> Iterator[Case]:
 
 # ------------------------------------------------------------------------------------------------ dtypes
 
-_UNARY = ("abs absolute fabs sign negative positive invert bitwise_count logical_not sqrt cbrt square reciprocal exp exp2 "
-          "expm1 log "
-          "log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh floor ceil trunc rint "
-          "round fix "
-          "isnan isinf isfinite isposinf isneginf signbit conj real imag angle deg2rad rad2deg degrees radians sinc i0 "
-          "nan_to_num "
-          "spacing frexp modf iscomplex isreal real_if_close unwrap ldexp").split()
+_UNARY = """
+    abs absolute fabs sign negative positive invert bitwise_count logical_not sqrt cbrt square reciprocal exp exp2 expm1 log
+    log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh floor ceil trunc rint round fix
+    isnan isinf isfinite isposinf isneginf signbit conj real imag angle deg2rad rad2deg degrees radians sinc i0 nan_to_num
+    spacing frexp modf iscomplex isreal real_if_close unwrap ldexp
+""".split()
 _PAIRS = ("b", "u8", "i32", "u32", "f16", "bf16", "f32", "c64")
-_SPECIAL_FUNCTIONS = ("erf erfc erfinv expit logit gammaln gamma digamma entr i0 i0e i1 i1e ndtr ndtri log_ndtr sici "
-                      "spence "
-                      "expi exp1 log_softmax softmax").split()
-_ACTIVATIONS = ("relu relu6 sigmoid softplus sparse_plus sparse_sigmoid soft_sign silu log_sigmoid leaky_relu hard_sigmoid "
-                "hard_silu hard_tanh elu celu selu gelu glu squareplus mish identity log1mexp softmax log_softmax standardize "
-                "logsumexp").split()
+_SPECIAL_FUNCTIONS = """
+    erf erfc erfinv expit logit gammaln gamma digamma entr i0 i0e i1 i1e ndtr ndtri log_ndtr sici spence expi exp1 log_softmax
+    softmax
+""".split()
+_ACTIVATIONS = """
+    relu relu6 sigmoid softplus sparse_plus sparse_sigmoid soft_sign silu log_sigmoid leaky_relu hard_sigmoid hard_silu
+    hard_tanh elu celu selu gelu glu squareplus mish identity log1mexp softmax log_softmax standardize logsumexp
+""".split()
 
 
 def _dtypes() -> Iterator[Case]:
@@ -162,13 +164,15 @@ def _dtypes() -> Iterator[Case]:
 
 # ------------------------------------------------------------------------------------------------ reductions
 
-_REDUCE = ("sum prod max min any all mean std var argmax argmin nansum nanprod nanmax nanmin nanmean nanstd nanvar nanargmax "
-           "nanargmin "
-           "median nanmedian ptp count_nonzero amax amin average").split()
+_REDUCE = """
+    sum prod max min any all mean std var argmax argmin nansum nanprod nanmax nanmin nanmean nanstd nanvar nanargmax nanargmin
+    median nanmedian ptp count_nonzero amax amin average
+""".split()
 _CUMULATIVE = "cumsum cumprod nancumsum nancumprod sort argsort".split()
 _LAX_CUMULATIVE = "cumsum cumprod cummax cummin cumlogsumexp".split()
-_VARIED = ("quantile(X, 0.5", "nanquantile(X, 0.5", "percentile(X, 50", "linalg.norm(X", "ptp(X", "unique(X", "sort(X",
-    "median(X")
+_VARIED = (
+    "quantile(X, 0.5", "nanquantile(X, 0.5", "percentile(X, 50", "linalg.norm(X", "ptp(X", "unique(X", "sort(X", "median(X",
+)
 
 
 def _reductions() -> Iterator[Case]:
@@ -188,8 +192,7 @@ def _reductions() -> Iterator[Case]:
         yield "reductions", f"jnp.{f}({name})", False
         yield "reductions", f"jnp.{f}({name}, axis=0)", False
     for f, name, extra in product(_LAX_CUMULATIVE, ("b", "u8", "i32", "f32_s", "c64_s", "f32_0", "f32_30", "f16", "bf16",
-    "f32_2"),
-                                  ("", ", reverse=True")):
+                                  "f32_2"), ("", ", reverse=True")):
         yield "reductions", f"lax.{f}({name}{extra})", False
     for f, name in product(("reduce_max", "reduce_min", "reduce_sum", "reduce_prod"), ("c64_s", "f32_s", "f32_0", "b",
     "c64_0")):
@@ -203,12 +206,10 @@ def _reductions() -> Iterator[Case]:
                            ("b", "u8", "i8", "i32", "u32", "i64", "u64", "f16", "f32", "c64")):
         yield "reductions", f"jnp.{f}({name})", True
     for k, name in product(("logsumexp(X)", "logsumexp(X, b=2.0)", "logsumexp(X, keepdims=True)",
-    "logsumexp(X, return_sign=True)"),
-                           ("f32_s", "f32_0", "f32_1", "i32", "b", "c64", "f16")):
+                           "logsumexp(X, return_sign=True)"), ("f32_s", "f32_0", "f32_1", "i32", "b", "c64", "f16")):
         yield "reductions", f"jsp.special.{k}".replace("X", name), False
     for mode, name in product(("nn.softmax(X)", "nn.log_softmax(X)", "nn.softmax(X, axis=None)", "nn.logmeanexp(X)",
-    "nn.standardize(X)"),
-                              ("f32_1", "f32_0", "f32_2", "f32_s", "i32_1", "b", "f16")):
+                              "nn.standardize(X)"), ("f32_1", "f32_0", "f32_2", "f32_s", "i32_1", "b", "f16")):
         yield "reductions", mode.replace("X", name), False
 
 
@@ -231,17 +232,14 @@ def _specials() -> Iterator[Case]:
     for f in ("xlogy", "xlog1py", "betaln", "gammainc", "gammaincc", "zeta", "kl_div", "rel_entr", "beta", "poch"):
         yield "specials", f"jsp.special.{f}(f32_s[:, None], f32_s[None])", False
     for f, name in product(("integer_pow(X, 3)", "integer_pow(X, -2)", "integer_pow(X, 0)", "rsqrt(X)", "erf(X)",
-    "is_finite(X)",
-                            "population_count(X)", "clz(X)", "sign(X)", "logistic(X)", "cbrt(X)", "square(X)", "exp2(X)",
-                            "convert_element_type(X, jnp.int32)", "convert_element_type(X, jnp.uint8)",
-                            "convert_element_type(X, jnp.int8)",
-                            "convert_element_type(X, jnp.bool_)", "convert_element_type(X, jnp.float16)",
-                            "convert_element_type(X, jnp.uint32)",
-                            "convert_element_type(X, jnp.complex64)", "reduce_precision(X, 5, 10)", "sort(X)", "clamp(X, X, X)",
-                            "top_k(X, 3)", "argmax(X, 0, jnp.int32)", "nextafter(X, X)", "pow(X, X)", "rem(X, X)",
-                            "atan2(X, X)",
-                            "div(X, X)", "max(X, X[::-1])", "min(X, X[::-1])", "round(X)"),
-                           ("f32_s", "f16_s", "bf16_s", "c64_s", "i32_s", "u8_s", "i8_s")):
+                           "is_finite(X)", "population_count(X)", "clz(X)", "sign(X)", "logistic(X)", "cbrt(X)", "square(X)",
+                           "exp2(X)", "convert_element_type(X, jnp.int32)", "convert_element_type(X, jnp.uint8)",
+                           "convert_element_type(X, jnp.int8)", "convert_element_type(X, jnp.bool_)",
+                           "convert_element_type(X, jnp.float16)", "convert_element_type(X, jnp.uint32)",
+                           "convert_element_type(X, jnp.complex64)", "reduce_precision(X, 5, 10)", "sort(X)", "clamp(X, X, X)",
+                           "top_k(X, 3)", "argmax(X, 0, jnp.int32)", "nextafter(X, X)", "pow(X, X)", "rem(X, X)", "atan2(X, X)",
+                           "div(X, X)", "max(X, X[::-1])", "min(X, X[::-1])", "round(X)"), ("f32_s", "f16_s", "bf16_s", "c64_s",
+                           "i32_s", "u8_s", "i8_s")):
         yield "specials", f"lax.{f}".replace("X", name), False
     for dtype, name in product(("int8", "uint8", "int16", "int32", "uint32", "bool", "float16", "bfloat16"), ("f32_s",
     "f16_s", "i32_s")):
@@ -271,27 +269,25 @@ _DIFFERENTIABLE = [f for f in _UNARY if f not in ("invert", "bitwise_count", "fr
     "isnan",
                    "isinf", "isfinite", "isposinf", "isneginf", "signbit", "iscomplex", "isreal", "logical_not",
                    "real_if_close")]
-_PAIRS_AT = ("0.,0. 1.,1. 0.,1. 1.,0. 0.,-1. -1.,0. -1.,2. 2.,-1. 0.,2. 0.,0.5 -2.,0.5 inf,1. 1.,inf inf,inf -inf,1. nan,1. "
-            "-1.,-1. 3.,3. -0.,0.").split()
+_PAIRS_AT = """
+    0.,0. 1.,1. 0.,1. 1.,0. 0.,-1. -1.,0. -1.,2. 2.,-1. 0.,2. 0.,0.5 -2.,0.5 inf,1. 1.,inf inf,inf -inf,1. nan,1. -1.,-1.
+    3.,3. -0.,0.
+""".split()
 _OF_ARRAYS = (
     "jnp.max(v)", "jnp.min(v)", "jnp.prod(v)", "jnp.cumprod(v)[-1]", "jnp.cumprod(v).sum()", "jnp.sort(v)[0]",
-    "jnp.sort(v) @ w",
-    "jnp.median(v)", "jnp.linalg.norm(v)", "jnp.linalg.norm(v, 1)", "jnp.linalg.norm(v, jnp.inf)", "jnp.linalg.norm(v, 3)",
-    "jnp.linalg.norm(v, 0)", "jnp.linalg.norm(v, -jnp.inf)", "jnp.linalg.norm(v, 0.5)", "jnp.std(v)", "jnp.var(v)",
-    "jnp.ptp(v)",
-    "jnp.quantile(v, 0.3)", "nn.softmax(v)[0]", "nn.log_softmax(v)[0]", "jsp.special.logsumexp(v)", "jnp.cumsum(v) @ w",
-    "lax.cummax(v) @ w", "lax.cummin(v) @ w", "lax.cumlogsumexp(v) @ w", "jnp.maximum(v, v[::-1]) @ w",
-    "jnp.clip(v, 0., 1.) @ w",
-    "jnp.nanmax(v)", "jnp.nansum(v)", "jnp.nanmean(v)", "jnp.abs(v).sum()", "jnp.linalg.norm(v[:, None] * v[None])",
-    "jnp.sqrt(jnp.sum(v * v))", "jnp.where(v > 0, jnp.sqrt(v), 0.).sum()", "lax.top_k(v, 2)[0] @ w[:2]", "jnp.nanprod(v)",
-    "jnp.var(v, ddof=3)", "jnp.mean(v) / jnp.std(v)", "nn.standardize(v) @ w", "jnp.amax(v, initial=0.)", "jnp.unwrap(v) @ w",
-    "jnp.interp(0., jnp.sort(v), w)", "jnp.convolve(v, v).max()", "lax.reduce_max(v, (0,))", "lax.reduce_prod(v, (0,))",
+    "jnp.sort(v) @ w", "jnp.median(v)", "jnp.linalg.norm(v)", "jnp.linalg.norm(v, 1)", "jnp.linalg.norm(v, jnp.inf)",
+    "jnp.linalg.norm(v, 3)", "jnp.linalg.norm(v, 0)", "jnp.linalg.norm(v, -jnp.inf)", "jnp.linalg.norm(v, 0.5)", "jnp.std(v)",
+    "jnp.var(v)", "jnp.ptp(v)", "jnp.quantile(v, 0.3)", "nn.softmax(v)[0]", "nn.log_softmax(v)[0]", "jsp.special.logsumexp(v)",
+    "jnp.cumsum(v) @ w", "lax.cummax(v) @ w", "lax.cummin(v) @ w", "lax.cumlogsumexp(v) @ w", "jnp.maximum(v, v[::-1]) @ w",
+    "jnp.clip(v, 0., 1.) @ w", "jnp.nanmax(v)", "jnp.nansum(v)", "jnp.nanmean(v)", "jnp.abs(v).sum()",
+    "jnp.linalg.norm(v[:, None] * v[None])", "jnp.sqrt(jnp.sum(v * v))", "jnp.where(v > 0, jnp.sqrt(v), 0.).sum()",
+    "lax.top_k(v, 2)[0] @ w[:2]", "jnp.nanprod(v)", "jnp.var(v, ddof=3)", "jnp.mean(v) / jnp.std(v)", "nn.standardize(v) @ w",
+    "jnp.amax(v, initial=0.)", "jnp.unwrap(v) @ w", "jnp.interp(0., jnp.sort(v), w)", "jnp.convolve(v, v).max()",
+    "lax.reduce_max(v, (0,))", "lax.reduce_prod(v, (0,))",
     "lax.reduce_window(v, -jnp.inf, lax.max, (2,), (1,), 'VALID') @ w[:2]", "jnp.prod(v, where=v != 0)",
-    "jnp.cumprod(v[::-1]) @ w",
-    "v.at[0].max(0.) @ w", "v.at[jnp.array([0, 0])].multiply(v[:2]) @ w", "jax_segment(v) @ w", "jnp.dot(v, v) ** 0.5",
-    "jnp.hypot(v, v).sum()",
-    "jnp.trapezoid(jnp.abs(v))", "jnp.nan_to_num(v).sum()", "jnp.sinc(v).sum()", "jnp.partition(v, 1)[0]",
-    "jnp.percentile(v, 50)",
+    "jnp.cumprod(v[::-1]) @ w", "v.at[0].max(0.) @ w", "v.at[jnp.array([0, 0])].multiply(v[:2]) @ w", "jax_segment(v) @ w",
+    "jnp.dot(v, v) ** 0.5", "jnp.hypot(v, v).sum()", "jnp.trapezoid(jnp.abs(v))", "jnp.nan_to_num(v).sum()",
+    "jnp.sinc(v).sum()", "jnp.partition(v, 1)[0]", "jnp.percentile(v, 50)",
 )
 
 
@@ -306,9 +302,8 @@ def _kinks() -> Iterator[Case]:
         if f not in ("sici", "spence", "softmax", "log_softmax"):
             yield "kinks", f"grad(jsp.special.{f})({x})", False
     for f, xy in product(("power", "float_power", "maximum", "minimum", "fmax", "fmin", "arctan2", "hypot", "logaddexp",
-    "logaddexp2", "mod",
-                          "fmod", "copysign", "true_divide", "multiply", "floor_divide", "heaviside", "ldexp", "remainder"),
-                          _PAIRS_AT):
+                         "logaddexp2", "mod", "fmod", "copysign", "true_divide", "multiply", "floor_divide", "heaviside",
+                         "ldexp", "remainder"), _PAIRS_AT):
         if f != "ldexp":
             yield "kinks", f"grad(jnp.{f}, (0, 1))({xy})", False
     for f, xy in product(("xlogy", "xlog1py", "rel_entr", "kl_div"), _PAIRS_AT):
@@ -318,28 +313,23 @@ def _kinks() -> Iterator[Case]:
         if "jax_segment" not in f:
             yield "kinks", f"grad(lambda v, w=jnp.array([1., 10., 100.]): {f})(jnp.array({v}))", False
     for e, x in product(("jnp.sqrt(jnp.abs(x))", "jnp.abs(x) ** 0.5", "jnp.clip(x, 0., 1.)", "jnp.clip(x, -1., 1.)", "x ** 0",
-    "x ** 1", "x ** 2",
-                         "x ** 3", "x ** -1", "x ** 0.5", "x ** 1.5", "x ** 2.", "x ** x", "0. ** x", "2. ** x", "(-1.) ** x",
-                         "x / x", "x * jnp.inf",
-                         "jnp.where(x > 0, x, 0.)", "jnp.where(x > 0, jnp.log(x), 0.)", "jnp.maximum(x, 0.)",
-                         "jnp.minimum(x, 1.)", "lax.max(x, 0.)",
-                         "lax.clamp(0., x, 1.)", "jnp.sqrt(x * x)", "jnp.sqrt(x) ** 2", "jnp.log(jnp.exp(x))",
-                         "jnp.arccos(jnp.cos(x))", "jnp.abs(x) * x",
-                         "jnp.sign(x) * x", "lax.rsqrt(x)", "lax.integer_pow(x, 3)", "lax.integer_pow(x, -1)", "lax.cbrt(x)",
-                         "jnp.abs(jnp.array(x, jnp.complex64) * 1j)",
-                         "jnp.abs(lax.complex(x, x))", "jnp.angle(lax.complex(x, 0. * x))",
-                         "jnp.sqrt(lax.complex(x, 0. * x)).real", "lax.erf_inv(x)",
-                         "lax.lgamma(x)", "lax.digamma(x)", "jnp.log1p(-x)", "jnp.expm1(x) / x", "jnp.nextafter(x, 2.)",
-                         "lax.reduce_precision(x, 5, 10)",
-                         "jnp.real(lax.complex(x, x) ** 2)", "jnp.log(lax.complex(x, x)).real", "lax.exp2(x)",
-                         "lax.logistic(x)", "lax.tan(x)"), _AT):
+                        "x ** 1", "x ** 2", "x ** 3", "x ** -1", "x ** 0.5", "x ** 1.5", "x ** 2.", "x ** x", "0. ** x",
+                        "2. ** x", "(-1.) ** x", "x / x", "x * jnp.inf", "jnp.where(x > 0, x, 0.)",
+                        "jnp.where(x > 0, jnp.log(x), 0.)", "jnp.maximum(x, 0.)", "jnp.minimum(x, 1.)", "lax.max(x, 0.)",
+                        "lax.clamp(0., x, 1.)", "jnp.sqrt(x * x)", "jnp.sqrt(x) ** 2", "jnp.log(jnp.exp(x))",
+                        "jnp.arccos(jnp.cos(x))", "jnp.abs(x) * x", "jnp.sign(x) * x", "lax.rsqrt(x)", "lax.integer_pow(x, 3)",
+                        "lax.integer_pow(x, -1)", "lax.cbrt(x)", "jnp.abs(jnp.array(x, jnp.complex64) * 1j)",
+                        "jnp.abs(lax.complex(x, x))", "jnp.angle(lax.complex(x, 0. * x))",
+                        "jnp.sqrt(lax.complex(x, 0. * x)).real", "lax.erf_inv(x)", "lax.lgamma(x)", "lax.digamma(x)",
+                        "jnp.log1p(-x)", "jnp.expm1(x) / x", "jnp.nextafter(x, 2.)", "lax.reduce_precision(x, 5, 10)",
+                        "jnp.real(lax.complex(x, x) ** 2)", "jnp.log(lax.complex(x, x)).real", "lax.exp2(x)", "lax.logistic(x)",
+                        "lax.tan(x)"), _AT):
         yield "kinks", f"grad(lambda x: {e})({x})", False
         if x in ("0.", "1.", "-1."):
             yield "kinks", f"grad(grad(lambda x: {e}))({x})", False
             yield "kinks", f"jvp(lambda x: {e}, ({x},), (1.,))", False
     for f, z in product(("abs", "sqrt", "log", "exp", "square", "reciprocal", "sin", "tanh", "conj", "angle", "sign", "real",
-    "imag", "log1p", "arcsin"),
-                        ("0j", "1j", "1+0j", "-1+0j", "complex(0, inf)")):
+                        "imag", "log1p", "arcsin"), ("0j", "1j", "1+0j", "-1+0j", "complex(0, inf)")):
         yield "kinks", f"grad(lambda z: jnp.{f}(z).real, holomorphic=False)(jnp.complex64({z}))", False
 
 
@@ -347,87 +337,56 @@ def _kinks() -> Iterator[Case]:
 
 _SHAPED = (
     "flip(X)", "ravel(X)", "squeeze(X)", "transpose(X)", "atleast_2d(X)", "expand_dims(X, 0)", "repeat(X, 2)", "tile(X, 2)",
-    "roll(X, 1)",
-    "diff(X)", "ediff1d(X)", "gradient(X)", "cumsum(X)", "trapezoid(X)", "unique(X)", "unique(X, size=3)",
-    "unique(X, size=3, return_counts=True)",
-    "unique(X, size=3, return_index=True)", "unique(X, size=3, return_inverse=True)",
-    "unique(X, return_counts=True, return_inverse=True)",
-    "unique_values(X)", "unique_counts(X)", "unique_all(X)", "nonzero(X)", "nonzero(X, size=2)", "argwhere(X)",
-    "argwhere(X, size=2)",
-    "flatnonzero(X)", "where(X)", "sort(X)", "argsort(X)", "lexsort((X, X))", "searchsorted(X, 1.)", "searchsorted(X, X)",
-    "digitize(X, X)",
-    "histogram(X)", "histogram(X, bins=3)", "histogram_bin_edges(X, bins=2)", "bincount(X.astype(int))",
-    "bincount(X.astype(int), length=3)",
-    "interp(X, X, X)", "interp(1., X, X)", "convolve(X, X)", "correlate(X, X)", "polyfit(X, X, 1)", "polyval(X, X)",
-    "roots(X)", "poly(X)",
+    "roll(X, 1)", "diff(X)", "ediff1d(X)", "gradient(X)", "cumsum(X)", "trapezoid(X)", "unique(X)", "unique(X, size=3)",
+    "unique(X, size=3, return_counts=True)", "unique(X, size=3, return_index=True)", "unique(X, size=3, return_inverse=True)",
+    "unique(X, return_counts=True, return_inverse=True)", "unique_values(X)", "unique_counts(X)", "unique_all(X)", "nonzero(X)",
+    "nonzero(X, size=2)", "argwhere(X)", "argwhere(X, size=2)", "flatnonzero(X)", "where(X)", "sort(X)", "argsort(X)",
+    "lexsort((X, X))", "searchsorted(X, 1.)", "searchsorted(X, X)", "digitize(X, X)", "histogram(X)", "histogram(X, bins=3)",
+    "histogram_bin_edges(X, bins=2)", "bincount(X.astype(int))", "bincount(X.astype(int), length=3)", "interp(X, X, X)",
+    "interp(1., X, X)", "convolve(X, X)", "correlate(X, X)", "polyfit(X, X, 1)", "polyval(X, X)", "roots(X)", "poly(X)",
     "polyadd(X, X)", "polymul(X, X)", "polyder(X)", "polyint(X)", "dot(X, X)", "vdot(X, X)", "inner(X, X)", "outer(X, X)",
-    "matmul(X, X)",
-    "kron(X, X)", "tensordot(X, X, 0)", "einsum('i,i', X, X)", "einsum('...->...', X)", "cov(X)", "corrcoef(X)", "median(X)",
-    "quantile(X, 0.5)",
-    "nanmedian(X)", "percentile(X, 50)", "mean(X)", "average(X, weights=X)", "var(X, ddof=1)", "ptp(X)", "diag(X)",
-    "diagflat(X)", "diagonal(X)",
-    "trace(X)", "tril(X)", "triu(X)", "tri(0)", "eye(0)", "identity(0)", "vander(X)", "meshgrid(X, X)", "ix_(X, X)",
-    "concatenate([X, X])",
-    "stack([X, X])", "vstack([X, X])", "hstack([X, X])", "dstack([X, X])", "column_stack([X, X])", "append(X, X)",
-    "insert(X, 0, 1)",
-    "delete(X, 0)", "delete(X, jnp.array([], int))", "split(X, 1)", "array_split(X, 3)", "take(X, 0)",
-    "take(X, jnp.array([], int))",
+    "matmul(X, X)", "kron(X, X)", "tensordot(X, X, 0)", "einsum('i,i', X, X)", "einsum('...->...', X)", "cov(X)", "corrcoef(X)",
+    "median(X)", "quantile(X, 0.5)", "nanmedian(X)", "percentile(X, 50)", "mean(X)", "average(X, weights=X)", "var(X, ddof=1)",
+    "ptp(X)", "diag(X)", "diagflat(X)", "diagonal(X)", "trace(X)", "tril(X)", "triu(X)", "tri(0)", "eye(0)", "identity(0)",
+    "vander(X)", "meshgrid(X, X)", "ix_(X, X)", "concatenate([X, X])", "stack([X, X])", "vstack([X, X])", "hstack([X, X])",
+    "dstack([X, X])", "column_stack([X, X])", "append(X, X)", "insert(X, 0, 1)", "delete(X, 0)",
+    "delete(X, jnp.array([], int))", "split(X, 1)", "array_split(X, 3)", "take(X, 0)", "take(X, jnp.array([], int))",
     "take(X, jnp.array([0, 5]), mode='clip')", "take(X, jnp.array([0, 5]), mode='wrap')",
-    "take(X, jnp.array([0, 5]), mode='fill')",
-    "take_along_axis(X, jnp.array([0]), 0)", "take_along_axis(X, jnp.array([0]), 0, mode='clip')",
-    "take_along_axis(X, jnp.array([], int), 0, mode='clip')",
+    "take(X, jnp.array([0, 5]), mode='fill')", "take_along_axis(X, jnp.array([0]), 0)",
+    "take_along_axis(X, jnp.array([0]), 0, mode='clip')", "take_along_axis(X, jnp.array([], int), 0, mode='clip')",
     "take_along_axis(X, jnp.array([0]), 0, mode='fill')", "put_along_axis(X, jnp.array([0]), 1, 0, inplace=False)",
-    "choose(X.astype(int), [X, X], mode='clip')",
-    "compress(X > 0, X)", "extract(X > 0, X)", "select([X > 0], [X])", "piecewise(X, [X > 0], [1, 2])",
-    "place(X, X > 0, X, inplace=False)",
-    "put(X, 0, 1, inplace=False)", "isin(X, X)", "in1d(X, X)", "intersect1d(X, X)", "union1d(X, X)", "setdiff1d(X, X)",
-    "setxor1d(X, X)",
-    "array_equal(X, X)", "array_equiv(X, X)", "allclose(X, X)", "isclose(X, X)", "pad(X, 1)", "pad(X, 1, mode='edge')",
-    "pad(X, 1, mode='reflect')",
-    "pad(X, 1, mode='wrap')", "pad(X, 1, mode='mean')", "pad(X, (0, 0), mode='maximum')", "rot90(X)", "flipud(X)",
-    "fliplr(X)", "swapaxes(X, 0, 0)",
-    "moveaxis(X, 0, 0)", "broadcast_to(X, (2, 3))", "reshape(X, (0,))", "reshape(X, (-1, 2))", "reshape(X, -1)",
-    "resize(X, (3,))", "trim_zeros(X)",
-    "packbits(X.astype(bool))", "unpackbits(X.astype(jnp.uint8))", "fft.fft(X)", "fft.rfft(X)", "fft.irfft(X)",
-    "fft.fftshift(X)", "fft.fft2(X)",
-    "linalg.norm(X)", "linalg.norm(X, 1)", "linalg.norm(X, 2)", "linalg.norm(X, 'nuc')", "linalg.norm(X, jnp.inf)",
-    "linalg.norm(X, -2)",
-    "linalg.norm(X, axis=0)", "linalg.norm(X, keepdims=True)", "linalg.norm(X, 'fro')", "linalg.vector_norm(X)",
-    "linalg.matrix_norm(X)", "linalg.det(X)",
+    "choose(X.astype(int), [X, X], mode='clip')", "compress(X > 0, X)", "extract(X > 0, X)", "select([X > 0], [X])",
+    "piecewise(X, [X > 0], [1, 2])", "place(X, X > 0, X, inplace=False)", "put(X, 0, 1, inplace=False)", "isin(X, X)",
+    "in1d(X, X)", "intersect1d(X, X)", "union1d(X, X)", "setdiff1d(X, X)", "setxor1d(X, X)", "array_equal(X, X)",
+    "array_equiv(X, X)", "allclose(X, X)", "isclose(X, X)", "pad(X, 1)", "pad(X, 1, mode='edge')", "pad(X, 1, mode='reflect')",
+    "pad(X, 1, mode='wrap')", "pad(X, 1, mode='mean')", "pad(X, (0, 0), mode='maximum')", "rot90(X)", "flipud(X)", "fliplr(X)",
+    "swapaxes(X, 0, 0)", "moveaxis(X, 0, 0)", "broadcast_to(X, (2, 3))", "reshape(X, (0,))", "reshape(X, (-1, 2))",
+    "reshape(X, -1)", "resize(X, (3,))", "trim_zeros(X)", "packbits(X.astype(bool))", "unpackbits(X.astype(jnp.uint8))",
+    "fft.fft(X)", "fft.rfft(X)", "fft.irfft(X)", "fft.fftshift(X)", "fft.fft2(X)", "linalg.norm(X)", "linalg.norm(X, 1)",
+    "linalg.norm(X, 2)", "linalg.norm(X, 'nuc')", "linalg.norm(X, jnp.inf)", "linalg.norm(X, -2)", "linalg.norm(X, axis=0)",
+    "linalg.norm(X, keepdims=True)", "linalg.norm(X, 'fro')", "linalg.vector_norm(X)", "linalg.matrix_norm(X)", "linalg.det(X)",
     "linalg.slogdet(X)", "linalg.inv(X)", "linalg.pinv(X)", "linalg.matrix_rank(X)", "linalg.matrix_power(X, 2)",
-    "linalg.matrix_power(X, 0)",
-    "linalg.eigh(X)", "linalg.eigvalsh(X)", "linalg.svd(X)", "linalg.svdvals(X)", "linalg.qr(X)", "linalg.cholesky(X)",
-    "linalg.solve(X, X)",
-    "linalg.lstsq(X, X)", "linalg.cond(X)", "linalg.multi_dot([X, X])", "linalg.trace(X)", "linalg.eigvals(X)",
-    "linalg.tensorinv(X, 1)",
-    "linalg.cross(X, X)", "apply_along_axis(jnp.sum, 0, X)", "apply_over_axes(jnp.sum, X, 0)",
-    "vectorize(lambda v: v + 1)(X)", "block([X, X])",
-    "max(X)", "argmax(X)", "nanmax(X)", "nanargmin(X)", "sum(X)", "prod(X)", "any(X)", "count_nonzero(X)", "nan_to_num(X)",
-    "round(X)",
-    "clip(X, 0, 1)", "copysign(X, X)", "frexp(X)", "modf(X)", "unwrap(X)", "i0(X)", "sinc(X)",
-    "fill_diagonal(X, 0, inplace=False)", "tril_indices(0)",
-    "triu_indices_from(X)", "diag_indices_from(X)", "mask_indices(0, jnp.triu)", "linspace(X, X, 3)", "linspace(0, 1, 0)",
-    "linspace(0, 1, 1)",
-    "logspace(0, 1, 0)", "geomspace(1, 2, 1)", "arange(0)", "arange(3, 0)", "arange(0, 3, -1)", "indices((0, 2))",
-    "bartlett(0)", "hanning(1)",
-    "hamming(0)", "blackman(1)", "kaiser(0, 1.)", "partition(X, 0)", "argpartition(X, 0)", "cross(X, X)", "histogram2d(X, X)",
-    "nancumsum(X)",
-    "cumulative_sum(X)", "cumulative_prod(X)", "cumulative_sum(X, include_initial=True)", "matvec(X, X)", "vecmat(X, X)",
-    "vecdot(X, X)",
+    "linalg.matrix_power(X, 0)", "linalg.eigh(X)", "linalg.eigvalsh(X)", "linalg.svd(X)", "linalg.svdvals(X)", "linalg.qr(X)",
+    "linalg.cholesky(X)", "linalg.solve(X, X)", "linalg.lstsq(X, X)", "linalg.cond(X)", "linalg.multi_dot([X, X])",
+    "linalg.trace(X)", "linalg.eigvals(X)", "linalg.tensorinv(X, 1)", "linalg.cross(X, X)", "apply_along_axis(jnp.sum, 0, X)",
+    "apply_over_axes(jnp.sum, X, 0)", "vectorize(lambda v: v + 1)(X)", "block([X, X])", "max(X)", "argmax(X)", "nanmax(X)",
+    "nanargmin(X)", "sum(X)", "prod(X)", "any(X)", "count_nonzero(X)", "nan_to_num(X)", "round(X)", "clip(X, 0, 1)",
+    "copysign(X, X)", "frexp(X)", "modf(X)", "unwrap(X)", "i0(X)", "sinc(X)", "fill_diagonal(X, 0, inplace=False)",
+    "tril_indices(0)", "triu_indices_from(X)", "diag_indices_from(X)", "mask_indices(0, jnp.triu)", "linspace(X, X, 3)",
+    "linspace(0, 1, 0)", "linspace(0, 1, 1)", "logspace(0, 1, 0)", "geomspace(1, 2, 1)", "arange(0)", "arange(3, 0)",
+    "arange(0, 3, -1)", "indices((0, 2))", "bartlett(0)", "hanning(1)", "hamming(0)", "blackman(1)", "kaiser(0, 1.)",
+    "partition(X, 0)", "argpartition(X, 0)", "cross(X, X)", "histogram2d(X, X)", "nancumsum(X)", "cumulative_sum(X)",
+    "cumulative_prod(X)", "cumulative_sum(X, include_initial=True)", "matvec(X, X)", "vecmat(X, X)", "vecdot(X, X)",
     "permute_dims(X, (0,))", "unstack(X)", "unravel_index(X.astype(int), (2, 2))",
-    "ravel_multi_index((X.astype(int),), (9,), mode='clip')", "angle(X)",
-    "nanvar(X)", "nanquantile(X, 0.5)", "std(X)", "sort_complex(X)", "iscomplexobj(X)", "result_type(X)", "size(X)",
-    "shape(X)", "ndim(X)", "astype(X, jnp.int32)",
+    "ravel_multi_index((X.astype(int),), (9,), mode='clip')", "angle(X)", "nanvar(X)", "nanquantile(X, 0.5)", "std(X)",
+    "sort_complex(X)", "iscomplexobj(X)", "result_type(X)", "size(X)", "shape(X)", "ndim(X)", "astype(X, jnp.int32)",
 )
 _SCIPY = (
     "special.logsumexp(X)", "special.softmax(X)", "special.log_softmax(X)", "special.multigammaln(X + 5, 2)",
-    "special.betainc(X, X, X)",
-    "linalg.det(X)", "linalg.inv(X)", "linalg.cholesky(X)", "linalg.lu(X)", "linalg.lu_factor(X)", "linalg.qr(X)",
-    "linalg.svd(X)", "linalg.eigh(X)",
-    "linalg.expm(X)", "linalg.solve(X, X)", "linalg.solve_triangular(X, X)", "linalg.block_diag(X, X)", "linalg.toeplitz(X)",
-    "linalg.hilbert(1)",
-    "linalg.sqrtm(X)", "linalg.schur(X)", "linalg.polar(X)", "linalg.funm(X, lambda v: v)", "linalg.hessenberg(X)",
-    "stats.mode(X)", "stats.rankdata(X)",
+    "special.betainc(X, X, X)", "linalg.det(X)", "linalg.inv(X)", "linalg.cholesky(X)", "linalg.lu(X)", "linalg.lu_factor(X)",
+    "linalg.qr(X)", "linalg.svd(X)", "linalg.eigh(X)", "linalg.expm(X)", "linalg.solve(X, X)", "linalg.solve_triangular(X, X)",
+    "linalg.block_diag(X, X)", "linalg.toeplitz(X)", "linalg.hilbert(1)", "linalg.sqrtm(X)", "linalg.schur(X)",
+    "linalg.polar(X)", "linalg.funm(X, lambda v: v)", "linalg.hessenberg(X)", "stats.mode(X)", "stats.rankdata(X)",
     "stats.sem(X)", "stats.norm.logpdf(X)", "stats.norm.cdf(X)", "stats.gaussian_kde(X)", "integrate.trapezoid(X)",
     "special.erf(X)", "stats.invert_permutation(X.astype(int))",
 )
@@ -441,22 +400,20 @@ def _empties() -> Iterator[Case]:
     for f, name in product(_SCIPY, ("f32_0", "f32_1", "f32_00", "f32_1[None, None]", "i32")):
         yield "empties", f"jsp.{f}".replace("X", name), False
     for f, name in product(("linalg.matrix_rank(X)", "linalg.eigh(X)", "argmax(X)", "nonzero(X, size=2)",
-    "unique(X, size=3, return_counts=True)",
-                            "searchsorted(X[0], 1)", "argsort(X)", "count_nonzero(X)", "bincount(X[0].astype(int), length=3)",
-                            "linalg.slogdet(X)",
-                            "digitize(X, X[0])", "histogram(X)", "frexp(X)", "bitwise_count(X.astype(int))", "indices((2,))",
-                            "tril_indices(2)",
-                            "argpartition(X, 0)", "unravel_index(1, (2, 2))", "lexsort(X)", "flatnonzero(X, size=2)",
-                            "intersect1d(X, X, return_indices=True)"),
-                           ("f32_2", "f32_2 @ f32_2.T")):
+                           "unique(X, size=3, return_counts=True)", "searchsorted(X[0], 1)", "argsort(X)", "count_nonzero(X)",
+                           "bincount(X[0].astype(int), length=3)", "linalg.slogdet(X)", "digitize(X, X[0])", "histogram(X)",
+                           "frexp(X)", "bitwise_count(X.astype(int))", "indices((2,))", "tril_indices(2)", "argpartition(X, 0)",
+                           "unravel_index(1, (2, 2))", "lexsort(X)", "flatnonzero(X, size=2)",
+                           "intersect1d(X, X, return_indices=True)"), ("f32_2", "f32_2 @ f32_2.T")):
         yield "empties", f"jnp.{f}".replace("X", name), True
 
 
 # ------------------------------------------------------------------------------------------------ updates
 
-_INDICES = ("0", "5", "-1", "-9", ":", "1:3", "::-1", "...", "None", "jnp.array([0, 9])", "jnp.array([-1, -9])",
-    "jnp.array([], int)", "V > 1",
-            "jnp.array(2)", "jnp.array([[0, 1], [1, 9]])")
+_INDICES = (
+    "0", "5", "-1", "-9", ":", "1:3", "::-1", "...", "None", "jnp.array([0, 9])", "jnp.array([-1, -9])", "jnp.array([], int)",
+    "V > 1", "jnp.array(2)", "jnp.array([[0, 1], [1, 9]])",
+)
 
 
 def _updates() -> Iterator[Case]:
@@ -475,14 +432,12 @@ def _updates() -> Iterator[Case]:
         if name in ("f32", "f32_0"):
             yield "updates", f"{at}.add(7{mode})", False
     for method, index, name in product(("add(2)", "subtract(2)", "multiply(2)", "divide(2)", "power(2)", "min(2)", "max(2)",
-    "apply(jnp.sin)",
-                                        "apply(lambda v: v > 1)", "apply(lambda v: v.astype(int))", "apply(lambda v: v * 1j)",
-                                        "set(2.5)", "add(2.5)",
-                                        "set(True)", "mul(2)", "set(1j)", "apply(jnp.exp, mode='clip')",
-                                        "get(fill_value=3, mode='fill')", "divide(0)",
-                                        "set(nan)", "power(0.5)", "multiply(True)", "apply(lambda v: v.astype(jnp.int8))"),
-                                       ("0", ":", "jnp.array([0, 0, 9])", "V > 1", "jnp.array([], int)"),
-                                       ("f32", "i32", "u8", "b", "f32_0", "f16", "c64")):
+                                       "apply(jnp.sin)", "apply(lambda v: v > 1)", "apply(lambda v: v.astype(int))",
+                                       "apply(lambda v: v * 1j)", "set(2.5)", "add(2.5)", "set(True)", "mul(2)", "set(1j)",
+                                       "apply(jnp.exp, mode='clip')", "get(fill_value=3, mode='fill')", "divide(0)", "set(nan)",
+                                       "power(0.5)", "multiply(True)", "apply(lambda v: v.astype(jnp.int8))"), ("0", ":",
+                                       "jnp.array([0, 0, 9])", "V > 1", "jnp.array([], int)"), ("f32", "i32", "u8", "b",
+                                       "f32_0", "f16", "c64")):
         yield "updates", f"{name}.at[{index}].{method}".replace("V > 1", f"{name} != 0"), False
 
 

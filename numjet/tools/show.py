@@ -33,7 +33,7 @@ from numjet.transforms.simplify import simplify
 
 STAGES = ("jaxpr", "simplified", "decisions", "loops", "passes", "llvm", "asm")
 _TYPE = re.compile(r"([a-z]\w*)\[([\d,]*)\]")
-_FILE = re.compile(r"(?P<place>[\w./\\~-]+):(?P<name>\w+)")
+_FILE = re.compile(r"(?P<module>[\w./\\~-]+):(?P<name>\w+)")
 
 
 def find_function(text: str) -> Callable[..., Any]:
@@ -42,20 +42,20 @@ def find_function(text: str) -> Callable[..., Any]:
     ValueError for a name that is not there, or for what is no function.
     """
     found = _FILE.fullmatch(text.strip())
-    made = eval(text, _names()) if found is None else _member(found["place"], found["name"])  # the caller's own text
+    made = eval(text, _names()) if found is None else _member(found["module"], found["name"])  # the caller's own text
     if not callable(made):
         raise ValueError(f"{text!r} is a {type(made).__name__}, not a function")
     return made
 
 
-def _member(place: str, name: str) -> Any:
-    if place.endswith(".py"):
-        sys.path.insert(0, str(Path(place).expanduser().resolve().parent))
-        space = runpy.run_path(str(Path(place).expanduser()))
+def _member(module: str, name: str) -> Any:
+    if module.endswith(".py"):
+        sys.path.insert(0, str(Path(module).expanduser().resolve().parent))
+        space = runpy.run_path(str(Path(module).expanduser()))
     else:
-        space = vars(importlib.import_module(place))
+        space = vars(importlib.import_module(module))
     if name not in space:
-        raise ValueError(f"{place} defines no {name!r}; it has {', '.join(k for k in space if not k.startswith('_'))}")
+        raise ValueError(f"{module} defines no {name!r}; it has {', '.join(k for k in space if not k.startswith('_'))}")
     return space[name]
 
 
