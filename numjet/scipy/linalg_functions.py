@@ -110,12 +110,12 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     start = mx.scale_rows(roots, mx.eye(t.shape, t.dtype))
 
     def column(j: Any, root: Any) -> Any:
-        return fori_loop(0, j, lambda k, u: _place(t, roots, j - 1 - k, j, u), root)
+        return fori_loop(0, j, lambda k, u: _element(t, roots, j - 1 - k, j, u), root)
     root = fori_loop(0, A.shape[0], column, start)
     return matmul(matmul(z, root), mx.mH(z))
 
 
-def _place(t: Any, roots: Any, i: Any, j: Any, u: Any) -> Any:
+def _element(t: Any, roots: Any, i: Any, j: Any, u: Any) -> Any:
     """One element of the root; elements not yet computed are zero, so that whole rows may be multiplied."""
     total = reductions.sum(getitem(u, (i,)) * getitem(u, (slice(None), j)))
     divisor = getitem(roots, (i,)) + getitem(roots, (j,))

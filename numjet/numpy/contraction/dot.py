@@ -139,8 +139,8 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 def _outer(a: Any, b: Any) -> Any:
     a, b = promote_args("outer", a, b)
     a, b = ravel(a), ravel(b)
-    whole = (a.size, b.size)
-    return _times(rearrange.broadcast_in_dim(a, whole, (0,)), rearrange.broadcast_in_dim(b, whole, (1,)))
+    shape = (a.size, b.size)
+    return _times(rearrange.broadcast_in_dim(a, shape, (0,)), rearrange.broadcast_in_dim(b, shape, (1,)))
 
 
 def _times(a: Any, b: Any) -> Any:
@@ -183,12 +183,12 @@ def _batched(a: Any, b: Any, precision: Any, preferred: Any, out_sharding: Any) 
     shared = [d for d in range(rank) if left[d] == right[d] != 1]
     own_a = [d for d in range(rank) if d not in shared and left[d] != 1]
     own_b = [d for d in range(rank) if d not in shared and right[d] != 1]
-    a, places_a = _without_ones(a, left, shared, own_a)
-    b, places_b = _without_ones(b, right, shared, own_b)
-    contract = ((a.ndim - 1,), (b.ndim - 1 if b.ndim == len(places_b) + 1 else b.ndim - 2,))
-    batch = ([places_a.index(d) for d in shared], [places_b.index(d) for d in shared])
+    a, axes_a = _without_ones(a, left, shared, own_a)
+    b, axes_b = _without_ones(b, right, shared, own_b)
+    contract = ((a.ndim - 1,), (b.ndim - 1 if b.ndim == len(axes_b) + 1 else b.ndim - 2,))
+    batch = ([axes_a.index(d) for d in shared], [axes_b.index(d) for d in shared])
     out = product("matmul", a, b, contract, batch, precision, preferred, out_sharding)
-    row, column = ["row"] * (a.ndim - 1 - len(places_a)), ["column"] * (b.ndim - 1 - len(places_b))
+    row, column = ["row"] * (a.ndim - 1 - len(axes_a)), ["column"] * (b.ndim - 1 - len(axes_b))
     have: list[Any] = [*shared, *own_a, *row, *own_b, *column]
     want = [*sorted([*shared, *own_a, *own_b]), *row, *column]
     if have != want:

@@ -187,10 +187,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     check_unsharded("einsum", out_sharding)
     if _dot_general is not dot_general:
         raise NotImplementedError("jnp.einsum: another _dot_general is not supported")
-    if not isinstance(subscripts, str):
-        subscripts, given = _from_lists((subscripts, *operands))
-    else:
-        given = list(operands)
+    subscripts, given = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
     if not given:
         raise ValueError("einsum: expected at least one operand")
     arrays = promote_args("einsum", *given)
@@ -235,10 +232,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     >>> einsum_path("ij,jk,kl->il", x, x, x)[0]
     [(0, 1), (0, 1)]
     """
-    if not isinstance(subscripts, str):
-        subscripts, given = _from_lists((subscripts, *operands))
-    else:
-        given = list(operands)
+    subscripts, given = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
     shapes = [array_arg("einsum_path", x, i).aval.shape for i, x in enumerate(given)]
     how = "auto" if optimize is True else optimize
     return opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=how)

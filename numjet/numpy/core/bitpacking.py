@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import bitwise, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import join, rearrange
-from numjet.numpy.core.promotion import array_arg
 from numjet.numpy.indexing.where import truth
 from numjet.numpy.reduction.reductions import sum as total
-from numjet.numpy.shaping.manipulation import moveaxis, ravel
+from numjet.numpy.shaping.manipulation import flattened, moveaxis
 
 _BYTE = np.dtype(np.uint8)
 
@@ -34,10 +32,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     >>> packbits(jnp.array([1, 0, 1])).tolist()
     [160]
     """
-    a = array_arg("packbits", a)
+    a, dim = flattened("packbits", a, axis)
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
-    a, dim = (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
     bits = convert.convert_element_type(moveaxis(truth(a), dim, -1), _BYTE)
     short = -bits.shape[-1] % 8
     bits = join.pad(bits, np.uint8(0), [(0, short if d == bits.ndim - 1 else 0, 0) for d in range(bits.ndim)])
@@ -55,10 +52,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     >>> unpackbits(jnp.array([160], "uint8"), count=3).tolist()
     [1, 0, 1]
     """
-    a = array_arg("unpackbits", a)
+    a, dim = flattened("unpackbits", a, axis)
     if a.dtype != _BYTE:
         raise TypeError("Expected an input array of unsigned byte data type")
-    a, dim = (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
     moved = moveaxis(a, dim, -1)
     wide = rearrange.broadcast_in_dim(moved, (*moved.shape, 8), range(moved.ndim))
     bits = bitwise.bitwise_and(bitwise.shift_right_logical(wide, _shifts(bitorder, wide.shape)), np.uint8(1))

@@ -170,11 +170,11 @@ def _operand_of(name: str, x: Any, position: int) -> Any:
 
 
 def _in_one_dtype(name: str, args: Sequence[Any], inexact: bool) -> list[Any]:
-    settled = [_operand_of(name, x, i) for i, x in enumerate(args)]
-    dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in settled])
+    known = [_operand_of(name, x, i) for i, x in enumerate(args)]
+    dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in known])
     if inexact:
         dtype = dtypes.to_inexact_dtype(dtype)
-    return [as_dtype(x, dtype, weak) for x in settled]
+    return [as_dtype(x, dtype, weak) for x in known]
 
 
 def promote_dtypes(*args: Any) -> list[Any]:

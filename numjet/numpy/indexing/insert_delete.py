@@ -8,23 +8,17 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.lax import sort as lax_sort
-from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.concrete import known, value_of
-from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
+from numjet.numpy.core.promotion import check_arraylike, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction.reductions import axes_of, sum as total
-from numjet.numpy.shaping.manipulation import broadcast_to, moveaxis, ravel
+from numjet.numpy.shaping.manipulation import broadcast_to, flattened, moveaxis, ravel
 
 _INT32 = np.dtype(np.int32)
-
-
-def _flattened(name: str, arr: Any, axis: int | None) -> tuple[Any, int]:
-    arr = array_arg(name, arr)
-    return (ravel(arr), 0) if axis is None else (arr, as_axis(axis, arr.ndim))
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
@@ -37,7 +31,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     >>> delete(jnp.array([10, 20, 30]), jnp.array([0, 2])).tolist()
     [20]
     """
-    arr, dim = _flattened("delete", arr, axis)
+    arr, dim = flattened("delete", arr, axis)
     n = arr.shape[dim]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
@@ -85,7 +79,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     [10, 15, 20, 30]
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, (slice, list, tuple)) else obj, values)
-    arr, dim = _flattened("insert", arr, axis)
+    arr, dim = flattened("insert", arr, axis)
     n = arr.shape[dim]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]

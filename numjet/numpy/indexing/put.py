@@ -70,9 +70,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     values = convert.convert_element_type(broadcast_to(values, indices.shape), arr.dtype)
     batch = tuple(d for d in range(arr.ndim) if d != dim)
     numbers = ScatterDimensionNumbers((), (dim,), (dim,), operand_batching_dims=batch, scatter_indices_batching_dims=batch)
-    places = rearrange.expand_dims(from_end(indices, arr.shape[dim]), (indices.ndim,))
+    starts = rearrange.expand_dims(from_end(indices, arr.shape[dim]), (indices.ndim,))
     how = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
-    out = scatter(arr, places, values, numbers, mode=how)
+    out = scatter(arr, starts, values, numbers, mode=how)
     return rearrange.reshape(out, original) if out.size == np.prod(original, dtype=int) else out
 
 
@@ -115,16 +115,16 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if wrap and a.ndim == 2:
-        places = np.arange(0, a.size, a.shape[1] + 1)
+        positions = np.arange(0, a.size, a.shape[1] + 1)
     elif a.ndim == 2:
-        places = np.arange(min(a.shape)) * (a.shape[1] + 1)
+        positions = np.arange(min(a.shape)) * (a.shape[1] + 1)
     elif len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
     else:
-        places = np.arange(a.shape[0]) * sum(a.shape[0] ** k for k in range(a.ndim))
-    if not places.size:
+        positions = np.arange(a.shape[0]) * sum(a.shape[0] ** k for k in range(a.ndim))
+    if not positions.size:
         return a
-    values = broadcast_to(val, (places.size,)) if val.size == 1 else resize(val, places.size)
+    values = broadcast_to(val, (positions.size,)) if val.size == 1 else resize(val, positions.size)
     values = convert.convert_element_type(values, a.dtype)
-    out = scatter_update(ravel(a), places.astype(np.int32), values, "set", unique_indices=True, indices_are_sorted=True)
+    out = scatter_update(ravel(a), positions.astype(np.int32), values, "set", unique_indices=True, indices_are_sorted=True)
     return rearrange.reshape(out, a.shape)

@@ -30,7 +30,7 @@ from numjet.numpy.indexing.nonzero import nonzero
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.shaping.joining import stack
-from numjet.numpy.shaping.manipulation import broadcast_to, moveaxis, ravel
+from numjet.numpy.shaping.manipulation import broadcast_to, flattened, moveaxis, ravel
 from numjet.numpy.ufuncs.arithmetic import remainder
 
 _INT32 = np.dtype(np.int32)
@@ -166,8 +166,7 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *cases = promote_shapes("choose", convert.convert_element_type(a, _INT32), *cases)
-    whole = stack(cases)
-    return rearrange.squeeze(take_along_axis(whole, rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds"), (0,))
+    return rearrange.squeeze(take_along_axis(stack(cases), rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds"), (0,))
 
 
 def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0,
@@ -186,8 +185,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     condition = truth(operand("compress", to_array(condition)))
     if condition.ndim != 1:
         raise ValueError(f"condition must be a 1D array, got shape {condition.shape}")
-    a = to_array(a)
-    arr, dim = (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
+    arr, dim = flattened("compress", a, axis)
     length = arr.shape[dim]
     if condition.shape[0] > length:
         surplus = value_of(condition)

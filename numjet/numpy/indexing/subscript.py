@@ -13,7 +13,7 @@ from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from numjet.numpy.fastpath import index as quick_index
+from numjet.numpy.fastpath import index as fast_index
 from numjet.numpy.indexing import large
 from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
@@ -45,7 +45,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     ([4, 2, 0], [4, 4])
     """
     if mode is None and wrap_negative_indices:
-        found = quick_index.read(x, idx)
+        found = fast_index.read(x, idx)
         if found is not None:
             return found
     found = large.read(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
@@ -255,7 +255,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     if type(values) is int:
         values = _as_integer_of(aval_of(x).dtype, values)
     if mode is None and wrap_negative_indices:
-        found = quick_index.update(x, idx, values, op)
+        found = fast_index.update(x, idx, values, op)
         if found is not None:
             return found
     found = large.update(scatter_update, x, idx, values, op, mode=mode, indices_are_sorted=indices_are_sorted,

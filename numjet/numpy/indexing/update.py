@@ -31,6 +31,35 @@ class IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+def _update_method(name: str, doc: str, op: str | None = None) -> Callable[..., Any]:
+    """The method `name` of IndexUpdateRef, which updates by the operation `op` (default: of that name)."""
+    def method(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
+               mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
+               wrap_negative_indices: bool = True) -> Any:
+        update = _COMPOSED.get(name, scatter_update)
+        return update(self.array, self.index, values, op or name, indices_are_sorted=indices_are_sorted,
+                      unique_indices=unique_indices, mode=mode, wrap_negative_indices=wrap_negative_indices)
+    method.__name__, method.__qualname__, method.__doc__ = name, f"IndexUpdateRef.{name}", doc
+    return method
+
+
+def _divided(x: Any, idx: Any, values: Any, op: str, **options: Any) -> Any:
+    divisors, dtype = _factors(x, idx, values, options), dtypes.to_inexact_dtype(aval_of(x).dtype)
+    return lax.div(_as_dtype(x, dtype), _as_dtype(divisors, dtype))
+
+
+def _raised(x: Any, idx: Any, values: Any, op: str, **options: Any) -> Any:
+    return x ** _factors(x, idx, values, options)
+
+
+def _factors(x: Any, idx: Any, values: Any, options: dict[str, Any]) -> Any:
+    """Ones, multiplied by the values at the part."""
+    return scatter_update(lax.full_like(x, 1), idx, values, "mul", **options)
+
+
+_COMPOSED: dict[str, Callable[..., Any]] = {"divide": _divided, "power": _raised}
+
+
 class IndexUpdateRef:
     """A part of an array. Each method gives a copy of the whole array in which the part is changed.
 
@@ -59,57 +88,14 @@ class IndexUpdateRef:
         return getitem(self.array, self.index, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
                        unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
 
-    def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] = values`."""
-        return self._update("set", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] += values`, accumulating at repeated indices."""
-        return self._update("add", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    def subtract(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-                 mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] -= values`, accumulating at repeated indices."""
-        return self._update("subtract", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    def multiply(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-                 mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-                 wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] *= values`, accumulating at repeated indices."""
-        return self._update("mul", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    mul = multiply
-
-    def divide(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-               mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-               wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] /= values`; integers become floats, the whole array."""
-        divisors = self._product(values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-        dtype = dtypes.to_inexact_dtype(aval_of(self.array).dtype)
-        return lax.div(_as_dtype(self.array, dtype), _as_dtype(divisors, dtype))
-
-    def power(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-              mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-              wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] **= values`."""
-        return self.array ** self._product(values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] = minimum(x[idx], values)`."""
-        return self._update("min", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-
-    def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
-            mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
-            wrap_negative_indices: bool = True) -> Any:
-        """As `x[idx] = maximum(x[idx], values)`."""
-        return self._update("max", values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
+    set = _update_method("set", "As `x[idx] = values`.")
+    add = _update_method("add", "As `x[idx] += values`, accumulating at repeated indices.")
+    subtract = _update_method("subtract", "As `x[idx] -= values`, accumulating at repeated indices.")
+    multiply = mul = _update_method("multiply", "As `x[idx] *= values`, accumulating at repeated indices.", "mul")
+    divide = _update_method("divide", "As `x[idx] /= values`; integers become floats, the whole array.")
+    power = _update_method("power", "As `x[idx] **= values`.")
+    min = _update_method("min", "As `x[idx] = minimum(x[idx], values)`.")
+    max = _update_method("max", "As `x[idx] = maximum(x[idx], values)`.")
 
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False, unique_indices: bool = False,
               mode: str | GatherScatterMode | None = None, wrap_negative_indices: bool = True) -> Any:
@@ -139,15 +125,6 @@ class IndexUpdateRef:
         return write(x, plan, nothing, scatter, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices,
                      wrap_negative_indices)
 
-    def _update(self, op: str, values: Any, is_sorted: bool, unique: bool, mode: Any, wrap: bool) -> Any:
-        return scatter_update(self.array, self.index, values, op, indices_are_sorted=is_sorted, unique_indices=unique,
-                              mode=mode, wrap_negative_indices=wrap)
-
-    def _product(self, values: Any, is_sorted: bool, unique: bool, mode: Any, wrap: bool) -> Any:
-        """Ones, multiplied by the values at the part."""
-        return scatter_update(lax.full_like(self.array, 1), self.index, values, "mul", indices_are_sorted=is_sorted,
-                              unique_indices=unique, mode=mode, wrap_negative_indices=wrap)
-
 
 def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
     """func of each element by itself, so that operations on whole arrays in func (a sum, a shape) see one element."""
@@ -167,9 +144,3 @@ def _checked(out: Any, dtype: np.dtype) -> Any:
 
 def _as_dtype(x: Any, dtype: np.dtype) -> Any:
     return x if aval_of(x).dtype == dtype else lax.convert_element_type(x, dtype)
-
-
-def setitem(x: Any, idx: Any, value: Any) -> None:
-    """x[idx] = value: always a TypeError, arrays are immutable."""
-    raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
-                    "x = x.at[idx].set(y) or another .at[] method.")

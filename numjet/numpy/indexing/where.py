@@ -106,8 +106,7 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
     else:
         found = array_arg("piecewise", np.asarray(condlist) if isinstance(condlist, (list, tuple)) else condlist)
         given = [found] if found.ndim == x.ndim else [found[i] for i in range(found.shape[0])]
-    settled = [array_arg("piecewise", c, 1) for c in given]
-    return [truth(c) for c in settled]
+    return [truth(array_arg("piecewise", c, 1)) for c in given]
 
 
 def _branch(f: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

@@ -52,11 +52,10 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return run_along("cumprod", array_arg("cumprod", a), axis, dtype, cumulative.cumprod) if found is None else found
 
 
-def _without_nan(name: str, a: Any, value: float) -> Any:
+def without_nan(name: str, a: Any, value: Any) -> Any:
+    """An array argument with `value` in place of NaN."""
     a = array_arg(name, a)
-    if not dtypes.issubdtype(a.dtype, np.inexact):
-        return a
-    return choose_by(name, isnan(a), literal(value, a.dtype), a)
+    return choose_by(name, isnan(a), literal(value, a.dtype), a) if dtypes.issubdtype(a.dtype, np.inexact) else a
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -67,7 +66,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     [1.0, 1.0, 4.0]
     """
     check_out("nancumsum", out)
-    return cumsum(_without_nan("nancumsum", a, 0.0), axis, dtype)
+    return cumsum(without_nan("nancumsum", a, 0.0), axis, dtype)
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -78,7 +77,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
     [2.0, 2.0, 6.0]
     """
     check_out("nancumprod", out)
-    return cumprod(_without_nan("nancumprod", a, 1.0), axis, dtype)
+    return cumprod(without_nan("nancumprod", a, 1.0), axis, dtype)
 
 
 def _standard(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool, fn: Any, first: int) -> Any:

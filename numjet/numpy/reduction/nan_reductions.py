@@ -20,6 +20,7 @@ from numjet.numpy.core.promotion import (
 )
 from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.reduction import reductions
+from numjet.numpy.reduction.cumulative import without_nan
 from numjet.numpy.reduction.reductions import Axis, axes_of
 from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype
 from numjet.numpy.ufuncs.logic import isnan, logical_not
@@ -27,11 +28,6 @@ from numjet.numpy.ufuncs.logic import isnan, logical_not
 
 def _inexact(a: Any) -> bool:
     return dtypes.issubdtype(a.dtype, np.inexact)
-
-
-def _filled(name: str, a: Any, value: Any) -> Any:
-    """a with `value` in place of NaN."""
-    return choose_by(name, isnan(a), literal(value, a.dtype), a) if _inexact(a) else a
 
 
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -43,8 +39,7 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     Array(3., dtype=float32)
     """
     check_out("nansum", out)
-    a = array_arg("nansum", a)
-    return reductions.sum(_filled("nansum", a, 0), axis, dtype, None, keepdims, initial, where)
+    return reductions.sum(without_nan("nansum", a, 0), axis, dtype, None, keepdims, initial, where)
 
 
 def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -56,8 +51,7 @@ def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     Array(6., dtype=float32)
     """
     check_out("nanprod", out)
-    a = array_arg("nanprod", a)
-    return reductions.prod(_filled("nanprod", a, 1), axis, dtype, None, keepdims, initial, where)
+    return reductions.prod(without_nan("nanprod", a, 1), axis, dtype, None, keepdims, initial, where)
 
 
 def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any, fn: Any, worst: Any) -> Any:
@@ -65,7 +59,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     a = array_arg(name, a)
     if not _inexact(a):
         return fn(a, axis, None, keepdims, initial, where)
-    result = fn(_filled(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
+    result = fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
     if initial is not None:
         return result
     nothing = reductions.all(isnan(a), axis, None, keepdims, where=where)
@@ -97,7 +91,7 @@ def _position(name: str, a: Any, axis: Axis, out: None, keepdims: bool | None, f
     a = array_arg(name, a)
     if not _inexact(a):
         return fn(a, axis, None, keepdims)
-    result = fn(_filled(name, a, worst(a.dtype)), axis, None, keepdims)
+    result = fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims)
     nothing = reductions.all(isnan(a), axis, None, bool(keepdims))
     return choose_by(name, nothing, literal(-1, result.dtype), result)
 
@@ -144,7 +138,7 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     wide = computing_dtype(wanted)
     present = _present("nanmean", a, where)
     count = reductions.sum(present, axis, wide, None, keepdims)
-    total = reductions.sum(_filled("nanmean", a, 0), axis, wide, None, keepdims, None, where)
+    total = reductions.sum(without_nan("nanmean", a, 0), axis, wide, None, keepdims, None, where)
     return strong_array(as_dtype(arithmetic.div_p.bind(total, count), wanted))
 
 

@@ -313,7 +313,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     common = _chosen("intersect1d", values, mask, size, fill_value)
     if not return_indices:
         return common
-    positions = [_first_places(x, common) for x in (a, b)]
+    positions = [_first_indices(x, common) for x in (a, b)]
     if size is not None:
         held = compare.lt(create.iota(_index_dtype(), common.shape[0]), total(mask))
         positions = [choose_by("intersect1d", held, p, np.asarray(x.size, p.dtype)[()])
@@ -321,7 +321,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return common, *positions
 
 
-def _first_places(x: Any, values: Any) -> Any:
+def _first_indices(x: Any, values: Any) -> Any:
     """The index of the first occurrence of each value in x."""
     ordered, order = lax_sort((x, create.iota(_index_dtype(), x.shape[0])), 0, True, 1)
     return getitem(order, searchsorted(ordered, values), mode="clip")

@@ -14,7 +14,7 @@ from numjet.lax.reduction.sort import sort as lax_sort
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.core.promotion import array_arg, as_dtype, check_arraylike, to_array
 from numjet.numpy.fastpath import small
-from numjet.numpy.shaping.manipulation import ravel
+from numjet.numpy.shaping.manipulation import flattened
 
 
 def _check_options(name: str, kind: Any, order: Any) -> None:
@@ -23,11 +23,6 @@ def _check_options(name: str, kind: Any, order: Any) -> None:
                         "sort should be stable.")
     if order is not None:
         raise TypeError(f"'order' argument to {name} is not supported: there are no structured arrays.")
-
-
-def _flattened(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    a = array_arg(name, a)
-    return (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
 
 
 def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
@@ -41,7 +36,7 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
     [3, 2, 1]
     """
     _check_options("sort", kind, order)
-    a, dim = _flattened("sort", a, axis)
+    a, dim = flattened("sort", a, axis)
     out = lax_sort(a, dim, stable)
     return rearrange.rev(out, (dim,)) if descending else out
 
@@ -55,7 +50,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     [1, 2, 0]
     """
     _check_options("argsort", kind, order)
-    a, dim = _flattened("argsort", a, axis)
+    a, dim = flattened("argsort", a, axis)
     wanted = dtypes.canonicalize_dtype(np.int64) if dtype is None else dtypes.check_user_dtype(dtype, "argsort")
     if not descending:
         found = small.order(a, dim, wanted)

@@ -87,6 +87,12 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return lax_shape.reshape(a, (a.aval.size,), out_sharding=out_sharding)
 
 
+def flattened(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
+    """An array argument and its axis, counted from the front; axis=None: the array in one axis, and 0."""
+    a = array_arg(name, a)
+    return (ravel(a), 0) if axis is None else (a, as_axis(axis, a.ndim))
+
+
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """The array repeated along axes of size 1 and new leading axes until it has `shape`. ValueError when it does not fit.
 

@@ -32,6 +32,11 @@ def _dtype() -> np.dtype:
     return dtypes.canonicalize_dtype(np.float64)
 
 
+def _ones(count: int) -> Any:
+    """The window of at most one element: 1."""
+    return create.full((max(count, 0),), np.ones((), _dtype())[()])
+
+
 def _turns(M: Any, harmonic: int) -> Any:
     """cos(2 pi k n / (M - 1)) for n = 0, ..., M - 1."""
     count = operator.index(M)
@@ -43,7 +48,7 @@ def _cosines(M: Any, *weights: float) -> Any:
     """weights[0] + weights[1] * cos(2 pi n / (M - 1)) + ...; a single 1 for M = 1."""
     count = operator.index(M)
     if count <= 1:
-        return create.full((max(count, 0),), np.ones((), _dtype())[()])
+        return _ones(count)
     out: Any = literal(weights[0], _dtype())
     for k, w in enumerate(weights[1:], 1):
         out = arithmetic.add(arithmetic.mul(literal(w, _dtype()), _turns(count, k)), out)
@@ -58,7 +63,7 @@ def bartlett(M: int) -> Any:
     """
     count = operator.index(M)
     if count <= 1:
-        return create.full((max(count, 0),), np.ones((), _dtype())[()])
+        return _ones(count)
     one = literal(1.0, _dtype())
     position = arithmetic.mul(create.iota(_dtype(), count), literal(2.0 / (count - 1), _dtype()))
     return arithmetic.sub(one, arithmetic.abs(arithmetic.sub(position, one)))
@@ -99,7 +104,7 @@ def kaiser(M: int, beta: Any) -> Any:
     """
     count = operator.index(M)
     if count <= 1:
-        return create.full((max(count, 0),), np.ones((), _dtype())[()])
+        return _ones(count)
     one = literal(1.0, _dtype())
     half = literal((count - 1) / 2, _dtype())
     t = arithmetic.div(arithmetic.sub(create.iota(_dtype(), count), half), half)

@@ -40,7 +40,7 @@ from numjet.numpy.core.promotion import (
     operands_numeric,
     strong_array,
 )
-from numjet.numpy.fastpath import divide as quick_divide
+from numjet.numpy.fastpath import divide as fast_divide
 from numjet.numpy.indexing.where import choose_by
 
 _BOOL = np.dtype(np.bool_)
@@ -142,7 +142,7 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
     Array(-4, dtype=int32, weak_type=True)
     """
     x, y = operands_numeric("floor_divide", x1, x2)
-    found = quick_divide.floor_divide(x, y)
+    found = fast_divide.floor_divide(x, y)
     if found is not None:
         return found
     dtype = x.aval.dtype
@@ -193,7 +193,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     Array(2, dtype=int32, weak_type=True)
     """
     x, y = operands_numeric("remainder", x1, x2)
-    found = quick_divide.remainder(x, y)
+    found = fast_divide.remainder(x, y)
     if found is not None:
         return found
     dtype = x.aval.dtype
