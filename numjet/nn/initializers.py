@@ -233,9 +233,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Ca
         columns = target[column_axis]
         rows = math.prod(target) // columns if columns else 0
         q = _orthogonal_columns(key, rows, columns, found)
-        place = column_axis % len(target)
-        q = shapes.reshape(q, (*target[:place], *target[place + 1:], columns))
-        order = [*range(place), len(target) - 1, *range(place, len(target) - 1)]
+        axis = column_axis % len(target)
+        q = shapes.reshape(q, (*target[:axis], *target[axis + 1:], columns))
+        order = [*range(axis), len(target) - 1, *range(axis, len(target) - 1)]
         return jnp.array(scale, found) * shapes.transpose(q, order)
     return init
 
