@@ -11,7 +11,8 @@ from numjet.cpu.ir import nodes
 from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, GemmWithEpilogue, Stmt, While
 from numjet.cpu.ir.traversal import blocks, static_trips, walk
 from numjet.cpu.kernels import workspace
-from numjet.cpu.lowering.context import location, operations
+from numjet.cpu.lowering.early_stores import operations
+from numjet.cpu.lowering.walk import location
 from numjet.cpu.remarks import Made, Recorder
 
 

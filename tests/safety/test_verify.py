@@ -14,8 +14,8 @@ from numjet.core.aval import ShapedArray
 from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exprs, Fill, For, Function, If, Let, Store, SwapBuffers
 from numjet.cpu.lowering import cumulative, scalars
-from numjet.cpu.lowering.builder import Builder
-from numjet.cpu.lowering.control import Control
+from numjet.cpu.lowering.context import LoweringContext
+from numjet.cpu.lowering.loop_nests import LoopNests
 from numjet.cpu.lowering.values import LoweredArray
 from numjet.cpu.verification import verifier
 from numjet.cpu.verification.verifier import LoopIRError, verify
@@ -47,10 +47,10 @@ def verified() -> Iterator[None]:
 @pytest.fixture
 def unordered_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cumulative operations as they once were: a recurrence in a nest of loops without order."""
-    nest = Builder.nest
+    nest = LoopNests.nest
     monkeypatch.setattr(cumulative, "SHORT_ROW", 0)
-    monkeypatch.setattr(Builder, "nest", lambda b, shape, body, *, mode="vector", in_order=None: nest(
-        b, shape, body, mode=mode))
+    monkeypatch.setattr(LoopNests, "nest", lambda self, shape, body, *, mode="vector", in_order=None: nest(
+        self, shape, body, mode=mode))
 
 
 def _cumulative(x):
@@ -92,8 +92,9 @@ def test_results_that_read_what_another_replaces(reduction) -> None:
 
 
 def test_hidden_reads_are_refused(checked: None) -> None:
-    b = Control("f")
-    x, y = (LoweredArray(ShapedArray((50,), np.float32), storage=b.temporary(ShapedArray((50,), np.float32))) for _ in range(2))
+    b = LoweringContext("f")
+    aval = ShapedArray((50,), np.float32)
+    x, y = (LoweredArray(aval, b.ir.allocation.temporary(aval)) for _ in range(2))
     honest = b.compute((50,), np.float32, lambda i: b.add(b.read(x, i), b.read(y, i)), reads=(x, y))
     b.materialize(honest)
     silent = b.compute((50,), np.float32, lambda i: b.add(b.read(x, i), b.read(y, i)), reads=(x,))

@@ -1,152 +1,199 @@
-"""Where new values go at the end of an iteration or a branch, so that no array is copied from one place to another.
+"""Carry buffer assignment: where new values go at the end of an iteration or a branch, so that no array is copied.
 
-An array that a loop carries is found under one name, its buffer, when an iteration begins. What the next one begins with
-may be anywhere by then: in the buffer of another carry, in memory of its own, or not computed yet. The last is stored over
-an old value that it replaces element by element, or else in other memory. Then the buffers take each other's memory
-(`SwapBuffers`), so that each new value is found under the name where the next iteration looks for it.
+An array that a loop carries is found in one buffer when an iteration begins. The new value may be anywhere by then: in the
+buffer of another carry, in memory of its own, or deferred. A deferred one is stored over an old value that it replaces element
+by element, or else in other memory. Then the buffers take each other's memory (`SwapBuffers`), so that the next iteration
+finds each new value in the carry's buffer.
 """
 from __future__ import annotations
 
+import functools
+import operator
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Buffer, SwapBuffers
-from numjet.cpu.lowering.batch_vectorization import Lanewise
-from numjet.cpu.lowering.builder import SMALL
-from numjet.cpu.lowering.context import TOGETHER
-from numjet.cpu.lowering.values import LoweredArray, Storage, parts_dtype
-from numjet.cpu.remarks import Recorder
-
-LEAST = 2 * SMALL   # words of memory that is used again; less may be registers' that were moved out of a loop
+from numjet.cpu.lowering.liveness import Liveness
+from numjet.cpu.lowering.materialization import TOGETHER, Item, Materialization
+from numjet.cpu.lowering.values import LoweredArray, Storage, whole_buffer
 
 
-class Settling(Lanewise):
-    """Adds the end of iterations and branches.
+class CarryBuffers:
+    """Assigns buffers to the new values of carries and to the results of branches."""
 
-    spare: memory inside of loops that nobody wants any more. made: the temporaries that were made inside of loops.
-    """
+    def __init__(self, materialization: Materialization, liveness: Liveness):
+        self.materialization, self.liveness, self.ir = materialization, liveness, materialization.ir
 
-    def __init__(self, name: str, notes: bool = True, recorder: Recorder | None = None):
-        super().__init__(name, notes, recorder)
-        self.spare: list[Buffer] = []
-        self.made: list[Buffer] = []
-
-    def temporary(self, aval: ShapedArray) -> Storage:
-        if self.lane is not None or self.block is self.function.body:
-            return super().temporary(aval)
-        kind, size = parts_dtype(aval.dtype) or aval.dtype, words_of(aval)
-        found = next((b for b in self.spare if (b.dtype, b.size) == (kind, size)), None) if size > LEAST else None
-        if found is not None:
-            self.spare.remove(found)
-            return Storage(found, self.terms.index(0), True)
-        storage = super().temporary(aval)
-        self.made.append(storage.buffer)
-        return storage
-
-    def unwanted(self, buffer: Buffer) -> bool:
-        """Whether no array is wanted later that is in this memory or computed from it."""
-        return not any(p.storage is not None and p.storage.buffer is buffer
-                       for frame in self.frames for a in frame.live() for p in a.reachable())
-
-    def settle(self, places: Sequence[Storage], news: Sequence[LoweredArray], items: Sequence[tuple[LoweredArray, Storage]],
-               why: str,
-               kept: Collection[Buffer] = ()) -> None:
-        """Makes arrays what is at `places`, each a whole buffer whose old value may be lost; and stores `items`, which may
-        read the old values. kept: memory that stays where it is."""
-        names = [place.buffer for place in places]
-        sources = self._already_stored(names, news, kept)
-        readers = [*(new for new, source in zip(news, sources, strict=True) if source is None), *(x for x, _ in items)]
-        free = [name for name in names if name not in sources]
-        for others in (False, True):
-            for k, (name, new) in enumerate(zip(names, news, strict=True)):
+    def assign(self, values: Sequence[Item], others: Sequence[Item], why: str, kept: Collection[Buffer] = ()) -> None:
+        """Makes each new value the content of its buffer, the whole of which may be overwritten; and stores `others`, which may
+        read the old contents. kept: memory that stays where it is."""
+        targets, news = [storage.buffer for _, storage in values], [new for new, _ in values]
+        sources = self._stored_already(targets, news, kept)
+        free = _FreeBuffers([target for target in targets if target not in sources],
+                            [*(new for new, source in zip(news, sources, strict=True) if source is None),
+                             *(x for x, _ in others)])
+        for take in (free.take_own, free.take_first):
+            for k, (target, new) in enumerate(zip(targets, news, strict=True)):
                 if sources[k] is None:
-                    sources[k] = next((b for b in (free if others else [name]) if b in free and _fits(b, name)
-                                       and _may_replace(new, b, readers)), None)
-                    free = [b for b in free if b is not sources[k]]
-        chosen = [self.temporary(new.aval).buffer if b is None else b for b, new in zip(sources, news, strict=True)]
-        stored = [(new, Storage(b, self.terms.index(0), True)) for new, b in zip(news, chosen, strict=True)
-                  if whole(new) is not b]
-        self.put_all([*items, *stored], why)
-        self._swap(names, chosen)
+                    sources[k] = take(new, target)
+        chosen = [self.ir.allocation.temporary(new.aval).buffer if b is None else b
+                  for b, new in zip(sources, news, strict=True)]
+        stored = [(new, Storage(b, self.ir.terms.index(0), True)) for new, b in zip(news, chosen, strict=True)
+                  if owned_buffer(new) is not b]
+        self.materialization.store_arrays([*others, *stored], why)
+        self._swap(targets, chosen)
 
-    def _already_stored(self, names: Sequence[Buffer], news: Sequence[LoweredArray],
+    def _stored_already(self, targets: Sequence[Buffer], news: Sequence[LoweredArray],
                         kept: Collection[Buffer]) -> list[Buffer | None]:
-        """The memory of new values that may stay in it: all of a buffer, which nobody else wants."""
+        """The memory of new values that may stay in it: all of a buffer, which no other array needs."""
+        found = [owned_buffer(new) for new in news]
+        others = {b for b in found if b is not None and b.kind == "temp"}.difference(targets)
+        usable = {*targets, *(others - self.liveness.buffers_read() if others else ())}.difference(kept)
         sources: list[Buffer | None] = []
-        for name, new in zip(names, news, strict=True):
-            buffer = whole(new)
-            mine = (buffer is not None and buffer not in sources and buffer not in kept and _fits(buffer, name)
-                    and (buffer in names or buffer.kind == "temp" and self.unwanted(buffer)))
-            sources.append(buffer if mine else None)
+        for target, buffer in zip(targets, found, strict=True):
+            if buffer is not None and buffer in usable and _kind(buffer) == _kind(target):
+                usable.remove(buffer)
+                sources.append(buffer)
+            else:
+                sources.append(None)
         return sources
 
-    def _swap(self, names: Sequence[Buffer], sources: Sequence[Buffer]) -> None:
-        """Lets each name be the memory of its source, and the sources that are no such names what is left over."""
-        given = {name: source for name, source in zip(names, sources, strict=True) if name is not source}
-        left = [name for name in given if name not in sources]
+    def _swap(self, targets: Sequence[Buffer], sources: Sequence[Buffer]) -> None:
+        """Gives each target the memory of its source; sources that are no targets get the memory that is left over."""
+        given = {target: source for target, source in zip(targets, sources, strict=True) if target is not source}
+        left: defaultdict[Any, deque[Buffer]] = defaultdict(deque)
+        used = set(sources)
+        for target in given:
+            if target not in used:
+                left[_kind(target)].append(target)
         for source in [s for s in given.values() if s not in given]:
-            given[source] = next(name for name in left if _fits(name, source))
-            left.remove(given[source])
-            self.spare.append(source)
-        for kind in dict.fromkeys((b.dtype, b.size) for b in given):
-            group = {b: source for b, source in given.items() if (b.dtype, b.size) == kind}
-            self.emit(SwapBuffers(tuple(group), tuple(group.values())))
+            given[source] = left[_kind(source)].popleft()
+            self.ir.memory.free.append(source)
+        for kind in dict.fromkeys(map(_kind, given)):
+            group = {b: source for b, source in given.items() if _kind(b) == kind}
+            self.ir.emit(SwapBuffers(tuple(group), tuple(group.values())))
 
 
-def words_of(aval: ShapedArray) -> int:
-    """How many numbers an array has in memory."""
-    return aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
+class _FreeBuffers:
+    """Buffers whose old values may be overwritten, in classes by the arrays that may be stored in them.
+
+    A deferred array may be written over an old value that others read only element by element, in the same loop nest. So the
+    class of a buffer is the loop nest of its readers, where that is not too large to be one loop; or its only reader; or
+    that it has none. A stored array is copied after all deferred ones: to any buffer in which no array is stored.
+    """
+
+    def __init__(self, free: Sequence[Buffer], arrays: Sequence[LoweredArray]):
+        self.order = {b: k for k, b in enumerate(free)}
+        self.classes: dict[Buffer, list[Any]] = {b: [] for b in free}
+        self.members: dict[Any, dict[Buffer, None]] = {}
+        reads = _BufferReads(free)
+        nests = Counter(_loop_nest(x) for x in arrays if x.lazy)
+        readers: dict[Buffer, dict[int, LoweredArray]] = {b: {} for b in free}
+        for x in arrays:
+            for b in reads.buffers([reads.of(x)[0]]):
+                readers[b][id(x)] = x
+        elsewhere = set(reads.buffers(reads.of(x)[1] for x in arrays))
+        stored = {x.storage.buffer for x in arrays if x.storage is not None}
+        for b in free:
+            if b not in stored:
+                self._add(b, _STORED)
+            found = {_loop_nest(x) for x in readers[b].values()}
+            if not found:
+                self._add(b, _UNREAD)
+            elif b not in elsewhere and len(found) == 1:
+                (nest,) = found
+                if nests[nest] <= TOGETHER:
+                    self._add(b, nest)
+                elif len(readers[b]) == 1:
+                    self._add(b, next(iter(readers[b])))
+
+    def _add(self, b: Buffer, which: Any) -> None:
+        self.classes[b].append((*_kind(b), which))
+        self.members.setdefault((*_kind(b), which), {})[b] = None
+
+    def _open_to(self, new: LoweredArray, like: Buffer) -> list[dict[Buffer, None]]:
+        """The free buffers like another one in which an array may be stored."""
+        classes = (_UNREAD, _loop_nest(new), id(new)) if new.lazy else (_STORED,)
+        return [self.members.get((*_kind(like), which), {}) for which in classes]
+
+    def take_own(self, new: LoweredArray, target: Buffer) -> Buffer | None:
+        """The target itself, if the array may be stored there."""
+        return self._take([target for found in self._open_to(new, target) if target in found])
+
+    def take_first(self, new: LoweredArray, target: Buffer) -> Buffer | None:
+        """The first free buffer like the target in which the array may be stored."""
+        return self._take([next(iter(found)) for found in self._open_to(new, target) if found])
+
+    def _take(self, found: Sequence[Buffer]) -> Buffer | None:
+        buffer = min(found, key=self.order.__getitem__, default=None)
+        if buffer is not None:
+            for which in self.classes[buffer]:
+                del self.members[which][buffer]
+        return buffer
 
 
-def whole(x: LoweredArray) -> Buffer | None:
-    """The buffer that an array is all of and that may be overwritten, if there is one."""
-    s = x.storage
-    if s is None or not s.owned or s.base.terms or s.base.const or s.buffer.size != words_of(x.aval):
-        return None
-    return s.buffer
+_UNREAD, _STORED = "unread", "stored"
 
 
-def _fits(a: Buffer, b: Buffer) -> bool:
-    return (a.dtype, a.size) == (b.dtype, b.size)
+class _BufferReads:
+    """The buffers that arrays read, as bit masks: each array that is reachable from any is visited once."""
+
+    def __init__(self, buffers: Sequence[Buffer]):
+        self.all = list(buffers)
+        self.bits = {b: 1 << k for k, b in enumerate(buffers)}
+        self.masks: dict[int, tuple[int, int]] = {}
+
+    def buffers(self, masks: Iterable[int]) -> list[Buffer]:
+        """The buffers in any of several masks."""
+        found, buffers = functools.reduce(operator.or_, masks, 0), []
+        while found:
+            last = found.bit_length() - 1
+            buffers.append(self.all[last])
+            found ^= 1 << last
+        return buffers
+
+    def of(self, x: LoweredArray) -> tuple[int, int]:
+        """The buffers that an array reads, and those of which an element reads more than the one at its own index."""
+        stack = [x]
+        while stack:
+            a = stack[-1]
+            waiting = [p for p in _operands(a) if id(p) not in self.masks]
+            if waiting:
+                stack += waiting
+            else:
+                self.masks[id(stack.pop())] = self._mask(a)
+        return self.masks[id(x)]
+
+    def _mask(self, a: LoweredArray) -> tuple[int, int]:
+        """The same, from those of an array's operands."""
+        read = self.bits.get(a.storage.buffer, 0) if a.storage is not None else 0
+        elsewhere = 0
+        for p in _operands(a):
+            inner = self.masks[id(p)]
+            read |= inner[0]
+            if p.pointwise and p.shape == a.shape:
+                elsewhere |= inner[1]
+            elif p.shape != a.shape or owned_buffer(p) is None:
+                elsewhere |= inner[0]
+        return read, elsewhere if a.pointwise else read
 
 
-def _may_replace(new: LoweredArray, old: Buffer, readers: Sequence[LoweredArray]) -> bool:
-    """Whether `new` may be written over an old value that `readers`, which are stored at the same time, may read: only
-    element by element, in the same loop."""
-    if not new.lazy:
-        return not any(x.storage is not None and x.storage.buffer is old for x in readers)
-    if not all(reads_in_place(x, old) for x in readers):
-        return False
-    reading = [x for x in readers if x is not new and _reads(x, old)]
-    together = [x for x in readers if x.lazy and _nest(x) == _nest(new)]
-    return all(any(x is t for t in together) for x in reading) and (not reading or len(together) <= TOGETHER)
+def _operands(x: LoweredArray) -> Sequence[LoweredArray]:
+    source = x.content.source
+    return x.parents if source is None else (*x.parents, source)
 
 
-def _nest(x: LoweredArray) -> tuple[tuple[int, ...], bool]:
-    """Definitions that are wanted together and agree in this are stored in one loop nest."""
-    return x.shape, x.flat is not None
+def owned_buffer(x: LoweredArray) -> Buffer | None:
+    """The buffer of which an array is all and that may be overwritten, if there is one."""
+    return whole_buffer(x) if x.storage is not None and x.storage.owned else None
 
 
-def _reads(x: LoweredArray, buffer: Buffer) -> bool:
-    return any(p.storage is not None and p.storage.buffer is buffer for p in x.reachable())
+def _kind(b: Buffer) -> tuple[Any, int]:
+    """Buffers of one kind can take each other's memory."""
+    return b.dtype, b.size
 
 
-def reads_in_place(x: LoweredArray, buffer: Buffer) -> bool:
-    """Whether a definition reads nothing from a buffer, or for each of its elements only the one in the same place."""
-    if not x.pointwise:
-        return not _reads(x, buffer)
-    seen, stack = {id(x)}, [x]
-    while stack:
-        for p in _unseen(stack.pop().parents, seen):
-            if p.lazy and p.pointwise and p.shape == x.shape:
-                stack.append(p)
-            elif not (p.storage is not None and p.shape == x.shape and whole(p) is buffer) and _reads(p, buffer):
-                return False
-    return True
-
-
-def _unseen(arrays: Iterable[LoweredArray], seen: set[int]) -> Iterable[LoweredArray]:
-    for a in arrays:
-        if id(a) not in seen:
-            seen.add(id(a))
-            yield a
+def _loop_nest(x: LoweredArray) -> tuple[tuple[int, ...], bool]:
+    """Deferred arrays that agree in this and are stored at the same time share a loop nest."""
+    return x.shape, x.content.flat is not None

@@ -1,34 +1,35 @@
-"""Index arithmetic: sums of integer multiples of terms, with known bounds.
+"""Affine index arithmetic with value ranges, and scalars that take part in it.
 
 An `Index` is const + sum(coefficient * term), where a term is an int64 expression (a loop variable, a loaded value, a
-quotient) whose bounds are known. Division and remainder by a constant split such sums exactly where the bounds allow,
-so reshapes, slices and transposes of transposes cost nothing.
+quotient) with known bounds. Division and remainder by a constant split such sums exactly where the bounds allow, so
+reshapes, slices and transposes of transposes cost nothing.
 """
 from __future__ import annotations
 
 from typing import Any
 
-from numjet.cpu.ir.nodes import INT64, Expr, Exprs
+from numjet.cpu.ir.nodes import BOOL, INT64, Expr, Exprs
+from numjet.cpu.lowering.scalar_folding import fold
 
 Bounds = tuple[int, int]
 _WIDE: Bounds = (-(1 << 62), 1 << 62)
 
 
 class Index:
-    """An integer known as a sum; supports + - * // % with Indices and ints, and comparisons through the builder."""
+    """An integer known as a sum; supports + - * // % and comparisons with indices, scalars and ints."""
 
-    __slots__ = ("exprs", "terms", "const", "_expr")
+    __slots__ = ("maker", "terms", "const", "_expr")
     dtype = INT64
 
-    def __init__(self, exprs: IndexTerms, terms: dict[Expr, int], const: int):
-        self.exprs, self.terms, self.const = exprs, terms, const
+    def __init__(self, maker: IndexTerms, terms: dict[Expr, int], const: int):
+        self.maker, self.terms, self.const = maker, terms, const
         self._expr: Expr | None = None
 
     # -- arithmetic
     def __add__(self, other: Any) -> Index:
         if isinstance(other, int):
-            return Index(self.exprs, self.terms, self.const + other) if other else self
-        other = self.exprs.index(other)
+            return Index(self.maker, self.terms, self.const + other) if other else self
+        other = self.maker.index(other)
         terms = dict(self.terms)
         for t, c in other.terms.items():
             total = terms.get(t, 0) + c
@@ -36,7 +37,7 @@ class Index:
                 terms[t] = total
             else:
                 terms.pop(t, None)
-        return Index(self.exprs, terms, self.const + other.const)
+        return Index(self.maker, terms, self.const + other.const)
 
     __radd__ = __add__
 
@@ -44,42 +45,42 @@ class Index:
         return self * -1
 
     def __sub__(self, other: Any) -> Index:
-        return self + (-other if isinstance(other, int) else self.exprs.index(other) * -1)
+        return self + (-other if isinstance(other, int) else self.maker.index(other) * -1)
 
     def __rsub__(self, other: Any) -> Index:
         return self * -1 + other
 
     def __mul__(self, other: Any) -> Index:
         if not isinstance(other, int):
-            other = self.exprs.index(other)
+            other = self.maker.index(other)
             if not other.terms:
                 other = other.const
             elif not self.terms:
                 return other * self.const
             else:
-                return self.exprs.opaque(self.exprs.table.prim("mul", self.expr, other.expr), _product(self.bounds,
+                return self.maker.opaque(self.maker.table.prim("mul", self.expr, other.expr), _product(self.bounds,
                         other.bounds))
         if other == 1:
             return self
         if other == 0:
-            return Index(self.exprs, {}, 0)
-        return Index(self.exprs, {t: c * other for t, c in self.terms.items()}, self.const * other)
+            return Index(self.maker, {}, 0)
+        return Index(self.maker, {t: c * other for t, c in self.terms.items()}, self.const * other)
 
     __rmul__ = __mul__
 
     def divmod(self, n: int) -> tuple[Index, Index]:
         """Quotient (towards minus infinity) and remainder by a positive constant."""
         if n == 1:
-            return self, Index(self.exprs, {}, 0)
-        whole = Index(self.exprs, {t: c // n for t, c in self.terms.items() if c % n == 0}, self.const // n)
-        rest = Index(self.exprs, {t: c for t, c in self.terms.items() if c % n}, self.const % n)
+            return self, Index(self.maker, {}, 0)
+        whole = Index(self.maker, {t: c // n for t, c in self.terms.items() if c % n == 0}, self.const // n)
+        rest = Index(self.maker, {t: c for t, c in self.terms.items() if c % n}, self.const % n)
         lo, hi = rest.bounds
         if 0 <= lo and hi < n:
             return whole, rest
         if lo >= 0:
-            quotient = self.exprs.opaque(self.exprs.table.prim("div", rest.expr, self.exprs.table.index(n)), (lo // n, hi // n))
-            return whole + quotient, self.exprs.remainder(rest, n)
-        return whole + self.exprs.floor_div(rest, n), self.exprs.floor_mod(rest, n)
+            quotient = self.maker.opaque(self.maker.table.prim("div", rest.expr, self.maker.table.index(n)), (lo // n, hi // n))
+            return whole + quotient, self.maker.remainder(rest, n)
+        return whole + self.maker.floor_div(rest, n), self.maker.floor_mod(rest, n)
 
     def __floordiv__(self, n: int) -> Index:
         return self.divmod(n)[0]
@@ -87,24 +88,24 @@ class Index:
     def __mod__(self, n: int) -> Index:
         return self.divmod(n)[1]
 
-    # -- comparisons give bool scalars, made by the builder that owns the terms
+    # -- comparisons give bool scalars
     def __lt__(self, other: Any) -> Any:
-        return self.exprs.compare("lt", self, other)
+        return self.maker.compare("lt", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return self.exprs.compare("le", self, other)
+        return self.maker.compare("le", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return self.exprs.compare("gt", self, other)
+        return self.maker.compare("gt", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return self.exprs.compare("ge", self, other)
+        return self.maker.compare("ge", self, other)
 
     @property
     def bounds(self) -> Bounds:
         lo = hi = self.const
         for t, c in self.terms.items():
-            a, b = self.exprs.bounds.get(t, _WIDE)
+            a, b = self.maker.bounds.get(t, _WIDE)
             lo, hi = (lo + c * a, hi + c * b) if c > 0 else (lo + c * b, hi + c * a)
         return lo, hi
 
@@ -112,7 +113,7 @@ class Index:
     def expr(self) -> Expr:
         """The sum written out, in a canonical order, so that equal indices are the same expression."""
         if self._expr is None:
-            self._expr = self.exprs.write(self)
+            self._expr = self.maker.write(self)
         return self._expr
 
     def __repr__(self) -> str:
@@ -124,13 +125,58 @@ def _product(a: Bounds, b: Bounds) -> Bounds:
     return min(corners), max(corners)
 
 
+class Scalar:
+    """One real element: an expression, and the maker of indices through which int64 scalars support index arithmetic."""
+
+    __slots__ = ("dtype", "expr", "maker")
+
+    def __init__(self, maker: IndexTerms, expr: Expr):
+        self.maker, self.expr, self.dtype = maker, expr, expr.dtype
+
+    def __add__(self, other: Any) -> Index:
+        return self.maker.index(self) + other
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Index:
+        return self.maker.index(self) - other
+
+    def __rsub__(self, other: Any) -> Index:
+        return self.maker.index(self) * -1 + other
+
+    def __mul__(self, other: Any) -> Index:
+        return self.maker.index(self) * other
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, n: int) -> Index:
+        return self.maker.index(self) // n
+
+    def __mod__(self, n: int) -> Index:
+        return self.maker.index(self) % n
+
+    def __lt__(self, other: Any) -> Scalar:
+        return self.maker.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Scalar:
+        return self.maker.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Scalar:
+        return self.maker.compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Scalar:
+        return self.maker.compare("ge", self, other)
+
+    def __repr__(self) -> str:
+        return f"{self.expr}:{self.dtype}"
+
+
 class IndexTerms:
-    """Makes indices and remembers the bounds of their terms."""
+    """Makes indices, compares them, and remembers the bounds of their terms."""
 
     def __init__(self, table: Exprs):
         self.table = table
         self.bounds: dict[Expr, Bounds] = {}
-        self.compare: Any = None  # set by the builder: (op, x, y) -> bool scalar
 
     def index(self, x: Any) -> Index:
         """An Index of an int, an int64 expression or an int64 scalar handle."""
@@ -142,6 +188,16 @@ class IndexTerms:
         if expr.op == "const":
             return Index(self, {}, int(expr.attr))
         return Index(self, {expr: 1}, 0)
+
+    def compare(self, op: str, x: Any, y: Any) -> Scalar:
+        """The comparison of two indices as a bool scalar: a constant where the bounds decide it."""
+        left, right = self.index(x), self.index(y)
+        lo, hi = (left - right).bounds
+        known = {"lt": (hi < 0, lo >= 0), "le": (hi <= 0, lo > 0), "gt": (lo > 0, hi <= 0), "ge": (lo >= 0, hi < 0),
+                 "eq": (lo == hi == 0, lo > 0 or hi < 0), "ne": (lo > 0 or hi < 0, lo == hi == 0)}[op]
+        if known[0] or known[1]:
+            return Scalar(self, self.table.const(known[0], BOOL))
+        return Scalar(self, fold(self.table, op, [left.expr, right.expr]))
 
     def opaque(self, expr: Expr, bounds: Bounds) -> Index:
         if expr.op == "const":

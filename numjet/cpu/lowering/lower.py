@@ -1,4 +1,4 @@
-"""From a closed jaxpr to a loop IR function."""
+"""Lowering: a closed jaxpr becomes a loop IR function."""
 from __future__ import annotations
 
 from collections import Counter
@@ -8,9 +8,10 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.ir.nodes import Buffer, Copy, Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.kernels.callbacks import Trampoline
-from numjet.cpu.lowering.context import HELD
-from numjet.cpu.lowering.control import Control
-from numjet.cpu.lowering.values import LoweredArray, Storage, parts_dtype
+from numjet.cpu.lowering.context import LoweringContext
+from numjet.cpu.lowering.early_stores import LARGE_BUFFER
+from numjet.cpu.lowering.materialization import Item
+from numjet.cpu.lowering.values import LoweredArray, Storage, whole_buffer
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.record import Fields, default_factory
 
@@ -32,39 +33,39 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
 
     Raises NotImplementedError naming an operation that has no native lowering.
     """
-    b = Control(name, notes, recorder)
+    b = LoweringContext(name, notes, recorder)
+    memory, zero = b.ir.memory, b.ir.terms.index(0)
     flags = list(donated) or [False] * len(closed.in_avals)
-    inputs = [b.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
-    args = [LoweredArray(a, storage=Storage(buf, b.terms.index(0), d)) if a.dtype.itemsize else b.empty_elements(a)
-            for a, buf, d in zip(closed.in_avals, inputs, flags, strict=True)]
-    outs = b.run(closed, args)
+    inputs = [memory.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
+    args = [LoweredArray(a, Storage(buffer, zero, flag)) if a.dtype.itemsize else b.deferred.empty_elements(a)
+            for a, buffer, flag in zip(closed.in_avals, inputs, flags, strict=True)]
+    outs = b.walk.run(closed, args)
     aliases = _bind_outputs(b, outs, inputs)
     _copy_written_inputs(b, aliases)
-    lowered = Lowered(b.function, aliases, b.trampolines)
-    vars(b).clear()  # it and its arrays refer to each other: so they go at once, not when garbage is collected
-    return lowered
+    b.ir.recorder = memory.recorder = None   # it keeps arrays, whose functions refer to the context: a cycle
+    return Lowered(b.ir.function, aliases, b.calls.trampolines)
 
 
-def _bind_outputs(b: Control, outs: Sequence[LoweredArray], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
+def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
     """Gives every result its output buffer: by renaming the temporary that holds it or that it is computed from, element
     by element, by taking over a donated input, or by writing it."""
+    function, zero = b.ir.function, b.ir.terms.index(0)
     aliases: list[tuple[int, int]] = []
     outputs: list[Buffer] = []
-    items: list[tuple[LoweredArray, Storage]] = []
-    taken = set(swapped(b.function.body))  # what is not where it was at the beginning
+    items: list[Item] = []
+    taken = set(swapped(function.body))  # buffers that have other memory by now
     positions = {buffer: k for k, buffer in enumerate(inputs)}
     readers = _Readers(outs)
     for k, out in enumerate(outs):
-        buffer = (_whole(out) or readers.written_over(out)) if out.dtype.itemsize else None
+        buffer = (whole_buffer(out) or readers.written_over(out)) if out.dtype.itemsize else None
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
             taken.add(buffer)
             buffer.kind = "output"
             outputs.append(buffer)
             if out.lazy:
-                items.append((out, Storage(buffer, b.terms.index(0), False)))
+                items.append((out, Storage(buffer, zero, False)))
             continue
-        made = b.buffer(out.dtype, out.size if out.dtype.itemsize else 0, "output", "out")
-        b.function.outputs.clear()
+        made = b.ir.memory.buffer(out.dtype, out.size if out.dtype.itemsize else 0, "output", "out")
         outputs.append(made)
         if not out.dtype.itemsize:
             continue
@@ -72,10 +73,10 @@ def _bind_outputs(b: Control, outs: Sequence[LoweredArray], inputs: Sequence[Buf
             taken.add(buffer)
             aliases.append((k, positions[buffer]))
         else:
-            items.append((out, Storage(made, b.terms.index(0), False)))
-    b.function.temps[:] = [t for t in b.function.temps if t.kind != "output"]
-    b.put_all(items, "result")
-    b.function.outputs[:] = outputs
+            items.append((out, Storage(made, zero, False)))
+    function.temps[:] = [t for t in function.temps if t.kind != "output"]
+    b.materialization.store_arrays(items, "result")
+    function.outputs[:] = outputs
     return aliases
 
 
@@ -103,24 +104,24 @@ class _Readers:
                     elsewhere |= _buffers(p.reachable())
                 else:
                     (stack if p.lazy else here).append(p)
-        found = (_whole(p) for p in here if p.dtype == out.dtype)
+        found = (whole_buffer(p) for p in here if p.dtype == out.dtype)
         return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in elsewhere
                      and self.counts[buffer] == 1), None)
 
 
 def _replaces(out: LoweredArray) -> bool:
     """Whether a result is so large that it should be stored over a temporary."""
-    return out.pointwise and out.aval.nbytes >= HELD
+    return out.pointwise and out.aval.nbytes >= LARGE_BUFFER
 
 
 def _buffers(arrays: Iterable[LoweredArray]) -> set[Buffer]:
     return {a.storage.buffer for a in arrays if a.storage is not None}
 
 
-def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
-    """A program never writes its inputs: what it overwrites is the output that takes over the input's memory (the copy
-    between the two is none when they are the same), or a temporary."""
-    function = b.function
+def _copy_written_inputs(b: LoweringContext, aliases: list[tuple[int, int]]) -> None:
+    """Gives inputs that the program overwrites other buffers, as it never writes its inputs: the output that takes over the
+    input's memory (then the copy between the two does nothing where they are the same), or a temporary."""
+    function, table = b.ir.function, b.ir.table
     dirty = written(function.body)
     outputs = {i: o for o, i in aliases}
     for i, buffer in enumerate(function.inputs):
@@ -134,18 +135,8 @@ def _copy_written_inputs(b: Control, aliases: list[tuple[int, int]]) -> None:
         else:
             buffer.kind = "temp"
             function.temps.append(buffer)
-        zero = b.table.index(0)
-        copy = Copy(buffer, zero, fresh, zero, b.table.index(buffer.size))
-        if b.recorder is not None and i not in outputs:
-            b.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
+        zero = table.index(0)
+        copy = Copy(buffer, zero, fresh, zero, table.index(buffer.size))
+        if b.ir.recorder is not None and i not in outputs:
+            b.ir.recorder.copied(copy, None, "a donated argument whose memory no result can take over")
         function.body.insert(0, copy)
-
-
-def _whole(x: LoweredArray) -> Buffer | None:
-    """The buffer of which an array is all."""
-    if x.storage is None or x.storage.base.terms or x.storage.base.const or x.size <= 0:
-        return None
-    width = 2 if parts_dtype(x.dtype) is not None else 1
-    return x.storage.buffer if x.storage.buffer.size == x.size * width else None
-
-

@@ -1,8 +1,8 @@
-"""In which order equations are computed, so that few large arrays are there at a time.
+"""Memory scheduling: the order of equations in which few large arrays are live at the same time.
 
-Programs are often written in layers: first one thing for all pieces, then the next; and gradients run through all pieces
-forwards before they go back. Depth first, from each result to what it needs, a piece is finished before the next begins.
-That order is taken where it needs much less memory than the program's own.
+Programs are often written in layers: one operation for all pieces of data, then the next; and gradients run through all pieces
+forwards before they go back. The alternative is depth first, from each result to its operands: a piece is finished before the
+next begins. That order is taken where it needs much less memory than the program's own.
 """
 from __future__ import annotations
 
@@ -10,32 +10,30 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
-from numjet.cpu.lowering.builder import SMALL
+from numjet.cpu.lowering.allocation import SMALL
 from numjet.cpu.lowering.shifts import makers_of, shift_of
 
-WORTH_BYTES = 1 << 20   # least bytes saved
-WORTH_SHARE = 0.8       # and the most that may be left of the peak
+LEAST_SAVED = 1 << 20   # bytes, below which caches hold the difference
+MOST_LEFT = 0.8         # of the peak: a smaller gain is not worth another order of loops
 
 
 def minimize_peak_memory(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with its equations in the order that needs less memory; the same program where it makes no difference.
-
-    Programs with effects keep their order.
-    """
+    """The program with its equations in the order that needs less memory; the same program where that makes no difference, and
+    where it has effects."""
     jaxpr = _readers_first(jaxpr)
     eqns = jaxpr.eqns
-    if len(eqns) < 3 or sum(_nbytes(eqn) for eqn in eqns) < 2 * WORTH_BYTES or any(eqn.effects for eqn in eqns):
+    if len(eqns) < 3 or sum(_nbytes(eqn) for eqn in eqns) < 2 * LEAST_SAVED or any(eqn.effects for eqn in eqns):
         return jaxpr
     candidate = _depth_first(jaxpr)
     before, after = peak(eqns, jaxpr.outvars), peak(candidate, jaxpr.outvars)
-    if after > WORTH_SHARE * before or before - after < WORTH_BYTES:
+    if after > MOST_LEFT * before or before - after < LEAST_SAVED:
         return jaxpr
     return jaxpr.replace(eqns=candidate)
 
 
 def _readers_first(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with what reads an array in front of what may overwrite it, where it needs nothing of that and keeps no
-    more memory than a copy would: so `b.at[i].set(y), b[j]` copies nothing."""
+    """The program with readers of an array in front of the equation that may overwrite it, where they do not depend on it and
+    keep no more memory than a copy would: so `b.at[i].set(y), b[j]` copies nothing."""
     late = _late_readers(jaxpr)
     eqns = jaxpr.eqns
     if not late or any(eqn.effects for eqn in eqns):
@@ -52,7 +50,7 @@ def _readers_first(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
-    """By equation that may overwrite a large array: those behind it that read the array, and how many bytes that has."""
+    """By equation that may overwrite a large array: the later readers of the array, and its size in bytes."""
     results = {a for a in jaxpr.outvars if isinstance(a, Var)}
     makers = makers_of(jaxpr)
     writers: dict[Var, int] = {}
@@ -67,7 +65,7 @@ def _late_readers(jaxpr: Jaxpr) -> dict[int, list[tuple[int, int]]]:
 
 
 def _waiting(k: int, needs: Sequence[Sequence[int]], done: Collection[int]) -> set[int]:
-    """An equation and what it needs, directly or not, without what is done."""
+    """An equation and its dependences, transitively, except those that are done."""
     found: set[int] = set()
     stack = [k]
     while stack:
@@ -88,7 +86,7 @@ def _overwritten(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Sequence[Var | L
 
 
 def peak(eqns: Sequence[JaxprEqn], outvars: Sequence[Var | Literal]) -> int:
-    """The most bytes of results of equations that are wanted at a time, were all of them stored."""
+    """The most bytes of results of equations that are live at the same time, if all of them are stored."""
     last = {a: k for k, eqn in enumerate(eqns) for a in eqn.invars if isinstance(a, Var)}
     last.update((a, len(eqns)) for a in outvars if isinstance(a, Var))
     made: set[Var] = set()
@@ -107,8 +105,8 @@ def _nbytes(eqn: JaxprEqn) -> int:
 
 
 def _depth_first(jaxpr: Jaxpr) -> list[JaxprEqn]:
-    """Each result's equations before those of the next, of operands the ones with the longest history first; what only
-    sums up comes as soon as it can."""
+    """Each result's equations before those of the next, operands with the longest history first; equations that reduce come as
+    soon as they can."""
     needs = _needs(jaxpr)
     depth: list[int] = []
     for earlier in needs:
@@ -139,11 +137,11 @@ class _Placed:
                 self.waiting[one].append(k)
 
     def missing(self, k: int) -> list[int]:
-        """What has to come before an equation, and is not there yet."""
+        """The dependences of an equation that are not placed yet."""
         return [n for n in self.needs[k] if n not in self.done]
 
     def place(self, k: int) -> None:
-        """Puts an equation next, and what it makes ready that takes much less memory than it reads."""
+        """Puts an equation next, and those that it makes ready whose results are much smaller than their operands."""
         ready = [k]
         while ready:
             k = ready.pop()
@@ -157,14 +155,14 @@ class _Placed:
 
 
 def _needs(jaxpr: Jaxpr) -> list[list[int]]:
-    """Per equation, those that have to come before it."""
+    """The dependences of each equation."""
     makers: dict[Var, int] = {}
     readers: defaultdict[Var, list[int]] = defaultdict(list)
     needs: list[list[int]] = []
     for k, eqn in enumerate(jaxpr.eqns):
         variables = dict.fromkeys(a for a in eqn.invars if isinstance(a, Var))
         earlier = {makers[a]: None for a in variables if a in makers}
-        if eqn.primitive.in_place is not None:  # what reads an operand earlier must stay earlier, or it would be copied
+        if eqn.primitive.in_place is not None:  # earlier readers of an operand stay earlier, or it would be copied
             earlier.update((r, None) for a in variables for r in readers[a])
         needs.append(list(earlier))
         for a in variables:

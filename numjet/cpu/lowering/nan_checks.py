@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from numjet.core.ir import JaxprEqn
 from numjet.core.nan_checks import can_be_invalid, checked_kinds, invalid_value
 from numjet.cpu.lowering.values import LoweredArray
 
-if TYPE_CHECKING:
-    from numjet.cpu.lowering.reductions import Reductions
 
-
-def guard(b: Reductions, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
+def guard(b: Any, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
     """Leaves the program when a result of the equation holds a NaN or an infinity, as far as flags say so.
 
     Operations that hold programs are looked at inside.
@@ -38,7 +35,7 @@ def _error(kind: str, eqn: JaxprEqn) -> Callable[..., Exception]:
     return lambda *_: invalid_value(kind, name, place)
 
 
-def _is_invalid(b: Reductions, kind: str, x: Any) -> Any:
+def _is_invalid(b: Any, kind: str, x: Any) -> Any:
     if x.dtype.kind == "c":
         return b.prim("or", _is_invalid(b, kind, b.real(x)), _is_invalid(b, kind, b.imag(x)))
     if x.dtype.itemsize < 4:

@@ -1,7 +1,7 @@
-"""Checks that definitions say what they read (see `LoweredArray.parents`), for the flag jax_enable_checks.
+"""Checks that deferred arrays name what they read (`Deferred.parents`), under jax_enable_checks.
 
-A definition is computed where it is wanted, perhaps long after the equation that made it. Whoever overwrites memory in place
-asks the definitions that are still wanted which memory they read: one that keeps silent about it reads other values.
+A deferred array is evaluated where it is read, perhaps long after the equation that made it. Before memory is overwritten,
+live deferred arrays that read it are stored. An array that hides a read would see the new values.
 """
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.values import LoweredArray
 
 
-class Reads:
-    """What each of the definitions that are being computed has read, the outermost first."""
+class ReadChecker:
+    """What each of the deferred arrays under evaluation has read, the outermost first."""
 
     def __init__(self) -> None:
         self._open: list[set[Buffer]] = []
 
     def define(self, x: LoweredArray, compute: Callable[[], Any]) -> Any:
-        """The value of a definition. Raises AssertionError if that reads memory which the definition does not name."""
+        """An element of a deferred array. Raises AssertionError if it reads memory that the array does not name."""
         named = _memory(x)
         self._open.append(set())
         try:
             value = compute()
-            hidden = self._open[-1] - named - _memory(x)  # what was in registers may be in memory by now
+            hidden = self._open[-1] - named - _memory(x)  # arrays may have moved from registers to memory meanwhile
         finally:
             self._open.pop()
         if hidden:
@@ -44,5 +44,5 @@ class Reads:
 
 
 def _memory(x: LoweredArray) -> set[Buffer]:
-    """All memory that an array or its definition names, but for constants, which stay what they are."""
+    """All memory that an array is stored in or names as read, except constants, which never change."""
     return {p.storage.buffer for p in x.reachable() if p.storage is not None and p.storage.buffer.kind != "const"}

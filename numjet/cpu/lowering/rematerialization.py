@@ -1,8 +1,8 @@
-"""Which large arrays are only read by reductions, and better computed again by each of them than stored.
+"""Rematerialization: large arrays that only reductions read are computed again by each of them.
 
-All pairs of two lists of points are an array that is read from much less memory than it has elements. Reverse mode sums such
-arrays over either axis, and no loop can do both; but what each sum reads is a definition that lies in the cache, while the
-array itself would have to be written to memory and read from it.
+An array of all pairs of two lists of points is computed from much less memory than it has elements. Reverse mode sums such
+arrays over either axis, and no loop can do both. Its operands lie in the cache, while the array itself would have to be
+written to memory and read from it.
 """
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import STRIDED
 from numjet.cpu.lowering.values import LoweredArray
 
-LARGE = 2 ** 18         # bytes of such an array
-SPREAD = 8              # and at least this many times the bytes of the memory that it is computed from
-MOST_PASSES = 4         # reductions that may compute it
-COMPUTED_AGAIN = 40.0   # operations per element that all but the first may take together
-FAR = 2 ** 20           # bytes that caches do not hold for long,
-COMPUTED_FAR = 150.0    # of which more is computed again
+LARGE = 2 ** 18         # bytes from which an array leaves the nearest caches
+SPREAD = 8              # times the bytes of its operands, at least: else reading them takes as long as reading the array
+MOST_PASSES = 4         # reductions that may compute it: code size
+RECOMPUTED = 40.0       # operations per element that all but the first may take together: arithmetic against memory traffic
+FAR = 2 ** 20           # bytes that caches do not hold for long
+RECOMPUTED_FAR = 150.0  # the same for arrays of that size
 
 
 def passes(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, int]:
-    """For large arrays of which nothing but reductions is left, how many reductions read them, directly or through
-    operations on elements; only where they are few."""
+    """For large arrays that end in nothing but reductions, how many read them, directly or through elementwise operations; only
+    where these are few."""
     reduced: dict[Var, frozenset[int] | None] = {a: None for a in jaxpr.outvars if isinstance(a, Var)}
     for k in reversed(range(len(jaxpr.eqns))):
         eqn = jaxpr.eqns[k]
@@ -35,7 +35,7 @@ def passes(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, int]:
 
 
 def _readers(eqn: JaxprEqn, number: int, reduced: dict[Var, frozenset[int] | None]) -> frozenset[int] | None:
-    """The reductions that read the operands of an equation through it; None if it, or anything else, keeps them."""
+    """The reductions that read the operands of an equation through it; None if other equations read them, too."""
     op = eqn.primitive
     if op.reduces is not None:
         return frozenset((number,))
@@ -49,9 +49,9 @@ def _joined(one: frozenset[int] | None, other: frozenset[int] | None) -> frozens
     return both if both is None or len(both) <= MOST_PASSES else None
 
 
-def computed_again(a: LoweredArray, times: int) -> bool:
-    """Whether a definition that `times` reductions read is computed by each of them."""
-    limit = COMPUTED_FAR if a.aval.nbytes >= FAR else COMPUTED_AGAIN
+def recomputed(a: LoweredArray, times: int) -> bool:
+    """Whether a deferred array that `times` reductions read is computed by each of them."""
+    limit = RECOMPUTED_FAR if a.aval.nbytes >= FAR else RECOMPUTED
     if not times or (times - 1) * a.work() > limit:
         return False
     return SPREAD * sum(p.aval.nbytes for p in a.reachable() if p.storage is not None) <= a.aval.nbytes

@@ -1,9 +1,9 @@
-"""Arrays that a loop shifts in every iteration: a window that slides through twice the memory, so nothing is moved.
+"""Ring buffers for arrays that a loop shifts: a window slides through twice its memory, so nothing is moved.
 
-`concatenate([x[1:], new])`, or `roll(x, -1).at[-1].set(new)`, is the same memory seen from one element later, with `new`
+`concatenate([x[1:], new])`, or `roll(x, -1).at[-1].set(new)`, is the same memory read from one element later, with `new`
 written behind its end; shifts the other way and along other axes are alike. When the window has reached the end of its
 memory, it is copied back to the beginning. That happens once in as many iterations as it has rows, so that an iteration
-costs what is new in it.
+costs only what is new in it.
 """
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Any
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Var
 from numjet.core.traits import BRANCHES
-from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Copy, Expr, If, Let
-from numjet.cpu.lowering.carry_buffers import Settling, words_of
+from numjet.cpu.ir.nodes import INT64, Buffer, Copy, Expr, If, Let
+from numjet.cpu.lowering.array_updates import ArrayUpdates
+from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.shifts import Shift, makers_of, shift_of
-from numjet.cpu.lowering.values import LoweredArray, Storage, linear
-from numjet.cpu.remarks import Recorder
+from numjet.cpu.lowering.values import LoweredArray, Storage, linear, words_of
 
 
-def sliding(body: Jaxpr, first: int, count: int) -> list[int]:
+def shifted_carries(body: Jaxpr, first: int, count: int) -> list[int]:
     """For each of the carries of a loop, whose inputs begin at `first`, by how much its body shifts it at most at a time, in
-    numbers of memory; 0 for those that it does not return shifted, or updated then."""
+    numbers of memory; 0 for those that it returns neither shifted nor updated after a shift."""
     ends = zip(body.outvars[:count], body.invars[first:first + count], strict=True)
-    return [_slides(body, out, given) or 0 for out, given in ends]
+    return [_longest_shift(body, out, given) or 0 for out, given in ends]
 
 
-def _slides(body: Jaxpr, out: Atom, given: Var) -> int | None:
-    """By how much a result is an input shifted at most at a time; None if it is something else than that, updated."""
+def _longest_shift(body: Jaxpr, out: Atom, given: Var) -> int | None:
+    """By how much a result is an input shifted at most at a time; None if it is something else."""
     makers, most = makers_of(body), 0
     while isinstance(out, Var) and out is not given:
         eqn = makers.get(out)
@@ -42,148 +42,135 @@ def _slides(body: Jaxpr, out: Atom, given: Var) -> int | None:
 
 
 def _before(eqn: JaxprEqn, k: int, makers: dict[Var, JaxprEqn]) -> tuple[Atom, int] | None:
-    """What result k of an equation is the shifted or updated value of, and by how much that shifts it."""
+    """The value that result k of an equation shifts or updates, and by how much it shifts it."""
     op = eqn.primitive
     if op.carries is not None:
         at = op.carries(eqn)
-        step = _slides(at.body, at.body.outvars[k], at.body.invars[at.inside + k]) if k < at.count else None
+        step = _longest_shift(at.body, at.body.outvars[k], at.body.invars[at.inside + k]) if k < at.count else None
         return None if step is None else (eqn.invars[at.outside + k], step)
     if BRANCHES <= op.traits:
         return _before_branches(eqn, k)
     if op.in_place is not None:
         return eqn.invars[op.in_place(eqn)[k]], 0
     found = shift_of(eqn, makers)
-    if found is None:
-        return None
-    return found.var, words_of(found.var.aval) // prod(found.var.aval.shape[:found.axis + 1]) * abs(found.by)
+    return None if found is None else (found.var, _step(found.var.aval, found.axis, abs(found.by)))
 
 
 def _before_branches(eqn: JaxprEqn, k: int) -> tuple[Atom, int] | None:
     branches = [b.jaxpr for b in eqn.params["branches"]]
-    for place, operand in enumerate(eqn.invars[1:]):
+    for number, operand in enumerate(eqn.invars[1:]):
         if operand.aval.shape == eqn.outvars[k].aval.shape:
-            steps = [_slides(b, b.outvars[k], b.invars[place]) for b in branches]
+            steps = [_longest_shift(b, b.outvars[k], b.invars[number]) for b in branches]
             if None not in steps:
                 return operand, max(s for s in steps if s is not None)
     return None
 
 
-class Window:
-    """A carried array that slides: where it begins in its memory is carried."""
-
-    def __init__(self, b: Sliding, init: LoweredArray, step: int):
-        self.b, self.aval = b, init.aval
-        taken = b.window_of(init)
-        if taken is not None and b._may_overwrite(init) and b.windows[taken.buffer] >= step:
-            b._detach(init)
-            self.buffer, self.start = taken.buffer, taken.base
-        else:
-            size = words_of(init.aval)
-            self.buffer, self.start = b.buffer(init.aval.dtype, 0, hint="window"), b.terms.index(0)
-            self.buffer.size = 2 * size + 2 * step
-            b.windows[self.buffer] = step
-            b._copy_into(init, Storage(self.buffer, self.start, True), "first value of an array that a loop shifts")
-        self.at, self.out = b.table.var(INT64, "at"), b.table.var(INT64, "at")
-        room = (0, self.buffer.size - words_of(init.aval))
-        b.begins.add(self.at)
-        self.here, self.there = b.terms.variable(self.at, room), b.terms.variable(self.out, room)
-
-    def current(self, block: Any) -> LoweredArray:
-        return LoweredArray(self.aval, storage=Storage(self.buffer, self.here, True))
-
-    def shown(self, block: Any) -> LoweredArray:
-        """The same for what may only read it."""
-        return LoweredArray(self.aval, storage=Storage(self.buffer, self.here, False))
-
-    def kept(self, new: LoweredArray) -> Storage | None:
-        """Where a new value is that has not been made by shifting, in memory that nothing else will use; None for others."""
-        if self.b.window_of(new) is not None and new.storage.buffer is self.buffer:
-            return None
-        held = self.b.temporary(self.aval)
-        self.b._copy_into(new, held, "carried by a loop that shifts it, but not shifted")
-        return held
-
-    def advance(self, new: LoweredArray, held: Storage | None) -> Carry:
-        """What the next iteration begins with: `new`, or what `kept` has put aside."""
-        if held is None:
-            return Carry(self.at, self.start.expr, new.storage.base.expr, self.out)
-        self.b._copy_into(LoweredArray(self.aval, storage=held), Storage(self.buffer, self.here, True),
-                          "carried where it was shifted")
-        return Carry(self.at, self.start.expr, self.at, self.out)
-
-    def result(self, block: Any) -> LoweredArray:
-        return LoweredArray(self.aval, storage=Storage(self.buffer, self.there, True))
+def _step(aval: ShapedArray, axis: int, by: int) -> int:
+    """How far a window slides in memory that is shifted along an axis."""
+    return words_of(aval) // prod(aval.shape[:axis + 1]) * by
 
 
-class Sliding(Settling):
-    """Adds windows. windows: by their memory, by how much they slide at most at a time. begins: the variables that say where
-    they begin at the beginning of an iteration."""
+class RingBuffers:
+    """The ring buffers of a function, and shifts within them.
 
-    def __init__(self, name: str, notes: bool = True, recorder: Recorder | None = None):
-        super().__init__(name, notes, recorder)
-        self.windows: dict[Buffer, int] = {}
-        self.begins: set[Expr] = set()
+    steps: by buffer, by how much its window slides at most at a time. starts: the variables that hold where windows begin at
+    the beginning of an iteration.
+    """
 
-    def window_of(self, x: LoweredArray) -> Storage | None:
-        """The memory of an array that is a window."""
-        return x.storage if x.storage is not None and x.storage.buffer in self.windows else None
+    STATE = ("steps", "starts")
 
-    def apply(self, op: Any, args: Sequence[LoweredArray], params: dict[str, Any],
-              out_avals: Sequence[Any]) -> list[LoweredArray]:
-        slid = self._slid(args, out_avals[0]) if self.windows and op.shift is not None else None
-        return super().apply(op, args, params, out_avals) if slid is None else [slid]
+    def __init__(self, updates: ArrayUpdates):
+        self.updates, self.ir, self.scalars, self.liveness = updates, updates.ir, updates.scalars, updates.liveness
+        self.steps: dict[Buffer, int] = {}
+        self.starts: set[Expr] = set()
 
-    def _slid(self, args: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray | None:
+    def window(self, x: LoweredArray) -> Storage | None:
+        """The memory of an array in a ring buffer; None for other arrays."""
+        return x.storage if x.storage is not None and x.storage.buffer in self.steps else None
+
+    def begin(self, init: LoweredArray, step: int) -> Storage:
+        """A window with the elements of an array: its own ring buffer where that may be overwritten and is long enough."""
+        taken = self.window(init)
+        if taken is not None and self.liveness.may_overwrite(init) and self.steps[taken.buffer] >= step:
+            self.updates.store_readers(init)
+            return taken
+        buffer = self.ir.memory.buffer(init.aval.dtype, 0, hint="window")
+        buffer.size = 2 * words_of(init.aval) + 2 * step
+        self.steps[buffer] = step
+        window = Storage(buffer, self.ir.terms.index(0), True)
+        self.updates.materialization.copy_into(init, window, "first value of an array that a loop shifts")
+        return window
+
+    def start_of_iteration(self, buffer: Buffer, aval: ShapedArray) -> Index:
+        """A variable for where a window begins when an iteration does."""
+        start = self.unknown_start(buffer, aval)
+        self.starts.add(next(iter(start.terms)))
+        return start
+
+    def unknown_start(self, buffer: Buffer, aval: ShapedArray) -> Index:
+        """A variable for where a window of that size begins in its buffer."""
+        return self.ir.terms.variable(self.ir.table.var(INT64, "at"), (0, buffer.size - words_of(aval)))
+
+    def common_buffer(self, arrays: Sequence[LoweredArray]) -> Buffer | None:
+        """The ring buffer in which all of these arrays are windows that may be overwritten."""
+        found = [self.window(x) for x in arrays]
+        buffer = None if found[0] is None else found[0].buffer
+        return buffer if all(w is not None and w.owned and w.buffer is buffer for w in found) else None
+
+    # ------------------------------------------------------------------------------------------ shifts
+    def shifted(self, args: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray | None:
         """The result of the current equation, if it shifts a window that may slide."""
-        frame = self.frames[-1]
-        assert frame.eqn is not None
-        shift = shift_of(frame.eqn, frame.makers)
+        frame = self.liveness.frame
+        shift = shift_of(frame.eqn, frame.makers) if self.steps and frame.eqn is not None else None
         if shift is None or not args[shift.operand].parents:
             return None
         x = args[shift.operand].parents[0]
-        old = self.window_of(x)
-        row = words_of(aval) // prod(aval.shape[:shift.axis + 1])
-        if old is None or not old.owned or x.shape != aval.shape or row * abs(shift.by) > self.windows[old.buffer]:
+        old = self.window(x)
+        if old is None or not old.owned or x.shape != aval.shape:
             return None
-        over_old = prod(aval.shape[:shift.axis]) > 1   # what is new goes where there were old elements
-        views = [a for a in (*self.live_here(), *self.live_outside()) if self.window_of(a) is not None]
-        if any(a.storage.buffer is old.buffer and (a is not x or over_old) for a in views):
+        if _step(aval, shift.axis, abs(shift.by)) > self.steps[old.buffer]:
+            return None
+        over_old = prod(aval.shape[:shift.axis]) > 1   # new elements overwrite old ones
+        others = [a for a in self.liveness.everywhere() if a.uses(old.buffer) and (a is not x or over_old)]
+        if others:
             return None
         new = [a for k, a in enumerate(args) if k != shift.operand]
         frame.operands = new
-        if over_old or old.base.expr not in self.begins:  # slides once more than there is room for without a look back
-            self._detach(x)
+        if over_old or old.base.expr not in self.starts:  # the buffer has room for one step beyond the first of an iteration
+            self.updates.store_readers(x)
         return self._slide(x, old, shift, new)
 
     def _slide(self, x: LoweredArray, old: Storage, shift: Shift, new: Sequence[LoweredArray]) -> LoweredArray:
-        """The window one step on, with what is new in it."""
-        count = words_of(x.aval)
-        step = count // prod(x.shape[:shift.axis + 1]) * shift.by
+        """The window one step on, with the new elements in it."""
+        ir, scalars = self.ir, self.scalars
+        count, step = words_of(x.aval), _step(x.aval, shift.axis, shift.by)
         last = old.buffer.size - count
-        base = self.let(self.scalar(old.base))
-        at_end = self.compare("gt", base, self.const(last - step, INT64)) if step > 0 else \
-            self.compare("lt", base, self.const(-step, INT64))
-        back, begin = self.table.index(0 if step > 0 else last), self.table.var(INT64, "at")
-        copy = Copy(old.buffer, back, old.buffer, base.expr, self.table.index(count))
-        if self.recorder is not None:
-            self.recorder.copied(copy, x, "back to the beginning of its memory, once in as many shifts as there are rows")
-        self.emit(If(at_end.expr, [copy], [], [(begin, back, base.expr)]))
-        place = self.table.var(INT64, "at")
-        self.emit(Let(place, (self.terms.index(begin) + step).expr))
-        storage = Storage(old.buffer, self.terms.variable(place, (0, last)), True)
+        base = ir.let(scalars.scalar(old.base))
+        at_end = scalars.compare("gt", base, scalars.const(last - step, INT64)) if step > 0 else \
+            scalars.compare("lt", base, scalars.const(-step, INT64))
+        back, begin = ir.table.index(0 if step > 0 else last), ir.table.var(INT64, "at")
+        copy = Copy(old.buffer, back, old.buffer, base.expr, ir.table.index(count))
+        if ir.recorder is not None:
+            ir.recorder.copied(copy, x, "back to the beginning of its memory, once in as many shifts as there are rows")
+        ir.emit(If(at_end.expr, [copy], [], [(begin, back, base.expr)]))
+        start = ir.table.var(INT64, "at")
+        ir.emit(Let(start, (ir.terms.index(begin) + step).expr))
+        storage = Storage(old.buffer, ir.terms.variable(start, (0, last)), True)
         self._store_new(storage, x.aval, shift, new)
-        return LoweredArray(x.aval, storage=storage)
+        return LoweredArray(x.aval, storage)
 
     def _store_new(self, storage: Storage, aval: ShapedArray, shift: Shift, new: Sequence[LoweredArray]) -> None:
-        """Writes what a shift brings in to its end of the window."""
+        """Writes the elements that a shift brings in to their end of the window."""
+        read = self.updates.reads.read
         start: Any = aval.shape[shift.axis] - shift.by if shift.by > 0 else 0
         rows = [abs(shift.by)] if new[0].ndim == 0 and len(new) == 1 else [a.shape[shift.axis] for a in new]
         for a, n in zip(new, rows, strict=True):
             shape = (*aval.shape[:shift.axis], n, *aval.shape[shift.axis + 1:])
 
             def body(*index: Any, a: LoweredArray = a, start: int = start) -> None:
-                value = self.read(a) if a.ndim == 0 else self.read(a, *index)
-                place = (*index[:shift.axis], index[shift.axis] + start, *index[shift.axis + 1:])
-                self._store_word(storage, aval.dtype, linear(aval.shape, place), value)
-            self.nest(shape, body)
+                value = read(a) if a.ndim == 0 else read(a, *index)
+                at = (*index[:shift.axis], index[shift.axis] + start, *index[shift.axis + 1:])
+                self.updates.memory.store(storage, linear(aval.shape, at), value)
+            self.updates.nests.nest(shape, body)
             start += n

@@ -1,16 +1,16 @@
-"""How large the arrays are that a loop keeps in registers, as scalars.
+"""Scalar replacement of arrays: the size up to which a loop keeps arrays in registers, as scalars.
 
-Scalars suit short vectors whose elements go different ways, and small matrices. A vector that fills a register of the
-machine, or half of one, is better left as a vector in memory if the loop takes exponentials of all its elements, or
-multiplies it by a matrix: the arithmetic costs more than going by way of memory.
+Scalars suit short vectors with different operations on their elements, and small matrices. A vector that fills a register of
+the machine, or half of one, stays a vector in memory if the loop takes exponentials of all its elements, or multiplies it by
+a matrix: vector arithmetic saves more than the memory costs.
 """
 from __future__ import annotations
 
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.traits import CONTRACTS
 from numjet.core.walk import all_eqns
-from numjet.cpu.lowering.builder import SMALL, SMALL_ONCE
-from numjet.cpu.lowering.context import HEAVY, cost_of
+from numjet.cpu.lowering.allocation import SMALL, SMALL_ONCE
+from numjet.cpu.lowering.early_stores import HEAVY, cost_of
 
 
 def most_elements(*bodies: ClosedJaxpr) -> int:

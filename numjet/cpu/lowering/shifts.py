@@ -1,18 +1,18 @@
-"""Which equations shift an array along an axis: the result is the operand but for a few elements at one end."""
+"""Shifts: equations whose result is an operand moved along an axis, with a few new elements at one end."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Var
 
-LEAST = 128   # elements of an array from which it is worth it
-SHARE = 4     # and how many times as many as are new
+LEAST = 128   # elements from which moving them costs more than a ring buffer
+SHARE = 4     # times the new elements, at least: a ring buffer is copied back once in as many steps
 
 
 @dataclass(frozen=True)
 class Shift:
     """An equation whose result is a variable shifted along an axis: to the front if `by` is positive, else to the back.
-    operand: which of its operands is the part of the variable that stays."""
+    operand: the number of the operand that is the part of the variable that stays."""
     var: Var
     axis: int
     by: int
@@ -20,7 +20,7 @@ class Shift:
 
 
 def shift_of(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Shift | None:
-    """What an equation shifts, if that is what it does: it joins a slice and something new, or pads a slice."""
+    """The shift that an equation is, if it is one: it joins a slice and new elements, or pads a slice."""
     rule = eqn.primitive.shift
     if rule is None or eqn.outvars[0].aval.size < LEAST:
         return None
@@ -28,7 +28,7 @@ def shift_of(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> Shift | None:
 
 
 def _kept(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], operand: int, axis: int, by: int) -> Shift | None:
-    """The shift of the array of which an operand is the part that stays."""
+    """The shift of the array of which that operand is the part that stays."""
     kept, shape = eqn.invars[operand], eqn.outvars[0].aval.shape
     maker = makers.get(kept) if isinstance(kept, Var) else None
     if not isinstance(kept, Var) or maker is None or maker.primitive.part is None or maker.invars[0].aval.shape != shape:

@@ -1,9 +1,11 @@
-"""How definitions are stored that read an operand across: in squares, which the code generator transposes in registers.
+"""Blocked in-register transpose for strided reads. A tile is loaded by rows, transposed in registers and stored by rows, so
+that no cache line is read twice. The code generator transposes it.
 
-    for each block of rows, block of columns, row of squares in it, square, column of the square (the lanes): its rows
+    for each block of rows, block of columns, row of tiles in it, tile, column of the tile (the lanes): its rows
 
-The rows of a square are written out, so this is for cheap definitions. Others are read by gathers: row by row, or by tiles
-where the cache loses the lines of the operand that a row goes through before the next one, as those a power of two apart.
+The rows of a tile are written out, so this is for cheap deferred arrays. Others are read by gathers: row by row, or by cache
+blocks where the lines of the operand that one row reads are lost before the next row reads them again, as lines a power of
+two apart are.
 """
 from __future__ import annotations
 
@@ -12,31 +14,34 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
+from numjet.cpu.lowering.function_builder import FunctionBuilder
+from numjet.cpu.lowering.loop_nests import LoopNests
 from numjet.cpu.lowering.values import LoweredArray
 
-ROW_BYTES = 64       # of a row of a square
-LONGEST_ROW = 16     # elements
-ROWS = 8             # most squares of a block along the axis on which the operand is contiguous
+TILE_ROW_BYTES = 64  # of a row of a register tile: one vector register
+LONGEST_ROW = 16     # elements of such a row: code size
+ROWS = 8             # most tiles of a block along the axis on which the operand is contiguous: open pages against loop overhead
 COLUMNS = 32         # and along the last one
-CHEAP = 12.0         # cost per element up to which the rows of a square are written out
-FEW = 1024           # elements from which the code for squares pays
-TILE = 32            # rows and columns of a tile
+CHEAP = 12.0         # cost per element up to which the rows of a tile are written out
+FEW = 1024           # elements from which the code for tiles pays
+CACHE_BLOCK = 32     # rows and columns of a cache block
 LINE = 64            # bytes that a cache loads at once
-WAY = 2 ** 17        # bytes after which its lines share a place
+WAY = 2 ** 17        # bytes after which its lines share a set
 CACHE = 2 ** 19      # bytes of it that a row may take
 
 
-def read_across(arrays: Sequence[LoweredArray]) -> int | None:
-    """An axis, not the last, along which a transposed operand is contiguous in memory; None where squares don't pay."""
+def strided_axis(arrays: Sequence[LoweredArray]) -> int | None:
+    """The axis, not the last, along which a transposed operand is contiguous in memory; None where tiles don't pay."""
     shape = arrays[0].shape
     if arrays[0].size < FEW:
         return None
     for x in arrays:
         for a in x.reachable():
-            if a.view is None or a.shape != shape or a.view[1][-1] == a.ndim - 1:
+            view = a.content.view
+            if view is None or a.shape != shape or view[1][-1] == a.ndim - 1:
                 continue
-            axis = a.view[1].index(a.ndim - 1)
-            if square_side(arrays, axis) > 1 and (_cheap(arrays) or _by_tiles(a, axis)):
+            axis = view[1].index(a.ndim - 1)
+            if tile_side(arrays, axis) > 1 and (_cheap(arrays) or _loses_lines(a, view[1], axis)):
                 return axis
     return None
 
@@ -45,68 +50,67 @@ def _cheap(arrays: Sequence[LoweredArray]) -> bool:
     return sum(x.cost for x in arrays) <= CHEAP
 
 
-def _by_tiles(a: LoweredArray, axis: int) -> bool:
+def _loses_lines(a: LoweredArray, axes: Sequence[int], axis: int) -> bool:
     """Whether the cache loses the lines of a row, which lie `step` bytes apart, before the next row reads them again."""
-    axes = a.view[1] if a.view is not None else ()
     step = prod(n for n, k in zip(a.shape, axes, strict=True) if k > axes[-1]) * a.dtype.itemsize
-    return min(a.shape[axis], a.shape[-1]) >= 2 * TILE and a.shape[-1] * max(LINE, gcd(step, WAY)) > CACHE
+    return min(a.shape[axis], a.shape[-1]) >= 2 * CACHE_BLOCK and a.shape[-1] * max(LINE, gcd(step, WAY)) > CACHE
 
 
-def square_side(arrays: Sequence[LoweredArray], across: int) -> int:
-    """Rows and columns of a square: a power of two."""
+def tile_side(arrays: Sequence[LoweredArray], strided: int) -> int:
+    """Rows and columns of a register tile: a power of two."""
     widest = max(a.dtype.itemsize for x in arrays for a in x.reachable())
-    most = min(LONGEST_ROW, ROW_BYTES // widest, arrays[0].shape[across], arrays[0].shape[-1])
+    most = min(LONGEST_ROW, TILE_ROW_BYTES // widest, arrays[0].shape[strided], arrays[0].shape[-1])
     return 1 << max(0, most.bit_length() - 1)
 
 
-def in_squares(b: Any, arrays: Sequence[LoweredArray], across: int, body: Callable[..., None]) -> None:
-    """body(i, j, ...) for every index of the arrays."""
+def tiled_nest(nests: LoopNests, arrays: Sequence[LoweredArray], strided: int, body: Callable[..., None]) -> None:
+    """body(i, j, ...) for every index of the arrays, in tiles or cache blocks."""
     shape = arrays[0].shape
-    last, side = len(shape) - 1, square_side(arrays, across)
-    others = [d for d in range(last) if d != across]
+    last, side = len(shape) - 1, tile_side(arrays, strided)
+    others = [d for d in range(last) if d != strided]
     cheap = _cheap(arrays)
-    rows, columns = (shape[across] // side * side, shape[last] // side * side) if cheap else (0, 0)
+    rows, columns = (shape[strided] // side * side, shape[last] // side * side) if cheap else (0, 0)
 
     def at(outer: Sequence[Any], row: Any, column: Any) -> None:
         index: list[Any] = [0] * len(shape)
-        for d, i in zip([*others, across, last], [*outer, row, column], strict=True):
+        for d, i in zip([*others, strided, last], [*outer, row, column], strict=True):
             index[d] = i
         body(*index)
 
     def blocks(*outer: Any) -> None:
         if cheap:
-            _squares(b, side, rows // side, columns // side, lambda r, c: at(outer, r, c))
+            _register_tiles(nests.ir, side, rows // side, columns // side, lambda r, c: at(outer, r, c))
         else:
-            _gemm_with_epilogue(b, shape[across], shape[last], lambda r, c: at(outer, r, c))
+            _cache_blocks(nests, shape[strided], shape[last], lambda r, c: at(outer, r, c))
     lead = [shape[d] for d in others]
-    _each(b, lead, (), blocks)
+    _serial_loops(nests.ir, lead, (), blocks)
     if cheap:
-        b.nest((*lead, shape[across] - rows, shape[last]), lambda *i: at(i[:-2], i[-2] + rows, i[-1]))
-        b.nest((*lead, shape[last] - columns, rows), lambda *i: at(i[:-2], i[-1], i[-2] + columns))
+        nests.nest((*lead, shape[strided] - rows, shape[last]), lambda *i: at(i[:-2], i[-2] + rows, i[-1]))
+        nests.nest((*lead, shape[last] - columns, rows), lambda *i: at(i[:-2], i[-1], i[-2] + columns))
 
 
-def _each(b: Any, shape: Sequence[int], done: tuple[Any, ...], body: Callable[..., None]) -> None:
-    """body(i, j, ...) for every index, in loops: other than in `nest`, short ones are not written out, as the body is large."""
+def _serial_loops(ir: FunctionBuilder, shape: Sequence[int], done: tuple[Any, ...], body: Callable[..., None]) -> None:
+    """body(i, j, ...) for every index. Unlike in `nest`, short loops are not written out, as the body is large."""
     if not shape:
         body(*done)
     elif shape[0] == 1:
-        _each(b, shape[1:], (*done, 0), body)
+        _serial_loops(ir, shape[1:], (*done, 0), body)
     else:
-        with b.loop_over(shape[0], "serial") as i:
-            _each(b, shape[1:], (*done, i), body)
+        with ir.loop(shape[0], "serial") as i:
+            _serial_loops(ir, shape[1:], (*done, i), body)
 
 
-def _squares(b: Any, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
-    for (top, height, down), (left, width, across) in product(_cut(rows, ROWS), _cut(columns, COLUMNS)):
-        with b.loop_over(down, "serial") as i, b.loop_over(across, "serial") as j, b.loop_over(height, "serial") as r, \
-                b.loop_over(width, "serial") as c, b.loop_over(side, "vector") as lane, b.loop_over(side, "unroll") as row:
+def _register_tiles(ir: FunctionBuilder, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+    for (top, height, down), (left, width, across) in product(_blocks(rows, ROWS), _blocks(columns, COLUMNS)):
+        with ir.loop(down, "serial") as i, ir.loop(across, "serial") as j, ir.loop(height, "serial") as r, \
+                ir.loop(width, "serial") as c, ir.loop(side, "vector") as lane, ir.loop(side, "unroll") as row:
             body((i * height + r + top) * side + row, (j * width + c + left) * side + lane)
 
 
-def _cut(n: int, most: int) -> list[tuple[int, int, int]]:
+def _blocks(n: int, most: int) -> list[tuple[int, int, int]]:
     """Blocks of a known size, so that they are known not to overlap: (first, size, how many) for one or two sizes.
 
-    >>> _cut(56, 32), _cut(61, 32)
+    >>> _blocks(56, 32), _blocks(61, 32)
     ([(0, 28, 2)], [(0, 32, 1), (32, 29, 1)])
     """
     if n == 0:
@@ -116,14 +120,16 @@ def _cut(n: int, most: int) -> list[tuple[int, int, int]]:
     return [(0, size, n // size), *([(whole, n - whole, 1)] if whole < n else [])]
 
 
-def _gemm_with_epilogue(b: Any, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
-    with b.loop_over(-(-rows // TILE), "serial") as i, b.loop_over(-(-columns // TILE), "serial") as j, \
-            b.loop_over(extent(b, rows, i, TILE), "serial") as r, b.loop_over(extent(b, columns, j, TILE), "vector") as c:
-        body(i * TILE + r, j * TILE + c)
+def _cache_blocks(nests: LoopNests, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+    ir, size = nests.ir, CACHE_BLOCK
+    with ir.loop(-(-rows // size), "serial") as i, ir.loop(-(-columns // size), "serial") as j, \
+            ir.loop(_extent(nests, rows, i), "serial") as r, ir.loop(_extent(nests, columns, j), "vector") as c:
+        body(i * size + r, j * size + c)
 
 
-def extent(b: Any, n: int, block: Any, size: int) -> Any:
-    """How much of a block lies inside an axis of length n."""
-    if n % size == 0:
-        return size
-    return b.index(b.prim("min", b.scalar(block * -size + n), b.scalar(size)))
+def _extent(nests: LoopNests, n: int, block: Any) -> Any:
+    """How much of a cache block lies inside an axis of length n."""
+    if n % CACHE_BLOCK == 0:
+        return CACHE_BLOCK
+    scalars = nests.scalars
+    return scalars.index(scalars.prim("min", scalars.scalar(block * -CACHE_BLOCK + n), scalars.scalar(CACHE_BLOCK)))

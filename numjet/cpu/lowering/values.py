@@ -1,15 +1,15 @@
-"""What lowering rules hold: scalars, and arrays that are definitions, registers or memory."""
+"""Arrays during lowering, in one of three states: deferred, in registers, or stored in memory."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.ir.nodes import Buffer, Expr
-from numjet.cpu.lowering.index import Index
+from numjet.cpu.ir.nodes import Buffer, Stmt
+from numjet.cpu.lowering.index import Index, Scalar
 
 KEY_PARTS = np.dtype(np.uint32)
 
@@ -23,140 +23,162 @@ def parts_dtype(dtype: np.dtype) -> np.dtype | None:
     return None
 
 
-class Scalar:
-    """One real element: an expression and its builder. int64 scalars support index arithmetic."""
-
-    __slots__ = ("b", "expr", "dtype")
-
-    def __init__(self, b: Any, expr: Expr):
-        self.b, self.expr, self.dtype = b, expr, expr.dtype
-
-    def _index(self) -> Index:
-        return self.b.terms.index(self)
-
-    def __add__(self, other: Any) -> Index:
-        return self._index() + other
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Index:
-        return self._index() - other
-
-    def __rsub__(self, other: Any) -> Index:
-        return self._index() * -1 + other
-
-    def __mul__(self, other: Any) -> Index:
-        return self._index() * other
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, n: int) -> Index:
-        return self._index() // n
-
-    def __mod__(self, n: int) -> Index:
-        return self._index() % n
-
-    def __lt__(self, other: Any) -> Scalar:
-        return self.b.index_compare("lt", self, other)
-
-    def __le__(self, other: Any) -> Scalar:
-        return self.b.index_compare("le", self, other)
-
-    def __gt__(self, other: Any) -> Scalar:
-        return self.b.index_compare("gt", self, other)
-
-    def __ge__(self, other: Any) -> Scalar:
-        return self.b.index_compare("ge", self, other)
-
-    def __repr__(self) -> str:
-        return f"{self.expr}:{self.dtype}"
-
-
 class Pair:
     """One compound element (complex number or PRNG key) as its two halves."""
 
-    __slots__ = ("b", "parts", "dtype")
+    __slots__ = ("dtype", "parts")
 
-    def __init__(self, b: Any, first: Scalar, second: Scalar, dtype: np.dtype):
-        self.b, self.parts, self.dtype = b, (first, second), dtype
+    def __init__(self, first: Scalar, second: Scalar, dtype: np.dtype):
+        self.parts, self.dtype = (first, second), dtype
 
 
-class Storage:
+class Content:
+    """The state of an array. These are the facts that all states answer; a stored array costs nothing and reads no other."""
+
+    __slots__ = ()
+
+    cost: float = 0.0
+    own_cost: float = 0.0
+    parents: tuple[LoweredArray, ...] = ()
+    source: LoweredArray | None = None
+    flat: Callable[[Any], Any] | None = None
+    view: tuple[LoweredArray, tuple[int, ...]] | None = None
+    pieces: tuple[Sequence[LoweredArray], int] | None = None
+    pointwise = False
+    depth = 0
+    keeps: tuple[Buffer, ...] = ()
+
+
+class Deferred(Content):
+    """A function from an index to a scalar, written out wherever an element is read.
+
+    fn: by index; flat: by row-major position, where that is known.
+    cost: operations per element, with those of the parents; own_cost: without them.
+    parents: the arrays that fn reads. source: the array of which this one is a reshape.
+    pointwise: element i of the result reads element i of parents of its shape only.
+    depth: nested deferred arrays that move data. view: of a transpose, (array, permutation).
+    pieces: of a concatenation, (arrays, axis). keeps: large buffers that stay allocated because this array reads them.
+    memo: elements evaluated so far, by index and conditions.
+    """
+
+    __slots__ = ("cost", "depth", "flat", "fn", "keeps", "memo", "own_cost", "parents", "pieces", "pointwise", "source", "view")
+
+    def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
+                 parents: tuple[LoweredArray, ...] = (), source: LoweredArray | None = None, pointwise: bool = False,
+                 view: tuple[LoweredArray, tuple[int, ...]] | None = None,
+                 pieces: tuple[Sequence[LoweredArray], int] | None = None):
+        self.fn, self.flat, self.cost, self.parents, self.source = fn, flat, cost, parents, source
+        self.pointwise, self.view, self.pieces = pointwise, view, pieces
+        self.own_cost = max(0.0, cost - sum(p.content.cost for p in parents))
+        self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
+        self.keeps = ()
+        self.memo: dict[Any, Any] = {}
+
+
+class Registers(Content):
+    """Scalars of the program, one per element, valid in `block` and the blocks inside it. mutable: they are being updated."""
+
+    __slots__ = ("block", "elems", "mutable")
+
+    def __init__(self, elems: list[Any], block: list[Stmt], mutable: bool = False):
+        self.elems, self.block, self.mutable = elems, block, mutable
+
+
+class Storage(Content):
     """Memory that holds an array in row-major order: a buffer from element `base` on.
 
     `owned`: the program may overwrite it once nobody reads it (temporaries, donated inputs, loop state).
     """
 
-    __slots__ = ("buffer", "base", "owned")
+    __slots__ = ("base", "buffer", "owned")
 
     def __init__(self, buffer: Buffer, base: Index, owned: bool):
         self.buffer, self.base, self.owned = buffer, base, owned
 
     def same(self, other: Storage | None) -> bool:
-        """Whether both begin at the same place."""
+        """Whether both begin at the same element of the same buffer."""
         return other is not None and other.buffer is self.buffer and other.base.expr is self.base.expr
 
 
 class LoweredArray:
-    """An array during lowering. Exactly one of these holds:
-    fn: a definition, read by fn(*index); flat(k), where present, reads by row-major position;
-    elems: its elements as scalars (small arrays), valid in `block` and the blocks inside it;
-    storage: memory.
-    """
+    """An array during lowering: its abstract value, and its content in one of three states, which changes when it is stored."""
 
-    __slots__ = ("aval", "fn", "flat", "elems", "storage", "cost", "parents", "source", "block", "memo", "mutable",
-                 "pointwise", "depth", "view", "holds", "pieces", "own")
+    __slots__ = ("aval", "content")
 
-    def __init__(self, aval: ShapedArray, fn: Any = None, *, flat: Any = None, elems: Any = None,
-                 storage: Storage | None = None, cost: float = 0.0, parents: tuple[LoweredArray, ...] = (),
-                 source: LoweredArray | None = None, block: Any = None):
-        self.aval, self.fn, self.flat, self.elems = aval, fn, flat, elems
-        self.storage: Any = storage  # a Storage, or None
-        self.cost, self.parents, self.source, self.block = cost, parents, source, block
-        self.own = max(0.0, cost - sum(p.cost for p in parents))  # without that of the parents
-        self.memo: dict[Any, Any] = {}
-        self.mutable = False
-        self.pointwise = False
-        self.view: tuple[LoweredArray, tuple[int, ...]] | None = None  # of a transpose: (array, permutation)
-        self.holds: tuple[Buffer, ...] = ()  # large memory that a result of an equation reads, see frames
-        self.pieces: tuple[Any, int] | None = None  # of a concatenation: (arrays, axis)
-        self.depth: int = 1 + max((p.depth for p in parents), default=0)
+    def __init__(self, aval: ShapedArray, content: Content):
+        self.aval, self.content = aval, content
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
+    cost = property(lambda self: self.content.cost)
+    parents = property(lambda self: self.content.parents)
+    pointwise = property(lambda self: self.content.pointwise)
 
     @property
     def lazy(self) -> bool:
-        return self.elems is None and self.storage is None
+        """Whether it is deferred."""
+        return type(self.content) is Deferred
 
-    def place(self, *, elems: Any = None, storage: Storage | None = None, block: Any = None) -> None:
-        """Turns a definition into registers or memory."""
-        self.elems, self.storage, self.block = elems, storage, block
-        self.fn = self.flat = self.source = self.view = self.pieces = None
-        self.parents, self.cost, self.memo, self.pointwise, self.depth = (), 0.0, {}, False, 0
+    @property
+    def registers(self) -> Registers | None:
+        """Its registers, if it is in registers."""
+        return self.content if type(self.content) is Registers else None
+
+    @property
+    def storage(self) -> Any:
+        """Its memory, if it is stored; else None."""
+        return self.content if type(self.content) is Storage else None
+
+    def uses(self, buffer: Buffer) -> bool:
+        """Whether it is stored in a buffer."""
+        content = self.content
+        return type(content) is Storage and content.buffer is buffer
+
+    def reads(self, buffer: Buffer) -> bool:
+        """Whether it is stored in a buffer or computed from what is."""
+        return any(a.uses(buffer) for a in self.reachable())
 
     def reachable(self) -> Iterator[LoweredArray]:
-        """This array and all that its definition reads."""
-        seen, stack = set(), [self]
-        while stack:
-            a = stack.pop()
-            if id(a) in seen:
-                continue
-            seen.add(id(a))
-            yield a
-            stack.extend(a.parents)
-            if a.source is not None:
-                stack.append(a.source)
+        """This array and all from which it is computed."""
+        return reachable((self,))
 
     def work(self) -> float:
-        """As cost, but what is read in several places counts once, and what has been stored since not at all."""
-        return sum(a.own for a in self.reachable() if a.lazy)
+        """The cost per element where each deferred array is evaluated once, however many read it."""
+        return sum(a.content.own_cost for a in self.reachable())
 
     def __repr__(self) -> str:
-        how = "definition" if self.lazy else "registers" if self.elems is not None else f"in {self.storage.buffer}"
+        storage = self.storage
+        how = "deferred" if self.lazy else "registers" if storage is None else f"in {storage.buffer}"
         return f"LoweredArray({self.aval}, {how})"
+
+
+def reachable(arrays: Iterable[LoweredArray]) -> Iterator[LoweredArray]:
+    """Arrays and all from which they are computed, each once."""
+    seen, stack = set(), list(arrays)
+    while stack:
+        a = stack.pop()
+        if id(a) in seen:
+            continue
+        seen.add(id(a))
+        yield a
+        stack.extend(a.content.parents)
+        if a.content.source is not None:
+            stack.append(a.content.source)
+
+
+def words_of(aval: ShapedArray) -> int:
+    """How many numbers an array has in memory."""
+    return aval.size * (2 if parts_dtype(aval.dtype) is not None else 1)
+
+
+def whole_buffer(x: LoweredArray) -> Buffer | None:
+    """The buffer of which an array is all; None for parts of buffers, and for arrays that are not stored."""
+    s = x.storage
+    if s is None or s.base.terms or s.base.const or x.size <= 0 or s.buffer.size != words_of(x.aval):
+        return None
+    return s.buffer
 
 
 @functools.lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.outlining import Form, separable
 from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
-from numjet.cpu.lowering import context
+from numjet.cpu.lowering import materialization
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit
 from tests.cpu.loops import F32, F64, agree
@@ -156,11 +156,11 @@ def stores(function: Function) -> list[int]:
 
 def test_unrelated_results_are_stored_in_loops_of_their_own():
     """As in an optimizer's update of many parameters."""
-    count = 5 * context.TOGETHER
+    count = 5 * materialization.TOGETHER
     def update(ps, gs):
         return [p - 0.1 * g for p, g in zip(ps, gs, strict=True)], [0.9 * g for g in gs]
     shape = nj.ShapeDtypeStruct((N,), np.float32)
-    assert stores(lowered(update, [shape] * count, [shape] * count)) == [context.TOGETHER] * 10
+    assert stores(lowered(update, [shape] * count, [shape] * count)) == [materialization.TOGETHER] * 10
     ps, gs = inputs(count), inputs(count)[::-1]
     new, momenta = nj.jit(update)(ps, gs)
     for p, g, got, m in zip(ps, gs, new, momenta, strict=True):
@@ -169,14 +169,14 @@ def test_unrelated_results_are_stored_in_loops_of_their_own():
 
 
 def test_related_results_stay_in_one_loop():
-    count = 3 * context.TOGETHER
+    count = 3 * materialization.TOGETHER
     shape = nj.ShapeDtypeStruct((N,), np.float32)
     assert stores(lowered(lambda x: [jnp.exp(x) * k for k in range(2, count)], shape)) == [count - 2]
 
 
 def test_carries_of_a_loop_that_change_places():
     """Each of many carries is written from what another one holds."""
-    count = 3 * context.TOGETHER
+    count = 3 * materialization.TOGETHER
     def rotate(xs):
         return lax.fori_loop(0, 3, lambda i, c: [*c[1:], c[0] * 2.0], xs)
     xs = inputs(count)

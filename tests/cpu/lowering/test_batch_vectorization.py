@@ -1,4 +1,4 @@
-"""cpu.lanewise and cpu.batches: loops over independent systems, by lanes and by rows."""
+"""Batch vectorization and parallel batches: loops over independent systems, by lanes and by rows."""
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,9 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.stages import trace_call
+from numjet.cpu.lowering import carry_buffers
+from numjet.cpu.lowering.lower import lower
 from numjet.foundation.tree import tree_leaves
 from tests.cpu.traffic import lowered, written
 
@@ -146,3 +149,20 @@ def test_threads_see_where_arrays_are():
     got = nj.jit(lambda a, b: fori(0, 5, lambda i, c: (c[1], 2 * c[1] - c[0] + 0.1 * lap(c[1])), (a, b)))(a, b)
     for g, w in zip(got, want, strict=True):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("body", [
+    lambda c: (*c[1:], c[0]),                                     # each takes the memory of the next
+    lambda c: tuple(2 * v + sum(c[:4]) for v in c),               # some are read by all
+    lambda c: tuple(v[::-1] + w for v, w in zip(c, (*c[1:], c[0]), strict=True))])
+def test_assignment_takes_steps_in_proportion_to_the_number_of_carries(monkeypatch: pytest.MonkeyPatch, body) -> None:
+    operands, steps = carry_buffers._operands, []
+    monkeypatch.setattr(carry_buffers, "_operands", lambda x: steps.append(x) or operands(x))
+    monkeypatch.setattr(carry_buffers, "_loop_nest", lambda x: steps.append(x) or (x.shape, x.content.flat is not None))
+    counts = []
+    for n in (40, 80):
+        steps.clear()
+        jaxpr = trace_call(lambda *c: lax.fori_loop(0, 9, lambda i, c: body(c), c), [jnp.ones(100) for _ in range(n)], {})[0]
+        lower(jaxpr, "f")
+        counts.append(len(steps))
+    assert counts[1] <= 2.2 * counts[0] + 10

@@ -1,0 +1,147 @@
+"""Deferred arrays: elementwise operations and data movement become functions of an index, and write no code."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.cpu.lowering.liveness import Liveness
+from numjet.cpu.lowering.materialization import Materialization
+from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, Storage, delinearize, linear, parts_dtype
+
+
+class DeferredArrays:
+    """Makes deferred arrays, and arrays of constants."""
+
+    STATE = ("_embedded",)
+
+    def __init__(self, materialization: Materialization, liveness: Liveness):
+        self.materialization, self.liveness = materialization, liveness
+        self.reads = materialization.reads
+        self.ir, self.scalars = self.reads.ir, self.reads.scalars
+        self._embedded: dict[int, tuple[Any, LoweredArray]] = {}   # constants of the program by id, kept alive
+
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
+                parents: Sequence[LoweredArray] = (), reads: Sequence[LoweredArray] = (),
+                pieces: tuple[Sequence[LoweredArray], int] | None = None,
+                view: tuple[LoweredArray, tuple[int, ...]] | None = None) -> LoweredArray:
+        """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` name what it
+        reads; the result inherits cost and depth of parents."""
+        cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
+        out = LoweredArray(ShapedArray(tuple(shape), np.dtype(dtype)),
+                           Deferred(fn, parents=tuple(parents), cost=cost, pieces=pieces, view=view))
+        if not parents:
+            self.set_reads(out, reads)
+        return out
+
+    def set_reads(self, x: LoweredArray, reads: Sequence[LoweredArray] = ()) -> None:
+        """Names the arrays that a deferred array may read: those, or else all operands of the current equation."""
+        content: Any = x.content
+        content.parents = tuple(reads or self.liveness.operands)
+        content.cost = max(content.cost, sum(a.cost for a in content.parents))
+
+    def elementwise(self, fn: Callable[..., Any], *arrays: LoweredArray, dtype: Any = None, cost: float = 1.0) -> LoweredArray:
+        """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""
+        shape = max((a.shape for a in arrays), key=len)
+        read, read_flat = self.reads.read, self.reads.read_flat
+        operands = [(a, a.ndim < len(shape)) for a in arrays]
+
+        def at(*index: Any) -> Any:
+            return fn(*[read(a) if scalar else read(a, *index) for a, scalar in operands])
+
+        def flat(k: Any) -> Any:
+            return fn(*[read(a) if scalar else read_flat(a, k) for a, scalar in operands])
+
+        ready = all(scalar or self.reads.has_positions(a) for a, scalar in operands)
+        return LoweredArray(ShapedArray(shape, np.dtype(dtype or arrays[0].dtype)),
+                            Deferred(at, flat=flat if ready else None, parents=arrays, pointwise=True,
+                                     cost=cost + sum(a.cost for a in arrays)))
+
+    def converted(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
+        """x in another dtype."""
+        return x if x.dtype == dtype else self.elementwise(lambda v: self.scalars.convert(v, dtype), x, dtype=dtype)
+
+    # ------------------------------------------------------------------------------------------ constants
+    def constant(self, value: Any) -> LoweredArray:
+        """An array whose elements are part of the program."""
+        value = np.asarray(value, order="C")  # which keeps rank 0
+        aval = ShapedArray(np.shape(value), value.dtype)
+        if not value.dtype.itemsize:
+            return self.empty_elements(aval)
+        if value.size <= self.ir.small:
+            elems = [self.scalars.const(v, value.dtype) for v in value.reshape(-1)]
+            return LoweredArray(aval, Registers(elems, self.ir.function.body))
+        part = parts_dtype(value.dtype)
+        numbers = value.reshape(-1).view(part) if part is not None else value.reshape(-1)
+        buffer = self.ir.memory.buffer(value.dtype, value.size, "const", "c", numbers)
+        return LoweredArray(aval, Storage(buffer, self.ir.terms.index(0), False))
+
+    def embedded(self, value: Any) -> LoweredArray:
+        """A constant array of the program, made once."""
+        found = self._embedded.get(id(value))
+        if found is None:
+            array = value._value if hasattr(value, "_value") else np.asarray(value)
+            found = self._embedded[id(value)] = (value, self.constant(array))
+        return found[1]
+
+    def full(self, value: Any, aval: ShapedArray) -> LoweredArray:
+        """An array of equal elements."""
+        const, dtype = self.scalars.const, aval.dtype
+        return LoweredArray(aval, Deferred(lambda *index: const(value, dtype), flat=lambda k: const(value, dtype)))
+
+    def empty_elements(self, aval: ShapedArray) -> LoweredArray:
+        """An array of float0, whose elements have no bytes: nothing is read for it, and nothing stored where it is a result."""
+        return self.full(None, aval)
+
+    # ------------------------------------------------------------------------------------------ data movement
+    def reshape(self, x: LoweredArray, shape: Sequence[int]) -> LoweredArray:
+        """Same elements in row-major order; memory and registers are shared."""
+        shape = tuple(shape)
+        aval = x.aval.update(shape=shape)
+        content = x.content
+        if isinstance(content, Registers):
+            return LoweredArray(aval, Registers(content.elems, content.block))
+        if isinstance(content, Storage):
+            return LoweredArray(aval, content)
+        reads, terms = self.reads, self.ir.terms
+        same_axes = _long_axes(x.shape) == _long_axes(shape)
+        if x.cost > 0 and not same_axes and content.flat is None and not self.materialization.materialize(x).lazy:
+            return self.reshape(x, shape)
+        flat = (lambda k: reads.read_flat(x, k)) if content.flat is not None else None
+        if same_axes:
+            kept = [k for k, n in enumerate(shape) if n != 1]
+
+            def at(*index: Any) -> Any:
+                source = iter(index[k] for k in kept)
+                return reads.read(x, *[0 if n == 1 else next(source) for n in x.shape])
+        else:
+            def at(*index: Any) -> Any:
+                return reads.read(x, *delinearize(x.shape, terms.index(linear(shape, index))))
+        return LoweredArray(aval, Deferred(at, flat=flat, parents=(x,), cost=x.cost, source=x))
+
+    def transpose(self, x: LoweredArray, permutation: Sequence[int]) -> LoweredArray:
+        """out axis d is axis permutation[d] of x; products see through it to the memory of x."""
+        inverse = [list(permutation).index(d) for d in range(x.ndim)]
+        base, inner = x.content.view if x.content.view is not None else (x, tuple(range(x.ndim)))
+        return self.compute([x.shape[d] for d in permutation], x.dtype, lambda *i: self.reads.read(x, *[i[p] for p in inverse]),
+                            moves=True, parents=(x,), view=(base, tuple(inner[d] for d in permutation)))
+
+    def pieces(self, x: LoweredArray) -> tuple[Sequence[LoweredArray], int] | None:
+        """The arrays that were joined to x, and along which axis, while it is deferred; None for any other array."""
+        return x.content.pieces
+
+    def if_(self, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """Selects lazily: loads of a side only touch memory where its condition holds."""
+        if cond.expr.op == "const":
+            return then() if cond.expr.attr else orelse()
+        with self.ir.guarded(cond):
+            a = then()
+        with self.ir.guarded(self.scalars.prim("not", cond)):
+            b = orelse()
+        return self.scalars.select(cond, a, b)
+
+
+def _long_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)

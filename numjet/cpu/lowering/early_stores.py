@@ -1,0 +1,154 @@
+"""Policy of early stores: which deferred arrays are stored, rather than evaluated wherever they are read.
+
+Evaluating an array again costs operations, storing it costs memory traffic and a loop. The criteria below weigh one against
+the other, before and after each equation; each threshold says what it balances.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from numjet.core.ir import Atom, JaxprEqn, Var
+from numjet.core.op import Op
+from numjet.core.traits import BROADCASTS, READS_ONCE, SCATTERS
+from numjet.cpu.analysis.scalar_costs import scalar_cost
+from numjet.cpu.ir.nodes import Buffer
+from numjet.cpu.lowering.liveness import Frame, Liveness
+from numjet.cpu.lowering.loop_nests import SHORT_ROW
+from numjet.cpu.lowering.materialization import Materialization
+from numjet.cpu.lowering.rematerialization import FAR, recomputed
+from numjet.cpu.lowering.values import Deferred, LoweredArray
+
+LONG = 400.0          # operations per element from which an array is stored: loop bodies stay compilable
+LARGE_BUFFER = 1 << 18  # bytes from which it matters that a deferred array keeps memory allocated: a share of the cache
+MOST_KEPT = 6         # buffers of that size that a deferred array may keep
+DEEP = 24             # nested deferred arrays that move data, from which one is stored: Python's stack, and index arithmetic
+HEAVY = 12.0          # operations per element of what vectors do better, as exponentials
+CHEAP = 2.0           # an array that costs no more may be repeated by a broadcast: arithmetic against a load
+SHARED = 8.0          # a live part of a stored array is stored in the same loop if it costs this: arithmetic against a store
+SHARED_FAR = 60.0     # the same where the part is larger than caches
+
+
+class EarlyStores:
+    """Stores operands before an equation, and results after it."""
+
+    def __init__(self, materialization: Materialization, liveness: Liveness):
+        self.materialization, self.liveness, self.ir = materialization, liveness, materialization.ir
+
+    # ------------------------------------------------------------------------------------------ before an equation
+    def store_operands(self, frame: Frame, eqn: JaxprEqn, args: Sequence[LoweredArray]) -> None:
+        """Stores operands that this equation, with later ones, would evaluate too often."""
+        update = _fills_window(eqn)
+        for k, (atom, a) in enumerate(zip(eqn.invars, args, strict=True)):
+            if a.cost > 0 and not (update and k == 2):   # the elements of such an update are computed where they go
+                why = self._reason(frame, eqn, atom, a)
+                if why is not None:
+                    self._store_with_parts(frame, a, why)
+
+    def _reason(self, frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray) -> str | None:
+        """Why an operand is to be stored; None if it stays deferred."""
+        uses = frame.uses[atom] if isinstance(atom, Var) else 1
+        if _is_evaluated_again(frame, eqn, atom, a, uses):
+            reads = f"read {uses} times" if uses > 1 else f"{eqn.primitive.name} reads elements several times"
+            return f"{reads}, and it costs {operations(a.cost)} per element"
+        if _is_read_one_by_one(eqn, a):
+            return f"{eqn.primitive.name} reads one element after the other, and it costs {operations(a.cost)} per element"
+        if a.cost > LONG and not READS_ONCE <= eqn.primitive.traits and a.work() > LONG:
+            return f"costs {operations(a.cost)} per element, enough for one loop"
+        return None
+
+    def _store_with_parts(self, frame: Frame, a: LoweredArray, why: str) -> None:
+        """Stores a deferred array, and in the same loop those parts of it that are live, which would be evaluated again."""
+        if a.content.source is not None or a.size <= self.ir.small:
+            self.materialization.materialize(a, why)
+            return
+        least = SHARED_FAR if a.aval.nbytes >= FAR else SHARED
+        parts = {id(p) for p in a.reachable() if p.pointwise and p.shape == a.shape and p.cost >= least}
+        items = [(a, self.ir.allocation.temporary(a.aval))]
+        for v, x in frame.environment.items():
+            if x is not a and id(x) in parts and frame.last_use.get(v, -1) > frame.position:
+                parts.discard(id(x))
+                items.append((x, self.ir.allocation.temporary(x.aval)))
+        self.materialization.store_all(items, why)
+
+    # ------------------------------------------------------------------------------------------ after an equation
+    def store_results(self, outs: Sequence[LoweredArray]) -> None:
+        """Stores results of a few elements, and ends of long chains of data movement."""
+        for out in outs:
+            if out.lazy and out.size <= self.ir.small:
+                self.materialization.materialize(out, "a few elements")
+            elif out.content.depth > DEEP:
+                self.materialization.materialize(out, "a long chain of data movement")
+
+    def release_operands(self, args: Sequence[LoweredArray], outs: Sequence[LoweredArray],
+                         dead: Sequence[LoweredArray | None]) -> None:
+        """Stores deferred arrays that would keep large memory allocated: results that keep many buffers which nothing else
+        needs, and small parts of an array that is read for the last time (`dead`)."""
+        kept = tuple(dict.fromkeys(b for a in args for b in _kept_buffers(a)))
+        for out in outs if kept else ():
+            if isinstance(out.content, Deferred):
+                out.content.keeps = kept
+                if len(kept) > MOST_KEPT and len(self._otherwise_free(kept)) > MOST_KEPT:
+                    self.materialization.materialize(out, f"else {len(kept)} large arrays would have to stay")
+        for buffer in {b for a in dead if a is not None and not a.lazy for b in _kept_buffers(a)}:
+            readers = [a for a in self.liveness.here() if buffer in a.content.keeps]
+            if 4 * sum(a.aval.nbytes for a in readers) <= buffer.nbytes and buffer in self._otherwise_free((buffer,)):
+                for a in readers:
+                    self.materialization.materialize(a, "the larger array that it is a part of can go")
+
+    def _otherwise_free(self, kept: Sequence[Buffer]) -> set[Buffer]:
+        """Those buffers in which no live array is stored."""
+        return set(kept) - {a.storage.buffer for a in self.liveness.everywhere() if a.storage is not None}
+
+
+def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray, uses: int) -> bool:
+    """Whether elements of an operand that is not cheap are read several times, by this equation or by several."""
+    op = eqn.primitive
+    if op.elementwise or a.cost <= CHEAP:
+        return False
+    grows = any(v.aval.size > a.size for v in eqn.outvars)
+    if grows and not READS_ONCE <= op.traits and not _spreads_short_rows(eqn):
+        return True
+    return uses > 1 and not recomputed(a, frame.passes.get(atom, 0) if isinstance(atom, Var) else 0)
+
+
+def _is_read_one_by_one(eqn: JaxprEqn, a: LoweredArray) -> bool:
+    """Whether heavy elements are read one by one, which takes longer than computing them side by side and storing them."""
+    scatters = SCATTERS <= eqn.primitive.traits and not eqn.params["unique_indices"]
+    return scatters and a.cost >= HEAVY and any(p.content.own_cost >= HEAVY for p in a.reachable())
+
+
+def _fills_window(eqn: JaxprEqn) -> bool:
+    """Whether an update is one window that is most of the array."""
+    if not SCATTERS <= eqn.primitive.traits:
+        return False
+    operand, indices, updates = (a.aval for a in eqn.invars)
+    return prod(indices.shape[:-1]) == 1 and 2 * updates.size >= operand.size
+
+
+def _spreads_short_rows(eqn: JaxprEqn) -> bool:
+    """Whether elements are only repeated along last axes so short that they are written out, side by side."""
+    if not BROADCASTS <= eqn.primitive.traits:
+        return False
+    shape, given = eqn.params["shape"], eqn.invars[0].aval.shape
+    kept = dict(zip(eqn.params["broadcast_dimensions"], given, strict=True))
+    spread = [d for d, n in enumerate(shape) if n != kept.get(d, 1)]
+    return bool(spread) and prod(shape[spread[0]:]) == prod(shape[d] for d in spread) <= SHORT_ROW
+
+
+def _kept_buffers(x: LoweredArray) -> tuple[Buffer, ...]:
+    """The large temporaries that stay allocated while an array is live."""
+    storage = x.storage
+    if storage is None:
+        return x.content.keeps
+    return (storage.buffer,) if storage.buffer.kind == "temp" and storage.buffer.nbytes >= LARGE_BUFFER else ()
+
+
+def cost_of(op: Op) -> float:
+    """The cost of an elementwise operation per element, in additions."""
+    return op.cost or scalar_cost(op.function or "")
+
+
+def operations(cost: float) -> str:
+    """An estimated cost in words."""
+    return f"about {cost:.0f} operation{'' if round(cost) == 1 else 's'}"

@@ -1,0 +1,70 @@
+"""Calls of native kernels and Python functions, and checks that leave the program with an error."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.core.aval import ShapedArray
+from numjet.cpu.ir.nodes import CALLBACK, Call, Check
+from numjet.cpu.kernels.callbacks import Trampoline
+from numjet.cpu.lowering.array_updates import ArrayUpdates
+from numjet.cpu.lowering.values import LoweredArray
+
+
+class LibraryCalls:
+    """Writes calls and checks. trampolines: the Python functions that are called, by symbol."""
+
+    STATE = ("trampolines",)
+
+    def __init__(self, updates: ArrayUpdates):
+        self.updates, self.materialization = updates, updates.materialization
+        self.ir, self.scalars = updates.ir, updates.scalars
+        self.trampolines: dict[str, Trampoline] = {}
+
+    def kernel(self, symbol: str, args: Sequence[Any], outs: Sequence[ShapedArray], *,
+               checked: bool = False) -> list[LoweredArray]:
+        """Calls a C function: integers by value, arrays as pointers, then pointers to the results."""
+        self.ir.allocation.require_memory()
+        call_args: list[Any] = []
+        results, reads, writes = [], [], []
+        for a in args:
+            if isinstance(a, LoweredArray):
+                storage = self.materialization.in_memory(a, f"operand of the library call {symbol}")
+                reads.append(storage.buffer)
+                call_args.append((storage.buffer, storage.base.expr))
+            elif isinstance(a, tuple):
+                own = self._own_in_memory(a[1])
+                results.append(own)
+                writes.append(own.storage.buffer)
+                call_args.append((own.storage.buffer, own.storage.base.expr))
+            else:
+                call_args.append(self.scalars.scalar(a).expr)
+        for aval in outs:
+            out = LoweredArray(aval, self.ir.allocation.temporary(aval))
+            results.append(out)
+            writes.append(out.storage.buffer)
+            call_args.append((out.storage.buffer, self.ir.table.index(0)))
+        self.ir.emit(Call(symbol, call_args, tuple(reads), (*writes,), checked))
+        return results
+
+    def _own_in_memory(self, x: LoweredArray) -> LoweredArray:
+        if x.storage is not None:
+            return self.updates.own(x)
+        out = LoweredArray(x.aval, self.ir.allocation.temporary(x.aval))
+        self.materialization.copy_into(x, out.storage)
+        return out
+
+    def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[LoweredArray],
+                 outs: Sequence[ShapedArray]) -> list[LoweredArray]:
+        """Calls a Python function of NumPy arrays, here and now."""
+        made = Trampoline(fun, [a.aval for a in args], outs)
+        symbol = f"{CALLBACK}{len(self.trampolines)}"
+        self.trampolines[symbol] = made
+        return self.kernel(symbol, args, outs, checked=True)
+
+    def check(self, ok: Any, error: Callable[..., Exception], *values: Any) -> None:
+        """Leaves the program with error(*values) when ok is false."""
+        self.ir.function.errors.append(error)
+        self.ir.emit(Check(ok.expr, len(self.ir.function.errors), tuple(self.scalars.scalar(v).expr for v in values)))

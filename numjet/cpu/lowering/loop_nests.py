@@ -1,0 +1,133 @@
+"""Loop nests over the elements of an array, and loops that carry scalars.
+
+The innermost loop is vectorized. Nests over few elements are written out, and so are short last axes, whose vector lanes go
+along the axis before.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from numjet.cpu.ir.nodes import Carry, Comment, Let, Stmt, Store
+from numjet.cpu.ir.traversal import nodes
+from numjet.cpu.lowering.function_builder import FunctionBuilder
+from numjet.cpu.lowering.scalars import Scalars, reduction_of, words
+from numjet.cpu.lowering.values import parts_dtype
+
+SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
+
+
+class LoopNests:
+    """Writes loop nests whose bodies are Python functions of indices."""
+
+    def __init__(self, ir: FunctionBuilder, scalars: Scalars):
+        self.ir, self.scalars = ir, scalars
+
+    def nest(self, shape: Sequence[int], body: Callable[..., None], *, mode: str = "vector",
+             in_order: int | None = None) -> None:
+        """body(i, j, ...) for every index: innermost loop vectorized; written out when short.
+
+        in_order: the axis along which an iteration needs the one before; along all others, order does not matter.
+        """
+        if prod(shape) == 0:
+            return
+        if prod(shape) <= self.ir.small:
+            for index in product(*map(range, shape)):
+                body(*index)
+            return
+        self.loops(list(shape), (), body, mode, in_order)
+
+    def loops(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str,
+              in_order: int | None = None) -> None:
+        """As `nest`, with loops however few the elements are; done: the outer indices."""
+        if not shape:
+            body(*done)
+            return
+        n, rest = shape[0], shape[1:]
+        if n == 1:
+            self.loops(rest, (*done, 0), body, mode, in_order)
+            return
+        left, ordered = prod(rest), len(done) == in_order
+        if left <= SHORT_ROW <= n and not ordered:  # lanes along this axis, the short ones written out
+            with self.ir.loop(n, mode) as i:
+                for index in product(*map(range, rest)):
+                    body(*done, i, *index)
+                if mode == "vector":
+                    _group_stores(self.ir.block)
+            return
+        with self.ir.loop(n, mode if left == 1 and not ordered else "serial") as i:
+            self.loops(rest, (*done, i), body, mode, in_order)
+
+    # ------------------------------------------------------------------------------------------ carried scalars
+    def carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]],
+                   done: tuple[Any, ...] = ()) -> list[Any]:
+        """A serial loop nest that hands scalars from one iteration to the next: step(index, carries) -> carries."""
+        if not dims:
+            return list(step(done, inits))
+        if dims[0] == 1:
+            return self.carry_loop(dims[1:], inits, step, (*done, 0))
+        variable = self.scalars.variable
+        inner, outs = [variable(a.dtype) for a in inits], [variable(a.dtype) for a in inits]
+        carries: list[Carry] = []
+        with self.ir.loop(dims[0], "serial", carries) as i:
+            carries += carries_of(inner, inits, self.carry_loop(dims[1:], inner, step, (*done, i)), outs)
+        return outs
+
+    def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
+                   terms: Callable[[tuple[Any, ...]], Sequence[Any]]) -> list[Any]:
+        """Reduces several terms at once over a loop nest; results in registers. Compound elements only by add and mul."""
+        if any(parts_dtype(s.dtype) is not None for s in starts):
+            return self.accumulate_in_order(kinds, starts, dims, terms)
+        return self._accumulate(kinds, list(starts), list(dims), (), terms)
+
+    def accumulate_in_order(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int], terms: Any) -> list[Any]:
+        """As `accumulate`, one term after the other, for elements of any dtype."""
+        return self.carry_loop(dims, list(starts), lambda index, accs: [
+            self.scalars.combine(k, a, t) for k, a, t in zip(kinds, accs, terms(index), strict=True)])
+
+    def _accumulate(self, kinds: Sequence[str], accs: list[Any], dims: list[int], done: tuple[Any, ...],
+                    terms: Any) -> list[Any]:
+        scalars = self.scalars
+        if dims and dims[0] == 1:
+            return self._accumulate(kinds, accs, dims[1:], (*done, 0), terms)
+        if not dims:
+            return [scalars.combine(k, a, t) for k, a, t in zip(kinds, accs, terms(done), strict=True)]
+        last = all(n == 1 for n in dims[1:])
+        inner = [scalars.wrap(self.ir.table.var(a.dtype, "acc")) for a in accs]
+        outs = [scalars.wrap(self.ir.table.var(a.dtype, "acc")) for a in accs]
+        carries: list[Carry] = []
+        with self.ir.loop(dims[0], "vector" if last else "serial", carries) as i:
+            if not last:
+                nexts = self._accumulate(kinds, inner, dims[1:], (*done, i), terms)
+                carries += carries_of(inner, accs, nexts, outs)
+            else:
+                new_terms = terms((*done, i, *[0] * (len(dims) - 1)))
+                nexts = [self._next(k, v, t) for k, v, t in zip(kinds, inner, new_terms, strict=True)]
+                carries += [Carry(v.expr, a.expr, n.expr, o.expr, reduction_of(k, v.dtype), t.expr) for v, a, n, o, k, t
+                            in zip(inner, accs, nexts, outs, kinds, new_terms, strict=True)]
+        return outs
+
+    def _next(self, kind: str, acc: Any, term: Any) -> Any:
+        """The next value of an accumulator. Limits test their first operand for NaN, which need not wait for acc."""
+        combine = self.scalars.combine
+        return combine(kind, term, acc) if kind in ("min", "max") else combine(kind, acc, term)
+
+
+def carries_of(inner: Sequence[Any], inits: Sequence[Any], nexts: Sequence[Any], outs: Sequence[Any]) -> list[Carry]:
+    """The carries of a loop that hands on scalars of any dtype: their variables inside, first and next values, and results."""
+    return [Carry(v.expr, i.expr, n.expr, o.expr) for one in zip(inner, inits, nexts, outs, strict=True)
+            for v, i, n, o in zip(*map(words, one), strict=True)]
+
+
+def _group_stores(block: list[Stmt]) -> None:
+    """Moves the stores of a written-out row behind all that is computed, buffer by buffer, so that they fill vectors."""
+    if not all(isinstance(s, Let | Store | Comment) for s in block):
+        return
+    stores = [s for s in block if isinstance(s, Store)]
+    others = [s for s in block if not isinstance(s, Store)]
+    buffers = dict.fromkeys(s.buffer for s in stores)
+    values = [s.value for s in block if isinstance(s, Let | Store)]
+    if len(buffers) > 1 and not any(e.op == "load" and e.attr in buffers for e in nodes(values)):
+        block[:] = [*others, *(s for buffer in buffers for s in stores if s.buffer is buffer)]

@@ -1,0 +1,121 @@
+"""Native loops: while and scan become statements, whose bodies are lowered in place.
+
+Small state is carried in registers. Large state stays in a buffer, if possible that of its first value: an update in place
+leaves it there, any other new value goes where the assignment of carry buffers says. So an iteration copies nothing beyond
+what the body computes, and neither does the beginning or end of an inner loop.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.cpu.ir.nodes import INT64, For, Stmt, While
+from numjet.cpu.lowering.batch_vectorization import BatchVectorization
+from numjet.cpu.lowering.early_stores import LONG
+from numjet.cpu.lowering.index import Index
+from numjet.cpu.lowering.loop_state import LoopStates
+from numjet.cpu.lowering.scalarization import most_elements
+from numjet.cpu.lowering.values import Deferred, LoweredArray, Storage, words_of
+from numjet.cpu.lowering.walk import JaxprWalk
+
+
+class Loops:
+    """Lowers loops."""
+
+    def __init__(self, walk: JaxprWalk, states: LoopStates, lanes: BatchVectorization):
+        self.walk, self.states, self.lanes = walk, states, lanes
+        self.ir, self.liveness, self.reads, self.materialization = walk.ir, walk.liveness, walk.reads, lanes.materialization
+
+    def while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[LoweredArray], body: ClosedJaxpr,
+                   body_consts: Sequence[LoweredArray], init: Sequence[LoweredArray]) -> list[LoweredArray]:
+        """Runs body while cond holds: state -> state."""
+        with self._register_limit(cond, body):
+            cond_consts, body_consts = self.invariant(cond_consts), self.invariant(body_consts)
+            found = self.lanes.while_loop(cond, body, body_consts, init) if not cond_consts else None
+            return found or self._while_loop(cond, cond_consts, body, body_consts, init)
+
+    def _while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[LoweredArray], body: ClosedJaxpr,
+                    body_consts: Sequence[LoweredArray], init: Sequence[LoweredArray]) -> list[LoweredArray]:
+        ir = self.ir
+        states = self.states.choose(init, body.jaxpr, len(body_consts))
+        cond_block: list[Stmt] = []
+        body_block: list[Stmt] = []
+        with self.liveness.operands_consumed(pinned=(*cond_consts, *body_consts)):
+            with ir.inside(cond_block):
+                (ok,) = self.walk.run(cond, [*cond_consts, *[s.read_only(cond_block) for s in states]], barrier=True)
+                test = ir.let(self.reads.read(ok)).expr
+            with ir.inside(body_block):
+                news = self.walk.run(body, [*body_consts, *[s.current(body_block) for s in states]], barrier=True)
+                carries = self.states.advance(states, news, [])
+        if ir.recorder is not None:
+            ir.recorder.loop(test, None)
+        ir.emit(While(carries, cond_block, test, body_block))
+        return [s.result(ir.block) for s in states]
+
+    def scan(self, jaxpr: ClosedJaxpr, consts: Sequence[LoweredArray], init: Sequence[LoweredArray],
+             xs: Sequence[LoweredArray], length: int, reverse: bool) -> list[LoweredArray]:
+        """jaxpr(*consts, *carry, *x) -> (*carry, *y); results: carries, then stacked ys."""
+        if length == 0:
+            return [*init, *[self.walk.arrays.empty((0, *a.shape), a.dtype) for a in jaxpr.out_avals[len(init):]]]
+        with self._register_limit(jaxpr):
+            consts = self.invariant(consts)
+            xs = [x if self._is_read_in_place(x) else self.materialization.materialize(x) for x in xs]
+            found = self.lanes.scan(jaxpr, consts, init, xs, length, reverse)
+            return found or self._scan(jaxpr, consts, init, xs, length, reverse)
+
+    def _scan(self, jaxpr: ClosedJaxpr, consts: Sequence[LoweredArray], init: Sequence[LoweredArray],
+              xs: Sequence[LoweredArray], length: int, reverse: bool) -> list[LoweredArray]:
+        ir = self.ir
+        y_avals = jaxpr.out_avals[len(init):]
+        states = self.states.choose(init, jaxpr.jaxpr, len(consts))
+        stacks = [a.update(shape=(length, *a.shape)) for a in y_avals]
+        storages = [ir.allocation.temporary(a) for a in stacks]
+        var = ir.table.var(INT64, "step")
+        step = ir.terms.variable(var, (0, length - 1))
+        row = step * -1 + (length - 1) if reverse else step
+        block: list[Stmt] = []
+        with self.liveness.operands_consumed(pinned=(*consts, *xs)), ir.inside(block):
+            slices = [self._row(x, row) for x in xs]
+            outs = self.walk.run(jaxpr, [*consts, *[s.current(block) for s in states], *slices], barrier=True)
+            ys = [(y, _row_storage(s, row, a)) for y, s, a in zip(outs[len(init):], storages, y_avals, strict=True)]
+            carries = self.states.advance(states, outs[:len(init)], ys)
+        if ir.recorder is not None:
+            ir.recorder.loop(var, length)
+        ir.emit(For(var, ir.table.index(0), ir.table.index(length), block, carries, "serial"))
+        return [*[s.result(ir.block) for s in states], *[LoweredArray(a, s) for a, s in zip(stacks, storages, strict=True)]]
+
+    def invariant(self, arrays: Sequence[LoweredArray]) -> list[LoweredArray]:
+        """Operands that a loop reads in every iteration: deferred ones that cost something are stored before it."""
+        limit = self.ir.memory.register_limit
+        return [self.materialization.materialize(x, "a loop or branch reads it") if x.cost > 0 or x.size <= limit else x
+                for x in arrays]
+
+    def _is_read_in_place(self, x: LoweredArray) -> bool:
+        """Whether slices of x need not be stored: elements that a step reads are computed there, each in one step only."""
+        return not x.lazy or x.cost == 0 and x.size > self.ir.memory.register_limit or x.pointwise and x.cost <= LONG
+
+    def _row(self, x: LoweredArray, row: Index) -> LoweredArray:
+        """x[row], sharing the memory of x."""
+        aval = x.aval.update(shape=x.shape[1:])
+        if x.storage is not None:
+            return LoweredArray(aval, _row_storage(x.storage, row, aval))
+        flat = (lambda k: self.reads.read_flat(x, row * aval.size + k)) if x.content.flat is not None else None
+        return LoweredArray(aval, Deferred(lambda *i: self.reads.read(x, row, *i), flat=flat, cost=x.cost, parents=(x,)))
+
+    @contextmanager
+    def _register_limit(self, *bodies: ClosedJaxpr) -> Iterator[None]:
+        """While a loop with these programs is lowered, arrays in registers are no larger than suits it."""
+        memory = self.ir.memory
+        before = memory.register_limit
+        memory.register_limit = min(before, most_elements(*bodies))
+        try:
+            yield
+        finally:
+            memory.register_limit = before
+
+
+def _row_storage(storage: Storage, row: Index, aval: ShapedArray) -> Storage:
+    """The storage of one row of a stack."""
+    return Storage(storage.buffer, storage.base + row * words_of(aval), False)

@@ -1,0 +1,204 @@
+"""Materialization: deferred arrays become registers or memory.
+
+Deferred arrays that are stored at the same time share one loop nest. An array of joined pieces is stored piece by piece, each
+where it belongs.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from itertools import accumulate, product
+from math import prod
+from typing import Any
+
+from numjet.cpu.ir.nodes import Copy
+from numjet.cpu.lowering.array_reads import ArrayReads
+from numjet.cpu.lowering.loop_nests import LoopNests
+from numjet.cpu.lowering.transpose_tiling import strided_axis, tiled_nest
+from numjet.cpu.lowering.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
+
+MOST_PIECES = 16      # of a concatenation that is stored piece by piece: loop nests
+LONG_PIECE = 16       # elements in a row of such pieces, on average, which pay for a loop of their own
+TOGETHER = 8          # unrelated results that are stored in one loop nest: hundreds are slow to compile and to run
+
+Item = tuple[LoweredArray, Storage]   # an array and the memory that it is stored in
+
+
+class Materialization:
+    """Stores deferred arrays."""
+
+    def __init__(self, reads: ArrayReads, nests: LoopNests):
+        self.ir, self.reads, self.memory, self.nests = reads.ir, reads, reads.memory, nests
+
+    def materialize(self, x: LoweredArray, why: str = "") -> LoweredArray:
+        """Stores a deferred array: in registers when it is small, else in memory."""
+        if not x.lazy or not self.ir.allocation.may_store(x.size):
+            return x
+        source = x.content.source
+        if source is not None:
+            content = self.materialize(source, why).content
+            x.content = Registers(content.elems, content.block) if isinstance(content, Registers) else content
+        elif x.size <= self.ir.small:
+            if self.ir.recorder is not None:
+                self.ir.recorder.kept_in_registers(x, why)
+            self.keep_in_registers(x)
+        else:
+            self.store_all([(x, self.ir.allocation.temporary(x.aval))], why)
+        return x
+
+    def keep_in_registers(self, x: LoweredArray) -> None:
+        """Evaluates all elements of a deferred array here."""
+        elems = [self.ir.let(self.reads.read(x, *i)) for i in product(*map(range, x.shape))]
+        x.content = Registers(elems, self.ir.block)
+
+    def materialize_if_costly(self, x: LoweredArray, why: str = "its elements are read several times") -> LoweredArray:
+        """Stores a deferred array that computes something, before a rule that reads its elements more than once."""
+        if x.lazy and x.cost > 0:
+            self.materialize(x, why)
+        return x
+
+    def in_memory(self, x: LoweredArray, why: str = "") -> Storage:
+        """The memory of an array, written now if it is not there yet."""
+        if x.storage is None:
+            self.ir.allocation.require_memory()
+        if x.lazy and x.content.source is None:
+            self.store_all([(x, self.ir.allocation.temporary(x.aval))], why)
+        else:
+            self.materialize(x, why)
+        return x.storage or self.reads.spill(x)
+
+    def store_all(self, items: Sequence[Item], why: str = "") -> None:
+        """Writes deferred arrays of one shape into their storages, in one loop nest."""
+        with nullcontext() if self.ir.recorder is None else self.ir.recorder.storing(items, why):
+            if len(items) == 1 and self._has_long_pieces(items[0][0]):
+                x, storage = items[0]
+                self._store_pieces(x, storage, x.shape, (0,) * x.ndim)
+            elif items[0][0].size > 0:
+                self._store_elements(items)
+        for x, storage in items:
+            x.content = storage
+
+    def store_arrays(self, items: Sequence[Item], why: str = "") -> None:
+        """Writes arrays into storages: related deferred arrays of one shape in one loop nest, memory by copies."""
+        groups: dict[tuple, list[Item]] = {}
+        seen: set[int] = set()
+        stored = [(x, storage) for x, storage in items if not x.lazy]
+        for x, storage in items:
+            if x.lazy:
+                again = id(x) in seen or x.content.source is not None
+                seen.add(id(x))
+                item = self.reads.alias(_with_fewest_divisions(x)) if again else x
+                groups.setdefault((item.shape, item.content.flat is not None), []).append((item, storage))
+        for group in groups.values():
+            for part in _related(group):
+                self.store_all(part, why)
+        for x, storage in stored:
+            if x.storage is not storage:
+                self.copy_into(x, storage, why and f"{why}, which is in other memory already")
+
+    def copy_into(self, x: LoweredArray, storage: Storage, why: str = "") -> None:
+        """Fills a storage with an array, whose own state does not change."""
+        if x.storage is None:
+            flat = (lambda k: self.reads.read_flat(x, k)) if self.reads.has_positions(x) else None
+            copied = LoweredArray(x.aval, Deferred(lambda *i: self.reads.read(x, *i), flat=flat, parents=(x,)))
+            self.store_all([(copied, storage)], why)
+            return
+        copy = Copy(storage.buffer, storage.base.expr, x.storage.buffer, x.storage.base.expr,
+                    self.ir.table.index(words_of(x.aval)))
+        if self.ir.recorder is not None:
+            self.ir.recorder.copied(copy, x, why)
+        self.ir.emit(copy)
+
+    # ------------------------------------------------------------------------------------------ loop nests
+    def _has_long_pieces(self, x: LoweredArray) -> bool:
+        """Whether an array consists of pieces with so many elements in a row that each is stored by itself."""
+        if x.content.pieces is None or parts_dtype(x.dtype) is not None:
+            return False
+        pieces, axis = x.content.pieces
+        row = prod(x.shape[axis:])
+        return len(pieces) <= MOST_PIECES and row >= LONG_PIECE * len(pieces) and all(p.size > self.ir.small for p in pieces)
+
+    def _store_pieces(self, x: LoweredArray, storage: Storage, whole: tuple[int, ...], corner: tuple[int, ...]) -> None:
+        """Writes the pieces of x, which begins at `corner` of an array of the shape `whole`; those of one shape together."""
+        assert x.content.pieces is not None
+        pieces, axis = x.content.pieces
+        starts = [0, *accumulate(p.shape[axis] for p in pieces)]
+        groups: dict[tuple[int, ...], list[tuple[LoweredArray, tuple[int, ...]]]] = {}
+        for piece, start in zip(pieces, starts, strict=False):
+            first = (*corner[:axis], corner[axis] + start, *corner[axis + 1:])
+            if self._has_long_pieces(piece):
+                self._store_pieces(piece, storage, whole, first)
+            else:
+                groups.setdefault(piece.shape, []).append((piece, first))
+        for shape, group in groups.items():
+            def body(*index: Any, group: list[tuple[LoweredArray, tuple[int, ...]]] = group) -> None:
+                values = [self.ir.let(self.reads.read(piece, *index)) for piece, _ in group]
+                for (_, first), value in zip(group, values, strict=True):
+                    position = linear(whole, tuple(i + at if at else i for i, at in zip(index, first, strict=True)))
+                    self.memory.store(storage, position, value)
+            self.nests.nest(shape, body)
+
+    def _store_elements(self, items: Sequence[Item]) -> None:
+        arrays = [x for x, _ in items]
+        shape = arrays[0].shape
+        flat = all(x.content.flat is not None for x in arrays) and prod(shape) > self.ir.small
+
+        def body(*index: Any) -> None:
+            values = [self.reads.read_flat(x, index[0]) if flat else self.reads.read(x, *index) for x in arrays]
+            if len(values) > 1 or isinstance(values[0], Pair):  # all that is read, before anything is overwritten
+                values = [self.ir.let(v) for v in values]
+            position = index[0] if flat else linear(shape, index)
+            for (_, storage), value in zip(items, values, strict=True):
+                self.memory.store(storage, position, value)
+        strided = None if flat else strided_axis(arrays)
+        if strided is None:
+            self.nests.nest((prod(shape),) if flat else shape, body)
+        else:
+            tiled_nest(self.nests, arrays, strided, body)
+
+
+def _with_fewest_divisions(x: LoweredArray) -> LoweredArray:
+    """The array of which x joins the last axes, whose own index needs no division."""
+    source = x.content.source
+    while source is not None and x.content.flat is None and prod(source.shape[-1:]) < prod(x.shape[-1:]):
+        x, source = source, source.content.source
+    return x
+
+
+def _related(group: Sequence[Item]) -> list[list[Item]]:
+    """Connected components of a group of deferred arrays that read arrays of their size in common, small ones joined: a loop
+    over hundreds of arrays is slow to compile and to run. One component if an array reads what another one overwrites."""
+    if len(group) <= TOGETHER:
+        return [list(group)]
+    written = {s.buffer for _, s in group}
+    reader_of: dict[int, int] = {}   # by array: the first item that reads it
+    joined = list(range(len(group)))
+    for number, (x, own) in enumerate(group):
+        read = list(x.reachable())
+        if any(a.storage is not None and a.storage.buffer in written and a.storage.buffer is not own.buffer for a in read):
+            return [list(group)]
+        for a in read:
+            if a.size == x.size:
+                joined[_root(joined, number)] = _root(joined, reader_of.setdefault(id(a), number))
+    parts: dict[int, list[Item]] = {}
+    for number, item in enumerate(group):
+        parts.setdefault(_root(joined, number), []).append(item)
+    return _packed(list(parts.values()))
+
+
+def _root(joined: list[int], number: int) -> int:
+    """The representative of an item's component (union-find)."""
+    while joined[number] != number:
+        joined[number] = joined[joined[number]]
+        number = joined[number]
+    return number
+
+
+def _packed(parts: Sequence[list[Item]]) -> list[list[Item]]:
+    """Small parts joined, in their order."""
+    packed: list[list[Item]] = [[]]
+    for part in parts:
+        if packed[-1] and len(packed[-1]) + len(part) > TOGETHER:
+            packed.append([])
+        packed[-1] += part
+    return packed
