@@ -14,13 +14,14 @@ from numjet.cpu.kernels import workspace
 from numjet.cpu.lowering.early_stores import operations
 from numjet.cpu.lowering.walk import location
 from numjet.cpu.remarks import Made, Recorder
+from numjet.cpu.target import Target
 
 
-def explain(function: Function, recorder: Recorder, name: str, nanoseconds: float) -> CompileReport:
+def explain(function: Function, recorder: Recorder, name: str, target: Target, nanoseconds: float) -> CompileReport:
     """What was decided for a function; nanoseconds: the estimate of its run time."""
     return CompileReport(
-        name, tuple(_operation(m, recorder) for m in recorder.made), tuple(_loops(function.body, recorder)),
-        tuple(_calls(function, recorder)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
+        name, tuple(_operation(m, recorder) for m in recorder.made), tuple(_loops(function.body, recorder, target)),
+        tuple(_calls(function, recorder, target)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
         function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
 
 
@@ -65,19 +66,19 @@ def _key(stmt: For | While) -> Any:
     return stmt.var if isinstance(stmt, For) else stmt.cond
 
 
-def _loops(block: list[Stmt], recorder: Recorder, pieces: int = 1) -> list[Loop]:
+def _loops(block: list[Stmt], recorder: Recorder, target: Target, pieces: int = 1) -> list[Loop]:
     """The loops of a block that the program asks for; pieces: those of the loop around that shares them among threads."""
     found: list[Loop] = []
     for stmt in block:
         if isinstance(stmt, (For, While)) and _key(stmt) in recorder.loops:
-            found.append(_loop(stmt, recorder, pieces))
+            found.append(_loop(stmt, recorder, target, pieces))
         elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is told with the call
             inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
-            found += [loop for inner in blocks(stmt) for loop in _loops(inner, recorder, inside)]
+            found += [loop for inner in blocks(stmt) for loop in _loops(inner, recorder, target, inside)]
     return found
 
 
-def _loop(stmt: For | While, recorder: Recorder, pieces: int) -> Loop:
+def _loop(stmt: For | While, recorder: Recorder, target: Target, pieces: int) -> Loop:
     """A loop, with those inside as further levels as long as there is nothing else in it."""
     nest: list[For | While] = [stmt]
     while isinstance(stmt, For):
@@ -94,17 +95,17 @@ def _loop(stmt: For | While, recorder: Recorder, pieces: int) -> Loop:
     fused = [e for e in recorder.computed.get(id(stmt.body), ([], []))[1] if not any(e is w for w in written)]
     writes, fuses = ((tuple(e.primitive.name for e in _distinct(eqns))) for eqns in (written, fused))
     places = tuple(dict.fromkeys(_place(e) for e in (*written, *fused)))
-    return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, places, block_ns([nest[0]]),
-                tuple(_loops(stmt.body, recorder)))
+    return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, places, block_ns([nest[0]], target),
+                tuple(_loops(stmt.body, recorder, target)))
 
 
 def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
     return list({id(e): e for e in eqns}.values())
 
 
-def _calls(function: Function, recorder: Recorder) -> list[Call]:
+def _calls(function: Function, recorder: Recorder, target: Target) -> list[Call]:
     return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)),
-                 workspace.of(s), tuple(_loops(s.body, recorder)) if isinstance(s, GemmWithEpilogue) else ())
+                 workspace.of(s), tuple(_loops(s.body, recorder, target)) if isinstance(s, GemmWithEpilogue) else ())
             for s in walk(function.body) if isinstance(s, nodes.Call)]
 
 

@@ -136,7 +136,7 @@ def explained(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> C
     recorder = Recorder()
     lowered = lower(closed, _symbol(name), donated, recorder=recorder)
     context = _run_passes(lowered, recorder)
-    return compile_report.explain(lowered.function, recorder, name, context.nanoseconds)
+    return compile_report.explain(lowered.function, recorder, name, context.target, context.nanoseconds)
 
 
 def stages(closed: ClosedJaxpr, name: str) -> str:

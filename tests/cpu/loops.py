@@ -50,7 +50,7 @@ def prepared(function: Function, symbols: dict[str, int] | None = None, opt: int
              target: Target | None = None) -> Callable[[Sequence[np.ndarray]], Result]:
     """A function as machine code, to run on inputs."""
     target = target or jit.host()
-    cancellation.mark(function)
+    cancellation.mark(function, target)
     constants, keep = llvm.constant_symbols(function)
     compiled = jit.compile(llvm.emit(function, target), {**constants, **(symbols or {})}, function.name, opt,
                            tuple(keep), target)

@@ -8,6 +8,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/memory/pool.h"
+#include "runtime/process/caches.h"
 #include "simd/choice.h"
 #include "runtime/threads/threads.h"
 
@@ -27,10 +28,8 @@ namespace nj::gemm {
 namespace {
 
 constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
-constexpr int64_t kShareBytes = 8 << 20;     // of packed panels of B for all threads
 constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
-constexpr int64_t kTileBytes = 256 * 1024;   // of a tile of C
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
@@ -44,6 +43,13 @@ constexpr int64_t kSlender = 8;              // so many times the rows and colum
 constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
 constexpr int64_t kSumParts = 16;            // and in so many parts at most
 constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
+
+// Blocks by the sizes of caches: parts of them, as other data passes through. None changes the order of a sum, which kDepth and
+// the constants from kSmall to kSumParts decide.
+int64_t share_bytes() { return caches().last_level / 4; }  // of packed panels of B for all threads; see gemm_epilogues.py
+int64_t tile_bytes() { return caches().l2 / 4; }  // of a tile of C
+int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 16 * 3); }  // of a packed block of A
+int64_t passing_bytes() { return std::min(kPassingBytes, caches().l2 / 8); }  // of rows of a C that is null
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -64,14 +70,14 @@ void in_parts(int64_t parts, Body body, bool alone = false) {
 struct Plan {
   const Product& x;
   const Kernel& kernel;
-  int64_t depth;       // of blocks along k
-  int64_t height;      // of slivers of A
+  int64_t depth;  // of blocks along k
+  int64_t height;  // of slivers of A
   int64_t block_rows;  // of blocks of A, a multiple of height
   bool direct;
 
   explicit Plan(const Product& product) : x(product), kernel(kernel_of(product.code)) {
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
-    const int64_t fit = kBlockBytes / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
+    const int64_t fit = block_bytes() / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
     const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
     const int64_t blocks = ceil_div(needed, slivers);
     height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
@@ -223,7 +229,7 @@ class Square {
         kernel(of.kernel),
         depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        most(std::clamp<int64_t>(kShareBytes / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
+        most(std::clamp<int64_t>(share_bytes() / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
 
   int64_t nbytes() const { return most * depths * panel_bytes; }
 
@@ -237,7 +243,7 @@ class Square {
       groups = ceil_div(panels, kGroup);
       in_parts(groups * depths, [this](int64_t part) { pack(part); });
       const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
-      across = std::max(ceil_div(panels, std::max<int64_t>(1, kTileBytes / row_bytes)),
+      across = std::max(ceil_div(panels, std::max<int64_t>(1, tile_bytes() / row_bytes)),
                         std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
       if (finishes && x.epilogue->whole) across = 1;
       in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
@@ -276,7 +282,7 @@ class Square {
   const Kernel& kernel;
   const int64_t depths, panel_bytes, most;
   char* shared = nullptr;  // packed panels
-  bool finishes = false;   // whether tiles are handed over as they are
+  bool finishes = false;  // whether tiles are handed over as they are
   int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
 };
 
@@ -291,7 +297,7 @@ class Passing {
         panels(ceil_div(x.n, kernel.columns())),
         depths(ceil_div(x.k, plan.depth)),
         panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        rows_at_once(std::clamp<int64_t>(std::min(kPassingBytes / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height,
+        rows_at_once(std::clamp<int64_t>(std::min(passing_bytes() / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height,
                                          1, plan.block_rows / plan.height) *
                      plan.height) {}
 

@@ -14,7 +14,8 @@ constexpr int64_t kShared = 1 << 16;  // elements of the matrix in a part that i
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kRows = 16, kColumns = 1024;  // results of a part are a multiple of this: rows of the matrix, or columns
 
-constexpr int64_t kFar = 4 << 20;     // bytes of a matrix that fits in no cache of a core
+// Of a matrix that fits in no cache of a core: the same number everywhere, as the two ways add up in different orders.
+constexpr int64_t kFar = 4 << 20;     // bytes
 constexpr int64_t kLong = 512;        // elements of its rows, if results are sums along them
 
 // One result per row of a matrix, whose rows are `row` and columns `column` elements apart, k columns; for each of

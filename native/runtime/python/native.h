@@ -94,3 +94,4 @@ int threads_init(PyObject* module);
 int simd_init(PyObject* module);
 int fork_init(PyObject* module);
 int cgroup_init(PyObject* module);
+int caches_init(PyObject* module);

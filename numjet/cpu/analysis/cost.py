@@ -27,22 +27,23 @@ from numjet.cpu.ir.nodes import (
 )
 from numjet.cpu.ir.traversal import operands, static_trips, walk
 from numjet.cpu.kernels.products import GEMM, multiply_adds
+from numjet.cpu.target import Target
 
 UNKNOWN_TRIPS = 1000
-_FLOPS_PER_NS = 100.0
-_LANES = 16.0                   # of 4 bytes each
-_NS_PER_OPERATION = 0.25        # outside of vector code
-_NS_PER_ITERATION = 0.3
-_NS_PER_COPIED = 0.1
-_NS_IN_FUNCTIONS = 0.5          # per operation, as their steps wait for each other
+_MULTIPLY_ADD = 1.28            # of all lanes in a product of matrices, with its loads; in operations, as all that follows
+_ITERATION = 1.2
+_COPIED = 0.4                   # an element of a copy
+_IN_FUNCTIONS = 2.0             # an operation of a mathematical function, as their steps wait for each other
+_ADDRESS = 0.2                  # index arithmetic, which is mostly part of addresses
 _WEIGHTS = {"load": 2.0, "store": 2.0, "const": 0.0, "var": 0.0, "bitcast": 0.0}
 _LIBRARY = 60.0                 # a function of the C library
+_KERNEL, _TOUCHED = 400.0, 20.0   # a call of another kernel, and each element that it touches
 _VECTOR = ("vector", "parallel")
 CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
 
 
-def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> float:
-    """Nanoseconds of one thread, within an order of magnitude; loops with unknown trip counts count as 1000.
+def estimate_ns(function: Function, target: Target, aliases: Sequence[tuple[int, int]] = ()) -> float:
+    """Nanoseconds of one thread of a CPU, within an order of magnitude; loops with unknown trip counts count as 1000.
 
     aliases: results that take over a donated input's memory, as (output, input) pairs; the copy between the two is not
     counted. At least CALLBACK_NS for what calls into Python.
@@ -50,12 +51,12 @@ def estimate_ns(function: Function, aliases: Sequence[tuple[int, int]] = ()) -> 
     calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
     same = [(function.outputs[out], function.inputs[given]) for out, given in aliases]
     body = [s for s in function.body if not (isinstance(s, Copy) and (s.target, s.source) in same)]
-    return max(block_ns(body), CALLBACK_NS if calls else 0.0)
+    return max(block_ns(body, target), CALLBACK_NS if calls else 0.0)
 
 
-def block_ns(block: list[Stmt]) -> float:
+def block_ns(block: list[Stmt], target: Target) -> float:
     """Nanoseconds for statements that are executed once."""
-    return _Estimate().inside(block, [], 1.0)
+    return _Estimate(target).inside(block, [], 1.0)
 
 
 def _most_trips(loop: For) -> int:
@@ -77,7 +78,8 @@ class _Frame:
 class _Estimate:
     """`depth` tells for every expression known now in which of the frames it is computed."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.lanes, self.operation_ns = target.lanes, target.operation_ns
         self.frames: list[_Frame] = []
         self.depth: dict[int, int] = {}
 
@@ -119,9 +121,9 @@ class _Estimate:
                 self._branches(branches, [r[1] for r in results], [r[0] for r in results])
                 return
             case Copy(count=count) | Fill(count=count):
-                self._add(_NS_PER_COPIED * (float(count.attr) if count.op == "const" else UNKNOWN_TRIPS))
+                self._add(_COPIED * self.operation_ns * (float(count.attr) if count.op == "const" else UNKNOWN_TRIPS))
             case Call():
-                self._add(_call(stmt))
+                self._add(self._call(stmt))
             case Store(value=value):
                 self._add(self._weight("store", value, len(self.frames) - 1))
         for expr in operands(stmt):
@@ -144,12 +146,12 @@ class _Estimate:
             found = static_trips(stmt)
             trips = _most_trips(stmt) if found is None else found
             if scale == 1.0 and _vectorized(stmt):
-                scale = 1 / _LANES
+                scale = 1 / self.lanes
         else:
             block = [*stmt.cond_body, *stmt.body]
             results.append(stmt.cond)
         inside = self.inside(block, variables, scale, results)
-        self._add(trips * (inside + _NS_PER_ITERATION * scale))
+        self._add(trips * (inside + _ITERATION * self.operation_ns * scale))
         for c in stmt.carries:
             self._bind(c.out, len(self.frames) - 1)
 
@@ -173,27 +175,26 @@ class _Estimate:
         return depth[expr.id]
 
     def _weight(self, op: str, expr: Expr, home: int) -> float:
-        """Nanoseconds of one operation; index arithmetic is mostly part of addresses."""
+        """Nanoseconds of one operation."""
         scale = self.frames[home].scale
         if op == "libm":
-            return _LIBRARY * _NS_PER_OPERATION
+            return _LIBRARY * self.operation_ns
         if expr.dtype == INT64 and op in ("add", "sub", "mul"):
-            return 0.2 * _NS_PER_OPERATION * scale
+            return _ADDRESS * self.operation_ns * scale
         size = 1.0 if scale == 1.0 or expr.dtype == BOOL else expr.dtype.itemsize / 4
         weight = _WEIGHTS[op] if op in _WEIGHTS else scalar_cost(op)
-        return weight * (_NS_IN_FUNCTIONS if op in MATH else _NS_PER_OPERATION) * scale * size
+        return weight * (_IN_FUNCTIONS if op in MATH else 1.0) * self.operation_ns * scale * size
+
+    def _call(self, stmt: Call) -> float:
+        """Matrix products by their size; other kernels by what they touch."""
+        if stmt.symbol == GEMM:
+            return _MULTIPLY_ADD * self.operation_ns / self.lanes * multiply_adds(stmt)
+        if stmt.symbol.startswith(CALLBACK):
+            return CALLBACK_NS
+        each = _COPIED if stmt.symbol.startswith("nj_prefix") else _TOUCHED
+        return self.operation_ns * (_KERNEL + each * sum(b.size for b in (*stmt.reads, *stmt.writes)))
 
 
 def _vectorized(loop: For) -> bool:
     """Whether the lanes are iterations of this loop: it is vector code, and has no other such loop inside."""
     return loop.mode in _VECTOR and not any(isinstance(s, For) and s.mode in _VECTOR for s in walk(loop.body))
-
-
-def _call(stmt: Call) -> float:
-    """Matrix products by their size; other kernels by what they touch."""
-    if stmt.symbol == GEMM:
-        return 2.0 * multiply_adds(stmt) / _FLOPS_PER_NS
-    if stmt.symbol.startswith(CALLBACK):
-        return CALLBACK_NS
-    each = _NS_PER_COPIED if stmt.symbol.startswith("nj_prefix") else 5.0
-    return 100.0 + each * sum(b.size for b in (*stmt.reads, *stmt.writes))

@@ -26,7 +26,7 @@ from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels.c_library import c_symbol
 from numjet.cpu.native_code import object_cache
 from numjet.cpu.native_code.linker import Linker
-from numjet.cpu.target import LIMITED, Target, from_features
+from numjet.cpu.target import LIMITED, Caches, Target, from_features
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
@@ -72,7 +72,7 @@ def host() -> Target:
     """The CPU of this machine, or what of it the flag `numjet_instruction_set` leaves."""
     cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
-    return from_features(cpu, features, platform.machine(), binding.get_process_triple())
+    return from_features(cpu, features, platform.machine(), binding.get_process_triple(), Caches(*_native.caches("")))
 
 
 @functools.cache

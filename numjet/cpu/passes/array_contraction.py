@@ -17,9 +17,7 @@ from numjet.cpu.ir.traversal import blocks, expressions, map_places, nodes, oper
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.passes.memory_plan import ALIGNMENT
 from numjet.cpu.remarks import Recorder
-
-WORTH_BYTES = 1 << 16   # of a temporary, from which one row of it is kept
-
+from numjet.cpu.target import Target
 
 # --- values
 
@@ -108,11 +106,11 @@ def _replace(function: Function, loop: For, buffers: set[Buffer]) -> None:
 
 # --- rows
 
-def rows(function: Function, recorder: Recorder | None = None) -> None:
-    """Makes one row, or one for each piece of a shared loop, of large temporaries that fused loops go through row by row, in
-    place, and takes their marks; after loops have been shared."""
+def rows(function: Function, target: Target, recorder: Recorder | None = None) -> None:
+    """Makes one row, or one for each piece of a shared loop, of temporaries that fused loops go through row by row and that are
+    twice as large as the first-level cache, in place, and takes their marks; after loops have been shared."""
     loops = _fused(function)
-    large = {t for t in function.temps if t.nbytes >= WORTH_BYTES}
+    large = {t for t in function.temps if t.nbytes >= 2 * target.caches.l1}
     if loops and large:
         touched = Counter({b: n for b, n in _touches(function.body).items() if b in large})
         for around, loop in _loops(function.body, ()):
@@ -182,4 +180,5 @@ def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: E
 ELEMENTS = Pass("array_contraction", "keeps elements of temporaries of fused loops as values",
                 lambda function, context: values(function, context.recorder), ("fused", "serial"))
 ROWS = Pass("row_contraction", "keeps one row of temporaries of fused loops, or one for each thread's piece",
-            lambda function, context: rows(function, context.recorder), ("fused", "shared", "unplaced"), ends=("fused",))
+            lambda function, context: rows(function, context.target, context.recorder), ("fused", "shared", "unplaced"),
+            ends=("fused",))

@@ -11,6 +11,7 @@ from numjet.cpu.analysis.cost import block_ns
 from numjet.cpu.ir.nodes import For, Function, GemmWithEpilogue, Stmt, While
 from numjet.cpu.ir.traversal import blocks, static_trips, walk
 from numjet.cpu.passes.manager import Pass
+from numjet.cpu.target import Target
 
 LONG_NS = 1e9
 _FIRST_NS = 5e7                # until a loop asks for the first time
@@ -27,27 +28,27 @@ def may_go_on(block: list[Stmt]) -> bool:
     return any(isinstance(s, While) or _unknown(s) for s in walk(block))
 
 
-def mark(function: Function, nanoseconds: float = math.inf) -> None:
+def mark(function: Function, target: Target, nanoseconds: float = math.inf) -> None:
     """Marks every loop that has to ask, in place: `polls` says after how many iterations the first time.
 
     nanoseconds: no loop is estimated to take longer.
     """
-    _mark(function.body, True, nanoseconds > LONG_NS)
+    _mark(function.body, target, True, nanoseconds > LONG_NS)
 
 
-def _mark(block: list[Stmt], outside: bool, long: bool) -> None:
+def _mark(block: list[Stmt], target: Target, outside: bool, long: bool) -> None:
     """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some may take long."""
     for stmt in block:
         inside = outside
         if isinstance(stmt, For):
-            asks = outside and (_unknown(stmt) or (long and _takes_long(stmt)))
-            stmt.polls = _period(stmt) if asks else None
+            asks = outside and (_unknown(stmt) or (long and _takes_long(stmt, target)))
+            stmt.polls = _period(stmt, target) if asks else None
             inside = asks or (outside and stmt.mode == "parallel")
         elif isinstance(stmt, While):
-            stmt.polls, inside = _period(stmt), True
+            stmt.polls, inside = _period(stmt, target), True
         if not isinstance(stmt, GemmWithEpilogue):   # which is made to its end
             for inner in blocks(stmt):
-                _mark(inner, inside, long)
+                _mark(inner, target, inside, long)
 
 
 def _unknown(stmt: Stmt) -> bool:
@@ -60,14 +61,14 @@ def _bounded(loop: For) -> bool:
     return stop.op == "min" or (stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
 
 
-def _takes_long(stmt: For) -> bool:
-    return stmt.mode == "serial" and block_ns([stmt]) > LONG_NS
+def _takes_long(stmt: For, target: Target) -> bool:
+    return stmt.mode == "serial" and block_ns([stmt], target) > LONG_NS
 
 
-def _period(stmt: For | While) -> int:
-    iteration = max(block_ns(stmt.body), 1.0)
+def _period(stmt: For | While, target: Target) -> int:
+    iteration = max(block_ns(stmt.body, target), 1.0)
     return max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
 
 
 PASS = Pass("cancellation", "has loops that may take long ask whether they are still wanted",
-            lambda function, context: mark(function, context.nanoseconds), ("arithmetic", "shared"))
+            lambda function, context: mark(function, context.target, context.nanoseconds), ("arithmetic", "shared"))

@@ -7,7 +7,7 @@ from numjet.cpu.passes.manager import Context, Pass
 
 
 def _estimate(function: Function, context: Context) -> None:
-    context.nanoseconds = cost.estimate_ns(function, context.aliases)
+    context.nanoseconds = cost.estimate_ns(function, context.target, context.aliases)
 
 
 PASS = Pass("estimate", "estimates the run time, and changes nothing", _estimate, ("arithmetic", "serial"))

@@ -41,23 +41,23 @@ from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import binds, blocks, moved, nodes, operands, places, static_trips, walk, written
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.remarks import Recorder
+from numjet.cpu.target import TYPICAL, Target
 
-CACHED = 1 << 18      # bytes that the iterations of joined loops may touch, each, to find them in the cache again
+CACHED = TYPICAL.l2 // 4   # bytes that the iterations of joined loops may touch, each, to find them in the cache again
 WINDOW = 48           # statements that are looked through for a loop to join
 MOST_OPERATIONS = 1000  # of joined loops without loops inside: larger code is slow to compile, and gains little
 MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
-LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time
-NS_PER_BYTE = 0.02    # what it takes to read again what was written or read before
-WORTH_NS = 1000.0     # saved time from which loops are joined
+LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time: peak memory against speed
+WORTH_NS = 1000.0     # saved time from which loops are joined: it pays for compiling larger loops
 _MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
 
 
-def fuse(function: Function, recorder: Recorder | None = None) -> None:
+def fuse(function: Function, target: Target, recorder: Recorder | None = None) -> None:
     """Joins the loops of all blocks of a function, in place, and marks those that others were joined with as `fused`; needs
     mathematics not to be expanded."""
     if sum(isinstance(s, For) for s in walk(function.body)) >= 2:
-        _Fusion(function, recorder).block(function.body)
+        _Fusion(function, target, recorder).block(function.body)
 
 
 @dataclass
@@ -100,8 +100,8 @@ class _Block:
 class _Fusion:
     """Joins loops of one function."""
 
-    def __init__(self, function: Function, recorder: Recorder | None):
-        self.function, self.exprs, self.recorder = function, function.exprs, recorder
+    def __init__(self, function: Function, target: Target, recorder: Recorder | None):
+        self.function, self.exprs, self.target, self.recorder = function, function.exprs, target, recorder
         self.facts: dict[int, _Facts] = {}
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
@@ -111,7 +111,7 @@ class _Fusion:
         """Joins the loops of a block, and those inside; times: how often it is executed."""
         self.times = times
         bounds = [(s.start.id, s.stop.id) for s in block if _candidate(s)]
-        if len(set(bounds)) < len(bounds) and NS_PER_BYTE * times * self.nbytes >= WORTH_NS:
+        if len(set(bounds)) < len(bounds) and self.target.byte_ns * times * self.nbytes >= WORTH_NS:
             done = _Block([], [])
             for stmt in block:
                 mine = _Touched.of(stmt)
@@ -166,7 +166,7 @@ class _Fusion:
 
     def _worth(self, buffers: Iterable[Buffer]) -> bool:
         """Does it take long enough to read buffers again?"""
-        return NS_PER_BYTE * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
+        return self.target.byte_ns * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
 
     def _by_rows(self, loop: For, nest: For) -> For:
         """A loop over all elements of a matrix as one over rows, if a nest has loops of as many rows and columns; else as it
@@ -202,7 +202,8 @@ class _Fusion:
                 return False
             loops.insert(-1, s)
         saved = self._saved(first, last, [])
-        if saved * self.times < WORTH_NS or (between and saved < sum(block_ns([_serial(loop)]) for loop in loops[1:-1])):
+        rows_ns = sum(block_ns([_serial(loop)], self.target) for loop in loops[1:-1])
+        if saved * self.times < WORTH_NS or (between and saved < rows_ns):
             return False
         return self._separate(loops, [])
 
@@ -247,7 +248,7 @@ class _Fusion:
         are called."""
         one, other = self._facts(first), self._facts(second)
         shared, steps = one.steps.keys() & other.steps.keys(), one.joined(other).steps
-        saved = NS_PER_BYTE * (static_trips(first) or 0) * sum(steps[b] for b in shared)
+        saved = self.target.byte_ns * (static_trips(first) or 0) * sum(steps[b] for b in shared)
         if not saved or len(first.carries) + len(second.carries) > MOST_CARRIES:
             return 0.0
         if not _nested(first):
@@ -387,5 +388,5 @@ class _Facts:
         return made
 
 
-PASS = Pass("fusion", "joins loops over the same data", lambda function, context: fuse(function, context.recorder),
-            ("math", "serial"), ("fused",))
+PASS = Pass("fusion", "joins loops over the same data",
+            lambda function, context: fuse(function, context.target, context.recorder), ("math", "serial"), ("fused",))

@@ -17,16 +17,16 @@ from numjet.cpu.ir.traversal import blocks, expressions, nodes, static_trips, to
 from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
 from numjet.cpu.passes.cancellation import may_go_on
 from numjet.cpu.passes.manager import Pass
+from numjet.cpu.target import Target
 
 WORTH = 1 << 14          # elements of a result
 FEW_COLUMNS = 16         # with fewer, loops over parts of rows are too short
 FEW_ROWS = 128           # of a single product, with fewer the threads share its columns, and rows are not whole
-PANEL_BYTES = 8 << 20    # of the right operand at most, if rows are to be whole
 _REAL = CODES["complex64"]
 _RESULT = POINTERS[-1]
 
 
-def fuse(function: Function, block: list[Stmt]) -> bool:
+def fuse(function: Function, block: list[Stmt], target: Target) -> bool:
     """Joins matrix products of a block with the loops that follow them, in place; whether there was one."""
     calls = [k for k, stmt in enumerate(block) if (sizes := gemm_sizes(stmt)) is not None
              and sizes[0] * sizes[1] * sizes[2] >= WORTH]
@@ -40,7 +40,7 @@ def fuse(function: Function, block: list[Stmt]) -> bool:
         place = _consumer(block, k)
         if place is None:
             continue
-        product = _Product(function, call, block[place], touching)  # type: ignore[arg-type]
+        product = _Product(function, call, block[place], touching, target)  # type: ignore[arg-type]
         joined = product.joined()
         if joined is not None:
             block[place] = joined
@@ -69,8 +69,9 @@ def _consumer(block: Sequence[Stmt], k: int) -> int | None:
 class _Product:
     """A product and the loop that reads its result."""
 
-    def __init__(self, function: Function, call: Call, loop: For, touching: Counter[Buffer]):
+    def __init__(self, function: Function, call: Call, loop: For, touching: Counter[Buffer], target: Target):
         self.function, self.call, self.loop, self.touching = function, call, loop, touching
+        self.panel_bytes = target.caches.last_level // 4  # of the right operand; share_bytes in native/kernels/gemm/gemm.cpp
         self.batch, self.m, self.n, self.k = gemm_sizes(call) or (0, 0, 0, 0)
         self.rows = self.batch * self.m
         (self.result,) = call.writes
@@ -167,7 +168,7 @@ class _Product:
             return False
         wide = self.result.dtype.itemsize
         return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
-            and self.n * self.k * wide <= PANEL_BYTES
+            and self.n * self.k * wide <= self.panel_bytes
 
     def _thrifty(self) -> bool:
         """Whether the loop writes no other large temporary, which would have to be there beside the operands."""
@@ -217,13 +218,13 @@ def _between(exprs: Exprs, nest: Sequence[For], first: Expr, end: Expr, body: li
                         carries=[], mode="serial")
 
 
-def _fuse_everywhere(function: Function) -> None:
+def _fuse_everywhere(function: Function, target: Target) -> None:
     left = [function.body]
     while left:
         block = left.pop()
-        fuse(function, block)
+        fuse(function, block, target)
         left += [inner for stmt in block if not isinstance(stmt, GemmWithEpilogue) for inner in blocks(stmt)]
 
 
 PASS = Pass("gemm_epilogues", "joins matrix products with what follows them (a step of parallelize)",
-            lambda function, _: _fuse_everywhere(function), ("arithmetic", "serial"))
+            lambda function, context: _fuse_everywhere(function, context.target), ("arithmetic", "serial"))

@@ -13,7 +13,7 @@ from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import expressions, map_places, nodes, static_trips, swapped, touches, walk
 from numjet.cpu.passes.manager import Pass
 
-WORTH_BYTES = 1 << 18   # of each
+WORTH_BYTES = 1 << 18   # of each: less memory against fewer loops that may be fused
 
 
 def replace(function: Function) -> None:

@@ -15,30 +15,31 @@ from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.products import multiply_adds
 from numjet.cpu.passes import gemm_epilogues, parallel_batches
 from numjet.cpu.passes.manager import Pass
+from numjet.cpu.target import Target
 
-WORTH_NS = 20e3          # estimated time from which a loop is shared
-CHUNK_NS = 10e3          # estimated time of the smallest chunks
+WORTH_NS = 20e3          # estimated time from which a loop is shared: it takes some microseconds to wake threads
+CHUNK_NS = 10e3          # estimated time of the smallest chunks: few enough to hand out, enough for threads to end together
 MOST_CHUNKS = 256
 RUN = 64                 # a chunk of a vector loop is a multiple of this many iterations
 FEW_TRIPS = 8            # of a loop with so few iterations the loops inside are shared, if they can be
 GEMM_WORTH = 2 ** 22     # multiply-adds from which the loops around a matrix product leave the threads to it
 
 
-def share(function: Function) -> Function:
+def share(function: Function, target: Target) -> Function:
     """Replaces loops by parallel ones where that pays, in place; needs expanded mathematics; returns the function."""
-    _Schedule(function).block(function.body)
+    _Schedule(function, target).block(function.body)
     return function
 
 
 class _Schedule:
     """Rewrites blocks of one function."""
 
-    def __init__(self, function: Function):
-        self.function, self.exprs = function, function.exprs
+    def __init__(self, function: Function, target: Target):
+        self.function, self.exprs, self.target = function, function.exprs, target
 
     def block(self, block: list[Stmt]) -> bool:
         """Shares what is worth it in a block; whether there was something."""
-        found = gemm_epilogues.fuse(self.function, block)
+        found = gemm_epilogues.fuse(self.function, block, self.target)
         result: list[Stmt] = []
         for stmt in block:
             replaced = self._stmt(stmt)
@@ -60,7 +61,7 @@ class _Schedule:
 
     def _loop(self, loop: For) -> list[Stmt] | None:
         trips = static_trips(loop)
-        nanoseconds = block_ns([loop])
+        nanoseconds = block_ns([loop], self.target)
         if nanoseconds < WORTH_NS:
             return None
         few = trips is not None and trips < FEW_TRIPS
@@ -166,4 +167,4 @@ def chunk_size(trips: int, unit: int, most: int) -> int:
 
 
 PASS = Pass("parallelize", "shares loops among threads, and joins matrix products with what follows them",
-            lambda function, _: share(function), ("arithmetic", "serial"), ("shared",), ("serial",))
+            lambda function, context: share(function, context.target), ("arithmetic", "serial"), ("shared",), ("serial",))

@@ -7,6 +7,7 @@ import pytest
 from numjet.cpu.ir.nodes import Function, Let, Store
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.traversal import walk
+from numjet.cpu.native_code import jit
 from numjet.cpu.passes import array_contraction, memory_plan
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
@@ -31,6 +32,10 @@ def changed(text: str, how) -> Function:
 def by_elements(body: str, after: str = "") -> str:
     return (f"function f(x: float32[{SIZE}]) -> (y: float32[{SIZE}]) scratch 0 {{\n  temp t: float32[{SIZE}]\n"
             f"  for i in 0 .. {SIZE - 1} vector fused () {{\n{body}  }} -> ()\n{after}}}\n")
+
+
+def rows(function: Function) -> None:
+    array_contraction.rows(function, jit.host())
 
 
 STORE, READ = "    store t[i] = neg(x[i])\n", "    store y[i] = add(t[i], t[i])\n"
@@ -75,19 +80,19 @@ def by_rows(outer: str, row: str, reads: str = "t[$1]") -> str:
 
 
 def test_one_row_is_kept():
-    function = changed(by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i") + "  } -> ()\n}\n", array_contraction.rows)
+    function = changed(by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i") + "  } -> ()\n}\n", rows)
     assert [t.size for t in function.temps] == [512]
 
 
 def test_a_row_for_each_piece_of_a_shared_loop():
     pieces = 4
     outer = f"  for p in 0 .. {pieces} parallel fused () {{\n  for i in mul(p, 10) .. add(mul(p, 10), 10) serial fused () {{\n"
-    function = changed(by_rows(outer, "i") + "  } -> ()\n  } -> ()\n}\n", array_contraction.rows)
+    function = changed(by_rows(outer, "i") + "  } -> ()\n  } -> ()\n}\n", rows)
     assert [t.size for t in function.temps] == [pieces * 512]
 
 
 def test_rows_that_others_read_stay():
     before = by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i") + "  } -> ()\n"
-    assert [t.size for t in changed(before + "  store y[0] = t[9]\n}\n", array_contraction.rows).temps] == [SIZE]
+    assert [t.size for t in changed(before + "  store y[0] = t[9]\n}\n", rows).temps] == [SIZE]
     guarded = by_rows(f"  for i in 0 .. {ROWS} serial fused () {{\n", "i", "t[$1 if lt(k, 7)]") + "  } -> ()\n}\n"
-    assert [t.size for t in changed(guarded, array_contraction.rows).temps] == [SIZE]
+    assert [t.size for t in changed(guarded, rows).temps] == [SIZE]

@@ -13,6 +13,7 @@ from numjet import _native, lax
 from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import For, While
 from numjet.cpu.ir.traversal import static_trips, walk
+from numjet.cpu.native_code import jit
 from numjet.cpu.passes import cancellation
 
 ENOUGH_NS = 2_000_000_000   # iterations that take longer than a test may
@@ -142,5 +143,5 @@ def test_parts_of_shared_loops_do_not_ask():
 def test_loops_of_short_programs_do_not_ask():
     function = compiler.planned(nj.make_jaxpr(lambda x: lax.fori_loop(0, ENOUGH_NS, lambda i, s: jnp.sin(s), x))(1.0), "main")
     assert polling(function)
-    cancellation.mark(function, cancellation.LONG_NS)
+    cancellation.mark(function, jit.host(), cancellation.LONG_NS)
     assert not polling(function)

@@ -11,6 +11,7 @@ from numjet.api.stages import trace_call
 from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import For
 from numjet.cpu.ir.parser import parse
+from numjet.cpu.native_code import jit
 from numjet.cpu.passes.fusion import fuse
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
@@ -168,7 +169,7 @@ def joined(text, *inputs):
     """Loops of the outermost block before and after, with the same results."""
     function, same = parse(text), parse(text)
     before = [a.copy() for a in interpret(same, list(inputs)).outputs]
-    fuse(function)
+    fuse(function, jit.host())
     check(function)
     for got, want in zip(interpret(function, list(inputs)).outputs, before, strict=True):
         np.testing.assert_array_equal(got, want)
@@ -211,7 +212,7 @@ def test_sums_read_before_they_are_overwritten():
             f"  for j in 0 .. {N} vector () {{\n    store y[j] = neg(x[j])\n  }} -> ()\n"
             f"  store z[0] = t\n}}\n")
     function = parse(text)
-    fuse(function)
+    fuse(function, jit.host())
     check(function)
     assert sum(isinstance(s, For) for s in function.body) == 1
     x = np.arange(N, dtype=np.float32) % 7

@@ -12,11 +12,13 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
+from numjet.cpu.native_code import jit
 from numjet.cpu.passes import memory_plan, parallelize
 from numjet.cpu.verification import interpreter, verifier
 from tests.cpu.loops import F32, agree, execute, plan
 
 LARGE = 1_000_001
+HOST = jit.host()
 
 
 @pytest.fixture
@@ -61,13 +63,13 @@ def parallel_loops(function: Function) -> list[For]:
 
 def test_small_loops_stay():
     function, _ = scale(1000)
-    assert not parallel_loops(parallelize.share(function))
+    assert not parallel_loops(parallelize.share(function, HOST))
 
 
 @pytest.mark.parametrize("start", [0, 5])
 def test_chunks_cover_all_iterations(start):
     function, _ = scale(LARGE, start=start)
-    parallelize.share(function)
+    parallelize.share(function, HOST)
     verifier.check(function)
     (loop,) = parallel_loops(function)
     assert 2 <= loop.stop.attr <= parallelize.MOST_CHUNKS
@@ -80,14 +82,14 @@ def test_chunks_cover_all_iterations(start):
 @pytest.mark.parametrize(("kind", "dtype"), [("add", "int32"), ("min", "float32"), ("max", "float32"), ("xor", "uint8")])
 def test_partial_results_combine(kind, dtype):
     x = (floats(LARGE) * 100).astype(np.int64).astype(dtype)
-    plain, shared = total(LARGE, kind, np.dtype(dtype)), parallelize.share(total(LARGE, kind, np.dtype(dtype)))
+    plain, shared = total(LARGE, kind, np.dtype(dtype)), parallelize.share(total(LARGE, kind, np.dtype(dtype)), HOST)
     verifier.check(shared)
     assert len(parallel_loops(shared)) == 1
     np.testing.assert_array_equal(agree(shared, [x]).outputs[0], agree(plain, [x]).outputs[0])
 
 
 def test_sums_depend_on_the_chunks_only(threads):
-    x, shared = floats(LARGE), plan(parallelize.share(total(LARGE)))
+    x, shared = floats(LARGE), plan(parallelize.share(total(LARGE), HOST))
     found = []
     for count in (1, 2):
         threads(count)
