@@ -13,7 +13,6 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import llvmlite
@@ -31,7 +30,6 @@ from numjet.foundation import events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
-LARGE_LINES = 2000
 # Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
 # were measured.
 _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
@@ -47,7 +45,6 @@ _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floo
 # The same of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp.
 _SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
             "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
-_OPTIONS = "-disable-machine-cse"
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
@@ -77,9 +74,7 @@ def host() -> Target:
 
 @functools.cache
 def _initialize() -> None:
-    # The text repeats nothing, and merging constants across blocks makes register allocation of large functions
-    # spill: 250 sines in a row took 6.9 s to compile with it, 0.6 s without.
-    binding.set_option("numjet", _OPTIONS)
+    # No options are set: LLVM has one set for the process, which belongs to all users of llvmlite.
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
 
@@ -131,7 +126,7 @@ def _key(text: str, opt: int, target: Target | None) -> str:
     llvm_version = ".".join(map(str, binding.llvm_version_info))
     version = sys.modules["numjet"].__version__
     return object_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
-                            target.features, str(opt), _OPTIONS)
+                            target.features, str(opt))
 
 
 def compile_object(text: str, opt: int = 2, target: Target | None = None) -> bytes:
@@ -139,7 +134,7 @@ def compile_object(text: str, opt: int = 2, target: Target | None = None) -> byt
     global _last_use
     events.count("codegen")
     _native.require_memory(_LEAST_BYTES + _BYTES_PER_CHARACTER * len(text))
-    with _LOCK, _scheduling(text.count("\n") < LARGE_LINES):
+    with _LOCK:
         code = _emitter(target or host(), opt).emit_object(_module(text))
     _last_use = time.monotonic()
     return code
@@ -155,19 +150,6 @@ def _module(text: str) -> binding.ModuleRef:
     if config.checks:
         module.verify()
     return module
-
-
-@contextlib.contextmanager
-def _scheduling(wanted: bool) -> Iterator[None]:
-    """LLVM's instruction scheduler costs an eighth of the time to compile a large body and gains nothing there."""
-    if wanted:
-        yield
-        return
-    binding.set_option("numjet", "-enable-misched=0")
-    try:
-        yield
-    finally:
-        binding.set_option("numjet", "-enable-misched=1")
 
 
 @functools.cache
@@ -195,6 +177,6 @@ def disassembly(compiled: Compiled) -> str:
     """The assembly of compiled code. Raises ValueError for code from the disk cache, whose text is not kept."""
     if not compiled.text:
         raise ValueError(f"'{compiled.name}' was loaded as object code; compile it without the disk cache to see it")
-    with _LOCK, _scheduling(compiled.text.count("\n") < LARGE_LINES):
+    with _LOCK:
         assembly = _emitter(host(), compiled.opt).emit_assembly(_module(compiled.text))
     return "\n".join(line for line in assembly.splitlines() if not line.lstrip().startswith((".cfi", ".p2align")))
