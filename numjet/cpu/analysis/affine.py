@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from numjet.cpu.ir.nodes import INT64, Expr, Let, Stmt
-from numjet.cpu.ir.traversal import nodes, walk
+from numjet.cpu.ir.traversal import nodes, postorder, walk
 
 FEW = 4   # elements that neighbouring lanes may be apart to be read in order
 
@@ -41,17 +41,8 @@ class AffineForms:
 
     def split(self, expr: Expr) -> Sum:
         """The sum that `expr` is, modulo 2^64."""
-        found = self._known.get(expr.id)
-        if found is not None:
-            return found
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in _parts(top) if a.id not in self._known]
-            stack.extend(missing)
-            if not missing:
-                stack.pop()
-                self._known[top.id] = self._split(top)
+        for e in postorder([expr], self._known, _parts):
+            self._known[e.id] = self._split(e)
         return self._known[expr.id]
 
     def _split(self, expr: Expr) -> Sum:

@@ -25,7 +25,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import operands, static_trips, walk
+from numjet.cpu.ir.traversal import operands, postorder, static_trips, walk
 from numjet.cpu.kernels.products import GEMM, multiply_adds
 from numjet.cpu.target import Target
 
@@ -157,21 +157,11 @@ class _Estimate:
 
     def _expr(self, expr: Expr) -> int:
         """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
-        depth, stack = self.depth, [expr]
-        while stack:
-            top = stack[-1]
-            if top.id in depth:
-                stack.pop()
-                continue
-            args = (top.args[0], top.args[2]) if top.op == "select_rare" else top.args
-            missing = [a for a in args if a.id not in depth]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            home = max((depth[a.id] for a in args), default=0)
-            self.frames[home].total += self._weight(top.op, top, home)
-            self._bind(top, home)
+        depth = self.depth
+        for e in postorder([expr], depth, _usual_operands):
+            home = max((depth[a.id] for a in _usual_operands(e)), default=0)
+            self.frames[home].total += self._weight(e.op, e, home)
+            self._bind(e, home)
         return depth[expr.id]
 
     def _weight(self, op: str, expr: Expr, home: int) -> float:
@@ -193,6 +183,11 @@ class _Estimate:
             return CALLBACK_NS
         each = _COPIED if stmt.symbol.startswith("nj_prefix") else _TOUCHED
         return self.operation_ns * (_KERNEL + each * sum(b.size for b in (*stmt.reads, *stmt.writes)))
+
+
+def _usual_operands(expr: Expr) -> Sequence[Expr]:
+    """The operands that are computed in any case: a rare value hardly ever is."""
+    return (expr.args[0], expr.args[2]) if expr.op == "select_rare" else expr.args
 
 
 def _vectorized(loop: For) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from numjet.cpu.ir.nodes import Expr
+from numjet.cpu.ir.traversal import postorder
 from numjet.cpu.ir.types import kind
 
 Interval = tuple[int, int]
@@ -23,20 +24,11 @@ class Ranges:
 
     def of(self, expr: Expr) -> Interval:
         """The smallest interval known to hold the value; at most that of the dtype."""
-        known, stack = self._known, [expr]
-        while stack:
-            top = stack[-1]
-            if top.id in known:
-                stack.pop()
-                continue
-            missing = [a for a in _operands(top) if a.id not in known]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            low, high = limits(top.dtype)
-            found = _interval(top, [known[a.id] for a in _operands(top)])
-            known[top.id] = found if found is not None and low <= found[0] and found[1] <= high else (low, high)
+        known = self._known
+        for e in postorder([expr], known, _operands):
+            low, high = limits(e.dtype)
+            found = _interval(e, [known[a.id] for a in _operands(e)])
+            known[e.id] = found if found is not None and low <= found[0] and found[1] <= high else (low, high)
         return known[expr.id]
 
     def within(self, expr: Expr, low: int, high: int) -> bool:

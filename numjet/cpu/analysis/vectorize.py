@@ -142,18 +142,8 @@ class Facts:
     def varies(self, expr: Expr) -> bool:
         """Does the value of `expr` differ between lanes?"""
         known = self._varies
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            if top.id in known:
-                stack.pop()
-                continue
-            missing = [a for a in top.args if a.id not in known]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            known[top.id] = top.id in self._varying if top.op == "var" else any(known[a.id] for a in top.args)
+        for e in postorder([expr], known):
+            known[e.id] = e.id in self._varying if e.op == "var" else any(known[a.id] for a in e.args)
         return known[expr.id]
 
     # --- is it possible ---

@@ -6,6 +6,7 @@ those too. A new kind of statement gets its cases here, and every analysis and p
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from numjet.cpu.ir.nodes import (
     Buffer,
@@ -115,23 +116,27 @@ def nodes(roots: Iterable[Expr]) -> Iterator[Expr]:
             stack.extend(top.args)
 
 
-def postorder(roots: Sequence[Expr], known: Container[int] = ()) -> Iterator[Expr]:
+def postorder(roots: Sequence[Expr], known: Container[int] = (),
+              operands_of: Callable[[Expr], Sequence[Expr]] = attrgetter("args")) -> Iterator[Expr]:
     """Every expression below `roots`, each once, operands before users, as they are computed.
 
     known: ids of expressions that were visited before, such as the keys of a table that the caller fills as it goes.
+    operands_of: the operands to visit before an expression; asked again when those of the last answer have been visited.
     """
     seen: set[int] = set()
     stack = list(roots[::-1])
     while stack:
         top = stack[-1]
-        missing = [a for a in top.args if a.id not in seen and a.id not in known]
+        if top.id in seen or top.id in known:
+            stack.pop()
+            continue
+        missing = [a for a in operands_of(top) if a.id not in seen and a.id not in known]
         if missing:
             stack.extend(missing[::-1])
             continue
         stack.pop()
-        if top.id not in seen and top.id not in known:
-            seen.add(top.id)
-            yield top
+        seen.add(top.id)
+        yield top
 
 
 def loaded(roots: Iterable[Expr]) -> set[Buffer]:

@@ -113,7 +113,7 @@ def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]],
                 touched[buffer].append(around or path)
         for inner in blocks(stmt):
             _collect(inner, path, touched, order, clock, around)
-        order[path] = (start, clock[0])
+        order[path] = (start, clock[0] - 1)
 
 
 def _join_exchanged(function: Function, touched: dict[Buffer, list[Path]]) -> None:

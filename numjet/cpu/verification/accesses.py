@@ -29,6 +29,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
+from numjet.cpu.ir.traversal import postorder
 
 MOST = 1 << 20    # elements of one array of indices; larger ones count as not known
 DEEPEST = 10      # loops around a statement
@@ -82,15 +83,9 @@ class Places:
 
     def value(self, expr: Expr) -> Known:
         """The value of an expression for all iterations that are looked at; None if it is not known."""
-        memo, stack = self._memo, [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in memo] if top.op not in ("load", "libm") else []
-            stack.extend(missing)
-            if not missing:
-                stack.pop()
-                memo[top.id] = self._evaluate(top)
-        return memo[expr.id]
+        for e in postorder([expr], self._memo, lambda e: () if e.op in ("load", "libm") else e.args):
+            self._memo[e.id] = self._evaluate(e)
+        return self._memo[expr.id]
 
     def _evaluate(self, expr: Expr) -> Known:
         if expr.op == "const":

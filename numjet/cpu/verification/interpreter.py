@@ -34,7 +34,7 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.tables import TABLES
-from numjet.cpu.ir.traversal import walk
+from numjet.cpu.ir.traversal import postorder, walk
 from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.c_library import c_function
 from numjet.cpu.kernels.products import SIZES
@@ -98,14 +98,8 @@ class _Run:
     def value(self, expr: Expr) -> Any:
         """The value of an expression now."""
         now: dict[int, Any] = {}
-        stack = [expr]
-        while stack:
-            top = stack[-1]
-            missing = [a for a in self._operands(top, now) if a.id not in now]
-            stack.extend(missing)
-            if not missing:
-                stack.pop()
-                now[top.id] = self._evaluate(top, [now.get(a.id) for a in top.args])
+        for e in postorder([expr], now, lambda e: self._operands(e, now)):
+            now[e.id] = self._evaluate(e, [now.get(a.id) for a in e.args])
         return now[expr.id]
 
     @staticmethod
