@@ -1,4 +1,4 @@
-"""Small helpers: length-checked zips, lists split and merged, caches, axes."""
+"""Small helpers: lists split and merged, caches, names, axes."""
 
 from __future__ import annotations
 
@@ -16,53 +16,6 @@ from numjet.foundation.config import config
 T = TypeVar("T")
 U = TypeVar("U")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _same_length(what: str, lists: tuple[list[Any], ...]) -> None:
-    lengths = [len(one) for one in lists]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"{what}: expected arguments of equal length, got lengths {lengths}")
-
-
-def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`list(zip(...))` that raises ValueError, with the lengths, when they differ.
-
-    >>> safe_zip([1, 2], "ab")
-    [(1, 'a'), (2, 'b')]
-    """
-    lists = tuple(map(list, args))
-    _same_length("safe_zip", lists)
-    return list(zip(*lists, strict=True))
-
-
-def safe_map(f: Callable[..., T], *args: Iterable[Any]) -> list[T]:
-    """`list(map(f, ...))` that raises ValueError, with the lengths, when they differ.
-
-    >>> safe_map(pow, [2, 3], [3, 2])
-    [8, 9]
-    """
-    lists = tuple(map(list, args))
-    _same_length(f"safe_map({getattr(f, '__name__', f)})", lists)
-    return list(map(f, *lists))
-
-
-def unzip2(pairs: Iterable[tuple[T, U]]) -> tuple[tuple[T, ...], tuple[U, ...]]:
-    """Pairs to a pair; of nothing, two empty tuples."""
-    firsts: list[T] = []
-    seconds: list[U] = []
-    for first, second in pairs:
-        firsts.append(first)
-        seconds.append(second)
-    return tuple(firsts), tuple(seconds)
-
-
-def unzip3(triples: Iterable[tuple[Any, Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Triples to a triple; of nothing, three empty tuples."""
-    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-    for triple in triples:
-        for column, value in zip(columns, triple, strict=True):
-            column.append(value)
-    return tuple(columns[0]), tuple(columns[1]), tuple(columns[2])
 
 
 def partition_list(flags: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
@@ -109,49 +62,13 @@ def split_list(values: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
     return [*pieces, list(values[start:])]
 
 
-def subs_list(indices: Sequence[int | None], source: Sequence[T], base: Sequence[T]) -> list[T]:
-    """For each position the element of `source` that its index names, that of `base` where the index is None."""
-    return [base[i] if index is None else source[index] for i, index in enumerate(indices)]
-
-
-def concatenate(lists: Iterable[Iterable[T]]) -> list[T]:
-    """One list of all elements."""
-    return [value for one in lists for value in one]
-
-
 def prod(values: Iterable[Any]) -> Any:
     """The product; of nothing, 1. Starts with the Python integer, so that sizes never overflow."""
     return math.prod(values)
 
 
-def tuple_insert(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
-    """`values` with `value` put before position `index` (0 to len)."""
-    if not 0 <= index <= len(values):
-        raise ValueError(f"tuple_insert: position {index} is outside of 0 to {len(values)}")
-    return (*values[:index], value, *values[index:])
-
-
-def tuple_delete(values: tuple[T, ...], index: int) -> tuple[T, ...]:
-    """`values` without position `index` (0 to len - 1)."""
-    if not 0 <= index < len(values):
-        raise ValueError(f"tuple_delete: position {index} is outside of 0 to {len(values) - 1}")
-    return (*values[:index], *values[index + 1 :])
-
-
-def tuple_update(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
-    """`values` with position `index` (0 to len - 1) replaced."""
-    if not 0 <= index < len(values):
-        raise ValueError(f"tuple_update: position {index} is outside of 0 to {len(values) - 1}")
-    return (*values[:index], value, *values[index + 1 :])
-
-
-def wrap_name(transform: str, name: str) -> str:
-    """`jvp(f)`: the name of a transformed function."""
-    return f"{transform}({name})"
-
-
 def function_name(fun: Callable[..., Any]) -> str:
-    """The name to call a function by in messages and printed programs."""
+    """The name of a function in messages and printed programs."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     return getattr(fun, "__name__", None) or type(fun).__name__
@@ -172,21 +89,6 @@ def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     if not -ndim <= found < ndim:
         raise ValueError(f"{what} {found} is out of bounds for array of dimension {ndim}")
     return found + ndim if found < 0 else found
-
-
-def canonicalize_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """One axis, several, or None for all, counted from the front; ValueError for doubles.
-
-    >>> canonicalize_axes((0, -1), 3), canonicalize_axes(None, 2)
-    ((0, 2), (0, 1))
-    """
-    if axes is None:
-        return tuple(range(ndim))
-    given = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
-    found = tuple(canonicalize_axis(axis, ndim, what) for axis in given)
-    if len(set(found)) != len(found):
-        raise ValueError(f"duplicate value in {what!r}: {given}")
-    return found
 
 
 # Every cache of this module, so that `clear_caches` finds them.
@@ -288,7 +190,7 @@ def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None 
 
 
 def function_parameters(fun: Callable[..., Any]) -> list[str]:
-    """The names of a Python function's parameters, in order; quicker than inspect.signature.
+    """The names of a Python function's parameters, in order; faster than inspect.signature.
 
     >>> function_parameters(lambda x, *, axis=None: x)
     ['x', 'axis']

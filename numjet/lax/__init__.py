@@ -293,7 +293,7 @@ from numjet.lax.indexing.scatter import scatter_sub_p as scatter_sub_p
 from numjet.lax.elementwise.accuracy import AccuracyMode as AccuracyMode
 from numjet.lax.elementwise.accuracy import Tolerance as Tolerance
 
-# control flow and functions with derivatives of their own: the public face shows them here (see docs/architecture.md)
+# control flow and functions with derivatives of their own: this facade gives them public names (see docs/architecture.md)
 from numjet.control import associative_scan as associative_scan
 from numjet.control import composite as composite
 from numjet.control import cond as cond

@@ -1,4 +1,5 @@
-"""Barriers: values that the compiler does not look through, and tokens, which order what has no value in common."""
+"""Optimization barriers and tokens. A barrier hides its operands from the compiler; tokens order operations without common
+values."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,8 +40,8 @@ optimization_barrier_p: Op = Op(
 def optimization_barrier(operand: Any, /) -> Any:
     """The operand, a pytree of arrays, whose values are computed before anything that uses a result of the barrier.
 
-    The compiler merges nothing behind the barrier with equal things before it, and simplifies nothing across. Derivatives
-    have barriers of their own.
+    The compiler merges no operation behind the barrier with an equal one before it, and simplifies nothing across it.
+    Derivatives have barriers of their own.
 
     >>> optimization_barrier((1.0, {"a": 2}))
     (Array(1., dtype=float32, weak_type=True), {'a': Array(2, dtype=int32, weak_type=True)})
@@ -74,8 +75,8 @@ after_all_p: Op = Op(
 def after_all(*operands: Any) -> Any:
     """A token that comes after the given tokens; without operands, a new one.
 
-    A token is an array without elements. What passes an optimization_barrier together with a token comes before all that
-    takes the barrier's token. TypeError for operands that are no tokens.
+    A token is an array without elements. Values that pass an optimization_barrier together with a token are computed before
+    all operations that take the barrier's token. TypeError for operands that are no tokens.
 
     >>> after_all(after_all(), after_all()).shape
     (0,)

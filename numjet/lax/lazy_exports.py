@@ -1,4 +1,4 @@
-"""The functions of numjet.lax that most programs do without: imported when the first of them is named."""
+"""Lazy exports: functions of numjet.lax that most programs do not need, imported when the first of them is named."""
 
 from numjet.lax import linalg as linalg
 from numjet.lax.barrier import (

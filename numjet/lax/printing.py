@@ -1,4 +1,4 @@
-"""How operations of this package print in jaxprs; see core.printer."""
+"""Printing rules of this package's operations in jaxprs; see core.printer."""
 from __future__ import annotations
 
 from numjet.core.op import extend

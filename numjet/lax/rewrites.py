@@ -1,8 +1,8 @@
-"""Algebraic identities that hold exactly, bit for bit, for every value: rules for the `rewrites` slots of records.
+"""Algebraic simplification by identities that hold bit for bit for every value: rules for the `rewrites` slots of records.
 
 NaN, infinities and -0.0 are included: `x + 0.0` is not among them (it turns -0.0 into 0.0), nor is `x * 0`, nor anything that
 reorders floats. A rule gets the equation, with its operands already replaced, and `producer`, which finds the equation that
-makes an operand; it returns the atom that equals the result, a simpler equation, or None. Rules of single operations stand
+makes an operand; it returns the atom that equals the result, a simpler equation, or None. Rules of single operations are
 beside their records.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rule = Callable[[JaxprEqn, Producer], "Atom | JaxprEqn | None"]
 
 
 def splat(a: Atom, producer: Producer) -> Any:
-    """The number that all elements of an operand are; None when unknown."""
+    """The value of all elements of an operand; None when they differ or are unknown."""
     eqn = producer(a)
     while eqn is not None and BROADCASTS <= eqn.primitive.traits:
         a = eqn.invars[0]

@@ -134,7 +134,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     lower = lower + mx.eye(lower.shape, a.dtype)
     upper = mx.upper_part(mx.block(packed, m=k))
     square = (*a.shape[:-2], m, m)
-    rows, _ = mx.places(square)
+    rows, _ = mx.indices(square)
     p = mx.call("convert_element_type", mx.call("eq", rows, mx.columns(order, square)),
                 new_dtype=real_dtype(a.dtype), weak_type=False)
     if permute_l:
@@ -282,7 +282,7 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     (a,) = _inexact("hessenberg", a)
     n = a.shape[-1]
     packed, taus = lax_linalg.hessenberg(a)
-    i, j = mx.places(packed.shape)
+    i, j = mx.indices(packed.shape)
     form = mx.where(mx.call("le", i, mx.call("add", j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)
     if not calc_q:
         return form

@@ -68,7 +68,7 @@ class _Plan:
         self.carries: list[Var] = []
         self.slices: dict[tuple[Atom, ...], Var] = {}
         self.elements: dict[Var, Element] = {}
-        while self.groups and not self._settle():
+        while self.groups and not self._locate():
             pass
 
     def stacked(self, v: Atom, count: int) -> Var:
@@ -98,7 +98,7 @@ class _Plan:
         return [g for g in groups.values() if len(g.eqns) >= FEWEST]
 
     # --- locations ---
-    def _settle(self) -> bool:
+    def _locate(self) -> bool:
         """Locates all values for the remaining groups; whether all of them can stay."""
         self.elements.clear()
         self.slices.clear()
@@ -109,30 +109,30 @@ class _Plan:
         for g in self.groups:
             g.out = self.stacked(g.eqns[0].outvars[0], len(g.eqns))
             self.elements.update((e.outvars[0], Element(g.out, k)) for k, e in enumerate(g.eqns))
-        self._place_carries()
-        self._place_slices()
+        self._locate_carries()
+        self._locate_slices()
         kept = [g for g in self.groups if all(self._together(o) for o in g.operands())]
         done = len(kept) == len(self.groups)
         self.groups = kept
         return done
 
-    def _place_carries(self) -> None:
+    def _locate_carries(self) -> None:
         """Carries whose next values are contiguous, in the order of those."""
         self.carries = []
         classes: dict[Any, list[tuple[Element, Var]]] = {}
         for v, new in zip(self.parts.inputs()[1], self.body.outvars, strict=False):
-            place = self.elements.get(new) if isinstance(new, Var) else None
-            classes.setdefault(v.aval, []).append((place or Element(v, -1), v))
+            element = self.elements.get(new) if isinstance(new, Var) else None
+            classes.setdefault(v.aval, []).append((element or Element(v, -1), v))
         order = {g.out: k for k, g in enumerate(self.groups)}
         for found in classes.values():
-            if sum(place.array in order for place, _ in found) < FEWEST:
+            if sum(e.array in order for e, _ in found) < FEWEST:
                 continue
-            found.sort(key=lambda f: (order.get(f[0].array, len(order)), f[0].place))
+            found.sort(key=lambda f: (order.get(f[0].array, len(order)), f[0].at))
             packed = self.stacked(found[0][1], len(found))
             self.carries.append(packed)
             self.elements.update((v, Element(packed, k)) for k, (_, v) in enumerate(found))
 
-    def _place_slices(self) -> None:
+    def _locate_slices(self) -> None:
         """Slices and constants that equations of a group read in the same operand position."""
         consts, _, slices = map(set, self.parts.inputs())
         for group in self.groups:
@@ -151,10 +151,10 @@ class _Plan:
         return None if isinstance(a, Literal) else self.elements.get(a)
 
     def _together(self, atoms: Sequence[Atom]) -> bool:
-        return alike(atoms) or len(runs(atoms, self.element)) * SHORT_RUNS <= len(atoms)
+        return all_equal(atoms) or len(runs(atoms, self.element)) * SHORT_RUNS <= len(atoms)
 
 
-def alike(atoms: Sequence[Atom]) -> bool:
+def all_equal(atoms: Sequence[Atom]) -> bool:
     """Whether these are all one value."""
     return len({atom_key(a) for a in atoms}) == 1
 
@@ -199,7 +199,7 @@ class _Writer:
         made = group.eqns[0].outvars[0].aval.ndim + 1
         operands: list[Atom] = []
         for atoms in group.operands():
-            if not alike(atoms):
+            if not all_equal(atoms):
                 operands.append(self._beside(self.stack(atoms), group))
             elif atoms[0].aval.ndim:
                 operands.append(self.inside.spread(atoms[0].aval, self.read(atoms[0]), len(atoms)))
@@ -234,8 +234,8 @@ class _Writer:
         if isinstance(a, Literal):
             return a
         if a not in self.named:
-            place = self.plan.elements[a]
-            self.inside.take(Element(self._array(place.array), place.place), a)
+            element = self.plan.elements[a]
+            self.inside.take(Element(self._array(element.array), element.at), a)
             self.named.add(a)
         return self.same.get(a, a)
 
@@ -261,7 +261,7 @@ class _Writer:
         new, init = (dict(zip(self.carries, x, strict=False)) for x in (news, parts.init))
         last = dict(zip(self.carries, parts.carries, strict=True))
         members: dict[Var, list[Var]] = {packed: [] for packed in self.plan.carries}
-        for v in sorted((v for v in self.carries if v in elements), key=lambda v: elements[v].place):
+        for v in sorted((v for v in self.carries if v in elements), key=lambda v: elements[v].at):
             members[elements[v].array].append(v)
         loose = [v for v in self.carries if v not in elements]
         outs = [*(self.stack([new[v] for v in vs]) for vs in members.values()), *(self.read(new[v]) for v in loose)]
@@ -274,13 +274,13 @@ class _Writer:
         return [*members, *loose], outs
 
     def _results(self, ys: Sequence[Atom]) -> list[Atom]:
-        """The results stacked step by step: whole arrays, where many of their elements are results."""
+        """The results stacked step by step: complete arrays, where many of their elements are results."""
         parts, after = self.parts, Maker(1, self.source)
         arrays: dict[Var, list[tuple[int, Var]]] = {}
         for y, result in zip(ys, parts.ys, strict=True):
-            place = self.plan.element(y)
-            if place is not None and place.array not in self.originals:
-                arrays.setdefault(place.array, []).append((place.place, result))
+            element = self.plan.element(y)
+            if element is not None and element.array not in self.originals:
+                arrays.setdefault(element.array, []).append((element.at, result))
         arrays = {array: members for array, members in arrays.items() if len(members) >= FEWEST}
         stacks = [Var(parts.stacked(array.aval)) for array in arrays]
         for stack, members in zip(stacks, arrays.values(), strict=True):
@@ -305,7 +305,7 @@ class _Writer:
     def _outer(self, axis: int, atoms: Sequence[Atom]) -> Atom:
         """Operands of the scan as one."""
         maker = Maker(axis, self.source)
-        if alike(atoms):
+        if all_equal(atoms):
             made = maker.spread(atoms[0].aval, atoms[0], len(atoms))
         else:
             made = maker.stack(atoms[0].aval, runs(atoms, lambda a: element_of(a, self.producer, axis)))

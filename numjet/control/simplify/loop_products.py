@@ -89,17 +89,17 @@ def _before(parts: ScanParts) -> None:
     for eqn in parts.body.eqns:
         sides = _sides(eqn)
         operands = [a for a in eqn.invars if isinstance(a, Var)]
-        places = [k for k, a in enumerate(operands) if a in stacks]
-        if sides is None or len(operands) < 2 or len(places) != 1 or operands[1 - places[0]] not in outer \
+        sliced = [k for k, a in enumerate(operands) if a in stacks]
+        if sides is None or len(operands) < 2 or len(sliced) != 1 or operands[1 - sliced[0]] not in outer \
                 or not parts.affordable([eqn.outvars[0].aval]):
             eqns.append(eqn)
             continue
-        k = places[0]
-        product, moved = _of_all_steps(parts, eqn, k, sides, stacks[operands[k]], outer[operands[1 - k]])
+        k = sliced[0]
+        product, permuted = _of_all_steps(parts, eqn, k, sides, stacks[operands[k]], outer[operands[1 - k]])
         parts.before.append(product)
         parts.xs.append(product.outvars[0])
-        added.append(eqn.outvars[0] if moved is None else _only_operand(moved))
-        eqns += [] if moved is None else [moved]
+        added.append(eqn.outvars[0] if permuted is None else _only_operand(permuted))
+        eqns += [] if permuted is None else [permuted]
     parts.body = parts.body.replace(eqns=eqns, invars=[*parts.body.invars, *added])
 
 
@@ -129,7 +129,7 @@ def _of_all_steps(parts: ScanParts, eqn: JaxprEqn, k: int, sides: tuple[tuple[in
 # ------------------------------------------------------------------------------------------------ after
 class _Sum(NamedTuple):
     """A carry that adds up products: the sum, its equations from the product on, and the product's contracted axes."""
-    place: int
+    at: int
     add: JaxprEqn
     chain: list[JaxprEqn]
     sides: tuple[tuple[int, ...], tuple[int, ...]]
@@ -143,9 +143,9 @@ def _after(parts: ScanParts) -> None:
         _sum_after(parts, one)
 
 
-def _sum(parts: ScanParts, place: int, counts: Any, makers: dict[Var, JaxprEqn]) -> _Sum | None:
-    """The sum of products in carry number `place`; None if it is something else."""
-    carry, out = parts.inputs()[1][place], parts.body.outvars[place]
+def _sum(parts: ScanParts, index: int, counts: Any, makers: dict[Var, JaxprEqn]) -> _Sum | None:
+    """The sum of products in a carry; None if the carry is something else."""
+    carry, out = parts.inputs()[1][index], parts.body.outvars[index]
     add = makers.get(out) if isinstance(out, Var) else None
     if add is None or add.primitive not in _ADDS or counts[out] != 1 or counts[carry] != 1:
         return None
@@ -158,7 +158,7 @@ def _sum(parts: ScanParts, place: int, counts: Any, makers: dict[Var, JaxprEqn])
         chain.append(makers[term])
         sides = _sides(chain[-1])
         if sides is not None:
-            return _Sum(place, add, chain, sides) if _stackable(parts, chain[-1]) else None
+            return _Sum(index, add, chain, sides) if _stackable(parts, chain[-1]) else None
         if chain[-1].primitive is not transpose_p:
             return None
         term = chain[-1].invars[0]
@@ -171,8 +171,8 @@ def _stackable(parts: ScanParts, product: JaxprEqn) -> bool:
     known = {*consts, *slices}
     if any(isinstance(a, Literal) or a in consts for a in product.invars):
         return False
-    fresh = [a.aval for a in product.invars if a not in known]
-    return sum(a.nbytes for a in fresh) <= product.outvars[0].aval.nbytes and parts.affordable(fresh)
+    computed = [a.aval for a in product.invars if a not in known]
+    return sum(a.nbytes for a in computed) <= product.outvars[0].aval.nbytes and parts.affordable(computed)
 
 
 def _sum_after(parts: ScanParts, one: _Sum) -> None:
@@ -185,15 +185,15 @@ def _sum_after(parts: ScanParts, one: _Sum) -> None:
     parts.after.append(product.replace(invars=stacks, outvars=[total],
                                        params={**product.params, "dimension_numbers": (numbers, ((), ()))}))
     for eqn in reversed(one.chain[:-1]):
-        moved = Var(eqn.outvars[0].aval)
-        parts.after.append(eqn.replace(invars=[total], outvars=[moved]))
-        total = moved
-    result = parts.carries.pop(one.place)
+        permuted = Var(eqn.outvars[0].aval)
+        parts.after.append(eqn.replace(invars=[total], outvars=[permuted]))
+        total = permuted
+    result = parts.carries.pop(one.at)
     last = Var(result.aval)
-    parts.after.append(one.add.replace(invars=[parts.init.pop(one.place), total], outvars=[last]))
+    parts.after.append(one.add.replace(invars=[parts.init.pop(one.at), total], outvars=[last]))
     parts.results[result] = last
     names, outs = list(parts.body.invars), list(parts.body.outvars)
-    del names[len(parts.consts) + one.place], outs[one.place]
+    del names[len(parts.consts) + one.at], outs[one.at]
     parts.body = parts.body.replace(eqns=[e for e in parts.body.eqns if e not in gone], invars=names, outvars=outs)
 
 

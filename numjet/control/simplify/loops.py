@@ -130,18 +130,18 @@ class _Body:
         self.jaxpr = self.jaxpr.replace(outvars=[*_except(outs[: len(same)], same), *outs[len(same) :]])
 
     def move_out(self) -> None:
-        """Hoists equations that depend on constants only, under fresh names."""
+        """Hoists equations that depend on constants only, with new variables."""
         names = self.jaxpr.invars[: len(self.consts)]
         found = hoist(self.jaxpr, names)
         if not found.eqns:
             return
         env: dict[Var, Atom] = dict(zip(names, self.consts, strict=True))
         for eqn in found.eqns:
-            fresh = [Var(v.aval) for v in eqn.outvars]
+            outvars = [Var(v.aval) for v in eqn.outvars]
             self.before.append(
-                eqn.replace(invars=[a if isinstance(a, Literal) else env[a] for a in eqn.invars], outvars=fresh)
+                eqn.replace(invars=[a if isinstance(a, Literal) else env[a] for a in eqn.invars], outvars=outvars)
             )
-            env.update(zip(eqn.outvars, fresh, strict=True))
+            env.update(zip(eqn.outvars, outvars, strict=True))
         rest = self.carries
         self.consts += [env[v] for v in found.values]
         self.jaxpr = found.body.replace(invars=[*names, *found.values, *rest])

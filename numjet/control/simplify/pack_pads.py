@@ -29,11 +29,11 @@ def join_pads(body: Jaxpr, fewest: int) -> Jaxpr:
     for eqn in reversed(body.eqns):
         if eqn.primitive in _ADDS and eqn.outvars[0] not in inner:
             terms = _terms(eqn, counts, makers, inner)
-            pads = [makers[t] for t in terms if isinstance(t, Var) and _places(makers.get(t)) is not None]
+            pads = [makers[t] for t in terms if isinstance(t, Var) and _position(makers.get(t)) is not None]
             rest = [t for t in terms if not (isinstance(t, Var) and makers.get(t) in pads)]
-            starts = [_places(p) for p in pads]
+            starts = [_position(p) for p in pads]
             if len(pads) >= fewest and len(rest) <= 1 and len(set(starts)) == len(starts):
-                made[eqn] = _joined(eqn, sorted(pads, key=lambda p: _places(p) or 0), rest)
+                made[eqn] = _joined(eqn, sorted(pads, key=lambda p: _position(p) or 0), rest)
     if not made:
         return body
     return body.replace(eqns=[e for eqn in body.eqns for e in made.get(eqn, [eqn])])
@@ -54,7 +54,7 @@ def _terms(root: JaxprEqn, counts: Counter[Var], makers: dict[Var, JaxprEqn], in
     return terms
 
 
-def _places(eqn: JaxprEqn | None) -> int | None:
+def _position(eqn: JaxprEqn | None) -> int | None:
     """The position on the first axis of the one value of a padding with zeros; None for other equations."""
     if eqn is None or eqn.primitive is not pad_p:
         return None
@@ -84,7 +84,7 @@ def _joined(root: JaxprEqn, pads: Sequence[JaxprEqn], rest: Sequence[Atom]) -> l
             pieces.append(filled)
     reached = 0
     for eqn in pads:
-        start = _places(eqn) or 0
+        start = _position(eqn) or 0
         gap(start - reached)
         pieces.append(eqn.invars[0])
         reached = start + 1

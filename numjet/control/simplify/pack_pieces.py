@@ -12,9 +12,9 @@ from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p, rev_p, squ
 
 
 class Element(NamedTuple):
-    """array[place] along the stacking axis."""
+    """array[at] along the stacking axis."""
     array: Var
-    place: int
+    at: int
 
 
 class Run(NamedTuple):
@@ -29,17 +29,17 @@ def runs(atoms: Sequence[Atom], element: Callable[[Atom], Element | None]) -> li
     """The atoms as runs."""
     found: list[Run] = []
     for a in atoms:
-        place = element(a)
-        if place is None:
+        found_at = element(a)
+        if found_at is None:
             found.append(Run(a, 0, 1, 0))
             continue
         last = found[-1] if found else None
-        if last is not None and last.step and last.source is place.array:
-            ahead = place.place - (last.start + last.step * (last.size - 1))
+        if last is not None and last.step and last.source is found_at.array:
+            ahead = found_at.at - (last.start + last.step * (last.size - 1))
             if ahead in (1, -1) and (last.size == 1 or ahead == last.step):
                 found[-1] = last._replace(size=last.size + 1, step=ahead)
                 continue
-        found.append(Run(place.array, place.place, 1, 1))
+        found.append(Run(found_at.array, found_at.at, 1, 1))
     return found
 
 
@@ -94,7 +94,7 @@ class Maker:
 
     def take(self, element: Element, out: Var) -> None:
         """Names an element of an array."""
-        piece = self.cut(element.array, element.place, 1)
+        piece = self.cut(element.array, element.at, 1)
         self.eqns.append(JaxprEqn(squeeze_p, [piece], [out], {"dimensions": (self.axis,)}, self.source))
 
 

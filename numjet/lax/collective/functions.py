@@ -189,7 +189,7 @@ def _checked_perm(op: str, perm: Any, size: int) -> tuple[tuple[int, int], ...]:
 
 
 def ppermute(x: Any, axis_name: Names, perm: Any) -> Any:
-    """Sends the value of element a to element b for every pair (a, b) in perm; who gets none has zeros.
+    """Sends the value of element a to element b for every pair (a, b) in perm; elements that receive none get zeros.
 
     NameError when no enclosing vmap has that name; ValueError for indices that are out of bounds or occur twice.
 
@@ -257,18 +257,18 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     starts, targets, sizes = deal(signed["input_offsets"]), deal(signed["output_offsets"]), signed["recv_sizes"]
     everything = all_gather(operand, axis_name, axis_index_groups=groups, tiled=True)
     senders = np.repeat(np.arange(count, dtype=dtype), aval_of(starts).shape[0] // count)
-    places = iota_p.bind(dtype=dtype, shape=aval_of(output).shape[:1], dimension=0)
+    rows = iota_p.bind(dtype=dtype, shape=aval_of(output).shape[:1], dimension=0)
     source: Any = np.full(aval_of(output).shape[0], -1, dtype)
     for k in range(aval_of(starts).shape[0]):
         start, target, size = (_entry(v, k) for v in (starts, targets, sizes))
-        within = and_p.bind(ge_p.bind(places, target), lt_p.bind(places, add_p.bind(target, size)))
-        found = add_p.bind(sub_p.bind(places, target), add_p.bind(start, senders[k] * dtype.type(length)))
+        within = and_p.bind(ge_p.bind(rows, target), lt_p.bind(rows, add_p.bind(target, size)))
+        found = add_p.bind(sub_p.bind(rows, target), add_p.bind(start, senders[k] * dtype.type(length)))
         source = select_n_p.bind(within, source, found)
     arrives = ge_p.bind(source, np.zeros((), dtype)[()])
     safe = max_p.bind(source, np.zeros((), dtype)[()])
-    rows = index_take(everything, (safe,), (0,)) if length else output
-    there = broadcast_in_dim_p.bind(arrives, shape=aval_of(output).shape, broadcast_dimensions=(0,))
-    return select_n_p.bind(there, output, rows)
+    taken = index_take(everything, (safe,), (0,)) if length else output
+    replaced = broadcast_in_dim_p.bind(arrives, shape=aval_of(output).shape, broadcast_dimensions=(0,))
+    return select_n_p.bind(replaced, output, taken)
 
 
 def _entry(vector: Any, k: int) -> Any:

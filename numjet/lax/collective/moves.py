@@ -1,7 +1,7 @@
 """Records of collectives that move data along a named axis: all_gather, reduce_scatter, all_to_all, ppermute, pbroadcast.
 
-Their rule for the axis they name (`collective`) gets all elements as one array with the axis in front. Every parameter
-of a shape is in the record, so that a program can be transformed where the axis is no longer in scope.
+Their rule for the axis they name (`collective`) gets all elements as one array with the axis in front. Parameters hold all
+sizes, so that a program can be transformed where the axis is no longer in scope.
 """
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ def _scatter_along(x: Any, size: int, *, scatter_dimension: int, axis_index_grou
         return reduce_sum_p.bind(x, axes=(0,)), scatter_dimension
     members = take_rows(x, axis_index_groups)                                     # groups, members, ...
     sums = moveaxis(reduce_sum_p.bind(members, axes=(1,)), scatter_dimension + 1, 1)  # groups, parts, ...
-    return take_rows(merge_axes(sums, 0), _places(axis_index_groups)), 0
+    return take_rows(merge_axes(sums, 0), _positions(axis_index_groups)), 0
 
 
-def _places(groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """Where each element stands when the groups are written one after the other."""
+def _positions(groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """The position of each element in the concatenated groups."""
     return np.argsort([i for g in groups for i in g])
 
 
@@ -143,8 +143,8 @@ def _exchange_along(x: Any, size: int, *, split_axis: int, concat_axis: int, axi
     if axis_index_groups is None:
         out = moveaxis(x, 1, 0)
     else:
-        place = _places(axis_index_groups) % count
-        rows = [[j * count + place[i] for j in axis_index_groups[k]] for i, k in enumerate(group_of(axis_index_groups))]
+        member = _positions(axis_index_groups) % count
+        rows = [[j * count + member[i] for j in axis_index_groups[k]] for i, k in enumerate(group_of(axis_index_groups))]
         out = take_rows(merge_axes(x, 0), rows)
     out = moveaxis(out, 1, concat_axis + 1)  # receivers, ..., senders, ...
     return merge_axes(out, concat_axis + 1) if tiled else out, 0

@@ -1,4 +1,4 @@
-"""Reductions over the axis that an enclosing vmap(axis_name=...) maps over (psum, pmean, pmax, pmin), and places on it.
+"""Reductions over the axis that an enclosing vmap(axis_name=...) maps over (psum, pmean, pmax, pmin), and indices along it.
 
 Under vmap a collective is an operation along the mapped axis. With axis_index_groups it acts within each group of
 elements by itself.
@@ -88,7 +88,7 @@ def outside(*_: Any, axes: Any = None, axis_name: Any = None, **__: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ reductions
 
 def _reduction(name: str, over: str, once: Callable[[Any, int], Any], **slots: Any) -> Op:
-    """A reduction over the named axes; `once(x, size)` is the result for what is the same for all elements."""
+    """A reduction over the named axes; `once(x, size)` is the result for a value that all elements share."""
     def grouped(x: Any, groups: tuple[tuple[int, ...], ...]) -> Any:
         parts = [call(over, take_rows(x, g), axes=(0,)) for g in groups]
         rows = concatenate([reshaped(p, (1, *aval_of(p).shape)) for p in parts], 0)

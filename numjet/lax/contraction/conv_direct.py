@@ -46,11 +46,12 @@ def regions(axes: Sequence[Sequence[Span]], channels: int) -> list[tuple[Span, .
     return list(product(*axes)) if terms <= MOST_TERMS and terms * count <= MOST_WRITTEN else None
 
 
-def write(b: Any, out: Any, region: Sequence[Span], lengths: Sequence[int], place: Callable[[Sequence[Any]], Sequence[Any]],
+def write(b: Any, out: Any, region: Sequence[Span], lengths: Sequence[int], locate: Callable[[Sequence[Any]], Sequence[Any]],
           term: Callable[[Sequence[Any], Sequence[int], bool, Any], Any], channels: int, zero: Any) -> None:
     """Stores one region of `out`.
 
-    lengths: of the axes in front of the spatial ones. place(index): where an element (front..., spatial...) stands in `out`.
+    lengths: of the axes in front of the spatial ones. locate(index): the index in `out` of an element
+    (front..., spatial...).
     term(index, (channel, *tap), inside, total): total with one more term.
     """
     def body(*index: Any) -> None:
@@ -59,7 +60,7 @@ def write(b: Any, out: Any, region: Sequence[Span], lengths: Sequence[int], plac
         for c, *tap in product(range(channels), *(range(len(span.inside)) for span in region)):
             inside = all(span.inside[k] for span, k in zip(region, tap, strict=True))
             total = term(where, (c, *tap), inside, total)
-        b.store(out, place(where), total)
-    shape = place([*lengths, *(span.stop - span.start for span in region)])
-    order = place(list(range(len(shape))))
+        b.store(out, locate(where), total)
+    shape = locate([*lengths, *(span.stop - span.start for span in region)])
+    order = locate(list(range(len(shape))))
     b.loop(tuple(shape), lambda *i: body(*[i[order.index(d)] for d in range(len(shape))]))

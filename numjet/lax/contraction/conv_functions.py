@@ -23,7 +23,7 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     Args:
       lhs: the input, with a batch axis, a feature axis and spatial axes, placed by dimension_numbers.
       rhs: the kernel, with an output feature axis, an input feature axis and the same spatial axes.
-      window_strides: distances between neighbouring places of the kernel, per spatial axis.
+      window_strides: distances between neighbouring positions of the kernel, per spatial axis.
       padding: "SAME", "SAME_LOWER", "VALID", or (low, high) per spatial axis; negative numbers cut off.
       lhs_dilation, rhs_dilation: distances between neighbouring elements of input and kernel; 1 by default.
       dimension_numbers: see conv_dimension_numbers; by default batch (output feature), feature, spatial axes.

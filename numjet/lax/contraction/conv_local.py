@@ -1,4 +1,4 @@
-"""Patches of an array, and convolutions whose kernel differs from place to place."""
+"""Patches of an array, and convolutions with another kernel at each position."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from numjet.lax.shape.rearrange import transpose
 def conv_general_dilated_patches(lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
                                  lhs_dilation: Any = None, rhs_dilation: Any = None, dimension_numbers: Any = None,
                                  precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """The elements under a kernel of shape filter_shape at each of its places, as features of the result.
+    """The elements under a kernel of shape filter_shape at each of its positions, as features of the result.
 
     The result is that of conv_general_dilated with feature c * prod(filter_shape) + k for feature c of lhs and element
     k of the kernel, in row-major order. Arguments and errors as there; the values are exact whatever the precision.
@@ -46,7 +46,7 @@ def conv_general_dilated_patches(lhs: Any, filter_shape: Sequence[int], window_s
 def conv_general_dilated_local(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
                                filter_shape: Sequence[int], lhs_dilation: Any = None, rhs_dilation: Any = None,
                                dimension_numbers: Any = None, precision: Any = None) -> Any:
-    """A convolution with another kernel at each place of the result.
+    """A convolution with another kernel at each position of the result.
 
     rhs has, where a kernel has spatial axes, those of the result, and features of lhs times elements of a kernel of
     shape filter_shape (in the order of conv_general_dilated_patches) where it has input features. Other arguments as of

@@ -1,4 +1,4 @@
-"""Convolutions of arrays with gaps between their elements, as transposed convolutions and gradients of strided ones are.
+"""Phase decomposition of dilated convolutions, such as transposed convolutions and gradients of strided ones.
 
 With gaps of g - 1 zeros, the elements p = a, a + g, a + 2 g, ... of the result see the elements a', a' + g, ... of the
 kernel and no others: each phase a is a convolution without gaps, of a part of the kernel. So no product with a gap is
@@ -64,12 +64,12 @@ def _taps(b: Any, rhs: Any, axes: Ints, firsts: Sequence[int], taps: Sequence[in
 def _joined(b: Any, parts: dict[Ints, Any], gaps: Ints, counts: Sequence[int], sizes: Any) -> Any:
     """The phases side by side, each as an axis behind that of its elements, without what goes beyond the result."""
     split: list[int] = []
-    places: dict[int, int] = {}
+    phase_axes: dict[int, int] = {}
     spatial = {axis: d for d, axis in enumerate(sizes.numbers.out_spec[2:])}
     for axis, n in enumerate(_arranged(sizes, counts)):
         split.append(n)
         if axis in spatial:
-            places[spatial[axis]] = len(split)
+            phase_axes[spatial[axis]] = len(split)
             split.append(1)
 
     def join(phases: Ints) -> Any:
@@ -77,7 +77,7 @@ def _joined(b: Any, parts: dict[Ints, Any], gaps: Ints, counts: Sequence[int], s
             return b.reshape(parts[phases], split)
         d = len(phases)
         pieces = [join((*phases, a)) for a in range(gaps[d])]
-        return pieces[0] if len(pieces) == 1 else lookup("concatenate").cpu(b, *pieces, dimension=places[d])
+        return pieces[0] if len(pieces) == 1 else lookup("concatenate").cpu(b, *pieces, dimension=phase_axes[d])
 
     full = _arranged(sizes, [n * g for n, g in zip(counts, gaps, strict=True)])
     out = b.reshape(join(()), full)

@@ -186,7 +186,7 @@ def _padded(b: Any, lhs: Any, z: _Sizes) -> Any:
 
 
 def _lhs_index(z: _Sizes, g: Any, n: Any, c: Any, i: Sequence[Any], k: Sequence[Any]) -> tuple[Any, ...]:
-    """Where a patch's element stands in the padded lhs."""
+    """The index in the padded lhs of a patch's element."""
     batch, channel = (g * z.n + n, c) if z.batch_groups > 1 else (n, g * z.c + c)
     spatial = [p * s + q * d for p, q, s, d in zip(i, k, z.strides, z.dilation, strict=True)]
     return arranged((batch, channel, *spatial), z.numbers.lhs_spec)
@@ -222,15 +222,15 @@ def _by_regions(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype, found: Se
     def term(index: Sequence[Any], r: Sequence[int], inside: bool, total: Any) -> Any:
         n, feature, *i = index
         c, *k = r
-        moved = [p * s - low + q * d for p, q, s, d, (low, _) in zip(i, k, z.strides, z.dilation, z.padding, strict=True)]
+        source = [p * s - low + q * d for p, q, s, d, (low, _) in zip(i, k, z.strides, z.dilation, z.padding, strict=True)]
         g = 0 if z.groups == 1 else feature
         batch, channel = (g * z.n + n, c) if z.batch_groups > 1 else (n, g * z.c + c)
-        x = b.convert(b.read(lhs, *arranged((batch, channel, *moved), z.numbers.lhs_spec)), wide) if inside else zero
+        x = b.convert(b.read(lhs, *arranged((batch, channel, *source), z.numbers.lhs_spec)), wide) if inside else zero
         y = b.convert(b.read(rhs, *arranged((feature, c, *k), z.numbers.rhs_spec)), wide)
         return b.prim("fma", x, y, total) if wide.kind == "f" else b.add(total, b.mul(x, y))
-    place = lambda index: arranged(index, z.numbers.out_spec)
+    locate = lambda index: arranged(index, z.numbers.out_spec)
     for region in found:
-        write(b, out, region, (z.n, z.groups * z.o), place, term, z.c, zero)
+        write(b, out, region, (z.n, z.groups * z.o), locate, term, z.c, zero)
     return out
 
 

@@ -1,4 +1,4 @@
-"""How exactly products of matrices are to be computed: Precision, DotAlgorithm and its presets."""
+"""Precision requests for matrix products: Precision, DotAlgorithm and its presets."""
 from __future__ import annotations
 
 import enum
@@ -122,7 +122,7 @@ def _message(precision: Any) -> str:
             f"but got {precision}.")
 
 
-# -------------------------------------------------------------------------------------------- the XLA machine
+# -------------------------------------------------------------------------------------------- XLA
 
 _MLIR = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "float8_e4m3fn": "f8E4M3FN",
          "float8_e5m2": "f8E5M2", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ", "float8_e4m3fnuz": "f8E4M3FNUZ",

@@ -1,4 +1,4 @@
-"""ragged_dot: products of matrices whose rows (or sums, or batches) belong to groups of sizes known when they run.
+"""Ragged products: matrix products whose rows (or sums, or batches) form groups of sizes known at run time.
 
 Each group's part is cut out of lhs by a mask, and one dot_general over (group, contracted axes) gives the result, so
 derivatives and batches are those of the operations it is made of.
@@ -105,8 +105,8 @@ def _members(x: ShapedArray, sizes: Any, ragged: int, outer: Ints, offset: Any, 
         starts, ends = (dynamic_slice_in_dim(v, first, count, last) for v in (starts, ends))
     dims = tuple(d + 1 for d in outer) if last else ()
     spread = lambda v: broadcast_in_dim_p.bind(moveaxis(v, last, 0), shape=(count, *x.shape), broadcast_dimensions=(0, *dims))
-    place = iota_p.bind(dtype=_INT32, shape=(count, *x.shape), dimension=ragged + 1)
-    return and_p.bind(ge_p.bind(place, spread(starts)), lt_p.bind(place, spread(ends)))
+    row = iota_p.bind(dtype=_INT32, shape=(count, *x.shape), dimension=ragged + 1)
+    return and_p.bind(ge_p.bind(row, spread(starts)), lt_p.bind(row, spread(ends)))
 
 
 def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,

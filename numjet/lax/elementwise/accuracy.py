@@ -1,4 +1,4 @@
-"""How accurate a function of one operand is to be: AccuracyMode and Tolerance, as the `accuracy` arguments take them."""
+"""Accuracy requests for functions of one operand: AccuracyMode and Tolerance, the values of `accuracy` arguments."""
 from __future__ import annotations
 
 import enum
@@ -41,6 +41,6 @@ class Tolerance:
 
 
 def check_accuracy(name: str, accuracy: Any) -> None:
-    """TypeError for what is no accuracy. Functions have one implementation, accurate to a few ulps, for all of them."""
+    """TypeError unless it is an accuracy. One implementation of each function, accurate to a few ulps, serves all of them."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
         raise TypeError(f"lax.{name}: accuracy must be None, an AccuracyMode or a Tolerance, got {accuracy!r}")

@@ -464,9 +464,9 @@ def _complex_pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     size = np.where(is_real, p * u, p * u - q * v)
     huge = size > 700.0
     half = np.exp(np.where(huge, size * 0.5, size))
-    again = np.where(huge, half, 1.0)
+    other = np.where(huge, half, 1.0)
     factors = np.cos(angle), np.sin(angle)
-    re, im = (np.where(half == 0, np.copysign(0.0, f), f * half * again) for f in factors)
+    re, im = (np.where(half == 0, np.copysign(0.0, f), f * half * other) for f in factors)
     im = np.where(is_real & (size == size), 0.0, im)
     one, vanishes = y == 0, (x == 0) & (p > 0)
     out = np.empty(np.shape(re), np.complex128)

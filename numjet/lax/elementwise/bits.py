@@ -74,10 +74,10 @@ def _split(b: Any, x: Any, dtype: np.dtype) -> Any:
     wide, narrow = UNSIGNED_OF[x.dtype.itemsize], UNSIGNED_OF[dtype.itemsize]
 
     def element(*index: Any) -> Any:
-        s, place = b.read(x, *index[:-1]), index[-1]
+        s, k = b.read(x, *index[:-1]), index[-1]
         if s.dtype == dtypes.key_dtype:
-            return b.select(b.compare("eq", b.convert(place, wide), b.const(0, wide)), b.real(s), b.imag(s))
-        distance = b.mul(b.convert(place, wide), b.const(8 * dtype.itemsize, wide))
+            return b.select(b.compare("eq", b.convert(k, wide), b.const(0, wide)), b.real(s), b.imag(s))
+        distance = b.mul(b.convert(k, wide), b.const(8 * dtype.itemsize, wide))
         return b.bitcast(b.convert(b.prim("shrl", b.bitcast(s, wide), distance), narrow), dtype)
 
     return b.compute((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype, element, reads=(x,))
@@ -130,7 +130,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ reduced precision
 
 class _Layout:
-    """Where the fields of a float format lie: masks for its bits as an unsigned integer."""
+    """The layout of a float format: masks for its bits as an unsigned integer."""
 
     def __init__(self, dtype: np.dtype, exponent_bits: int, mantissa_bits: int):
         info = np.finfo(dtype)
@@ -226,5 +226,5 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stop_leaf(x: Any) -> Any:
-    """Integers, keys and whatever is no array have no derivative anyway."""
+    """Integers, keys and values that are no arrays have no derivative anyway."""
     return stop_gradient_p(x) if dtypes.issubdtype(aval_of(x).dtype, np.inexact) else x

@@ -167,7 +167,7 @@ def is_finite(x: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ extrema
 
 def _share(out: Any, x: Any, y: Any) -> Any:
-    """The part of a tangent that x hands on: all where x is the result, half where y is, too."""
+    """The share of x in a tangent: 1 where x is the result, 1/2 where y is the result, too."""
     dtype = aval_of(out).dtype
     tie = where(eq_p.bind(y, out), scalar(0.5, dtype), scalar(1, dtype))
     return where(eq_p.bind(x, out), tie, 0)
@@ -372,9 +372,9 @@ def _half_nextafter(b: Any, x: Any, y: Any) -> Any:
     sign = b.const(1 << (8 * bits.itemsize - 1), bits)
     x_zero = b.compare("eq", x, b.const(0, x.dtype))
     grows = b.compare("eq", b.compare("lt", x, y), b.compare("gt", x, b.const(0, x.dtype)))
-    moved = b.select(grows, b.add(xb, one), b.sub(xb, one))
-    moved = b.select(x_zero, b.prim("or", b.prim("and", yb, sign), one), moved)
-    result = b.bitcast(b.select(b.compare("eq", x, y), yb, moved), x.dtype)
+    following = b.select(grows, b.add(xb, one), b.sub(xb, one))
+    following = b.select(x_zero, b.prim("or", b.prim("and", yb, sign), one), following)
+    result = b.bitcast(b.select(b.compare("eq", x, y), yb, following), x.dtype)
     return b.select(b.compare("ne", x, x), x, b.select(b.compare("ne", y, y), y, result))
 
 

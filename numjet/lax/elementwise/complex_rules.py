@@ -90,10 +90,10 @@ def _exp_times(b: Any, x: S, *factors: S) -> list[S]:
     """e^x times each factor, where e^x alone may overflow; 0 where e^x is 0."""
     huge = _gt(b, x, math.log(float(np.finfo(x.dtype).max)) - 1)
     half = b.math("exp", b.mul(x, b.select(huge, b.const(0.5, x.dtype), b.const(1, x.dtype))))
-    again = b.select(huge, half, b.const(1, x.dtype))
+    other = b.select(huge, half, b.const(1, x.dtype))
     gone = _is(b, half, 0.0)
     nothing = b.const(0, x.dtype)
-    return [b.select(gone, b.prim("copysign", nothing, f), b.mul(b.mul(f, half), again)) for f in factors]
+    return [b.select(gone, b.prim("copysign", nothing, f), b.mul(b.mul(f, half), other)) for f in factors]
 
 
 def log(b: Any, z: S) -> S:

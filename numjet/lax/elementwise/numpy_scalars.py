@@ -1,6 +1,6 @@
 """A ScalarBuilder whose scalars are NumPy arrays: evaluates cpu rules of elementwise records without a compiler.
 
-The meaning of functions that NumPy and SciPy lack, and a check of the rules of all others.
+It is the reference implementation of functions that NumPy and SciPy lack, and checks the rules of all others.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place that imports scipy.special: when the first special function is evaluated."""
+"""Lazy import of scipy.special, with the first special function that is evaluated."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How gather and scatter address their operand: dimension numbers, modes, and the windows that they describe.
+"""Addressing of gather and scatter: dimension numbers, modes, and the windows that they describe.
 
 Both operations relate an operand to an array of windows (the result of a gather, the updates of a scatter). Each
 index vector (the last axis of the indices) says where one window starts. `Windows` holds this relation and turns it
@@ -58,7 +58,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 @register_parameter_type
 class GatherScatterMode(enum.Enum):
-    """What happens to windows that are not within the operand.
+    """The treatment of windows that are not within the operand.
 
     CLIP: they are moved until they are. FILL_OR_DROP: a gather gives fill values, a scatter drops them.
     PROMISE_IN_BOUNDS: there are none (they would be clipped). ONE_HOT: as FILL_OR_DROP with fill value 0.
@@ -172,7 +172,7 @@ class Windows:
         return [clip_index(b, s, limit) for s, limit in zip(starts, self.limits, strict=True)]
 
     def inside_hlo(self, b: Any, indices: Any) -> Any:
-        """Of which of the windows' elements the window is within the operand: bools of `shape`, by an HloBuilder."""
+        """Whether each element belongs to a window within the operand: bools of `shape`, by an HloBuilder."""
         top = int(np.iinfo(indices.dtype).max)
         limits = b.constant([min(n, top) for n in self.limits], indices.dtype)
         high = b.compare("le", indices, b.broadcast(limits, indices.shape))
@@ -187,15 +187,15 @@ class Windows:
         return b.binary("minimum", low, b.broadcast(limits, indices.shape))
 
     def position(self, starts: Sequence[Any], index: Sequence[Any]) -> list[Any]:
-        """Where element `index` of the windows stands in the operand."""
+        """The index in the operand of element `index` of the windows."""
         start_of = dict(zip(self.numbers.start_index_map, starts, strict=True))
-        place = []
+        found = []
         for axis in range(len(self.operand)):
             terms = [start_of[axis]] if axis in start_of else []
             source = self.offset_of.get(axis, self.batch_of.get(axis))
             terms += [] if source is None else [index[source]]
-            place.append(0 if not terms else terms[0] if len(terms) == 1 else terms[0] + terms[1])
-        return place
+            found.append(0 if not terms else terms[0] if len(terms) == 1 else terms[0] + terms[1])
+        return found
 
 
 def windows_attribute(numbers: GatherDimensionNumbers, rank: int, *, gather: bool) -> str:
@@ -210,13 +210,13 @@ def windows_attribute(numbers: GatherDimensionNumbers, rank: int, *, gather: boo
 
 
 class Rows:
-    """The operand seen as rows: the axes that windows cover whole stay, all others are addressed.
+    """The operand seen as rows: axes that windows cover completely stay, all others are addressed.
 
-    places: per addressed axis the position, flat over all rows in order. valid: which rows belong to windows within
-    bounds (the places of others are clipped).
+    positions: per addressed axis the index of every row, in order. valid: which rows belong to windows within bounds (the
+    positions of others are clipped).
     """
 
-    __slots__ = ("addressed", "lengths", "places", "valid", "whole", "windows")
+    __slots__ = ("addressed", "lengths", "positions", "valid", "whole", "windows")
 
     def __init__(self, windows: Windows, indices: np.ndarray):
         self.windows = windows
@@ -232,16 +232,16 @@ class Rows:
         self.valid = self._flat(extend(((starts >= 0) & (starts <= limits)).all(-1)))
         starts = np.clip(starts, 0, limits)
         start_of = {d: starts[..., k] for k, d in enumerate(windows.numbers.start_index_map)}
-        self.places = []
+        self.positions = []
         for d in self.addressed:
-            place = extend(start_of.get(d, np.zeros((1,) * len(batch), np.int64)))
+            position = extend(start_of.get(d, np.zeros((1,) * len(batch), np.int64)))
             if d in windows.batch_of:
-                place = place + _along(len(self.lengths), windows.batch_dims.index(windows.batch_of[d]), self.lengths)
+                position = position + _along(len(self.lengths), windows.batch_dims.index(windows.batch_of[d]), self.lengths)
             elif d in partial:
-                place = place + _along(len(self.lengths), len(batch) + partial.index(d), self.lengths)
-            self.places.append(self._flat(place))
+                position = position + _along(len(self.lengths), len(batch) + partial.index(d), self.lengths)
+            self.positions.append(self._flat(position))
         if not self.addressed:
-            self.places.append(np.zeros(self.valid.shape, np.int64))
+            self.positions.append(np.zeros(self.valid.shape, np.int64))
 
     def _flat(self, a: np.ndarray) -> np.ndarray:
         return np.broadcast_to(a, self.lengths).reshape(-1)

@@ -1,4 +1,4 @@
-"""Slices at computed places, read and written."""
+"""Slices at computed positions, read and written."""
 from __future__ import annotations
 
 import operator
@@ -59,14 +59,14 @@ def _dynamic_slice_abstract(operand: ShapedArray, *starts: ShapedArray, slice_si
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
-def _place(shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int]) -> tuple[Any, ...]:
+def _clamped(shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int]) -> tuple[Any, ...]:
     """NumPy slices of those sizes, clamped to lie within the shape."""
     clamped = [min(max(int(s), 0), n - k) for s, n, k in zip(starts, shape, sizes, strict=True)]
     return tuple(slice(s, s + k) for s, k in zip(clamped, sizes, strict=True))
 
 
 def _dynamic_slice_eager(x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple[int, ...]) -> np.ndarray:
-    return np.array(x[_place(x.shape, starts, slice_sizes)], order="C")
+    return np.array(x[_clamped(x.shape, starts, slice_sizes)], order="C")
 
 
 def _dynamic_slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> list[Any]:
@@ -105,22 +105,22 @@ def _dynamic_slice_batch(size: int, args: Sequence[Any], dims: Sequence[int | No
 
 
 def _cpu_starts(b: Any, shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-    """Clamped starts as indices; 0 where there is only one place."""
+    """Clamped starts as indices; 0 where only one start is in bounds."""
     return [0 if n == k else clip_index(b, as_index(b, b.read(s)), n - k)
             for n, k, s in zip(shape, sizes, starts, strict=True)]
 
 
 def _dynamic_slice_cpu(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:
     def element(*index: Any) -> Any:
-        place = _cpu_starts(b, x.shape, starts, slice_sizes)
-        return b.read(x, *(i + s for i, s in zip(index, place, strict=True)))
+        start = _cpu_starts(b, x.shape, starts, slice_sizes)
+        return b.read(x, *(i + s for i, s in zip(index, start, strict=True)))
 
     return b.compute(slice_sizes, x.dtype, element, moves=True, reads=(x, *starts))
 
 
 def _dynamic_slice_hlo(b: Any, x: Any, *starts: Any, slice_sizes: tuple[int, ...]) -> Any:
-    places = [wide_indices(b, s) for s in starts]
-    return b.op("stablehlo.dynamic_slice", [x, *places], x.aval.update(shape=slice_sizes), attrs={"slice_sizes": slice_sizes})
+    wide = [wide_indices(b, s) for s in starts]
+    return b.op("stablehlo.dynamic_slice", [x, *wide], x.aval.update(shape=slice_sizes), attrs={"slice_sizes": slice_sizes})
 
 
 def _starts_sample(rng: np.random.Generator, rank: int) -> list[np.ndarray]:
@@ -157,7 +157,7 @@ def _update_abstract(operand: ShapedArray, update: ShapedArray, *starts: ShapedA
 
 def _update_eager(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
     out = np.array(x, order="C")
-    out[_place(x.shape, starts, update.shape)] = update
+    out[_clamped(x.shape, starts, update.shape)] = update
     return out
 
 
@@ -195,8 +195,8 @@ def _update_cpu(b: Any, x: Any, update: Any, *starts: Any) -> Any:
     out = b.own(x)
 
     def body(*index: Any) -> None:
-        place = _cpu_starts(b, x.shape, starts, update.shape)
-        b.store(out, [i + s for i, s in zip(index, place, strict=True)], b.read(update, *index))
+        start = _cpu_starts(b, x.shape, starts, update.shape)
+        b.store(out, [i + s for i, s in zip(index, start, strict=True)], b.read(update, *index))
 
     b.loop(update.shape, body)
     return out
@@ -285,7 +285,7 @@ def _one_dtype(name: str, starts: list[Any]) -> list[Any]:
 
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
                   allow_negative_indices: bool | Sequence[bool] = True) -> Any:
-    """A slice of static size at a computed place. The start is clamped so that the slice lies within the operand.
+    """A slice of static size at a computed position. The start is clamped so that the slice lies within the operand.
 
     Args:
       operand: array.
@@ -306,7 +306,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
 
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Any:
-    """`operand` with a slice at a computed place replaced by `update`. The start is clamped as in dynamic_slice.
+    """`operand` with a slice at a computed position replaced by `update`. The start is clamped as in dynamic_slice.
 
     Raises:
       TypeError: dtypes or ranks differ, or the update is larger than the operand. ValueError: wrong number of indices.
@@ -355,7 +355,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
-    """dynamic_update_slice at a place along one axis, at the start of the others.
+    """dynamic_update_slice at a position along one axis, at the start of the others.
 
     >>> import numpy as np
     >>> dynamic_update_slice_in_dim(np.zeros(3, np.float32), np.ones(1, np.float32), 2, axis=0).tolist()

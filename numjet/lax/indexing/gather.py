@@ -1,4 +1,4 @@
-"""Gather: windows of an array at computed places."""
+"""Gather: reads windows of an array at computed positions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ def _gather_eager(operand: np.ndarray, indices: np.ndarray, *, dimension_numbers
     if rows.valid.size == 0 or 0 in operand.shape:
         shape = Windows(operand.shape, indices.shape, slice_sizes, dimension_numbers).shape
         return np.zeros(shape, operand.dtype)
-    found = rows.view(operand)[tuple(rows.places)]
+    found = rows.view(operand)[tuple(rows.positions)]
     if drops(mode) and not rows.valid.all():
         found[~rows.valid] = _fill(operand.dtype, mode, fill_value)
     return np.array(rows.to_windows(found), order="C")
@@ -183,7 +183,7 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         found = b.read(operand, *windows.position(windows.clipped(b, starts), index))
         if not drops(mode):
             return found
-        # Reading the clipped place and selecting needs no branch, so that the loop stays vectorisable.
+        # Reading at the clipped position and selecting needs no branch, so the loop vectorizes.
         fill = b.const(_fill(operand.dtype, mode, fill_value), operand.dtype)
         return b.select(windows.inside(b, starts), found, fill)
 
@@ -259,7 +259,7 @@ gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indice
 # ------------------------------------------------------------------------------------------------ public
 
 def default_fill(dtype: np.dtype) -> Any:
-    """What a gather gives out of bounds when no fill value is given: NaN, the least signed or greatest unsigned
+    """The value of a gather out of bounds when no fill value is given: NaN, the least signed or greatest unsigned
     integer, True, or the key of all ones.
 
     >>> default_fill(np.dtype("uint8"))

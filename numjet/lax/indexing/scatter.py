@@ -1,4 +1,4 @@
-"""Scatter: windows of an array at computed places are set, or combined with updates."""
+"""Scatter: sets windows of an array at computed positions, or combines them with updates."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -91,42 +91,42 @@ Combine = Callable[[np.ndarray, tuple[np.ndarray, ...], np.ndarray, dict[str, An
 
 
 def _eager(combine: Combine) -> Callable[..., np.ndarray]:
-    """The eager slot of a scatter; combine(view, places, rows, params) updates the view of the operand in place."""
+    """The eager slot of a scatter; combine(view, positions, rows, params) updates the view of the operand in place."""
     def eager(operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, **params: Any) -> np.ndarray:
         out = np.array(operand, order="C")
         windows = windows_of(operand, indices, updates, params["dimension_numbers"])
         if updates.size == 0 or out.size == 0:
             return out
         rows = Rows(windows, indices)
-        values, places = rows.from_windows(updates), rows.places
+        values, positions = rows.from_windows(updates), rows.positions
         if drops(params["mode"]) and not rows.valid.all():
-            values, places = values[rows.valid], [p[rows.valid] for p in places]
+            values, positions = values[rows.valid], [p[rows.valid] for p in positions]
         with np.errstate(all="ignore"):
-            combine(rows.view(out), tuple(places), values, params)
+            combine(rows.view(out), tuple(positions), values, params)
         return out
     return eager
 
 
-def _set(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, params: dict[str, Any]) -> None:
+def _set(view: np.ndarray, positions: tuple[np.ndarray, ...], rows: np.ndarray, params: dict[str, Any]) -> None:
     if params["update_jaxpr"] is None:
-        view[places] = rows
+        view[positions] = rows
     else:
-        _apply(view, places, rows, params["update_jaxpr"], params["update_consts"])
+        _apply(view, positions, rows, params["update_jaxpr"], params["update_consts"])
 
 
 def _accumulate(ufunc: np.ufunc) -> Combine:
-    def combine(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, params: dict[str, Any]) -> None:
-        ufunc.at(view, places, rows)
+    def combine(view: np.ndarray, positions: tuple[np.ndarray, ...], rows: np.ndarray, params: dict[str, Any]) -> None:
+        ufunc.at(view, positions, rows)
     return combine
 
 
-def _apply(view: np.ndarray, places: tuple[np.ndarray, ...], rows: np.ndarray, jaxpr: Jaxpr,
+def _apply(view: np.ndarray, positions: tuple[np.ndarray, ...], rows: np.ndarray, jaxpr: Jaxpr,
            consts: Sequence[Any]) -> None:
-    """A place that occurs n times is updated n times: in rounds, in each of which every place occurs once."""
-    flat = np.ravel_multi_index(places, view.shape[:len(places)])
+    """An element that occurs n times is updated n times: in rounds, in each of which every element occurs once."""
+    flat = np.ravel_multi_index(positions, view.shape[:len(positions)])
     rounds = _occurrence(flat)
     for k in range(int(rounds.max(initial=-1)) + 1):
-        chosen = tuple(p[rounds == k] for p in places)
+        chosen = tuple(p[rounds == k] for p in positions)
         view[chosen] = _call_update(jaxpr, consts, view[chosen], rows[rounds == k])
 
 
@@ -144,8 +144,8 @@ def _call_update(jaxpr: Jaxpr, consts: Sequence[Any], old: np.ndarray, new: np.n
     if is_elementwise(jaxpr):
         return run_eager(jaxpr, consts, (old, new))[0]
     out = np.empty_like(old)
-    for place in np.ndindex(*old.shape):
-        out[place] = np.asarray(eval_jaxpr(jaxpr, consts, np.asarray(old[place]), np.asarray(new[place]))[0])
+    for i in np.ndindex(*old.shape):
+        out[i] = np.asarray(eval_jaxpr(jaxpr, consts, np.asarray(old[i]), np.asarray(new[i]))[0])
     return out
 
 
@@ -162,7 +162,7 @@ def _batch(name: str) -> Callable[..., tuple[Any, int]]:
 
 
 def _hlo(combine: str | None) -> Callable[..., Any]:
-    """The lowering for the XLA machine; StableHLO's scatter leaves out windows beyond the bounds."""
+    """The hlo slot; StableHLO's scatter leaves out windows beyond the bounds."""
     def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
              mode: GatherScatterMode, indices_are_sorted: bool, unique_indices: bool, update_jaxpr: Any,
              update_consts: Any) -> Any:
@@ -203,11 +203,11 @@ def _samples(dtypes_: Sequence[str], unique: bool, order: int, program: str | No
 
     def make(rng: np.random.Generator, shapes: Any, dtype: Any, params: dict[str, Any]) -> list[np.ndarray]:
         operand, indices, updates = shapes
-        places = rng.integers(-2, 6, indices)
+        vectors = rng.integers(-2, 6, indices)
         if unique and indices and indices[-1]:
-            distinct = np.arange(places[..., 0].size).reshape(indices[:-1])
-            places = np.repeat(distinct[..., None], indices[-1], -1)
-        return [random_values(rng, operand, dtype), places.astype(np.int32), random_values(rng, updates, dtype)]
+            distinct = np.arange(vectors[..., 0].size).reshape(indices[:-1])
+            vectors = np.repeat(distinct[..., None], indices[-1], -1)
+        return [random_values(rng, operand, dtype), vectors.astype(np.int32), random_values(rng, updates, dtype)]
 
     params = [{"dimension_numbers": numbers, "mode": mode, "indices_are_sorted": False, "unique_indices": unique,
                    "update_jaxpr": None, "update_consts": ()}
@@ -330,7 +330,7 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,
                   mode: str | GatherScatterMode | None = None) -> Any:
-    """As `scatter`, applying a function of one scalar to the elements; places that occur n times get it n times.
+    """As `scatter`, applying a function of one scalar to the elements; elements that occur n times get it n times.
 
     Args:
       func: from a scalar of the operand's dtype to one; it may not close over traced values.

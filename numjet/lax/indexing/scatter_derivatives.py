@@ -76,7 +76,7 @@ def linear_transpose(name: str) -> Callable[..., list[Any]]:
 
 def set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
     """With unique indices the tangent is scattered as the value is. Otherwise every update gets a number and a scatter
-    of the numbers tells which update won each element; the tangents of all others are masked and the rest added."""
+    of the numbers shows which update won each element; the tangents of all others are masked and the rest added."""
     operand, indices, updates = primals
     if params["update_jaxpr"] is not None:
         raise NotImplementedError("scatter_apply JVP not implemented: differentiate x.at[i].set(func(x[i])) instead")

@@ -1,4 +1,4 @@
-"""Scatters, compiled: windows in order, their elements side by side; sums of many updates in chunks (scatter_chunks.py)."""
+"""Lowering of scatters: windows in order, their elements side by side; sums of many updates in chunks (scatter_chunks.py)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from numjet.lax.scalar_programs import run_scalars
 
 
 def windows_of(operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers) -> Windows:
-    """How the updates of a scatter lie in its operand."""
+    """The windows of a scatter."""
     sizes = window_sizes(operand.shape, updates.shape, numbers)
     return Windows(operand.shape, indices.shape, sizes, as_gather(numbers))
 
@@ -29,12 +29,12 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
     """The lowering of a scatter that combines by the elementwise operation of that name (None: sets, or applies)."""
     def rule(b: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
              mode: GatherScatterMode, unique_indices: bool, update_jaxpr: Any, update_consts: Any, **_: Any) -> Any:
-        if operand.size == 0 or updates.size == 0:  # no place is in bounds, and none that indices could be moved to
+        if operand.size == 0 or updates.size == 0:  # no index is in bounds, nor can be clipped
             return operand
         windows = windows_of(operand, indices, updates, dimension_numbers)
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
-        fresh = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
-        out = b.own(operand) if fresh is None else fresh
+        around = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
+        out = b.own(operand) if around is None else around
         # Elements of a window that are no neighbours: vectors would collect and spread them, which takes longer.
         far_apart = operand.shape[-1:] > (1,) and operand.ndim - 1 in (
             *dimension_numbers.inserted_window_dims, *dimension_numbers.operand_batching_dims)
@@ -47,25 +47,25 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
 
         def put(index: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
             """Puts element `index` of the updates, whose window is known to be inside, into target[front]."""
-            place = (*front, *windows.position(starts_of(index), index))
-            b.store(target, place, value(lambda: b.read(target if fresh is None else operand, *place), index))
+            position = (*front, *windows.position(starts_of(index), index))
+            b.store(target, position, value(lambda: b.read(target if around is None else operand, *position), index))
 
         def starts_of(index: Sequence[Any]) -> Sequence[Any]:
             starts = windows.starts(b, indices, index)
             return starts if drops(mode) else windows.clipped(b, starts)
 
         def put_window(batch: Sequence[Any], target: Any, front: Sequence[Any] = ()) -> None:
-            """Puts a whole window, whose elements go to different places."""
-            whole = lambda inner: _merged(windows, batch, inner)
+            """Puts a complete window, whose elements go to different positions."""
+            index = lambda inner: _merged(windows, batch, inner)
             elements = [windows.shape[d] for d in _window_dims(windows)]
-            run = lambda: b.loop(elements, lambda *inner: put(whole(inner), target, front), ordered=far_apart)
+            run = lambda: b.loop(elements, lambda *inner: put(index(inner), target, front), ordered=far_apart)
             if drops(mode):
-                b.when(windows.inside(b, windows.starts(b, indices, whole([0] * len(elements)))), run)
+                b.when(windows.inside(b, windows.starts(b, indices, index([0] * len(elements)))), run)
             else:
                 run()
 
-        def place_of(index: Sequence[Any]) -> tuple[Any, Any]:
-            """Where an update goes that is a window, by position, and whether it counts (None: it does)."""
+        def position_of(index: Sequence[Any]) -> tuple[Any, Any]:
+            """The row-major position of an update that is a window, and whether it counts (None: it does)."""
             counts = windows.inside(b, starts_of(index)) if drops(mode) else None
             return row_major(operand.shape, windows.position(starts_of(index), index)), counts
 
@@ -73,7 +73,7 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         if count:
             chunks = Chunks(b, str(combine), out, batch_shape, count)
             single = not _window_dims(windows)
-            return chunks.points(put_window, place_of, lambda batch: b.read(updates, *batch)) if single \
+            return chunks.points(put_window, position_of, lambda batch: b.read(updates, *batch)) if single \
                 else chunks.windows(put_window)
         b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
         return out
@@ -81,8 +81,8 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
 
 
 def _around(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any) -> Any:
-    """A new array with what is around the only window, if that is known to be most of the operand and there is reason not to
-    copy the operand, or what is computed from it, first."""
+    """A new array with the elements around the only window, if the window is known to be most of the operand and a copy of the
+    operand would cost more; else None."""
     starts = windows.position(windows.starts(b, indices, [0] * len(windows.shape)), [0] * len(windows.shape))
     return b.own_around(operand, starts, windows.sizes, updates)
 
@@ -92,6 +92,6 @@ def _window_dims(windows: Windows) -> list[int]:
 
 
 def _merged(windows: Windows, batch: Sequence[Any], inner: Sequence[Any]) -> list[Any]:
-    """The index of an element of the updates from its batch axes and its place in the window."""
+    """The index of an element of the updates from its batch axes and its index in the window."""
     found = dict(zip([*windows.batch_dims, *_window_dims(windows)], [*batch, *inner], strict=True))
     return [found[d] for d in range(len(found))]

@@ -1,4 +1,4 @@
-"""Slices at static places."""
+"""Slices at static positions."""
 from __future__ import annotations
 
 import operator
@@ -92,8 +92,8 @@ def _slice_hlo(b: Any, x: Any, *, start_indices: tuple[int, ...], limit_indices:
 
 def _slice_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
     axis, strides = cut_axis(eqn, result), eqn.params["strides"]
-    whole = strides is None or set(strides) == {1}
-    return (axis, eqn.params["start_indices"][axis]) if whole and axis is not None else None
+    dense = strides is None or set(strides) == {1}
+    return (axis, eqn.params["start_indices"][axis]) if dense and axis is not None else None
 
 
 def _whole_slice(eqn: JaxprEqn, producer: Producer) -> Atom | None:

@@ -81,7 +81,7 @@ def _eigh_cpu(b: Any, x: Any, *, lower: bool, **params: Any) -> list[Any]:
 
 def _gaps(w: Any, shape: Sequence[int]) -> Any:
     """1 / (w[j] - w[i]), zero on the diagonal; inf for equal values."""
-    i, j = matrix.places(shape)
+    i, j = matrix.indices(shape)
     apart = sub_p.bind(matrix.columns(w, shape), matrix.rows(w, shape))
     same = eq_p.bind(i, j)
     return where(same, 0, div_p.bind(scalar(1, aval_of(w).dtype), where(same, 1, apart)))
@@ -200,7 +200,7 @@ def _vector_tangents(t: Any, s: Any, u: Any, v: Any, inner: Any) -> tuple[Any, A
     left = mul_p.bind(gaps, add_p.bind(on_right, mH(on_right)))
     right = mul_p.bind(gaps, add_p.bind(on_left, mH(on_left)))
     if dtype.kind == "c":
-        i, j = matrix.places(shape)
+        i, j = matrix.indices(shape)
         phases = matrix.scaled(sub_p.bind(inner, mH(inner)), 0.5)
         left = add_p.bind(left, where(eq_p.bind(i, j), matrix.scale_rows(inverse, phases), 0))
     du, dv = matmul(u, left), matmul(v, right)
@@ -297,7 +297,7 @@ def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_left_ei
              compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, **params: Any) -> tuple[list[Any], list[Any]]:
     """dw = diag(V^-1 dA V), dV = V (F * V^-1 dA V) up to the lengths of the vectors: Giles 2008, section 3.1.
 
-    Phases of vectors are free; the tangents are those of vectors that turn as little as can be.
+    Phases of vectors are free; the tangents are those of vectors that rotate as little as possible.
     """
     flags = {"compute_left_eigenvectors": compute_left_eigenvectors,
              "compute_right_eigenvectors": compute_right_eigenvectors, "enable_eigvec_derivs": enable_eigvec_derivs}

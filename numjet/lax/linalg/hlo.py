@@ -1,6 +1,6 @@
-"""Linear algebra on the XLA machine: calls of LAPACK (on CPUs) and of cuSOLVER or hipSOLVER (on GPUs), which jaxlib brings.
+"""Linear algebra on the XLA backend: calls of LAPACK (on CPUs) and of cuSOLVER or hipSOLVER (on GPUs), parts of jaxlib.
 
-What operands and attributes these functions take was learned from the programs that JAX prints. Matrices are handed over in
+The operands and attributes of these functions were learned from the programs that JAX prints. Matrices are handed over in
 column-major order; XLA transposes where needed. Empty arrays never reach a library.
 """
 from __future__ import annotations
@@ -71,13 +71,13 @@ def _infos(x: Value) -> ShapedArray:
 
 # -------------------------------------------------------------------------------------------- pieces
 
-def _place(b: Any, shape: Sequence[int], axis: int) -> Value:
+def _index(b: Any, shape: Sequence[int], axis: int) -> Value:
     return b.iota(shape, len(shape) + axis, _INDEX)
 
 
 def _triangle(b: Any, x: Value, kind: str) -> Value:
     """x where column number `kind` row number (le: the lower triangle, ge: the upper one), else zero."""
-    keep = b.compare(kind, _place(b, x.shape, -1), _place(b, x.shape, -2))
+    keep = b.compare(kind, _index(b, x.shape, -1), _index(b, x.shape, -2))
     return b.select(keep, x, b.full(x.shape, 0, x.dtype))
 
 
@@ -187,7 +187,7 @@ def pivots_to_permutation(b: Any, pivots: Value, *, permutation_size: int) -> Va
         return order
     if b.platform == "cuda":
         return call_library(b, "cu_lu_pivots_to_permutation", [pivots], [ShapedArray(shape, _INDEX)], last)[0]
-    places, zero = b.iota(shape, last, _INDEX), b.constant(0, _INDEX)
+    rows, zero = b.iota(shape, last, _INDEX), b.constant(0, _INDEX)
     column = ShapedArray((*pivots.shape[:-1], 1), _INDEX)
 
     def take(x: Value, k: Value) -> Value:
@@ -198,10 +198,10 @@ def pivots_to_permutation(b: Any, pivots: Value, *, permutation_size: int) -> Va
 
     def exchange(k: Value, order: Value) -> list[Value]:
         other = take(pivots, k)
-        here, there = b.compare("eq", places, b.broadcast(k, shape)), b.compare("eq", places, other)
-        moved = b.reduce("add", b.select(there, order, b.full(shape, 0, _INDEX)), (last,), 0)
-        moved = b.broadcast(moved, shape, range(last))
-        return [b.binary("add", k, b.constant(1, _INDEX)), b.select(here, moved, b.select(there, take(order, k), order))]
+        is_k, is_other = b.compare("eq", rows, b.broadcast(k, shape)), b.compare("eq", rows, other)
+        taken = b.reduce("add", b.select(is_other, order, b.full(shape, 0, _INDEX)), (last,), 0)
+        taken = b.broadcast(taken, shape, range(last))
+        return [b.binary("add", k, b.constant(1, _INDEX)), b.select(is_k, taken, b.select(is_other, take(order, k), order))]
     end = b.constant(pivots.shape[-1], _INDEX)
     return b.while_loop(lambda k, _: b.compare("lt", k, end), exchange, [zero, order])[1]
 
@@ -222,24 +222,24 @@ def qr(b: Any, x: Value, *, pivoting: bool, full_matrices: bool, use_magma: Any)
     m, n = x.shape[-2:]
     k, batch = min(m, n), x.shape[:-2]
     size = m if full_matrices else k
-    places = ShapedArray((*batch, n), _INDEX)
+    order = ShapedArray((*batch, n), _INDEX)
     if _empty(x):
         found = [_eye(b, (*batch, m, size), x.dtype), b.full((*batch, size, n), 0, x.dtype)]
-        return [*found, b.iota(places.shape, len(batch), _INDEX)] if pivoting else found
-    packed, taus, *order = _factored(b, x, places, ShapedArray((*batch, k), x.dtype), pivoting)
+        return [*found, b.iota(order.shape, len(batch), _INDEX)] if pivoting else found
+    packed, taus, *permutation = _factored(b, x, order, ShapedArray((*batch, k), x.dtype), pivoting)
     r = b.slice(packed, (0,) * x.ndim, (*batch, size, n)) if size < m else packed
     q = householder_product(b, _columns(b, _columns(b, packed, k), size), taus)
-    return [q, _triangle(b, r, "ge"), *order]
+    return [q, _triangle(b, r, "ge"), *permutation]
 
 
-def _factored(b: Any, x: Value, places: ShapedArray, taus: ShapedArray, pivoting: bool) -> list[Value]:
+def _factored(b: Any, x: Value, order: ShapedArray, taus: ShapedArray, pivoting: bool) -> list[Value]:
     if not pivoting:
         return call_library(b, _target(b, "geqrf", x.dtype), [x], [x.aval, taus], x.ndim - 2, reuse=[(0, 0)])
-    free = b.full(places.shape, 0, _INDEX)
+    free = b.full(order.shape, 0, _INDEX)
     target = "cuhybrid_geqp3" if b.platform == "cuda" else _target(b, "geqp3", x.dtype, gpu="")
-    packed, order, found = call_library(b, target, [x, free], [x.aval, places, taus], x.ndim - 2,
+    packed, columns, found = call_library(b, target, [x, free], [x.aval, order, taus], x.ndim - 2,
                                         _hybrid(b), [(0, 0), (1, 1)])
-    return [packed, found, b.binary("subtract", order, b.full(places.shape, 1, _INDEX))]
+    return [packed, found, b.binary("subtract", columns, b.full(order.shape, 1, _INDEX))]
 
 
 def _hybrid(b: Any, **config: Any) -> dict[str, Any]:

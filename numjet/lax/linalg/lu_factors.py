@@ -78,7 +78,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], li
     lower = add_p.bind(matrix.padded(matrix.lower_part(matrix.block(lu, n=k), strictly=True), m, m), square(m))
     upper = matrix.padded(matrix.upper_part(matrix.block(lu, m=k)), n, n)
     if n > k:
-        i, _ = matrix.places((*shape[:-2], n, n))
+        i, _ = matrix.indices((*shape[:-2], n, n))
         upper = add_p.bind(upper, matrix.where(ge_p.bind(i, matrix.scalar(k, _INDEX)), square(n), 0))
     inner = matrix.take_rows(tangents[0], order)
     inner = solve_triangle(lower, inner, unit_diagonal=True)
@@ -182,14 +182,14 @@ def _solve_cpu(b: Any, a: Any, lu: Any, order: Any, y: Any, *, transposed: bool)
     def solve(right: Any, lower: bool) -> Any:
         return triangle_cpu(b, lu, right, left_side=True, lower=lower, transpose_a=transposed, conjugate_a=False,
                             unit_diagonal=lower)
-    place = lambda *i: b.convert(b.read(order, *i[:-1]), np.int64)
+    row = lambda *i: b.convert(b.read(order, *i[:-1]), np.int64)
     if not transposed:
-        rows = b.compute(y.shape, y.dtype, lambda *i: b.read(y, *i[:-2], place(*i), i[-1]), moves=True,
+        rows = b.compute(y.shape, y.dtype, lambda *i: b.read(y, *i[:-2], row(*i), i[-1]), moves=True,
                          reads=(y, order))
         return solve(solve(rows, True), False)
     found = solve(solve(y, False), True)
     out = b.empty(y.shape, y.dtype)
-    b.loop(y.shape, lambda *i: b.store(out, (*i[:-2], place(*i), i[-1]), b.read(found, *i)))
+    b.loop(y.shape, lambda *i: b.store(out, (*i[:-2], row(*i), i[-1]), b.read(found, *i)))
     return out
 
 

@@ -109,8 +109,8 @@ def scale_rows(v: Any, x: Any) -> Any:
     return mul_p.bind(rows(as_dtype(v, aval_of(x).dtype), aval_of(x).shape), x)
 
 
-def places(shape: Sequence[int]) -> tuple[Any, Any]:
-    """Row and column number of every element."""
+def indices(shape: Sequence[int]) -> tuple[Any, Any]:
+    """The row and column index of every element."""
     n = len(shape)
     return (iota_p.bind(dtype=_INDEX, shape=tuple(shape), dimension=n - 2),
             iota_p.bind(dtype=_INDEX, shape=tuple(shape), dimension=n - 1))
@@ -118,31 +118,31 @@ def places(shape: Sequence[int]) -> tuple[Any, Any]:
 
 def lower_part(x: Any, *, strictly: bool = False) -> Any:
     """The lower triangle, zero above."""
-    i, j = places(aval_of(x).shape)
+    i, j = indices(aval_of(x).shape)
     return where(call("gt" if strictly else "ge", i, j), x, 0)
 
 
 def upper_part(x: Any, *, strictly: bool = False) -> Any:
     """The upper triangle, zero below."""
-    i, j = places(aval_of(x).shape)
+    i, j = indices(aval_of(x).shape)
     return where(call("lt" if strictly else "le", i, j), x, 0)
 
 
 def half_lower(x: Any) -> Any:
     """The lower triangle with its diagonal halved: the part of L^-1 dA L^-H that belongs to L."""
-    i, j = places(aval_of(x).shape)
+    i, j = indices(aval_of(x).shape)
     return where(gt_p.bind(i, j), x, where(eq_p.bind(i, j), scaled(x, 0.5), 0))
 
 
 def diagonal(x: Any) -> Any:
     """The main diagonals of square matrices."""
-    i, j = places(aval_of(x).shape)
+    i, j = indices(aval_of(x).shape)
     return reduce_sum_p.bind(where(eq_p.bind(i, j), x, 0), axes=(aval_of(x).ndim - 1,))
 
 
 def eye(shape: Sequence[int], dtype: np.dtype) -> Any:
     """Matrices with ones on the main diagonal."""
-    i, j = places(shape)
+    i, j = indices(shape)
     return cast(eq_p.bind(i, j), np.dtype(dtype))
 
 

@@ -84,7 +84,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
 
 def _cut(x: Any, shape: tuple[int, int]) -> Any:
     """x with zeros outside of the first rows and columns."""
-    within = [lt_p.bind(place, cast(n, _INT32)) for place, n in zip(matrix.places(aval_of(x).shape), shape, strict=True)]
+    within = [lt_p.bind(index, cast(n, _INT32)) for index, n in zip(matrix.indices(aval_of(x).shape), shape, strict=True)]
     return where(and_p.bind(*within), x, 0)
 
 

@@ -132,7 +132,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     below = matrix.lower_part(inner, strictly=True)
     turn = sub_p.bind(below, mH(below))
     if aval_of(inner).dtype.kind == "c":  # Q keeps R's diagonal real
-        i, j = matrix.places(aval_of(inner).shape)
+        i, j = matrix.indices(aval_of(inner).shape)
         diagonal = matrix.where(eq_p.bind(i, j), inner, 0)
         turn = add_p.bind(turn, sub_p.bind(diagonal, as_dtype(matrix.real(diagonal), aval_of(inner).dtype)))
     dq = add_p.bind(matmul(q, sub_p.bind(turn, inner)), scaled)
@@ -157,7 +157,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
 
     full_matrices: Q is m x m, else m x min(m, n). pivoting: the columns x[..., permutation] are factored, in the order
     that makes R's diagonal decrease, and a third result is the permutation (int32). TypeError for integers and less than
-    two axes. use_magma is of other machines and ignored.
+    two axes. use_magma is an option of GPUs and ignored.
 
     >>> q, r = qr(np.array([[0., 2.], [1., 0.]], np.float32))
     >>> np.abs(r).tolist()

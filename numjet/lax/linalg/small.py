@@ -105,8 +105,8 @@ def lu_solve(b: Any, factors: Any, order: Any, y: Any, *, transposed: bool) -> A
         rows = [b.let(b.read(order, *index, i)) for i in range(n)]
         is_row = [[b.compare("eq", row, b.const(k, row.dtype)) for k in range(n)] for row in rows]
         if transposed:
-            turned = flipped(a)
-            found = solve_scalars(b, turned, solve_scalars(b, turned, right, True, False), False, True)
+            transpose = flipped(a)
+            found = solve_scalars(b, transpose, solve_scalars(b, transpose, right, True, False), False, True)
             store_matrix(b, out, index, [_chosen(b, conditions, found) for conditions in flipped(is_row)])
         else:
             taken = [_chosen(b, conditions, right) for conditions in is_row]
@@ -132,10 +132,10 @@ def solve_scalars(b: Any, a: Matrix, y: Matrix, down: bool, unit: bool) -> Matri
     n = len(a)
     x: Matrix = [[None] * len(y[0]) for _ in range(n)]
     order = range(n) if down else range(n - 1, -1, -1)
-    for place, i in enumerate(order):
+    for done, i in enumerate(order):
         for c in range(len(y[0])):
             value = y[i][c]
-            for k in list(order)[:place]:
+            for k in list(order)[:done]:
                 value = _minus(b, value, a[i][k], x[k][c])
             x[i][c] = b.let(value if unit else b.div(value, a[i][i]))
     return x

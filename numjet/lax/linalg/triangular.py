@@ -181,12 +181,12 @@ def _solve_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **p
     if dims[0] is not None or dims[1] is None or aval_of(a).ndim != 2:
         return _leading(size, args, dims, **params)
     left = params["left_side"]
-    place = 1 if left else 0
-    b = moveaxis(b, dims[1], place)
+    axis = 1 if left else 0
+    b = moveaxis(b, dims[1], axis)
     shape = aval_of(b).shape
     flat = (shape[0], size * shape[2]) if left else (size * shape[1], shape[2])
     out = triangular_solve_p.bind(a, reshaped(b, flat), **params)
-    return reshaped(out, shape), place
+    return reshaped(out, shape), axis
 
 
 _leading = leading_batch(lambda: triangular_solve_p)
@@ -316,8 +316,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     """The X with A X = b, for the tridiagonal A with diagonals dl (below), d and du (above).
 
     All diagonals have the shape [..., n]; dl[..., 0] and du[..., n-1] are not used. b: [..., n, m]. A singular matrix
-    gives NaN. TypeError when shapes or dtypes don't fit; NotImplementedError for perturb_singular, which other machines
-    have.
+    gives NaN. TypeError when shapes or dtypes don't fit; NotImplementedError for perturb_singular, an option of
+    GPUs.
 
     >>> one = np.ones(2, np.float32)
     >>> tridiagonal_solve(0 * one, 2 * one, 0 * one, one[:, None]).tolist()

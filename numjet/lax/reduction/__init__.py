@@ -1,4 +1,4 @@
-"""Reductions: along axes, of windows, cumulative ones, sorting and what is found by it.
+"""Reductions along axes and of windows, cumulative reductions, sorting, and selection by sorting.
 Imports the elementwise, shape and indexing families.
 Add a reduction by the templates in `reduce`.
 """

@@ -1,7 +1,7 @@
 """approx_max_k and approx_min_k: the greatest and least elements.
 
 The algorithm that may miss some (Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s", 2022) pays on
-machines for matrix products; here the result is exact, which every recall target allows.
+accelerators for matrix products; here the result is exact, which every recall target allows.
 """
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def _prefix_hlo(name: str) -> Callable[..., Any]:
 
 
 def _serial_prefix(b: Any, x: Any, axis: int, reverse: bool, combine: Callable[[Any, Any], Any]) -> Any:
-    return serial_scan(b, x.shape, x.dtype, axis, reverse, lambda place: b.read(x, *place),
-                       lambda previous, place: combine(previous, b.read(x, *place)))
+    return serial_scan(b, x.shape, x.dtype, axis, reverse, lambda index: b.read(x, *index),
+                       lambda previous, index: combine(previous, b.read(x, *index)))
 
 
 # -------------------------------------------------------------------------------------------- sum, product

@@ -1,4 +1,4 @@
-"""Linear recurrences y[k] = a[k] y[k-1] + b[k]: what the derivatives of cumulative functions are made of.
+"""Linear recurrences y[k] = a[k] y[k-1] + b[k], of which the derivatives of cumulative functions consist.
 
 The family is closed under differentiation: tangents and cotangents are linear recurrences again.
 """
@@ -24,8 +24,8 @@ from numjet.lax.templates import aligned_batch, kind_of
 
 def before(x: Any, axis: int, reverse: bool, fill: complex) -> Any:
     """out[k] = x[k-1] (reverse: x[k+1]), the element that a recurrence visits before, and `fill` for the first."""
-    moved = (-1, 1, 0) if reverse else (1, -1, 0)
-    config = insert(((0, 0, 0),) * (aval_of(x).ndim - 1), axis, moved)
+    shifted = (-1, 1, 0) if reverse else (1, -1, 0)
+    config = insert(((0, 0, 0),) * (aval_of(x).ndim - 1), axis, shifted)
     return pad_p.bind(x, scalar(fill, aval_of(x).dtype), padding_config=config)
 
 
@@ -57,28 +57,27 @@ def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any
 def _cpu(b: Any, factors: Any, terms: Any, *, axis: int, reverse: bool) -> Any:
     dtype, wide = terms.dtype, accumulator(terms.dtype)
 
-    def step(previous: Any, place: Sequence[Any]) -> Any:
-        factor, term = (b.convert(b.read(x, *place), wide) for x in (factors, terms))
+    def step(previous: Any, index: Sequence[Any]) -> Any:
+        factor, term = (b.convert(b.read(x, *index), wide) for x in (factors, terms))
         return b.add(b.mul(factor, previous), term)
 
-    def first(place: Sequence[Any]) -> Any:
-        return b.convert(b.read(terms, *place), wide)
+    def first(index: Sequence[Any]) -> Any:
+        return b.convert(b.read(terms, *index), wide)
     return converted(b, serial_scan(b, terms.shape, wide, axis, reverse, first, step), dtype)
 
 
 def serial_scan(b: Any, shape: Sequence[int], dtype: Any, axis: int, reverse: bool, first: Any, step: Any) -> Any:
     """Lowering of scans that b.prefix does not know: element after element, each from the one before.
 
-    first(place) -> scalar; step(scalar before, place) -> scalar.
+    first(index) -> scalar; step(scalar before, index) -> scalar.
     """
     n = shape[axis]
     out = b.empty(shape, dtype)
 
     def body(*index: Any) -> None:
         k, others = index[axis], (*index[:axis], *index[axis + 1:])
-        place, previous = (n - 1 - k, n - k) if reverse else (k, k - 1)
-        here, there = insert(others, axis, place), insert(others, axis, previous)
-        b.store(out, here, choose(b, k < 1, lambda: first(here), lambda: step(b.read(out, *there), here)))
+        at, previous = (insert(others, axis, i) for i in ((n - 1 - k, n - k) if reverse else (k, k - 1)))
+        b.store(out, at, choose(b, k < 1, lambda: first(at), lambda: step(b.read(out, *previous), at)))
     b.loop(shape, body, ordered=True)
     return out
 

@@ -265,8 +265,8 @@ def _complex_extreme(b: Any, x: Any, axes: Ints, better: str) -> Any:
     rest = without(range(x.ndim), axes)
 
     def step(i: Sequence[Any], r: Sequence[Any], best: Any) -> list[Any]:
-        places = dict(zip((*rest, *axes), (*i, *r), strict=True))
-        return [complex_better(b, best, b.read(x, *[places[d] for d in range(x.ndim)]), better)]
+        at = dict(zip((*rest, *axes), (*i, *r), strict=True))
+        return [complex_better(b, best, b.read(x, *[at[d] for d in range(x.ndim)]), better)]
     return b.fold([x.shape[d] for d in rest], [x.shape[d] for d in axes],
                   [b.complex(bound, b.const(0, part))], step)[0]
 

@@ -95,8 +95,8 @@ def _cpu(b: Any, *args: Any, computation: Any, jaxpr: Jaxpr, dimensions: Ints) -
     rest = without(range(xs[0].ndim), dimensions)
 
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
-        places = dict(zip((*rest, *dimensions), (*i, *r), strict=True))
-        index = [places[d] for d in range(xs[0].ndim)]
+        at = dict(zip((*rest, *dimensions), (*i, *r), strict=True))
+        index = [at[d] for d in range(xs[0].ndim)]
         return run_scalars(b, jaxpr, (), [*carry, *[b.read(x, *index) for x in xs]])
     return b.fold([xs[0].shape[d] for d in rest], [xs[0].shape[d] for d in dimensions],
                   [b.read(i) for i in args[half:]], step)

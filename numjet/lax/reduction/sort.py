@@ -56,7 +56,7 @@ _FEW = 256  # elements for which it is not worth looking how they may be sorted
 
 
 def _sorted(x: np.ndarray, axis: int) -> np.ndarray:
-    """NumPy's fast sort is not stable, which only shows among zeros of either sign: other equal elements look alike."""
+    """NumPy's fast sort is not stable, which only shows among zeros of either sign: other equal elements have equal bits."""
     values = x.astype(accumulator(x.dtype), copy=False)
     stable = values.size <= _FEW or (values.dtype.kind == "f" and bool(((values == 0) & np.signbit(values)).any()))
     out = values.copy()

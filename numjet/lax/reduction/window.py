@@ -108,8 +108,8 @@ def _cpu(kind: str) -> Callable[..., Any]:
         logical = on_bools(kind, x.dtype)
 
         def step(i: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
-            inside, place = windows.place(b, i, r)
-            return [b.prim(logical, total, choose(b, inside, lambda: b.convert(b.read(x, *place), wide), lambda: start))]
+            inside, index = windows.locate(b, i, r)
+            return [b.prim(logical, total, choose(b, inside, lambda: b.convert(b.read(x, *index), wide), lambda: start))]
         (out,) = b.fold(windows.counts, windows.sizes, [start], step)
         return converted(b, out, x.dtype)
     return cpu
@@ -248,12 +248,12 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     inits = [b.read(i) for i in args[half:]]
     xs = [b.materialize(x) for x in args[:half]]
 
-    def term(x: Any, init: Any, inside: Any, place: Sequence[Any]) -> Any:
-        return init if 0 in x.shape else choose(b, inside, lambda: b.read(x, *place), lambda: init)
+    def term(x: Any, init: Any, inside: Any, index: Sequence[Any]) -> Any:
+        return init if 0 in x.shape else choose(b, inside, lambda: b.read(x, *index), lambda: init)
 
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
-        inside, place = windows.place(b, i, r)
-        return run_scalars(b, jaxpr, (), [*carry, *[term(x, init, inside, place) for x, init in zip(xs, inits, strict=True)]])
+        inside, index = windows.locate(b, i, r)
+        return run_scalars(b, jaxpr, (), [*carry, *[term(x, init, inside, index) for x, init in zip(xs, inits, strict=True)]])
     return b.fold(windows.counts, windows.sizes, inits, step)
 
 

@@ -1,8 +1,8 @@
-"""What belongs to the greatest (or least) element of each window: the derivatives of windowed maxima and minima.
+"""Selection by the greatest (or least) element of each window: the derivatives of windowed maxima and minima.
 
 select_and_gather_add takes, per window, the element of one array where another array is greatest. Its transpose,
-select_and_scatter_add, adds one value per window there. Of equal elements the first in row-major order is selected, NaN
-counts as greatest (and as least), padding is never selected.
+select_and_scatter_add, adds one value per window to that element. Of equal elements the first in row-major order is
+selected, NaN counts as greatest (and as least), padding is never selected.
 """
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def _selected(x: np.ndarray, windows: Windows, select_prim: str) -> tuple[np.nda
     rank = 2 * x.ndim
     flat = lambda v: v.reshape(*windows.counts, prod(windows.sizes)) if rank else v.reshape(1)
     seen = flat(windows.view(x, fill))
-    places = flat(windows.view(np.arange(x.size).reshape(x.shape), -1))
+    positions = flat(windows.view(np.arange(x.size).reshape(x.shape), -1))
     reducer = np.maximum if select_prim == "ge" else np.minimum
     with np.errstate(all="ignore"):
         best = reducer.reduce(seen, axis=-1, initial=x.dtype.type(fill), keepdims=True)
-        wins = ((seen == best) | (seen != seen)) & (places >= 0)
+        wins = ((seen == best) | (seen != seen)) & (positions >= 0)
     first = np.argmax(wins, axis=-1)[..., None]
     found = np.take_along_axis(wins, first, -1)[..., 0]
-    return np.where(found, np.take_along_axis(places, first, -1)[..., 0], 0), found
+    return np.where(found, np.take_along_axis(positions, first, -1)[..., 0], 0), found
 
 
 def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
@@ -68,7 +68,7 @@ def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
     nowhere = b.const(-1, _INT64)
 
     def step(i: Sequence[Any], r: Sequence[Any], best: Any, at: Any) -> list[Any]:
-        inside, index = windows.place(b, i, r)
+        inside, index = windows.locate(b, i, r)
         value = choose(b, inside, lambda: b.read(x, *index), lambda: start)
         flat = as_scalar(b, row_major(x.shape, index), _INT64)
         # The first element inside is taken whatever it is, and NaN once, over what is not NaN.
@@ -82,14 +82,14 @@ def _selected_cpu(b: Any, x: Any, windows: Windows, select_prim: str) -> Any:
 
 
 def _selected_hlo(b: Any, x: Any, others: Sequence[Any], windows: Windows, select_prim: str) -> list[Any]:
-    """What `others` hold where x is selected, and the flat position of it; zeros and -1 where all is padding.
+    """The elements of `others` where x is selected, and their flat positions; zeros and -1 where all is padding.
 
     Positions decide between equal elements, so that the order in which elements are compared does not matter.
     """
     count = prod(x.shape)
     kind = np.dtype(np.int32 if count < 2**31 else np.int64)
-    places = b.reshape(b.iota((count,), 0, kind), x.shape)
-    xs = [x, places, *others]
+    positions = b.reshape(b.iota((count,), 0, kind), x.shape)
+    xs = [x, positions, *others]
     values = [lowest(x.dtype) if select_prim == "ge" else highest(x.dtype), np.asarray(-1, kind), *[0 for _ in others]]
     inits = [b.constant(np.asarray(v).astype(a.dtype)) for v, a in zip(values, xs, strict=True)]
     better = "gt" if select_prim == "ge" else "lt"
@@ -137,8 +137,8 @@ def _gather_cpu(b: Any, values: Any, x: Any, *, select_prim: str, **params: Any)
     at, flat = _selected_cpu(b, x, windows, select_prim), b.reshape(b.materialize(values), (prod(x.shape),))
 
     def element(*i: Any) -> Any:
-        place = b.read(at, *i)
-        return b.if_(b.compare("ge", place, b.const(0, _INT64)), lambda: b.read(flat, place), lambda: zero)
+        position = b.read(at, *i)
+        return b.if_(b.compare("ge", position, b.const(0, _INT64)), lambda: b.read(flat, position), lambda: zero)
     return b.compute(windows.counts, x.dtype, element, reads=(at, flat))
 
 
@@ -233,7 +233,7 @@ def _scatter_hlo(b: Any, source: Any, x: Any, *, select_prim: str, **params: Any
     flat = b.full((prod(x.shape),), 0, wide)
     if 0 not in x.shape and 0 not in source.shape:
         (at,) = _selected_hlo(b, x, [], _undilated(x.shape, **params), select_prim)
-        count = prod(source.shape)  # places of -1 are out of bounds, and left out
+        count = prod(source.shape)  # positions of -1 are out of bounds, and left out
         flat = b.op("stablehlo.scatter", [flat, b.reshape(at, (count, 1)), b.reshape(b.convert(source, wide), (count,))],
                     flat.aval, attrs={"scatter_dimension_numbers": windows_attribute(_FLAT, 2, gather=False),
                                       "indices_are_sorted": False, "unique_indices": False},
@@ -265,7 +265,7 @@ select_and_scatter_add_p: Op = Op(
 
 def select_and_scatter_add(source: Any, operand: Any, select_prim: str, window_dimensions: Sequence[int],
                            window_strides: Sequence[int], padding: Any) -> Any:
-    """For each window over the operand, adds source[window] to the place of the window's selected element, in zeros.
+    """For each window over the operand, adds source[window] to the window's selected element of an array of zeros.
 
     select_prim: "ge" selects the first of the greatest elements, "le" of the least. padding: as of reduce_window.
     The result has the shape of the operand. TypeError when shapes or dtypes don't fit.

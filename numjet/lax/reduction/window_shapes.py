@@ -1,4 +1,4 @@
-"""Windows that move over an array: their sizes, where they lie, and how NumPy and lowering rules walk over them.
+"""Windows that move over an array: sizes and positions, for NumPy and for lowering rules.
 
 A window has a size, a stride and a dilation per axis; the array beneath may be dilated (gaps between its elements) and
 padded. Source of the terms: the ReduceWindow section of the published XLA operation semantics.
@@ -69,8 +69,8 @@ class Windows(NamedTuple):
         return np.lib.stride_tricks.as_strided(full, (*count, *self.sizes), (*steps, *inner), writeable=False)
 
     # -- lowering rules
-    def place(self, b: Any, i: Sequence[Any], r: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """Where element r of window i stands in the array: (whether it is no padding, its index)."""
+    def locate(self, b: Any, i: Sequence[Any], r: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """Element r of window i: (whether it is in the array and no padding, its index there)."""
         conds, index = [], []
         for k, q, n, w, s, (low, _), base, d, count in zip(i, r, *self, self.counts, strict=True):
             position = k * s + q * d - low
@@ -83,13 +83,13 @@ class Windows(NamedTuple):
             index.append(position // base if base > 1 else position)
         return all_of(b, conds), index
 
-    def covering(self, b: Any, place: Sequence[Any], r: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The r-th of the windows that may hold the element at `place`: (whether one does, its index).
+    def covering(self, b: Any, element: Sequence[Any], r: Sequence[Any]) -> tuple[Any, list[Any]]:
+        """The r-th of the windows that may hold an element: (whether it does, its index).
 
         r counts over `reach`, backwards from the last window that begins before the element. Undilated arrays only.
         """
         conds, index = [], []
-        for p, q, w, s, (low, _), count in zip(place, r, self.sizes, self.strides, self.padding, self.counts, strict=True):
+        for p, q, w, s, (low, _), count in zip(element, r, self.sizes, self.strides, self.padding, self.counts, strict=True):
             position = p + low
             k = position // s - q if s > 1 else position - q
             conds += [k >= 0, k < count, position - k * s < w]

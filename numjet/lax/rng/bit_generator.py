@@ -120,7 +120,7 @@ def _blocks(algorithm: RandomAlgorithm, shape: Ints, dtype: np.dtype) -> int:
     return prod(shape) // shape[d] * -(-shape[d] // 2)
 
 
-def _place(algorithm: RandomAlgorithm, shape: Ints, index: Sequence[Any], dtype: np.dtype) -> Any:
+def _word_of(algorithm: RandomAlgorithm, shape: Ints, index: Sequence[Any], dtype: np.dtype) -> Any:
     """The number of the word (of the first of two, for 64 bits) that an element takes."""
     if dtype.itemsize == 8 or not shape or _block(algorithm)[1] == 4:
         flat = row_major(shape, index)
@@ -148,10 +148,10 @@ def _eager(key: np.ndarray, *, shape: Ints, dtype: np.dtype, algorithm: RandomAl
     split = lambda c: (c.astype(np.uint32), (c >> np.uint64(32)).astype(np.uint32))
     own = tuple(np.broadcast_to(key[..., k, None], counters.shape) for k in range(2))
     bits = np.stack(function(words, own, split(counters)), -1).reshape(*lead, count * width)
-    place = np.broadcast_to(_place(algorithm, shape, list(np.indices(shape)), dtype), shape).astype(np.int64)
-    out = np.take(bits, place, -1) if place.size else np.zeros((*lead, *shape), np.uint32)
+    word = np.broadcast_to(_word_of(algorithm, shape, list(np.indices(shape)), dtype), shape).astype(np.int64)
+    out = np.take(bits, word, -1) if word.size else np.zeros((*lead, *shape), np.uint32)
     if dtype.itemsize == 8:
-        high = np.take(bits, place + 1, -1) if place.size else out
+        high = np.take(bits, word + 1, -1) if word.size else out
         out = out.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
     after = split(start + np.uint64(count))
     return [np.stack([key[..., 0], key[..., 1], *after], -1), out.astype(dtype)]
@@ -172,21 +172,21 @@ def _cpu(b: Any, key: Any, *, shape: Ints, dtype: np.dtype, algorithm: RandomAlg
 
     def block(e: Any, n: Any) -> None:
         made = function(_Words(b), (b.read(keys, e, 0), b.read(keys, e, 1)), counter(e, n))
-        for k, word in enumerate(made):
-            b.store(bits, (e, n * width + k), word)
+        for k, value in enumerate(made):
+            b.store(bits, (e, n * width + k), value)
     b.loop((batch, count), block)
 
     def element(e: Any, *index: Any) -> Any:
-        place = _place(algorithm, shape, index, dtype)
+        word = _word_of(algorithm, shape, index, dtype)
         if dtype.itemsize < 8:
-            return b.convert(b.read(bits, e, place), dtype)
-        low, high = (b.convert(b.read(bits, e, place + k), _UINT64) for k in (0, 1))
+            return b.convert(b.read(bits, e, word), dtype)
+        low, high = (b.convert(b.read(bits, e, word + k), _UINT64) for k in (0, 1))
         return b.prim("or", low, b.prim("shl", high, b.const(32, _UINT64)))
 
     def state(e: Any, k: Any) -> Any:
         lower, upper = counter(e, count)
-        moved = b.select(b.compare("eq", as_scalar(b, k, np.int64), b.const(2, np.int64)), lower, upper)
-        return b.select(b.compare("lt", as_scalar(b, k, np.int64), b.const(2, np.int64)), b.read(keys, e, k), moved)
+        advanced = b.select(b.compare("eq", as_scalar(b, k, np.int64), b.const(2, np.int64)), lower, upper)
+        return b.select(b.compare("lt", as_scalar(b, k, np.int64), b.const(2, np.int64)), b.read(keys, e, k), advanced)
     out = b.compute((batch, *shape), dtype, element, reads=(bits,))
     after = b.compute((batch, 4), UINT32, state, reads=(keys,))
     return [b.reshape(after, (*lead, 4)), b.reshape(out, (*lead, *shape))]
@@ -297,7 +297,7 @@ rng_uniform_p = Op(
 
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
-    """Random numbers, uniform in [a, b), that are different in every call. numjet.random is made for reproducible ones.
+    """Random numbers, uniform in [a, b), different in every call. numjet.random gives reproducible ones.
 
     a, b: scalars of one dtype, integers or floats. ValueError for different dtypes and operands that are no scalars.
 

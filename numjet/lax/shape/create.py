@@ -1,4 +1,4 @@
-"""Arrays made from nothing: constants and ranges."""
+"""Creation of arrays: constants and ranges."""
 from __future__ import annotations
 
 from typing import Any
@@ -79,7 +79,7 @@ def zeros_like_array(x: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose values nobody should read before they are replaced; they are zeros.
+    """An array to be filled by later updates; its elements are zeros.
 
     >>> empty((2,), "float32").shape
     (2,)

@@ -14,7 +14,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
-from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert
+from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.elementwise.compare import select_n_p
 from numjet.lax.rewrites import Producer
 from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, filled, reshaped, settled
@@ -74,13 +74,13 @@ def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
     return b.compute(shape, xs[0].dtype, element, moves=True, reads=parts, pieces=(parts, dimension))
 
 
-def _pick(b: Any, starts: Sequence[int], place: Any, low: int, high: int, read: Callable[[int], Any]) -> Any:
-    """read(k), `place` being known to lie in one of the parts low to high - 1; halves them, so that many cost log of them."""
+def _pick(b: Any, starts: Sequence[int], index: Any, low: int, high: int, read: Callable[[int], Any]) -> Any:
+    """Binary search: read(k) for the part k, among low to high - 1, that holds the index."""
     if high - low == 1:
         return read(low)
     middle = (low + high) // 2
-    return choose(b, place < starts[middle], lambda: _pick(b, starts, place, low, middle, read),
-                  lambda: _pick(b, starts, place, middle, high, read))
+    return choose(b, index < starts[middle], lambda: _pick(b, starts, index, low, middle, read),
+                  lambda: _pick(b, starts, index, middle, high, read))
 
 
 def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -91,7 +91,7 @@ def choose(b: Any, cond: Any, then: Callable[[], Any], orelse: Callable[[], Any]
 
 
 def _concatenate_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
-    """What stays is the first operand, or the last one."""
+    """The first operand is shifted to the front, or the last one to the end."""
     axis, last = eqn.params["dimension"], len(eqn.invars) - 1
     new = [eqn.outvars[0].aval.shape[axis] - a.aval.shape[axis] for a in eqn.invars]
     return [(0, axis, new[0]), (last, axis, -new[last])]
@@ -156,8 +156,7 @@ def _split_cpu(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
 
 
 def _split_hlo(b: Any, x: Any, *, sizes: Ints, axis: int) -> list[Any]:
-    place = lambda at, full: (*full[:axis], at, *full[axis + 1:])
-    return [b.slice(x, place(start, (0,) * x.ndim), place(start + n, x.shape))
+    return [b.slice(x, replace((0,) * x.ndim, axis, start), replace(x.shape, axis, start + n))
             for start, n in zip([0, *accumulate(sizes)], sizes, strict=False)]
 
 
@@ -215,7 +214,7 @@ def _padded_shape(shape: Ints, config: PaddingConfig) -> Ints:
 
 
 def _kept(n: int, low: int, size: int, step: int) -> tuple[slice, slice]:
-    """Which elements of an axis of n survive padding, and where they land in the result of `size`."""
+    """The elements of an axis of n that padding keeps, and their positions in the result of `size`."""
     first = max(0, -(low // step))  # the first i with low + i * step >= 0
     last = min(n, -((low - size) // step))  # the first i with low + i * step >= size
     if first >= last:
@@ -274,7 +273,7 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
 
     def element(*index: Any) -> Any:
         conds: list[Any] = []
-        places = []
+        source = []
         for i, n, size, (low, _, interior) in zip(index, x.shape, shape, padding_config, strict=True):
             offset, step = i - low, interior + 1
             if low > 0:
@@ -283,8 +282,8 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
                 conds.append(offset < _dilated(n, interior))
             if step > 1:
                 conds.append(offset % step < 1)
-            places.append(offset // step if step > 1 else offset)
-        return choose(b, all_of(b, conds), lambda: b.read(x, *places), lambda: b.read(value))
+            source.append(offset // step if step > 1 else offset)
+        return choose(b, all_of(b, conds), lambda: b.read(x, *source), lambda: b.read(value))
     return b.compute(shape, x.dtype, element, moves=True, reads=(x, value))
 
 
@@ -310,7 +309,7 @@ def _pad_samples() -> Samples:
 
 
 def _pad_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
-    """What stays is the operand, if it is padded at one end of one axis."""
+    """The operand is shifted if it is padded at one end of one axis."""
     padded = [(d, *one) for d, one in enumerate(eqn.params["padding_config"]) if tuple(one) != (0, 0, 0)]
     if len(padded) != 1:
         return []
@@ -319,7 +318,7 @@ def _pad_shifts(eqn: JaxprEqn) -> list[tuple[int, int, int]]:
 
 
 def _pad_part(eqn: JaxprEqn, result: int) -> tuple[int, int] | None:
-    """Padding by less than nothing along one axis takes a part."""
+    """Negative padding along one axis takes a part."""
     axis = cut_axis(eqn, result)
     if axis is None:
         return None
@@ -377,7 +376,7 @@ def _tile_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, reps: In
 
 
 def _tile_cpu(b: Any, x: Any, *, reps: Ints) -> Any:
-    """Along the first axis with copies they are stored piece by piece, and so read once."""
+    """Copies along the first repeated axis are stored piece by piece, so that the operand is read once."""
     axis = next((d for d, r in enumerate(reps) if r != 1), None)
     if axis is None:
         return x

@@ -1,6 +1,6 @@
-"""Operations that rearrange: broadcast_in_dim, reshape, transpose, squeeze, rev, and functions made of them.
+"""Rearrangement of arrays: broadcast_in_dim, reshape, transpose, squeeze, rev, and functions made of them.
 
-All are linear, move data and compute nothing; `lax.join` holds pad, concatenate, split and tile.
+All are linear, move data and compute nothing; pad, concatenate, split and tile are in `join`.
 """
 from __future__ import annotations
 
@@ -72,22 +72,21 @@ def _broadcast_transpose(ct: Any, x: Any, *, shape: Ints, broadcast_dimensions: 
         ct = call("reduce_sum", ct, axes=summed)
     if len(kept) == x.ndim:
         return [ct]
-    places = tuple(i for i, d in enumerate(broadcast_dimensions) if d in kept)
-    return [broadcast_in_dim_p.bind(ct, shape=x.shape, broadcast_dimensions=places)]
+    dims = tuple(i for i, d in enumerate(broadcast_dimensions) if d in kept)
+    return [broadcast_in_dim_p.bind(ct, shape=x.shape, broadcast_dimensions=dims)]
 
 
 def _broadcast_batch(size: int, args: Sequence[Any], dims: Sequence[int], *, shape: Ints,
                      broadcast_dimensions: Ints) -> tuple[Any, int]:
-    places = (0, *(d + 1 for d in broadcast_dimensions))
-    x = moveaxis(args[0], dims[0], 0)
-    return broadcast_in_dim_p.bind(x, shape=(size, *shape), broadcast_dimensions=places), 0
+    x, axes = moveaxis(args[0], dims[0], 0), (0, *(d + 1 for d in broadcast_dimensions))
+    return broadcast_in_dim_p.bind(x, shape=(size, *shape), broadcast_dimensions=axes), 0
 
 
 def _broadcast_cpu(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> Any:
     if prod(x.shape) == prod(shape) != 0:
         return b.reshape(x, shape)
-    places = [d if n == shape[d] else None for d, n in zip(broadcast_dimensions, x.shape, strict=True)]
-    return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in places]), moves=True,
+    axes = [d if n == shape[d] else None for d, n in zip(broadcast_dimensions, x.shape, strict=True)]
+    return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in axes]), moves=True,
                      reads=(x,))
 
 
