@@ -106,7 +106,7 @@ PyObject* build_node(const Node& node, PyObject* const* children) {
       if (node.registration->data_fields) return dataclass_of(node, children, n);
       PyRef arguments(tuple_of(children, n));
       if (!arguments) return nullptr;
-      return PyObject_CallFunctionObjArgs(node.registration->unflatten, node.data, arguments.get(), nullptr);
+      return PyObject_CallFunctionObjArgs(node.registration->unflatten, node.data.get(), arguments.get(), nullptr);
     }
   }
   return nullptr;
