@@ -122,7 +122,7 @@ void add_operator_slots(std::vector<PyType_Slot>& slots) {
            slot<assign_subscript>(Py_mp_ass_subscript),
            slot<unary<hook_iter>>(Py_tp_iter),
            slot<compare>(Py_tp_richcompare),
-           {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+           {Py_tp_hash, code_address(PyObject_HashNotImplemented)},
            slot<repr>(Py_tp_repr),
            slot<str>(Py_tp_str),
        }) {

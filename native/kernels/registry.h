@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <new>
 
+#include "runtime/code_address.h"
+
 namespace nj {
 
 // The status of every kernel that found no memory; programs make it a MemoryError.
@@ -32,4 +34,4 @@ struct KernelEntry {
 
 // Makes an extern "C" function known to kernel_address(). Use at namespace scope.
 #define NJ_KERNEL(function) \
-  static ::nj::KernelEntry entry_of_##function(#function, reinterpret_cast<const void*>(::nj::KernelBoundary<function>::call))
+  static ::nj::KernelEntry entry_of_##function(#function, ::nj::code_address(::nj::KernelBoundary<function>::call))

@@ -24,7 +24,7 @@ def unguarded(text: str) -> list[str]:
         elif kind == "PyGetSetDef":
             pairs = re.findall(r'\{"\w+",\s*([^,]+?),\s*([^,]+?),', body)
             found += [f for pair in pairs for f in pair if not GUARDED.match(f)]
-    found += [f for f in re.findall(r"reinterpret_cast<void\*>\((\w+)\)\}", text) if not f.startswith("Py")]
+    found += [f for f in re.findall(r"(?:reinterpret_cast<void\*>|code_address)\((\w+)\)\}", text) if not f.startswith("Py")]
     found += [f for f in re.findall(r"->vectorcall = (.*?);", text) if not f.startswith("guarded<")]
     return found
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <type_traits>
 
+#include "runtime/code_address.h"
 #include "runtime/python/error.h"
 
 namespace nj {
@@ -60,7 +61,7 @@ PyCFunction method() {
 // As an entry of PyType_Slot.
 template <auto function>
 PyType_Slot slot(int id) {
-  return {id, reinterpret_cast<void*>(guarded<function>)};
+  return {id, code_address(guarded<function>)};
 }
 
 }  // namespace nj
