@@ -18,9 +18,10 @@ from numjet.cpu.lowering.loop_nests import SHORT_ROW
 from numjet.cpu.lowering.materialization import Materialization
 from numjet.cpu.lowering.rematerialization import FAR, recomputed
 from numjet.cpu.lowering.values import Deferred, LoweredArray
+from numjet.cpu.target import TYPICAL
 
 LONG = 400.0          # operations per element from which an array is stored: loop bodies stay compilable
-LARGE_BUFFER = 1 << 18  # bytes from which it matters that a deferred array keeps memory allocated: a share of the cache
+LARGE_BUFFER = TYPICAL.l2 // 4  # bytes from which it matters that a deferred array keeps memory allocated: a share of the cache
 MOST_KEPT = 6         # buffers of that size that a deferred array may keep
 DEEP = 24             # nested deferred arrays that move data, from which one is stored: Python's stack, and index arithmetic
 HEAVY = 12.0          # operations per element of what vectors do better, as exponentials

@@ -12,8 +12,9 @@ from collections.abc import Collection, Sequence
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.cpu.lowering.allocation import SMALL
 from numjet.cpu.lowering.shifts import makers_of, shift_of
+from numjet.cpu.target import TYPICAL
 
-LEAST_SAVED = 1 << 20   # bytes, below which caches hold the difference
+LEAST_SAVED = TYPICAL.l2   # bytes, below which caches hold the difference
 MOST_LEFT = 0.8         # of the peak: a smaller gain is not worth another order of loops
 
 

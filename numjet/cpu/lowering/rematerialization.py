@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import STRIDED
 from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.target import TYPICAL
 
-LARGE = 2 ** 18         # bytes from which an array leaves the nearest caches
+LARGE = TYPICAL.l2 // 4   # bytes from which an array leaves the nearest caches
 SPREAD = 8              # times the bytes of its operands, at least: else reading them takes as long as reading the array
 MOST_PASSES = 4         # reductions that may compute it: code size
 RECOMPUTED = 40.0       # operations per element that all but the first may take together: arithmetic against memory traffic
-FAR = 2 ** 20           # bytes that caches do not hold for long
+FAR = TYPICAL.l2        # bytes that caches do not hold for long
 RECOMPUTED_FAR = 150.0  # the same for arrays of that size
 
 

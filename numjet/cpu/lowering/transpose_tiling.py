@@ -17,6 +17,7 @@ from typing import Any
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.loop_nests import LoopNests
 from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.target import TYPICAL
 
 TILE_ROW_BYTES = 64  # of a row of a register tile: one vector register
 LONGEST_ROW = 16     # elements of such a row: code size
@@ -25,9 +26,6 @@ COLUMNS = 32         # and along the last one
 CHEAP = 12.0         # cost per element up to which the rows of a tile are written out
 FEW = 1024           # elements from which the code for tiles pays
 CACHE_BLOCK = 32     # rows and columns of a cache block
-LINE = 64            # bytes that a cache loads at once
-WAY = 2 ** 17        # bytes after which its lines share a set
-CACHE = 2 ** 19      # bytes of it that a row may take
 
 
 def strided_axis(arrays: Sequence[LoweredArray]) -> int | None:
@@ -52,8 +50,10 @@ def _cheap(arrays: Sequence[LoweredArray]) -> bool:
 
 def _loses_lines(a: LoweredArray, axes: Sequence[int], axis: int) -> bool:
     """Whether the cache loses the lines of a row, which lie `step` bytes apart, before the next row reads them again."""
+    caches = TYPICAL   # not this machine's: results must not depend on it
     step = prod(n for n, k in zip(a.shape, axes, strict=True) if k > axes[-1]) * a.dtype.itemsize
-    return min(a.shape[axis], a.shape[-1]) >= 2 * CACHE_BLOCK and a.shape[-1] * max(LINE, gcd(step, WAY)) > CACHE
+    row = a.shape[-1] * max(caches.line, gcd(step, caches.l2_way))   # bytes of the cache that a row takes
+    return min(a.shape[axis], a.shape[-1]) >= 2 * CACHE_BLOCK and row > caches.l2 // 2
 
 
 def tile_side(arrays: Sequence[LoweredArray], strided: int) -> int:
