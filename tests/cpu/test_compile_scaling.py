@@ -19,7 +19,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.cpu import compiler
 from numjet.cpu.codegen import llvm
-from numjet.cpu.codegen.state import LONGEST_BLOCK
+from numjet.cpu.codegen.writer import LONGEST_BLOCK
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes import memory_plan

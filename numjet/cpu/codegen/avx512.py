@@ -2,48 +2,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
-from numjet.cpu.codegen.operations import Writer, constant, rule
+from numjet.cpu.codegen.operations import constant, rule
 from numjet.cpu.codegen.types import float_literal, scalar_type, suffix, wide
+from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import INT64
 from numjet.cpu.ir.tables import TABLES
-from numjet.cpu.target import Target
 
 _REGISTER = 64   # bytes
 _CURRENT_ROUNDING = ("i32", "4")
 _POSITIVE = ("i32", "12")   # significands from 1 to 2, NaN for those of negative numbers
 
 
-class MachineWriter(Writer, Protocol):
-    """What is written with here."""
-
-    target: Target
-    globals: dict[str, str]
-
-
 @rule("scale", "f")
-def _scale(w: MachineWriter, dtype: np.dtype, lanes: int, x: str, n: str) -> str:
+def _scale(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, n: str) -> str:
     return _instruction(w, "scale", "scalef", dtype, lanes, (x, n))
 
 
 @rule("exponent", "f")
-def _exponent(w: MachineWriter, dtype: np.dtype, lanes: int, x: str) -> str:
+def _exponent(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return _instruction(w, "exponent", "getexp", dtype, lanes, (x,))
 
 
 @rule("significand", "f")
-def _significand(w: MachineWriter, dtype: np.dtype, lanes: int, x: str) -> str:
+def _significand(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return _instruction(w, "significand", "getmant", dtype, lanes, (x,), (_POSITIVE,))
 
 
-def _instruction(w: MachineWriter, op: str, name: str, dtype: np.dtype, lanes: int, operands: tuple[str, ...],
+def _instruction(w: FunctionWriter, op: str, name: str, dtype: np.dtype, lanes: int, operands: tuple[str, ...],
                  options: tuple[tuple[str, str], ...] = ()) -> str:
     """An instruction of AVX-512 by its masked intrinsic, which takes the result of lanes left out and a rounding mode, too."""
-    if not w.target.exponents:
-        raise NotImplementedError(f"no machine code for operation '{op}' on {w.target.cpu}: it takes AVX-512; expand functions "
+    if not w.module.target.exponents:
+        raise NotImplementedError(f"no machine code for operation '{op}' on {w.module.target.cpu}: it takes AVX-512; expand functions "
                                   "without `exponents` for this target")
     of, letter = scalar_type(dtype), "s" if dtype.itemsize == 4 else "d"
     count = (16 if lanes == 1 else _REGISTER) // dtype.itemsize
@@ -57,15 +49,15 @@ def _instruction(w: MachineWriter, op: str, name: str, dtype: np.dtype, lanes: i
     return w.put(f"extractelement {ty} {found}, i64 0")
 
 
-def lookup(w: MachineWriter, table: str, lanes: int, index: str) -> str:
+def lookup(w: FunctionWriter, table: str, lanes: int, index: str) -> str:
     """The elements of a table at int64 indices, which count modulo its length."""
     values = TABLES[table]
     of, size = scalar_type(values.dtype), len(values)
-    if w.target.masks and lanes > 1 and values.dtype.itemsize == 8 and size == 16:
+    if w.module.target.masks and lanes > 1 and values.dtype.itemsize == 8 and size == 16:
         return _in_registers(w, values, lanes, index)
     name = f"@table.{table}"
     numbers = ", ".join(f"{of} {float_literal(v)}" for v in values.tolist())
-    w.globals.setdefault(name, f"{name} = private unnamed_addr constant [{size} x {of}] [{numbers}], align 64")
+    w.module.globals.setdefault(name, f"{name} = private unnamed_addr constant [{size} x {of}] [{numbers}], align 64")
     inside = w.put(f"and {wide('i64', lanes)} {index}, {constant(INT64, lanes, size - 1)}")
     if lanes == 1:
         return w.put(f"load {of}, ptr {w.put(f'getelementptr {of}, ptr {name}, i64 {inside}')}")
@@ -75,7 +67,7 @@ def lookup(w: MachineWriter, table: str, lanes: int, index: str) -> str:
     return w.intrinsic(full, ty, (pointers, f"align 8 {places}"), (mask, "splat (i1 true)"), (ty, "poison"))
 
 
-def _in_registers(w: MachineWriter, values: np.ndarray, lanes: int, index: str) -> str:
+def _in_registers(w: FunctionWriter, values: np.ndarray, lanes: int, index: str) -> str:
     """A table of 16 float64 fills two registers."""
     ty = "<8 x double>"
     low, high = (f"<{', '.join(f'double {float_literal(v)}' for v in half)}>" for half in np.split(values, 2))
@@ -85,7 +77,7 @@ def _in_registers(w: MachineWriter, values: np.ndarray, lanes: int, index: str) 
     return _by_register(w, "double", lanes, 8, instruction, (("i64", index),))
 
 
-def _by_register(w: MachineWriter, of: str, lanes: int, count: int, instruction: Callable[..., str],
+def _by_register(w: FunctionWriter, of: str, lanes: int, count: int, instruction: Callable[..., str],
                  operands: tuple[tuple[str, str], ...]) -> str:
     """An instruction on `count` lanes at a time, for operands (element type, text) of any number of lanes."""
     if lanes < count:
@@ -101,8 +93,7 @@ def _by_register(w: MachineWriter, of: str, lanes: int, count: int, instruction:
     return pieces[0]
 
 
-def _shuffle(w: MachineWriter, of: str, lanes: int, text: str, places: range, other: str = "poison") -> str:
+def _shuffle(w: FunctionWriter, of: str, lanes: int, text: str, order: range, other: str = "poison") -> str:
     """Lanes of a vector, or of two of the same length; those beyond may be anything."""
-    ty, there = wide(of, lanes), lanes if other == "poison" else 2 * lanes
-    mask = ", ".join(f"i32 {k}" if k < there else "i32 poison" for k in places)
-    return w.put(f"shufflevector {ty} {text}, {ty} {other}, <{len(places)} x i32> <{mask}>")
+    present = lanes if other == "poison" else 2 * lanes
+    return w.shuffle(of, lanes, text, other, (k if k < present else "poison" for k in order))

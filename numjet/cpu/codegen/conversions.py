@@ -3,14 +3,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.codegen.operations import Rule, Writer
+from numjet.cpu.codegen.operations import Rule
 from numjet.cpu.codegen.types import float_literal, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.types import kind
 
 F32 = np.dtype(np.float32)
 
 
-def convert(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
+def convert(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
     """x as the nearest value of dtype `new`. `half`: the CPU converts float16 by itself."""
     if old == new:
         return x
@@ -23,7 +24,7 @@ def convert(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int, half: b
     return _REGULAR[source, target](w, x, old, new, lanes)
 
 
-def bitcast(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def bitcast(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     """The same bits as another dtype of that size."""
     if kind(new) == "b":
         return w.put(f"icmp ne {wide('i8', lanes)} {x}, {splat_literal('i8', '0', lanes)}")
@@ -34,13 +35,13 @@ def bitcast(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
 
 
 def _simple(instruction: str) -> Rule:
-    def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         return w.put(f"{instruction} {value_type(old, lanes)} {x} to {value_type(new, lanes)}")
     return emit
 
 
 def _integer(extend: str) -> Rule:
-    def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         if old.itemsize == new.itemsize:
             return x
         instruction = "trunc" if new.itemsize < old.itemsize else extend
@@ -49,7 +50,7 @@ def _integer(extend: str) -> Rule:
 
 
 def _saturating(name: str) -> Rule:
-    def emit(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
         if lanes > 1:
             return _saturated_lanes(w, x, old, new, lanes)
         real, whole = scalar_type(old), scalar_type(new)
@@ -58,7 +59,7 @@ def _saturating(name: str) -> Rule:
     return emit
 
 
-def _saturated_lanes(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def _saturated_lanes(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     """LLVM writes saturating conversions lane by lane. Here what is out of bounds is 0 meanwhile, as NaN stays."""
     bounds, word = np.iinfo(new), new if new.itemsize >= 4 else np.dtype(np.int32)
     of, mask = value_type(old, lanes), wide("i1", lanes)
@@ -75,19 +76,19 @@ def _saturated_lanes(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int
     return out if word is new else w.put(f"trunc {to} {out} to {value_type(new, lanes)}")
 
 
-def _float_to_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def _float_to_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     return _simple("fpext" if new.itemsize > old.itemsize else "fptrunc")(w, x, old, new, lanes)
 
 
-def _float_to_bool(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def _float_to_bool(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     return w.put(f"fcmp une {value_type(old, lanes)} {x}, {splat_literal(scalar_type(old), float_literal(0.0), lanes)}")
 
 
-def _integer_to_bool(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def _integer_to_bool(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     return w.put(f"icmp ne {value_type(old, lanes)} {x}, {splat_literal(scalar_type(old), '0', lanes)}")
 
 
-def _bool_to_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+def _bool_to_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     ty, of = value_type(new, lanes), scalar_type(new)
     one, zero = (splat_literal(of, float_literal(v), lanes) for v in (1.0, 0.0))
     return w.put(f"select {wide('i1', lanes)} {x}, {ty} {one}, {ty} {zero}")
@@ -103,7 +104,7 @@ _REGULAR: dict[tuple[str, str], Rule] = {
 }
 
 
-def bfloat_to_float(w: Writer, x: str, lanes: int) -> str:
+def bfloat_to_float(w: FunctionWriter, x: str, lanes: int) -> str:
     """bfloat16 is the upper half of float32."""
     i32 = wide("i32", lanes)
     wider = w.put(f"zext {wide('i16', lanes)} {x} to {i32}")
@@ -111,7 +112,7 @@ def bfloat_to_float(w: Writer, x: str, lanes: int) -> str:
     return w.put(f"bitcast {i32} {moved} to {wide('float', lanes)}")
 
 
-def half_to_float(w: Writer, x: str, lanes: int, half: bool) -> str:
+def half_to_float(w: FunctionWriter, x: str, lanes: int, half: bool) -> str:
     """float16 to float32; without the instruction by a product with 2^112, which also handles subnormals."""
     real = wide("float", lanes)
     if half:
@@ -137,7 +138,7 @@ def _all(value: int, lanes: int) -> str:
     return splat_literal("i32", str(value), lanes)
 
 
-def _to_small_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
+def _to_small_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
     """Through float32, rounded so that a second rounding gives what one from float64 to float16 would."""
     if new.name == "float16" and old.itemsize == 8 and kind(old) == "f":
         return float_to_half(w, _round_to_odd(w, x, lanes), lanes, half)
@@ -145,7 +146,7 @@ def _to_small_float(w: Writer, x: str, old: np.dtype, new: np.dtype, lanes: int,
     return float_to_half(w, single, lanes, half) if new.name == "float16" else float_to_bfloat(w, single, lanes)
 
 
-def _round_to_odd(w: Writer, x: str, lanes: int) -> str:
+def _round_to_odd(w: FunctionWriter, x: str, lanes: int) -> str:
     """float64 to float32; an inexact result gets an odd last bit (Boldo and Melquiond 2005)."""
     f32, f64, i32, i1 = (wide(name, lanes) for name in ("float", "double", "i32", "i1"))
     near = w.put(f"fptrunc {f64} {x} to {f32}")
@@ -161,7 +162,7 @@ def _round_to_odd(w: Writer, x: str, lanes: int) -> str:
     return w.put(_cast("i32", odd, "float", lanes))
 
 
-def float_to_bfloat(w: Writer, x: str, lanes: int) -> str:
+def float_to_bfloat(w: FunctionWriter, x: str, lanes: int) -> str:
     """Rounds to nearest even by an integer addition; a NaN stays one."""
     i32, i16 = wide("i32", lanes), wide("i16", lanes)
     bits = w.put(_cast("float", x, "i32", lanes))
@@ -173,7 +174,7 @@ def float_to_bfloat(w: Writer, x: str, lanes: int) -> str:
     return w.put(f"trunc {i32} {w.put(f'lshr {i32} {chosen}, {_all(16, lanes)}')} to {i16}")
 
 
-def float_to_half(w: Writer, x: str, lanes: int, half: bool) -> str:
+def float_to_half(w: FunctionWriter, x: str, lanes: int, half: bool) -> str:
     """float32 to float16, to nearest even."""
     if half:
         narrow = w.put(f"fptrunc {wide('float', lanes)} {x} to {wide('half', lanes)}")
@@ -181,7 +182,7 @@ def float_to_half(w: Writer, x: str, lanes: int, half: bool) -> str:
     return _float_to_half_bits(w, x, lanes)
 
 
-def _float_to_half_bits(w: Writer, x: str, lanes: int) -> str:
+def _float_to_half_bits(w: FunctionWriter, x: str, lanes: int) -> str:
     """By integers for normal results and by adding a magic number, whose last bit is 2^-24, for subnormal ones."""
     i32, f32, i1 = wide("i32", lanes), wide("float", lanes), wide("i1", lanes)
     bits = w.put(_cast("float", x, "i32", lanes))

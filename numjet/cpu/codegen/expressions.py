@@ -1,16 +1,20 @@
-"""Expressions: every one is evaluated once per scope, operands first, without recursion over deep graphs."""
+"""Expressions: common-subexpression elimination by value numbering; each is evaluated once per scope, operands first,
+without recursion over deep graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
 
+from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.avx512 import lookup
 from numjet.cpu.codegen.conversions import bitcast, convert
+from numjet.cpu.codegen.loads import LoadEmitter
+from numjet.cpu.codegen.loop_context import LoopContext
 from numjet.cpu.codegen.operations import RULES
-from numjet.cpu.codegen.prefetch import PrefetchEmitter
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value
-from numjet.cpu.codegen.types import literal, scalar_type, suffix, value_type, wide
+from numjet.cpu.codegen.types import literal, phi, scalar_type, suffix, value_type, wide
+from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import INT64, MATH, Expr
 from numjet.cpu.ir.types import kind
 from numjet.cpu.passes.legalize_math import expanded
@@ -18,12 +22,19 @@ from numjet.cpu.passes.legalize_math import expanded
 INT32 = np.dtype(np.int32)
 
 
-class ExprEmitter(PrefetchEmitter):
-    """Writes expressions."""
+class ExpressionEmitter:
+    """Writes expressions. Its parts: the context of loops, addresses and loads."""
+
+    def __init__(self, writer: FunctionWriter):
+        self.writer = writer
+        self.context = LoopContext(writer)
+        self.addresses = Addresses(writer, self.context, self.value)
+        self.load = LoadEmitter(self.addresses).load
+        self._half = writer.module.target.half
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression, computed at most once per scope."""
-        known = self.known
+        known = self.writer.known
         found = known.get(expr.id)
         if found is not None:
             return found
@@ -38,276 +49,249 @@ class ExprEmitter(PrefetchEmitter):
                 stack.extend(missing)
                 continue
             stack.pop()
-            _EMIT.get(top.op, ExprEmitter._operation)(self, top)
+            _EMIT.get(top.op, ExpressionEmitter._operation)(self, top)
         return known[expr.id]
 
     def _operands(self, expr: Expr) -> tuple[Expr, ...] | list[Expr]:
         """What has to be known before `expr` is emitted."""
-        if expr.op == "load" or (expr.op == "convert" and self._counts_lanes(expr)):
-            return [*self._terms(expr.args[0]), *expr.args[1:]]
+        if expr.op == "load" or (expr.op == "convert" and self._converts_lane_index(expr)):
+            return [*self.context.invariant_terms(expr.args[0]), *expr.args[1:]]
         if expr.op == "select_rare":
             return (expr.args[0], expr.args[2])
         if expr.op in _NARROWED and self._narrows(expr):
-            return [part for a in expr.args for part in (self._terms(a) if self._moves(a) else (a,))]
+            context = self.context
+            return [part for a in expr.args for part in (context.invariant_terms(a) if context.follows_lanes(a) else (a,))]
         return expr.args
-
-    def _terms(self, index: Expr) -> list[Expr]:
-        """The terms of an index other than the lane variable."""
-        lane = self.lane.var if self.lane else None
-        return [term for term, _ in self.sums.split(index).terms if term is not lane]
-
-    def _moves(self, index: Expr) -> bool:
-        """Has this sum the lane variable as a term?"""
-        return self.lane is not None and any(term is self.lane.var for term, _ in self.sums.split(index).terms)
-
-    def _counts_lanes(self, expr: Expr) -> bool:
-        """Is this the conversion of an index that grows with the lane? Then it need not be computed in int64."""
-        if self.lane is None or expr.args[0].dtype != INT64 or expr.dtype.itemsize > 4 or kind(expr.dtype) not in "iu":
-            return False
-        return self._moves(expr.args[0])
 
     # --- leaves ---
 
     def _constant(self, expr: Expr) -> Value:
         # Constants stay known to the end; close() of the root never comes.
-        value = self.known[expr.id] = Value(literal(expr.attr), literal=True)
+        value = self.writer.known[expr.id] = Value(literal(expr.attr), literal=True)
         return value
 
     def _variable(self, expr: Expr) -> Value:
-        """Only the lane variable is bound late: as a vector it is seldom needed."""
-        lane = self.lane
-        if lane is None or expr is not lane.var:
+        """Only the variable of the vector loop is bound late: as a vector it is seldom needed."""
+        vector = self.context.vector
+        if vector is None or expr is not vector.var:
             raise KeyError(f"variable {expr.attr} is used outside the statement that binds it")
-        home = self.place(lane.first.depth)
-        return self.memory.define(expr.id, Value(self.count(lane.first, 1, "i64"), lane.lanes, home.depth), home)
-
-    def count(self, first: Value, step: int, name: str) -> str:
-        """The vector first, first + step, ... of the integer type `name`, written into the scope `out`."""
-        lanes = self.width
-        ty = wide(name, lanes)
-        start = self.splat(first, name, lanes)
-        bits = int(name[1:])
-        numbers = ((step * lane + 2**(bits - 1)) % 2**bits - 2**(bits - 1) for lane in range(lanes))
-        return self.put(f"add {ty} {start}, <{', '.join(f'{name} {number}' for number in numbers)}>")
+        self.writer.hoist(vector.first.depth)
+        return self.writer.define(expr.id, self.context.iota(vector.first, 1, "i64"), vector.lanes)
 
     def _load(self, expr: Expr) -> Value:
         return self.load(expr)
 
     # --- operations ---
 
-    def arguments(self, args: tuple[Expr, ...]) -> tuple[list[Value], int, int, frozenset]:
-        """The known values of operands, the number of lanes of the result, its depth, and what they have read."""
-        values = [self.known[a.id] for a in args]
+    def _arguments(self, expr: Expr) -> tuple[list[Value], int, frozenset]:
+        """The known values of operands, the number of lanes of the result, and what they have read; points the writer to the
+        outermost scope where all are known."""
+        known = self.writer.known
+        values = [known[a.id] for a in expr.args]
         lanes, depth, reads = 1, 0, NO_READS
         for value in values:
             lanes = max(lanes, value.lanes)
             depth = max(depth, value.depth)
             if value.reads:
                 reads = reads | value.reads
-        return values, lanes, depth, reads
+        self.writer.hoist(depth)
+        return values, lanes, reads
 
     def _operation(self, expr: Expr) -> Value:
         if expr.op in _NARROWED and self._narrows(expr):
             return self._narrow_operation(expr)
-        values, lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        first = expr.args[0].dtype
+        w, first = self.writer, expr.args[0].dtype
+        values, lanes, reads = self._arguments(expr)
         emit = RULES.get((expr.op, kind(first)))
         if emit is None:
             raise NotImplementedError(f"no machine code for operation '{expr.op}' of {first}")
-        texts = [v.text if v.lanes == lanes else self.fit(v, a, lanes) for v, a in zip(values, expr.args, strict=True)]
-        text = emit(self, first, lanes, *texts)
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        texts = [v.text if v.lanes == lanes else w.fit(v, a, lanes) for v, a in zip(values, expr.args, strict=True)]
+        return w.define(expr.id, emit(w, first, lanes, *texts), lanes, reads)
 
     def _select(self, expr: Expr) -> Value:
-        (cond, yes, no), lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        ty = value_type(expr.dtype, lanes)
-        a, b = self.fit(yes, expr, lanes), self.fit(no, expr, lanes)
-        text = self.put(f"select {wide('i1', cond.lanes)} {cond.text}, {ty} {a}, {ty} {b}")
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        w = self.writer
+        (cond, yes, no), lanes, reads = self._arguments(expr)
+        a, b = w.fit(yes, expr, lanes), w.fit(no, expr, lanes)
+        return w.define(expr.id, w.select_lanes(value_type(expr.dtype, lanes), cond, a, b), lanes, reads)
 
     def _convert(self, expr: Expr) -> Value:
-        if self._counts_lanes(expr):
-            return self._convert_count(expr)
-        if self._narrows(expr):
-            return self._narrow_operation(expr)
-        (value,), lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        text = convert(self, value.text, expr.args[0].dtype, expr.dtype, lanes, self.target.half)
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        if self._converts_lane_index(expr):
+            return self._convert_lane_index(expr)
+        return self._narrow_operation(expr) if self._narrows(expr) else self._convert_value(expr)
+
+    def _convert_value(self, expr: Expr) -> Value:
+        (value,), lanes, reads = self._arguments(expr)
+        text = convert(self.writer, value.text, expr.args[0].dtype, expr.dtype, lanes, self._half)
+        return self.writer.define(expr.id, text, lanes, reads)
+
+    def _bitcast(self, expr: Expr) -> Value:
+        (value,), lanes, reads = self._arguments(expr)
+        text = bitcast(self.writer, value.text, expr.args[0].dtype, expr.dtype, lanes)
+        return self.writer.define(expr.id, text, lanes, reads)
+
+    def _lookup(self, expr: Expr) -> Value:
+        (index,), lanes, reads = self._arguments(expr)
+        return self.writer.define(expr.id, lookup(self.writer, expr.attr, lanes, index.text), lanes, reads)
+
+    # --- indices in narrower types ---
+
+    def _converts_lane_index(self, expr: Expr) -> bool:
+        """Whether this is the conversion of an index that grows with the lane, which need not be computed in int64."""
+        if self.context.vector is None or expr.args[0].dtype != INT64 or expr.dtype.itemsize > 4 or kind(expr.dtype) not in "iu":
+            return False
+        return self.context.follows_lanes(expr.args[0])
 
     def _narrows(self, expr: Expr) -> bool:
-        """Is this about positions that fit into 32 bits? Vectors of int64 are slow to compare, divide and convert."""
-        if self.lane is None or not expr.args or expr.args[0].dtype != INT64:
+        """Whether this is about indices that fit into 32 bits: vectors of int64 are slow to compare, divide and convert."""
+        if self.context.vector is None or not expr.args or expr.args[0].dtype != INT64:
             return False
         if expr.op == "convert" and kind(expr.dtype) != "f":
             return False
-        if expr.dtype == INT64 and not self.ranges.within(expr, -2**31, 2**31 - 1):
+        within = self.context.ranges.within
+        if expr.dtype == INT64 and not within(expr, -2**31, 2**31 - 1):
             return False
-        return all(self.ranges.within(a, -2**31, 2**31 - 1) for a in expr.args)
+        return all(within(a, -2**31, 2**31 - 1) for a in expr.args)
 
     def _narrow_operation(self, expr: Expr) -> Value:
         """The operation in int32, which gives the same."""
+        w = self.writer
         values = [self._as_int32(a) for a in expr.args]
-        lanes, depth = max(v.lanes for v in values), max(v.depth for v in values)
-        reads = NO_READS.union(*(v.reads for v in values))
-        home = self.place(depth)
-        texts = [v.text if v.lanes == lanes else self.splat(v, "i32", lanes) for v in values]
+        lanes = max(v.lanes for v in values)
+        w.hoist(max(v.depth for v in values))
+        texts = [v.text if v.lanes == lanes else w.splat(v, "i32", lanes) for v in values]
         if expr.op == "convert":
-            text = convert(self, texts[0], INT32, expr.dtype, lanes, self.target.half)
+            text = convert(w, texts[0], INT32, expr.dtype, lanes, self._half)
         else:
-            text = RULES[expr.op, "i"](self, INT32, lanes, *texts)
+            text = RULES[expr.op, "i"](w, INT32, lanes, *texts)
             if expr.dtype == INT64:
-                text = self.put(f"sext {wide('i32', lanes)} {text} to {wide('i64', lanes)}")
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+                text = w.put(f"sext {wide('i32', lanes)} {text} to {wide('i64', lanes)}")
+        return w.define(expr.id, text, lanes, NO_READS.union(*(v.reads for v in values)))
 
     def _as_int32(self, index: Expr) -> Value:
         """An index as int32."""
-        key = ("narrow", index.id)
-        found = self.known.get(key)
+        w, key = self.writer, ("narrow", index.id)
+        found = w.known.get(key)
         if found is not None:
             return found
-        step = self.stride(index) if self._moves(index) else None
-        first = self.value(index) if step is None else self.first_of(index)
-        home = self.place(first.depth)
-        lanes = first.lanes
-        text = first.text
+        step = self.context.stride(index) if self.context.follows_lanes(index) else None
+        first = self.value(index) if step is None else self._in_first_lane(index)
+        w.hoist(first.depth)
+        lanes, text = first.lanes, first.text
         if not first.literal:
-            text = self.put(f"trunc {wide('i64', lanes)} {text} to {wide('i32', lanes)}")
+            text = w.put(f"trunc {wide('i64', lanes)} {text} to {wide('i32', lanes)}")
         if step is not None:
-            text = self.count(Value(text, 1, first.depth, literal=first.literal), step, "i32")
-            lanes = self.width
-        return self.memory.define(key, Value(text, lanes, home.depth, first.reads, first.literal and lanes == 1), home)
+            text = self.context.iota(Value(text, 1, first.depth, literal=first.literal), step, "i32")
+            lanes = self.context.lanes
+        return w.define(key, text, lanes, first.reads, first.literal and lanes == 1)
 
-    def _convert_count(self, expr: Expr) -> Value:
-        """An index modulo 2^32 or less: cut to size as a scalar, then counted up in vectors of the narrow type."""
-        index = expr.args[0]
-        step = self.stride(index)
+    def _convert_lane_index(self, expr: Expr) -> Value:
+        """An index modulo 2^32 or less: truncated as a scalar, then counted up in vectors of the narrow type."""
+        w, index = self.writer, expr.args[0]
+        step = self.context.stride(index)
         if step is None:
             self.value(index)
-            (value,), lanes, depth, reads = self.arguments(expr.args)
-            home = self.place(depth)
-            text = convert(self, value.text, INT64, expr.dtype, lanes, self.target.half)
-            return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
-        first, name = self.first_of(index), scalar_type(expr.dtype)
-        home = self.place(first.depth)
-        narrow = Value(self.put(f"trunc i64 {first.text} to {name}"), 1, first.depth)
-        text = self.count(narrow, step, name)
-        return self.memory.define(expr.id, Value(text, self.width, home.depth, first.reads), home)
+            return self._convert_value(expr)
+        first, name = self._in_first_lane(index), scalar_type(expr.dtype)
+        w.hoist(first.depth)
+        narrow = Value(w.put(f"trunc i64 {first.text} to {name}"), 1, first.depth)
+        return w.define(expr.id, self.context.iota(narrow, step, name), self.context.lanes, first.reads)
 
-    def first_of(self, index: Expr) -> Value:
+    def _in_first_lane(self, index: Expr) -> Value:
         """The scalar value of an index in lane 0."""
-        total = self.sums.split(index)
-        values = [(self.first_lane(term), c) for term, c in total.terms]
+        total = self.context.affine.split(index)
+        values = [(self.addresses.first_lane(term), c) for term, c in total.terms]
         depth = max(value.depth for value, _ in values)
-        reads = NO_READS.union(*(value.reads for value, _ in values))
-        home = self.place(depth)
-        text = self._sum([(value.text, c) for value, c in values], depth)
-        self.out = home
+        scope = self.writer.hoist(depth)
+        text = self.addresses.sum([(value.text, c) for value, c in values], depth)
+        self.writer.insertion = scope
         if total.constant:
-            text = self.put(f"add i64 {text}, {total.constant}")
-        return Value(text, 1, home.depth, reads)
+            text = self.writer.put(f"add i64 {text}, {total.constant}")
+        return Value(text, 1, scope.depth, NO_READS.union(*(value.reads for value, _ in values)))
 
-    def _bitcast(self, expr: Expr) -> Value:
-        (value,), lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        text = bitcast(self, value.text, expr.args[0].dtype, expr.dtype, lanes)
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
-
-    def _lookup(self, expr: Expr) -> Value:
-        (index,), lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        return self.memory.define(expr.id, Value(lookup(self, expr.attr, lanes, index.text), lanes, home.depth, reads), home)
-
-    # --- library functions and rare values ---
+    # --- functions ---
 
     def _libm(self, expr: Expr) -> Value:
-        values, lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        of = scalar_type(expr.dtype)
-        name, count = expr.attr, len(values)
-        self.declare(name, of, [of] * count)
-        self.symbols.add(name)
-        target = name if lanes == 1 else self._by_lane(name, of, count, lanes)
-        ty = wide(of, lanes)
-        operands = ", ".join(f"{ty} {self.fit(v, expr, lanes)}" for v in values)
-        text = self.put(f"call {ty} @{target}({operands})")
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        """A function of the C library, called for each lane."""
+        w, name, of = self.writer, expr.attr, scalar_type(expr.dtype)
+        values, lanes, reads = self._arguments(expr)
+        w.declare(name, of, [of] * len(values))
+        helper = name if lanes == 1 else f"lanes.{name}.{lanes}"
+        if lanes > 1 and helper not in w.module.helpers:
+            w.module.helpers[helper] = _lane_loop(helper, name, of, len(values), lanes)
+        return self._call(expr, helper, values, lanes, reads)
 
     def _mathlib(self, expr: Expr) -> Value:
         """An operation that is used often: a call of a function for it and this number of lanes."""
-        values, lanes, depth, reads = self.arguments(expr.args)
-        home = self.place(depth)
-        ty = value_type(expr.dtype, lanes)
+        helpers = self.writer.module.helpers
+        values, lanes, reads = self._arguments(expr)
         name = f"math.{expr.op}.{suffix(scalar_type(expr.dtype), lanes)}"
-        if name not in self.helpers:
-            self.helpers[name] = self.another(set()).mathlib_function(name, expr, lanes)
-        operands = ", ".join(f"{ty} {self.fit(v, expr, lanes)}" for v in values)
-        text = self.put(f"call {ty} @{name}({operands})")
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        if name not in helpers:
+            helpers[name] = self._mathlib_function(name, expr, lanes)
+        return self._call(expr, name, values, lanes, reads)
 
-    def mathlib_function(self, name: str, expr: Expr, lanes: int) -> str:
+    def _call(self, expr: Expr, name: str, values: list[Value], lanes: int, reads: frozenset) -> Value:
+        w, ty = self.writer, value_type(expr.dtype, lanes)
+        operands = ", ".join(f"{ty} {w.fit(v, expr, lanes)}" for v in values)
+        return w.define(expr.id, w.put(f"call {ty} @{name}({operands})"), lanes, reads)
+
+    def _mathlib_function(self, name: str, expr: Expr, lanes: int) -> str:
         """The text of a function for an operation of MATH."""
-        exprs, ty = self.function.exprs, value_type(expr.dtype, lanes)
-        arguments = [exprs.var(a.dtype, "x") for a in expr.args]
-        for k, argument in enumerate(arguments):
-            self.bind(argument, f"%x{k}", lanes)
-        result = self.value(expanded(exprs, exprs.make(expr.op, expr.dtype, tuple(arguments)), self.target.exponents))
-        self.here()
-        head = f"define internal {ty} @{name}({', '.join(f'{ty} %x{k}' for k in range(len(arguments)))}) nounwind noinline {{"
-        return "\n".join([head, "entry:", *self.scope.code.lines, f"  ret {ty} {self.fit(result, expr, lanes)}", "}"])
+        module, ty = self.writer.module, value_type(expr.dtype, lanes)
+        nested = ExpressionEmitter(FunctionWriter(module, set()))
+        variables = [module.exprs.var(a.dtype, "x") for a in expr.args]
+        for k, var in enumerate(variables):
+            nested.writer.bind(var, f"%x{k}", lanes)
+        operation = module.exprs.make(expr.op, expr.dtype, tuple(variables))
+        result = nested.value(expanded(module.exprs, operation, module.target.exponents))
+        nested.writer.here()
+        parameters = ", ".join(f"{ty} %x{k}" for k in range(len(variables)))
+        return nested.writer.text(f"internal {ty} @{name}({parameters}) nounwind noinline",
+                                  f"ret {ty} {nested.writer.fit(result, expr, lanes)}", name)
 
-    def _by_lane(self, name: str, of: str, count: int, lanes: int) -> str:
-        """An internal function that calls a C function for each lane."""
-        helper = f"lanes.{name}.{lanes}"
-        if helper not in self.helpers:
-            self.helpers[helper] = _lane_loop(helper, name, of, count, lanes)
-        return helper
+    # --- rare values ---
 
     def _select_rare(self, expr: Expr) -> Value:
-        """Branches around the rare value unless some lane asks for it."""
-        cond, usual = self.known[expr.args[0].id], self.known[expr.args[2].id]
-        outer_scope = self.scope
-        home = self._home_of_rare(expr)
-        rare_label, join = self.name("rare"), self.name("join")
-        self.scope = home
-        branch = self.enter("branch", Code(rare_label), set(), False)
+        """Branches around the rare value unless some lane needs it."""
+        w = self.writer
+        cond, usual = w.known[expr.args[0].id], w.known[expr.args[2].id]
+        current = w.scope
+        scope = self._scope_of_rare(expr)
+        rare_label, join = w.name("rare"), w.name("join")
+        w.scope = scope
+        branch = w.enter("branch", Code(rare_label), set(), False)
         rare = self.value(expr.args[1])
         lanes = max(cond.lanes, usual.lanes, rare.lanes)
         ty = value_type(expr.dtype, lanes)
-        self.here()
-        chosen = self.put(f"select {wide('i1', cond.lanes)} {cond.text}, {ty} {self.fit(rare, expr, lanes)}, "
-                          f"{ty} {self.fit(usual, expr, lanes)}")
-        self.leave()
-        self.out = home
-        kept, any_lane = self.fit(usual, expr, lanes), self.any_lane(cond)
-        before = home.code.block
-        self.line(f"br i1 {any_lane}, label %{rare_label}, label %{join}, !prof !0")
-        home.code.lines += [f"{rare_label}:", *branch.code.lines, f"  br label %{join}"]
-        self.label(join)
-        text = self.put(f"phi {ty} [ {kept}, %{before} ], [ {chosen}, %{branch.code.block} ]")
-        self.scope = outer_scope
-        reads = cond.reads | usual.reads | rare.reads
-        return self.memory.define(expr.id, Value(text, lanes, home.depth, reads), home)
+        w.here()
+        chosen = w.select_lanes(ty, cond, w.fit(rare, expr, lanes), w.fit(usual, expr, lanes))
+        w.leave()
+        kept, any_lane = w.fit(usual, expr, lanes), self.context.any_lane(cond)
+        before = scope.code.block
+        w.line(f"br i1 {any_lane}, label %{rare_label}, label %{join}, !prof !0")
+        scope.code.lines += [f"{rare_label}:", *branch.code.lines, f"  br label %{join}"]
+        w.label(join)
+        text = w.put(phi(ty, (kept, before), (chosen, branch.code.block)))
+        w.scope = current
+        return w.define(expr.id, text, lanes, cond.reads | usual.reads | rare.reads)
 
-    def _home_of_rare(self, expr: Expr) -> Scope:
-        """The outermost scope where the operands of all three parts are known; here, if the rare part loads."""
-        cond, usual = self.known[expr.args[0].id], self.known[expr.args[2].id]
+    def _scope_of_rare(self, expr: Expr) -> Scope:
+        """The outermost scope where the operands of all three parts are known; the current one, if the rare part loads."""
+        w, context = self.writer, self.context
+        cond, usual = w.known[expr.args[0].id], w.known[expr.args[2].id]
         depth, stack, seen = max(cond.depth, usual.depth), [expr.args[1]], set()
         while stack:
             top = stack.pop()
-            found = self.known.get(top.id)
+            found = w.known.get(top.id)
             if found is not None:
                 depth = max(depth, found.depth)
-            elif top.op == "load" and (self.mask is not None or top.attr in self.mutable):
-                return self.here()
+            elif top.op == "load" and (context.mask is not None or top.attr in w.mutable):
+                return w.here()
             elif top.id not in seen:
                 seen.add(top.id)
                 stack.extend(top.args)
-                if self.lane is not None and top is self.lane.var:
-                    depth = max(depth, self.lane.first.depth)
-        return self.place(depth)
+                if context.vector is not None and top is context.vector.var:
+                    depth = max(depth, context.vector.first.depth)
+        return w.hoist(depth)
 
 
 def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
@@ -329,9 +313,9 @@ def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
 # Operations on int64 that are done in int32 where the operands fit.
 _NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", "max"))
 
-_EMIT: dict[str, Callable[[ExprEmitter, Expr], Value]] = {
-    "const": ExprEmitter._constant, "var": ExprEmitter._variable, "load": ExprEmitter._load,
-    "select": ExprEmitter._select, "convert": ExprEmitter._convert, "bitcast": ExprEmitter._bitcast,
-    "lookup": ExprEmitter._lookup,
-    "libm": ExprEmitter._libm, "select_rare": ExprEmitter._select_rare, **dict.fromkeys(MATH, ExprEmitter._mathlib),
+_EMIT: dict[str, Callable[[ExpressionEmitter, Expr], Value]] = {
+    "const": ExpressionEmitter._constant, "var": ExpressionEmitter._variable, "load": ExpressionEmitter._load,
+    "select": ExpressionEmitter._select, "convert": ExpressionEmitter._convert, "bitcast": ExpressionEmitter._bitcast,
+    "lookup": ExpressionEmitter._lookup, "libm": ExpressionEmitter._libm, "select_rare": ExpressionEmitter._select_rare,
+    **dict.fromkeys(MATH, ExpressionEmitter._mathlib),
 }

@@ -1,20 +1,21 @@
 """Loop IR to LLVM IR: text that is already vectorized, hoisted and free of repetition, as no LLVM pass will run on it.
 
-The work is spread over `emit_state` (scopes, names), `emit_memory` (loads, stores), `emit_expr` and `emit_ops`
-(expressions), `emit_loop`, `emit_parallel` and `emit_stmt` (statements), `lanes` (which loops become vector code).
+`function` draws how the emitter of one function is composed.
 """
 from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.codegen.memory import EMBEDDED_BYTES, constant_symbol
-from numjet.cpu.codegen.statements import StmtEmitter
+from numjet.cpu.codegen.addresses import EMBEDDED_BYTES, constant_symbol
+from numjet.cpu.codegen.function import FunctionEmitter
+from numjet.cpu.codegen.module import ModuleWriter
+from numjet.cpu.codegen.outlining import repeated_loops
+from numjet.cpu.codegen.statements import block_emitter
 from numjet.cpu.ir.nodes import Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.target import Target
 
-_ARGUMENTS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
-_METADATA = ['!0 = !{!"branch_weights", i32 1, i32 10000}', '!1 = !{!"branch_weights", i32 10000, i32 1}']
+_PARAMETERS = "ptr %ins, ptr %outs, ptr %scratch, ptr %info"
 
 
 def emit(function: Function, target: Target) -> str:
@@ -26,19 +27,11 @@ def emit(function: Function, target: Target) -> str:
 
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
-    emitter = StmtEmitter(function, target, written(function.body))
-    emitter.positions.update((b, k) for buffers in (function.inputs, function.outputs) for k, b in enumerate(buffers))
-    emitter.note_places(swapped(function.body))
-    emitter.separate(function.body)
+    module = ModuleWriter(function, target)
+    emitter = FunctionEmitter(module, written(function.body), block_emitter, repeated=repeated_loops(function.body))
+    emitter.addresses.make_cells(swapped(function.body))
     emitter.block(function.body)
-    emitter.here()
-    emitter.line("ret i64 0")
-    emitter.keep_splits(function.name)
-    body = [*emitter.allocas, *emitter.scope.code.lines, *emitter.failures]
-    head = f'define i64 @"{function.name}"({_ARGUMENTS}) nounwind {{'
-    triple = [f'target triple = "{target.triple}"'] if target.triple else []
-    return "\n".join([*triple, *emitter.globals.values(), *emitter.declared.values(), *emitter.helpers.values(), *emitter.parts,
-                      head, "entry:", *body, "}", *_METADATA, ""])
+    return module.text(emitter.writer.text(f'i64 @"{function.name}"({_PARAMETERS}) nounwind', "ret i64 0", function.name))
 
 
 def constant_symbols(function: Function) -> tuple[dict[str, int], list[np.ndarray]]:

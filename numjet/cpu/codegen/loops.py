@@ -1,312 +1,295 @@
-"""Loops: serial, unrolled, and vector loops as a main loop of whole vectors plus a rest."""
+"""Loops: serial, unrolled, and vector loops as a main loop of whole vectors plus a remainder."""
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from numjet.cpu.analysis.vectorize import Lanes, choose_lanes
-from numjet.cpu.codegen.cancellation import PollEmitter
-from numjet.cpu.codegen.operations import RULES
+from numjet.cpu.codegen.cancellation import Countdown
+from numjet.cpu.codegen.function import FunctionEmitter
+from numjet.cpu.codegen.loop_context import LoopContext, UnrolledLoop, VectorLoop
+from numjet.cpu.codegen.reductions import combine, neutral, reduce_lanes
 from numjet.cpu.codegen.scopes import Code, Value
-from numjet.cpu.codegen.state import Lane, Unrolled
-from numjet.cpu.codegen.types import literal, scalar_type, splat_literal, suffix, value_type, wide
-from numjet.cpu.ir.nodes import Carry, For, Stmt, While
+from numjet.cpu.codegen.types import phi, value_type, wide
+from numjet.cpu.ir.nodes import Carry, Expr, For, While
 from numjet.cpu.ir.traversal import static_trips
-from numjet.cpu.ir.types import identity, kind
 
 
-class LoopEmitter(PollEmitter):
+class Piece(NamedTuple):
+    """A part of a loop's iterations, from `start` to `stop` in steps of as many as there are lanes.
+
+    trips: how many steps, if known; end: for a masked piece, where the lanes of its last step end.
+    """
+
+    start: str
+    stop: str
+    trips: int | None
+    step: int = 1
+    end: str | None = None
+
+
+class CarryPhis:
+    """The phi nodes of a loop's carries. Each has as many lanes as the value it starts with, or as the vector loop around if
+    it varies from lane to lane."""
+
+    def __init__(self, context: LoopContext, carries: list[Carry], inits: list[Value]):
+        self.writer, self._carries, self._inits = context.writer, carries, inits
+        inside = context.vector is not None
+        self.lanes = [context.lanes if inside and c.var.id in context.varying else v.lanes
+                      for c, v in zip(carries, inits, strict=True)]
+        self.names = [f"%{self.writer.name('c')}" for _ in carries]
+        self._types = [value_type(c.var.dtype, lanes) for c, lanes in zip(carries, self.lanes, strict=True)]
+        self._first: list[str] = []
+
+    def bind(self) -> None:
+        """Makes the carries known inside of the loop."""
+        for c, name, lanes in zip(self._carries, self.names, self.lanes, strict=True):
+            self.writer.bind(c.var, name, lanes)
+
+    def fit_inits(self) -> None:
+        """Gives the first values their number of lanes, in front of the loop."""
+        self._first = [self.writer.fit(v, c.var, lanes)
+                       for c, v, lanes in zip(self._carries, self._inits, self.lanes, strict=True)]
+
+    def merge(self, before: str, latch: str, nexts: list[str]) -> list[str]:
+        """The instructions that choose between the first values and those of the last iteration."""
+        return [phi(ty, (first, before), (following, latch))
+                for ty, first, following in zip(self._types, self._first, nexts, strict=True)]
+
+    def head(self, before: str, latch: str, nexts: list[str]) -> list[str]:
+        """The lines at the head of the loop."""
+        return [f"  {name} = {text}" for name, text in zip(self.names, self.merge(before, latch, nexts), strict=True)]
+
+
+class LoopEmitter:
     """Writes loops."""
 
-    def block(self, stmts: list[Stmt]) -> None:
-        """Writes the statements of a block."""
-        raise NotImplementedError
+    def __init__(self, emitter: FunctionEmitter):
+        self.emitter = emitter
+        self.writer, self.context, self.value = emitter.writer, emitter.context, emitter.value
 
-    def loop(self, stmt: For) -> None:
+    def for_loop(self, stmt: For) -> None:
         """Writes a `For` and binds its results."""
-        trips = static_trips(stmt)
+        trips, context = static_trips(stmt), self.context
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         inits = [self.value(c.init) for c in stmt.carries]
-        self.ranges.bind(stmt.var, self.ranges.of(stmt.start)[0], self.ranges.of(stmt.stop)[1] - 1)
-        plan = choose_lanes(stmt, self.target, self.sums) if self.lane is None else None
+        context.ranges.bind(stmt.var, context.ranges.of(stmt.start)[0], context.ranges.of(stmt.stop)[1] - 1)
+        plan = choose_lanes(stmt, self.emitter.module.target, context.affine) if context.vector is None else None
         if plan is not None:
             results = self._vector(stmt, plan, start, stop, inits)
         elif stmt.mode == "unroll" and trips is not None:
-            results = self._unroll(stmt, trips, inits)
+            results = self._unrolled(stmt, trips, inits)
         else:
-            results = self._piece(stmt, start.text, stop.text, trips, inits, 1, None)
+            results = self._piece(stmt, Piece(start.text, stop.text, trips), inits)
         for c, value in zip(stmt.carries, results, strict=True):
-            self.bind(c.out, value.text, value.lanes, value.literal)
+            self.writer.bind(c.out, value.text, value.lanes, value.literal)
 
-    # --- unrolled ---
+    # --- iterations in line ---
 
-    def _unroll(self, stmt: For, trips: int, inits: list[Value]) -> list[Value]:
-        values, first = inits, int(stmt.start.attr)
-        if self.lane is not None:
-            self.unrolled.append(Unrolled(stmt.var, trips, self.scope.depth))
-        for k in range(trips):
-            values = self._once(stmt, Value(str(first + k), literal=True), values)
-        if self.lane is not None:
-            self.unrolled.pop()
+    def _unrolled(self, stmt: For, trips: int, values: list[Value]) -> list[Value]:
+        context, first = self.context, int(stmt.start.attr)
+        if context.vector is not None:
+            context.unrolled.append(UnrolledLoop(stmt.var, trips, self.writer.scope.depth))
+        for k in range(first, first + trips):
+            values = self._inline(stmt, str(k), values)
+        if context.vector is not None:
+            context.unrolled.pop()
         return values
 
-    def _once(self, stmt: For, position: Value, values: list[Value]) -> list[Value]:
+    def _inline(self, stmt: For, position: str, values: list[Value]) -> list[Value]:
         """One iteration in line."""
-        self.enter("inline", self.scope.code, self.writes(stmt), True)
-        if self.lane is not None and self.lane.var is stmt.var:
-            self.lane.first = Value(position.text, 1, self.scope.depth, literal=position.literal)
-        else:
-            self.bind(stmt.var, position.text, 1, position.literal)
+        w = self.writer
+        w.enter_inline(w.writes(stmt))
+        self._bind_variable(stmt.var, position)
         for c, value in zip(stmt.carries, values, strict=True):
-            self.bind(c.var, value.text, value.lanes, value.literal)
-        self.block(stmt.body)
-        values = [self._copy(self.value(c.next)) for c in stmt.carries]
-        values = [self._only_active(stmt, c, v) for c, v in zip(stmt.carries, values, strict=True)]
-        self.leave()
-        return values
+            w.bind(c.var, value.text, value.lanes, value.literal)
+        self.emitter.block(stmt.body)
+        nexts = [self.value(c.next) for c in stmt.carries]
+        nexts = [Value(v.text, v.lanes, v.depth, literal=v.literal) for v in nexts]   # carries outlive what they have read
+        nexts = [self._in_active_lanes(stmt.var, c, v) for c, v in zip(stmt.carries, nexts, strict=True)]
+        w.leave()
+        return nexts
 
-    @staticmethod
-    def _copy(value: Value) -> Value:
-        return Value(value.text, value.lanes, value.depth, literal=value.literal)
-
-    # --- one loop ---
-
-    def _piece(self, stmt: For, start: str, stop: str, trips: int | None, inits: list[Value], step: int,
-               mask_count: str | None) -> list[Value]:
-        """A loop from start to stop in steps; its carries have as many lanes as the values they start with.
-        mask_count: where lanes end, in a loop whose last iteration is partial."""
-        if trips == 0:
-            return inits
-        if trips == 1:
-            return self._single(stmt, start, inits, mask_count)
-        self.memory.kill(self.writes(stmt))
-        head, exit_label, guarded = self.name("loop"), self.name("exit"), trips is None
-        lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
-        counter = f"%{self.name('i')}"
-        names = [f"%{self.name('c')}" for _ in inits]
-        polled = self.open_counter(stmt)
-        inner = self.enter("loop", Code(head), self.writes(stmt), not guarded)
-        self._bind_counter(stmt, counter)
-        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
-            self.bind(c.var, name, width)
-        if mask_count is not None:
-            self._mask_rest(counter, mask_count)
-        self.block(stmt.body)
-        nexts = [self._next(stmt, c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
-        self.ask(polled)
-        self.here()
-        after = self.put(f"add nsw i64 {counter}, {step}")
-        again = self.put(f"icmp slt i64 {after}, {stop}")
-        self.line(f"br i1 {again}, label %{head}, label %{exit_label}")
-        if mask_count is not None:
-            self.mask = None
-        self.leave()
-        first = [self.fit(v, c.var, width) for c, v, width in zip(stmt.carries, inits, lanes, strict=True)]
-        before, latch = self._open_loop(start, stop, guarded, head, exit_label), inner.code.block
-        types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
-        lines = self.scope.code.lines
-        lines += [f"{head}:", f"  {counter} = phi i64 [ {start}, %{before} ], [ {after}, %{latch} ]"]
-        lines += self.phi(polled, before, latch)
-        lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
-                  for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
-        lines += inner.code.lines
-        self.label(exit_label)
-        outs = nexts
-        if guarded:
-            outs = [self.put(f"phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]")
-                    for ty, init, last in zip(types, first, nexts, strict=True)]
-        return [Value(text, width, self.scope.depth) for text, width in zip(outs, lanes, strict=True)]
-
-    def _open_loop(self, start: str, stop: str, guarded: bool, head: str, exit_label: str) -> str:
-        """Ends the block in front of a loop; returns its label."""
-        if guarded:
-            enters = self.put(f"icmp slt i64 {start}, {stop}")
-            self.line(f"br i1 {enters}, label %{head}, label %{exit_label}")
+    def _bind_variable(self, var: Expr, position: str) -> None:
+        """Makes a loop's variable known; a vector loop's only by its value in the first lane."""
+        vector, literal = self.context.vector, position.lstrip("-").isdigit()
+        if vector is not None and vector.var is var:
+            vector.first = Value(position, 1, self.writer.scope.depth, literal=literal)
         else:
-            self.line(f"br label %{head}")
-        return self.scope.code.block
+            self.writer.bind(var, position, 1, literal)
 
-    def _single(self, stmt: For, start: str, inits: list[Value], mask_count: str | None) -> list[Value]:
-        literal = start.lstrip("-").isdigit()
-        if mask_count is None:
-            return self._once(stmt, Value(start, literal=literal), inits)
-        self.enter("inline", self.scope.code, self.writes(stmt), True)
-        self._mask_rest(start, mask_count)
-        results = self._once(stmt, Value(start, literal=literal), inits)
-        self.mask = None
-        self.leave()
+    # --- a loop of one width ---
+
+    def _piece(self, stmt: For, piece: Piece, inits: list[Value]) -> list[Value]:
+        """A loop over the steps of a piece."""
+        w, guarded = self.writer, piece.trips is None
+        if piece.trips == 0:
+            return inits
+        if piece.trips == 1:
+            return self._single_step(stmt, piece, inits)
+        w.values.invalidate(w.writes(stmt))
+        head, exit_label = w.name("loop"), w.name("exit")
+        counter = f"%{w.name('i')}"
+        phis = CarryPhis(self.context, stmt.carries, inits)
+        countdown = Countdown(w, stmt.polls) if stmt.polls is not None else None
+        inner = w.enter("loop", Code(head), w.writes(stmt), not guarded)
+        self._bind_variable(stmt.var, counter)
+        phis.bind()
+        self._enter_mask(piece, counter)
+        self.emitter.block(stmt.body)
+        nexts = [self._next(stmt.var, c, lanes) for c, lanes in zip(stmt.carries, phis.lanes, strict=True)]
+        if countdown is not None:
+            countdown.check()
+        w.here()
+        after = w.put(f"add nsw i64 {counter}, {piece.step}")
+        w.line(f"br i1 {w.put(f'icmp slt i64 {after}, {piece.stop}')}, label %{head}, label %{exit_label}")
+        self._leave_mask(piece)
+        w.leave()
+        phis.fit_inits()
+        enter = f"i1 {w.put(f'icmp slt i64 {piece.start}, {piece.stop}')}, label %{head}, label %{exit_label}" if guarded else (
+            f"label %{head}")
+        w.line(f"br {enter}")
+        lines, before, latch = w.scope.code.lines, w.scope.code.block, inner.code.block
+        lines += [f"{head}:", f"  {counter} = {phi('i64', (piece.start, before), (after, latch))}"]
+        if countdown is not None:
+            lines.append(countdown.phi(before, latch))
+        lines += [*phis.head(before, latch, nexts), *inner.code.lines]
+        w.label(exit_label)
+        outs = [w.put(text) for text in phis.merge(before, latch, nexts)] if guarded else nexts
+        return [Value(text, lanes, w.scope.depth) for text, lanes in zip(outs, phis.lanes, strict=True)]
+
+    def _single_step(self, stmt: For, piece: Piece, inits: list[Value]) -> list[Value]:
+        if piece.end is None:
+            return self._inline(stmt, piece.start, inits)
+        self.writer.enter_inline(self.writer.writes(stmt))
+        self._enter_mask(piece, piece.start)
+        results = self._inline(stmt, piece.start, inits)
+        self._leave_mask(piece)
+        self.writer.leave()
         return results
 
-    def _bind_counter(self, stmt: For, counter: str) -> None:
-        if self.lane is not None and self.lane.var is stmt.var:
-            self.lane.first = Value(counter, 1, self.scope.depth)
-        else:
-            self.bind(stmt.var, counter)
-
-    def _carry_lanes(self, carry: Carry, init: Value) -> int:
-        inside = self.lane is not None and carry.var.id in self.varying
-        return self.width if inside else init.lanes
-
-    def _next(self, stmt: For, carry: Carry, lanes: int) -> str:
-        value = self._only_active(stmt, carry, self.value(carry.next))
-        self.here()
-        return self.fit(value, carry.next, lanes)
+    def _next(self, var: Expr | None, carry: Carry, lanes: int) -> str:
+        """A carry's value for the next iteration of the loop over `var`."""
+        value = self._in_active_lanes(var, carry, self.value(carry.next))
+        self.writer.here()
+        return self.writer.fit(value, carry.next, lanes)
 
     # --- vector loops ---
 
     def _vector(self, stmt: For, plan: Lanes, start: Value, stop: Value, inits: list[Value]) -> list[Value]:
-        """Whole vectors, then the rest; carries are partial results by lane until they are combined at the end."""
-        self.varying = set(plan.varying)
+        """Whole vectors, then the remainder; carries are partial results by lane until they are combined at the end."""
+        w, context = self.writer, self.context
+        context.varying = set(plan.varying)
         position, total = start.text, static_trips(stmt)
-        partial, lanes = [self._identity(c, plan.lanes) for c in stmt.carries], plan.lanes
-        pieces = [(plan.lanes, False)]
+        partial, lanes = [neutral(c, plan.lanes) for c in stmt.carries], plan.lanes
+        widths = [(plan.lanes, False)]
         if plan.masked or plan.rest < plan.lanes:
-            pieces.append((plan.rest, plan.masked))
+            widths.append((plan.rest, plan.masked))
         if not plan.masked:
-            pieces.append((1, False))
-        for width, masked in pieces:
-            trips, end = self._part(position, stop.text, total, width, masked)
-            if trips == 0:
+            widths.append((1, False))
+        for width, masked in widths:
+            piece = self._next_piece(position, stop.text, total, width, masked)
+            if piece.trips == 0:
                 continue
-            if total is not None and trips is not None:
-                total = max(0, total - trips * width)
+            if total is not None and piece.trips is not None:
+                total = max(0, total - piece.trips * width)
             if width < lanes:
-                partial = [self._narrow(c, v, width) for c, v in zip(stmt.carries, partial, strict=True)]
+                partial = [reduce_lanes(w, c, v, width) for c, v in zip(stmt.carries, partial, strict=True)]
                 lanes = width
-            if width > 1:
-                self.lane = Lane(stmt.var, Value(position), width)
-            partial = self._piece(stmt, position, end, trips, partial, width, stop.text if masked else None)
-            self.lane, position = None, end
-        self.varying = set()
-        merged = [self._narrow(c, v, 1) for c, v in zip(stmt.carries, partial, strict=True)]
-        return [self._combine(c, init, v) for c, init, v in zip(stmt.carries, inits, merged, strict=True)]
+            context.vector = VectorLoop(stmt.var, Value(position), width) if width > 1 else None
+            partial = self._piece(stmt, piece, partial)
+            context.vector, position = None, piece.stop
+        context.varying = set()
+        merged = [reduce_lanes(w, c, v, 1) for c, v in zip(stmt.carries, partial, strict=True)]
+        w.here()
+        return [Value(combine(w, c, init.text, v.text), 1, w.scope.depth)
+                for c, init, v in zip(stmt.carries, inits, merged, strict=True)]
 
-    def _part(self, start: str, stop: str, total: int | None, width: int, masked: bool) -> tuple[int | None, str]:
-        """(iterations, end) of a loop over the vectors of one width in the `total` elements from `start`."""
+    def _next_piece(self, start: str, stop: str, total: int | None, width: int, masked: bool) -> Piece:
+        """The vectors of one width in the elements from `start`, of which there are `total`, if known."""
+        end = stop if masked else None
         if total is not None:
             trips = -(-total // width) if masked else total // width
-            return trips, str(int(start) + trips * width)
-        return None, stop if masked or width == 1 else self._whole(start, stop, width)
+            return Piece(start, str(int(start) + trips * width), trips, width, end)
+        return Piece(start, stop if masked or width == 1 else self._end_of_whole(start, stop, width), None, width, end)
 
-    def _whole(self, start: str, stop: str, width: int) -> str:
+    def _end_of_whole(self, start: str, stop: str, width: int) -> str:
         """Where the whole vectors between start and stop end."""
-        self.here()
-        count = self.put(f"sub i64 {stop}, {start}")
-        count = self.intrinsic("smax.i64", "i64", ("i64", count), ("i64", "0"))
-        return self.put(f"add i64 {start}, {self.put(f'and i64 {count}, {-width}')}")
+        w = self.writer
+        w.here()
+        count = w.put(f"sub i64 {stop}, {start}")
+        count = w.intrinsic("smax.i64", "i64", ("i64", count), ("i64", "0"))
+        return w.put(f"add i64 {start}, {w.put(f'and i64 {count}, {-width}')}")
 
-    def _mask_rest(self, position: str, stop: str) -> None:
-        """Sets the mask of lanes below `stop`. Compared in a type no wider than needed."""
-        self.here()
-        lanes = self.width
+    def _enter_mask(self, piece: Piece, position: str) -> None:
+        """Masks the lanes beyond the end of a masked piece. Compared in a type no wider than needed."""
+        if piece.end is None:
+            return
+        w, lanes = self.writer, self.context.lanes
+        w.here()
         name = "i16" if lanes > 64 else f"i{max(8, min(32, 512 // lanes))}"
-        if position.isdigit() and stop.isdigit():
-            left = Value(str(min(int(stop) - int(position), lanes)), literal=True)
+        if position.isdigit() and piece.end.isdigit():
+            left = Value(str(min(int(piece.end) - int(position), lanes)), literal=True)
         else:
-            count = self.put(f"sub i64 {stop}, {position}")
-            bounded = self.intrinsic("smin.i64", "i64", ("i64", count), ("i64", str(lanes)))
-            left = Value(self.put(f"trunc i64 {bounded} to {name}"), 1, self.scope.depth)
+            count = w.put(f"sub i64 {piece.end}, {position}")
+            bounded = w.intrinsic("smin.i64", "i64", ("i64", count), ("i64", str(lanes)))
+            left = Value(w.put(f"trunc i64 {bounded} to {name}"), 1, w.scope.depth)
         numbers = ", ".join(f"{name} {lane}" for lane in range(lanes))
-        text = self.put(f"icmp ult {wide(name, lanes)} <{numbers}>, {self.splat(left, name, lanes)}")
-        self.mask = Value(text, lanes, self.scope.depth)
+        text = w.put(f"icmp ult {wide(name, lanes)} <{numbers}>, {w.splat(left, name, lanes)}")
+        self.context.mask = Value(text, lanes, w.scope.depth)
 
-    def _only_active(self, stmt: For, carry: Carry, value: Value) -> Value:
-        """A carry of a vector loop keeps its value in lanes beyond the end."""
-        if self.mask is None or self.lane is None or self.lane.var is not stmt.var:
+    def _leave_mask(self, piece: Piece) -> None:
+        if piece.end is not None:
+            self.context.mask = None
+
+    def _in_active_lanes(self, var: Expr | None, carry: Carry, value: Value) -> Value:
+        """The next value of a carry of the loop over `var`, which stays as it is in masked lanes of a vector loop."""
+        w, mask, vector = self.writer, self.context.mask, self.context.vector
+        if mask is None or vector is None or vector.var is not var:
             return value
-        self.here()
-        before = self.known[carry.var.id]
-        lanes = self.mask.lanes
-        ty = value_type(carry.var.dtype, lanes)
-        text = self.put(f"select {wide('i1', lanes)} {self.mask.text}, {ty} {self.fit(value, carry.next, lanes)}, "
-                        f"{ty} {self.fit(before, carry.var, lanes)}")
-        return Value(text, lanes, self.scope.depth)
-
-    # --- combining ---
-
-    def _identity(self, carry: Carry, lanes: int) -> Value:
-        """The value that a combination leaves as it is, in all lanes."""
-        dtype = carry.var.dtype
-        return Value(splat_literal(scalar_type(dtype), literal(identity(str(carry.combine), dtype)), lanes), lanes)
-
-    def _narrow(self, carry: Carry, value: Value, lanes: int) -> Value:
-        """Combines the lanes of a partial result until `lanes` are left."""
-        dtype = carry.var.dtype
-        of = scalar_type(dtype)
-        self.here()
-        if kind(dtype) == "b" and lanes == 1 and value.lanes > 1:
-            return self._narrow_bool(carry, value)
-        text, width = value.text, value.lanes
-        while width > max(lanes, 2):
-            ty, half = wide(of, width), width // 2
-            low, high = (self.put(f"shufflevector {ty} {text}, {ty} poison, <{half} x i32> <{order}>")
-                         for order in (_order(0, half), _order(half, half)))
-            text = self._combined(carry, low, high, half)
-            width = half
-        if lanes == 1 and width == 2:
-            low, high = (self.put(f"extractelement {wide(of, 2)} {text}, i64 {lane}") for lane in range(2))
-            text = self._combined(carry, low, high, 1)
-        return Value(text, lanes, self.scope.depth)
-
-    def _narrow_bool(self, carry: Carry, value: Value) -> Value:
-        name = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(str(carry.combine), carry.combine)
-        ty = wide("i1", value.lanes)
-        text = self.intrinsic(f"vector.reduce.{name}.{suffix('i1', value.lanes)}", "i1", (ty, value.text))
-        return Value(text, 1, self.scope.depth)
-
-    def _combine(self, carry: Carry, init: Value, value: Value) -> Value:
-        self.here()
-        return Value(self._combined(carry, init.text, value.text, 1), 1, self.scope.depth)
-
-    def _combined(self, carry: Carry, a: str, b: str, lanes: int) -> str:
-        dtype = carry.var.dtype
-        return RULES[str(carry.combine), kind(dtype)](self, dtype, lanes, a, b)
+        w.here()
+        before, lanes = w.known[carry.var.id], mask.lanes
+        yes, no = w.fit(value, carry.next, lanes), w.fit(before, carry.var, lanes)
+        return Value(w.select_lanes(value_type(carry.var.dtype, lanes), mask, yes, no), lanes, w.scope.depth)
 
     # --- while ---
 
-    def repeat(self, stmt: While) -> None:
+    def while_loop(self, stmt: While) -> None:
         """Writes a `While` and binds its results."""
+        w = self.writer
         inits = [self.value(c.init) for c in stmt.carries]
-        writes = self.writes(stmt)
-        self.memory.kill(writes)
-        head, body, exit_label = self.name("while"), self.name("body"), self.name("exit")
-        names = [f"%{self.name('c')}" for _ in inits]
-        lanes = [self._carry_lanes(c, v) for c, v in zip(stmt.carries, inits, strict=True)]
-        polled = self.open_counter(stmt)
-        outer = self.enter("loop", Code(head), writes, True)
-        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
-            self.bind(c.var, name, width)
-        self.block(stmt.cond_body)
-        again = self._some_lane(self.value(stmt.cond))
-        inner = self.enter("branch", Code(body), writes, False)
-        self.block(stmt.body)
-        nexts = [self._in_body(c, width) for c, width in zip(stmt.carries, lanes, strict=True)]
-        self.ask(polled)
-        self.leave()
-        self.here()
-        self.line(f"br i1 {again}, label %{body}, label %{exit_label}")
-        self.leave()
-        first = [self.fit(v, c.var, width) for c, v, width in zip(stmt.carries, inits, lanes, strict=True)]
-        self.line(f"br label %{head}")
-        lines, before, latch = self.scope.code.lines, self.scope.code.block, inner.code.block
-        types = [value_type(c.var.dtype, width) for c, width in zip(stmt.carries, lanes, strict=True)]
-        lines += [f"{head}:", *self.phi(polled, before, latch)]
-        lines += [f"  {name} = phi {ty} [ {init}, %{before} ], [ {last}, %{latch} ]"
-                  for name, ty, init, last in zip(names, types, first, nexts, strict=True)]
-        lines += [*outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]
-        self.label(exit_label)
-        for c, name, width in zip(stmt.carries, names, lanes, strict=True):
-            self.bind(c.out, name, width)
+        writes = w.writes(stmt)
+        w.values.invalidate(writes)
+        head, body, exit_label = w.name("while"), w.name("body"), w.name("exit")
+        phis = CarryPhis(self.context, stmt.carries, inits)
+        countdown = Countdown(w, stmt.polls) if stmt.polls is not None else None
+        outer = w.enter("loop", Code(head), writes, True)
+        phis.bind()
+        self.emitter.block(stmt.cond_body)
+        again = self._any_active_lane(self.value(stmt.cond))
+        inner = w.enter("branch", Code(body), writes, False)
+        self.emitter.block(stmt.body)
+        nexts = [self._next(None, c, lanes) for c, lanes in zip(stmt.carries, phis.lanes, strict=True)]
+        if countdown is not None:
+            countdown.check()
+        w.leave()
+        w.here()
+        w.line(f"br i1 {again}, label %{body}, label %{exit_label}")
+        w.leave()
+        phis.fit_inits()
+        w.line(f"br label %{head}")
+        lines, before, latch = w.scope.code.lines, w.scope.code.block, inner.code.block
+        lines.append(f"{head}:")
+        if countdown is not None:
+            lines.append(countdown.phi(before, latch))
+        lines += [*phis.head(before, latch, nexts), *outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]
+        w.label(exit_label)
+        for c, name, lanes in zip(stmt.carries, phis.names, phis.lanes, strict=True):
+            w.bind(c.out, name, lanes)
 
-    def _in_body(self, carry: Carry, lanes: int) -> str:
-        value = self.value(carry.next)
-        self.here()
-        return self.fit(value, carry.next, lanes)
-
-    def _some_lane(self, cond: Value) -> str:
-        """Whether a condition holds in some lane that counts."""
-        self.here()
-        if cond.lanes > 1 and self.mask is not None:
-            cond = Value(self.put(f"and {wide('i1', cond.lanes)} {cond.text}, {self.mask.text}"), cond.lanes)
-        return self.any_lane(cond)
-
-
-def _order(start: int, count: int) -> str:
-    return ", ".join(f"i32 {lane}" for lane in range(start, start + count))
+    def _any_active_lane(self, cond: Value) -> str:
+        """Whether a condition holds in some lane of the mask."""
+        w, mask = self.writer, self.context.mask
+        w.here()
+        if cond.lanes > 1 and mask is not None:
+            cond = Value(w.put(f"and {wide('i1', cond.lanes)} {cond.text}, {mask.text}"), cond.lanes)
+        return self.context.any_lane(cond)

@@ -1,35 +1,24 @@
 """Arithmetic of loop IR as LLVM instructions: one rule per operation and kind of operand.
 
 A rule gets the writer (`put` adds an instruction and returns its name), the dtype of the first operand, the number of
-lanes and the operands' texts, and returns the result's text. All rules are total, as `loop_ir` promises.
+lanes and the operands' texts, and returns the result's text. All rules are total, as `ir.semantics` promises.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from numjet.cpu.codegen.types import float_literal, scalar_type, splat_literal, suffix, value_type, wide
+from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.types import kind
-
-
-class Writer(Protocol):
-    """What rules write with."""
-
-    def put(self, instruction: str) -> str:
-        """Adds an instruction; returns the name of its result."""
-
-    def intrinsic(self, name: str, result: str, *args: tuple[str, str]) -> str:
-        """Calls `llvm.name`; args are pairs (type, text)."""
-
 
 Rule = Callable[..., str]
 RULES: dict[tuple[str, str], Rule] = {}
 
 
 def rule(op: str, kinds: str) -> Callable[[Rule], Rule]:
-    """Registers a rule of `op` for each kind (see `emit_types.kind`)."""
+    """Registers a rule of `op` for each kind (see `ir.types.kind`)."""
     def register(function: Rule) -> Rule:
         for one in kinds:
             RULES[op, one] = function
@@ -39,13 +28,13 @@ def rule(op: str, kinds: str) -> Callable[[Rule], Rule]:
 
 def _binary(op: str, kinds: str, instruction: str) -> None:
     @rule(op, kinds)
-    def emit(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
         return w.put(f"{instruction} {value_type(dtype, lanes)} {x}, {y}")
 
 
 def _unary(op: str, kinds: str, name: str, *more: tuple[str, str]) -> None:
     @rule(op, kinds)
-    def emit(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
         of = scalar_type(dtype)
         return w.intrinsic(f"{name}.{suffix(of, lanes)}", wide(of, lanes), (wide(of, lanes), x), *more)
 
@@ -70,17 +59,17 @@ _unary("clz", "iu", "ctlz", ("i1", "false"))
 for _kinds, _prefix in (("i", "s"), ("u", "u")):
     for _op in ("min", "max"):
         @rule(_op, _kinds)
-        def _integer_limit(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str, name: str = _prefix + _op) -> str:
+        def _integer_limit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, name: str = _prefix + _op) -> str:
             of = scalar_type(dtype)
             ty = wide(of, lanes)
             return w.intrinsic(f"{name}.{suffix(of, lanes)}", ty, (ty, x), (ty, y))
 
 
-def _select(w: Writer, ty: str, cond_type: str, cond: str, yes: str, no: str) -> str:
+def _select(w: FunctionWriter, ty: str, cond_type: str, cond: str, yes: str, no: str) -> str:
     return w.put(f"select {cond_type} {cond}, {ty} {yes}, {ty} {no}")
 
 
-def _limit(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str, relation: str) -> str:
+def _limit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, relation: str) -> str:
     """x86's min returns y when either is NaN; a NaN in x has to be put back."""
     ty, mask = value_type(dtype, lanes), wide("i1", lanes)
     chosen = _select(w, ty, mask, w.put(f"fcmp {relation} {ty} {x}, {y}"), x, y)
@@ -88,32 +77,32 @@ def _limit(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str, relation: str
 
 
 @rule("min", "f")
-def _min(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _min(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     return _limit(w, dtype, lanes, x, y, "olt")
 
 
 @rule("max", "f")
-def _max(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _max(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     return _limit(w, dtype, lanes, x, y, "ogt")
 
 
 @rule("neg", "f")
-def _fneg(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _fneg(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return w.put(f"fneg {value_type(dtype, lanes)} {x}")
 
 
 @rule("neg", "iu")
-def _neg(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _neg(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return w.put(f"sub {value_type(dtype, lanes)} {constant(dtype, lanes, 0)}, {x}")
 
 
 @rule("abs", "bu")
-def _abs_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _abs_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return x
 
 
 @rule("sign", "f")
-def _fsign(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _fsign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     """NaN and zeros are their own sign."""
     ty = value_type(dtype, lanes)
     one = _copysign(w, dtype, lanes, constant(dtype, lanes, 1.0), x)
@@ -122,50 +111,50 @@ def _fsign(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
 
 
 @rule("sign", "i")
-def _sign(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _sign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     below = RULES["min", "i"](w, dtype, lanes, x, constant(dtype, lanes, 1))
     return RULES["max", "i"](w, dtype, lanes, below, constant(dtype, lanes, -1))
 
 
 @rule("sign", "u")
-def _sign_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _sign_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return RULES["min", "u"](w, dtype, lanes, x, constant(dtype, lanes, 1))
 
 
 @rule("copysign", "f")
-def _copysign(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _copysign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     of = scalar_type(dtype)
     ty = wide(of, lanes)
     return w.intrinsic(f"copysign.{suffix(of, lanes)}", ty, (ty, x), (ty, y))
 
 
 @rule("fma", "f")
-def _fma(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str, z: str) -> str:
+def _fma(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, z: str) -> str:
     of = scalar_type(dtype)
     ty = wide(of, lanes)
     return w.intrinsic(f"fma.{suffix(of, lanes)}", ty, (ty, x), (ty, y), (ty, z))
 
 
 @rule("fma", "iu")
-def _fma_integer(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str, z: str) -> str:
+def _fma_integer(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, z: str) -> str:
     ty = value_type(dtype, lanes)
     return w.put(f"add {ty} {w.put(f'mul {ty} {x}, {y}')}, {z}")
 
 
 @rule("not", "biu")
-def _not(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _not(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     ones = "true" if kind(dtype) == "b" else "-1"
     return w.put(f"xor {value_type(dtype, lanes)} {x}, {splat_literal(scalar_type(dtype), ones, lanes)}")
 
 
 @rule("is_finite", "f")
-def _is_finite(w: Writer, dtype: np.dtype, lanes: int, x: str) -> str:
+def _is_finite(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     size = RULES["abs", "f"](w, dtype, lanes, x)
     return w.put(f"fcmp one {value_type(dtype, lanes)} {size}, {constant(dtype, lanes, float('inf'))}")
 
 
 @rule("mulhi", "iu")
-def _mulhi(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _mulhi(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     """The upper half of the product of twice the width."""
     bits = 8 * dtype.itemsize
     narrow, double = wide(f"i{bits}", lanes), wide(f"i{2 * bits}", lanes)
@@ -190,7 +179,7 @@ def known_integer(text: str) -> int | None:
 
 
 @rule("div", "u")
-def _div_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _div_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     ty = value_type(dtype, lanes)
     if known_integer(y):
         return w.put(f"udiv {ty} {x}, {y}")
@@ -199,7 +188,7 @@ def _div_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str
 
 
 @rule("rem", "u")
-def _rem_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _rem_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     ty = value_type(dtype, lanes)
     if known_integer(y):
         return w.put(f"urem {ty} {x}, {y}")
@@ -207,7 +196,7 @@ def _rem_unsigned(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str
     return _select(w, ty, wide("i1", lanes), zero, x, _remainder(w, dtype, lanes, x, safe))
 
 
-def _guard_zero(w: Writer, dtype: np.dtype, lanes: int, y: str) -> tuple[str, str]:
+def _guard_zero(w: FunctionWriter, dtype: np.dtype, lanes: int, y: str) -> tuple[str, str]:
     """(is y zero, y or 1)."""
     ty = value_type(dtype, lanes)
     zero = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, 0)}")
@@ -215,7 +204,7 @@ def _guard_zero(w: Writer, dtype: np.dtype, lanes: int, y: str) -> tuple[str, st
 
 
 @rule("div", "i")
-def _div(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _div(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     """Division by -1 is a negation, which wraps where the instruction would trap."""
     ty, mask = value_type(dtype, lanes), wide("i1", lanes)
     if known_integer(y) not in (None, 0, -1):
@@ -229,7 +218,7 @@ def _div(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
 
 
 @rule("rem", "i")
-def _rem(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _rem(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     ty, mask = value_type(dtype, lanes), wide("i1", lanes)
     if known_integer(y) not in (None, 0, -1):
         return w.put(f"srem {ty} {x}, {y}")
@@ -239,7 +228,7 @@ def _rem(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     return _select(w, ty, mask, zero, x, _remainder(w, dtype, lanes, x, safe))
 
 
-def _quotient(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _quotient(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     """x / y for safe y. Vectors have no integer division: a float with room for both operands divides exactly
     enough (the error of a quotient is below its distance to the next integer)."""
     ty, signed = value_type(dtype, lanes), kind(dtype) == "i"
@@ -251,7 +240,7 @@ def _quotient(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     return w.put(f"{to_int} {real} {w.put(f'fdiv {real} {a}, {b}')} to {ty}")
 
 
-def _remainder(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+def _remainder(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     ty = value_type(dtype, lanes)
     if lanes == 1 or dtype.itemsize == 8:
         return w.put(f"{'srem' if kind(dtype) == 'i' else 'urem'} {ty} {x}, {y}")
@@ -261,7 +250,7 @@ def _remainder(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
 
 def _shift(op: str, instruction: str) -> None:
     @rule(op, "iu")
-    def emit(w: Writer, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
         """Amounts count as unsigned; LLVM leaves those beyond the width undefined."""
         ty, bits, amount = value_type(dtype, lanes), 8 * dtype.itemsize, known_integer(y)
         if amount is not None and 0 <= amount < bits:

@@ -1,10 +1,11 @@
-"""Which statements are the same but for the memory they work on and the values they are given: those get one code.
+"""Outlining: statements that differ only in buffers and captured values become calls of one function.
 
-The form of a statement lists what it does with its own variables, the buffers and the variables of the code around
-numbered in the order in which they occur. Statements of equal form do the same with other buffers and values.
+The structure of a statement lists its operations on its own variables, with the buffers and the variables of the code around
+numbered in the order of their first use. Statements of equal structure do the same with other buffers and values.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
@@ -14,10 +15,10 @@ from numjet.cpu.ir.nodes import Buffer, Call, Check, Comment, Copy, Expr, Fill, 
 from numjet.cpu.ir.traversal import binds, blocks, operands, postorder, swapped, walk, written
 
 
-class Form:
-    """The form of one statement: `key`, equal for statements of one form, and what differs between these.
+class Structure:
+    """The structure of one statement: `key`, equal for statements of equal structure, and what differs between these.
 
-    buffers: what it touches; captured: variables of the code around that it reads; each in the order of the form.
+    buffers: what it touches; captured: variables of the code around that it reads; each in the order of the key.
     """
 
     __slots__ = ("_bound", "_items", "_numbers", "_writes", "buffers", "captured", "key")
@@ -33,7 +34,7 @@ class Form:
         self.key: Hashable = tuple(self._items)
 
     def _buffer(self, buffer: Buffer) -> int:
-        """The number of a buffer; noted with what code generation asks of it."""
+        """The number of a buffer; the key holds what code generation depends on."""
         number = self.buffers.get(buffer)
         if number is None:
             number = self.buffers[buffer] = len(self.buffers)
@@ -41,7 +42,7 @@ class Form:
         return number
 
     def _expr(self, expr: Expr) -> int:
-        """The number of an expression, its operands being noted before it."""
+        """The number of an expression; its operands come before it."""
         numbers, items = self._numbers, self._items
         found = numbers.get(expr.id)
         if found is not None:
@@ -91,9 +92,16 @@ class Form:
             self._items.append(None)
 
 
-def separable(stmt: Stmt) -> bool:
-    """Can this be a function of its own? A loop that hands nothing on, leaves buffers where they are, and cannot leave the
-    function around."""
-    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and swapped([stmt]):
+def outlinable(stmt: Stmt) -> bool:
+    """Whether this can be a function of its own: a loop without carries that leaves buffers where they are, and cannot leave
+    the function around."""
+    if not isinstance(stmt, For) or stmt.carries or stmt.mode == "parallel" and swapped([stmt]):
         return False
     return not any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))
+
+
+def repeated_loops(body: list[Stmt]) -> dict[int, Structure]:
+    """The structures of the loops of a block that occur more than once, by the identity of the statement."""
+    structures = {id(stmt): Structure(stmt) for stmt in body if outlinable(stmt)}
+    times = Counter(structure.key for structure in structures.values())
+    return {number: structure for number, structure in structures.items() if times[structure.key] > 1}

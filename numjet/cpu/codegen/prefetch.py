@@ -1,13 +1,13 @@
-"""Gathers from large arrays: what later lanes will read is fetched ahead, as their indices are known from memory.
+"""Software prefetching for gathers from large arrays, whose later indices are known from memory.
 
 The processor has tens of loads under way, of which the gathers of one iteration wait for the slowest. So the index
 expression is computed a second time, for iterations that are some way ahead, and a hint given for each address.
 """
 from __future__ import annotations
 
+from numjet.cpu.codegen.addresses import Addresses
+from numjet.cpu.codegen.loop_context import VectorLoop
 from numjet.cpu.codegen.scopes import Value
-from numjet.cpu.codegen.state import Lane
-from numjet.cpu.codegen.transposes import SquareEmitter
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr
 
 LARGE_BYTES = 2 ** 21    # of the array that is read, from which it pays: a cache of one processor holds less
@@ -16,41 +16,42 @@ LONG_LOOP = 4096         # iterations
 MOST_NODES = 40          # of the index expression
 
 
-class PrefetchEmitter(SquareEmitter):
-    """Writes gathers."""
+class GatherPrefetch:
+    """Writes prefetches for gathers."""
 
-    def _gather(self, buffer: Buffer, index: Expr, mask: Value | None, guarded: bool) -> Value:
-        if mask is None and not guarded and buffer.nbytes >= LARGE_BYTES and self.lane is not None:
-            self._fetch_ahead(buffer, index)
-        return super()._gather(buffer, index, mask, guarded)
+    def __init__(self, addresses: Addresses):
+        self.addresses = addresses
+        self.writer, self.context = addresses.writer, addresses.context
 
-    def _fetch_ahead(self, buffer: Buffer, index: Expr) -> None:
-        lane = self.lane
-        assert lane is not None
-        low, high = self.ranges.of(lane.var)
+    def fetch_ahead(self, buffer: Buffer, index: Expr) -> None:
+        """Prefetches what later iterations will gather, where that pays."""
+        w, context, loop = self.writer, self.context, self.context.vector
+        if loop is None or buffer.nbytes < LARGE_BYTES:
+            return
+        low, high = context.ranges.of(loop.var)
         if not LONG_LOOP <= high - low < 2 ** 40:
             return
-        later = self.function.exprs.var(INT64, "later")
-        self.ranges.bind(later, low, high)
-        moved = self._moved(index, lane.var, later)
-        if moved is None:
+        later = w.module.exprs.var(INT64, "later")
+        context.ranges.bind(later, low, high)
+        later_index = self._substituted(index, loop.var, later)
+        if later_index is None:
             return
-        self.enter("inline", self.scope.code, set(), True)
-        first = self.put(f"add i64 {lane.first.text}, {AHEAD}")
-        first = self.intrinsic("smin.i64", "i64", ("i64", first), ("i64", str(high + 1 - lane.lanes)))
-        self.lane = Lane(later, Value(first, 1, self.scope.depth), lane.lanes)
-        pointers = self._pointers(buffer, moved, lane.lanes)
-        self.here()
-        self.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        for k in range(lane.lanes):
-            place = self.put(f"extractelement <{lane.lanes} x ptr> {pointers.text}, i64 {k}")
-            self.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
-        self.lane = lane
-        self.leave()
+        w.enter_inline(set())
+        first = w.put(f"add i64 {loop.first.text}, {AHEAD}")
+        first = w.intrinsic("smin.i64", "i64", ("i64", first), ("i64", str(high + 1 - loop.lanes)))
+        context.vector = VectorLoop(later, Value(first, 1, w.scope.depth), loop.lanes)
+        pointers = self.addresses.elements(buffer, later_index)
+        w.here()
+        w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+        for k in range(loop.lanes):
+            pointer = w.put(f"extractelement <{loop.lanes} x ptr> {pointers.text}, i64 {k}")
+            w.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+        context.vector = loop
+        w.leave()
 
-    def _moved(self, index: Expr, var: Expr, later: Expr) -> Expr | None:
-        """The expression with another variable; None where it does not depend on memory, is long, or reads memory that may
-        not be there, or be written meanwhile."""
+    def _substituted(self, index: Expr, var: Expr, later: Expr) -> Expr | None:
+        """The index with `later` in the place of `var`; None where it does not depend on memory, is long, or reads memory
+        that may be out of bounds, or be written meanwhile."""
         made: dict[int, Expr] = {var.id: later}
         stack, loads = [index], 0
         while stack:
@@ -62,15 +63,19 @@ class PrefetchEmitter(SquareEmitter):
             stack.pop()
             args = tuple(made[a.id] for a in top.args)
             if args == top.args:
-                if top.op == "var" and self.known[top.id].lanes > 1:
+                if top.op == "var" and self.writer.known[top.id].lanes > 1:
                     return None
                 made[top.id] = top
                 continue
-            made[top.id] = self.function.exprs.make(top.op, top.dtype, args, top.attr)
+            made[top.id] = self.writer.module.exprs.make(top.op, top.dtype, args, top.attr)
             if top.op == "load":
                 loads += 1
-                if len(args) > 1 or top.attr in self.mutable or not self.ranges.within(args[0], 0, top.attr.size - 1):
+                if not self._readable_ahead(top.attr, args):
                     return None
             if len(made) > MOST_NODES:
                 return None
         return made[index.id] if loads else None
+
+    def _readable_ahead(self, buffer: Buffer, args: tuple[Expr, ...]) -> bool:
+        return (len(args) == 1 and buffer not in self.writer.mutable
+                and self.context.ranges.within(args[0], 0, buffer.size - 1))

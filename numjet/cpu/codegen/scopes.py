@@ -1,8 +1,8 @@
-"""Where emitted instructions go: scopes (loop bodies, branches), the values known in them, and the text written so far.
+"""Scopes and value numbering: the regions that hold emitted instructions, and the values known in them.
 
-Every value is remembered under its expression until the scope that holds its instruction closes, or until a buffer
-that it read is written. An instruction is put into the outermost scope in which all its operands exist, which
-is how loop-invariant code leaves loops: the text of an open outer scope ends right before the inner statement.
+Every value is remembered under its expression until the scope with its instruction closes, or until a buffer that it read is
+written. An instruction goes into the outermost scope in which all its operands exist, which hoists loop-invariant code: the
+text of an open outer scope ends right before the inner statement.
 """
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Value:
 
 
 class Code:
-    """Lines of text, the label of the basic block that they end in, and the line it begins at."""
+    """Lines of text, the label of their last basic block, and the line where that block begins."""
 
-    __slots__ = ("begun", "block", "lines")
+    __slots__ = ("block", "block_start", "lines")
 
     def __init__(self, block: str):
         self.lines: list[str] = []
         self.block = block
-        self.begun = 0
+        self.block_start = 0
 
 
 class Scope:
@@ -41,51 +41,50 @@ class Scope:
     certain: the region is executed whenever its parent is.
     """
 
-    __slots__ = ("certain", "code", "defined", "depth", "kind", "outer", "parent", "written")
+    __slots__ = ("_hoisted", "certain", "code", "defined", "depth", "kind", "parent", "written")
 
     def __init__(self, parent: Scope | None, kind: str, code: Code, written: set[Buffer], certain: bool):
         self.parent, self.kind, self.code, self.written, self.certain = parent, kind, code, written, certain
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.defined: list[Hashable] = []
-        self.outer = _outer(self)
+        self._hoisted = self._hoisting_table()
 
-    def home(self, depth: int) -> Scope:
+    def hoisted(self, depth: int) -> Scope:
         """The scope for an instruction whose deepest operand lives at that depth."""
-        return self.outer[depth] or self
+        return self._hoisted[depth] or self
+
+    def _hoisting_table(self) -> list[Scope | None]:
+        """For each depth the scope of its instructions, None for this one.
+
+        Code leaves a branch only on its way out of a loop, as otherwise it would only be executed more often.
+        """
+        parent = self.parent
+        if parent is None:
+            return [None]
+        if self.kind == "branch":
+            return [*parent._hoisted, None]
+        return [*(scope or parent for scope in parent._hoisted), None]
 
 
-def _outer(scope: Scope) -> list[Scope | None]:
-    """For each depth: the home of its instructions, None for the scope itself.
-
-    Code leaves a branch only on its way out of a loop, as otherwise it would only be executed more often.
-    """
-    parent = scope.parent
-    if parent is None:
-        return [None]
-    if scope.kind == "branch":
-        return [*parent.outer, None]
-    return [*(home or parent for home in parent.outer), None]
-
-
-class Memory:
+class ValueTable:
     """The values known now, by key (an expression's id, or a tuple for helper values)."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, Value] = {}
-        self.readers: dict[Buffer, list[Hashable]] = {}
+        self._readers: dict[Buffer, list[Hashable]] = {}
 
     def define(self, key: Hashable, value: Value, scope: Scope) -> Value:
         """Remembers `value`, whose instruction stands in `scope`."""
         self.known[key] = value
         scope.defined.append(key)
         for buffer in value.reads:
-            self.readers.setdefault(buffer, []).append(key)
+            self._readers.setdefault(buffer, []).append(key)
         return value
 
-    def kill(self, buffers: Iterable[Buffer]) -> None:
+    def invalidate(self, buffers: Iterable[Buffer]) -> None:
         """Forgets every value that has read one of `buffers`."""
         for buffer in buffers:
-            for key in self.readers.pop(buffer, ()):
+            for key in self._readers.pop(buffer, ()):
                 self.known.pop(key, None)
 
     def close(self, scope: Scope) -> None:

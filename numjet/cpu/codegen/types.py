@@ -76,3 +76,8 @@ def _nan_literal(value: np.generic) -> str:
 def splat_literal(name: str, text: str, lanes: int) -> str:
     """A constant in all lanes."""
     return text if lanes == 1 else f"splat ({name} {text})"
+
+
+def phi(ty: str, *incoming: tuple[str, str]) -> str:
+    """The instruction that chooses a value by the block that control comes from; incoming: (value, label)."""
+    return f"phi {ty} {', '.join(f'[ {value}, %{label} ]' for value, label in incoming)}"

@@ -12,7 +12,7 @@ import numjet.lax as lax
 import numjet.numpy as jnp
 from numjet.api.stages import trace_call
 from numjet.cpu.codegen import llvm
-from numjet.cpu.codegen.outlining import Form, separable
+from numjet.cpu.codegen.outlining import Structure, outlinable
 from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering import materialization
@@ -47,7 +47,7 @@ def inputs(count: int, size: int = N) -> list[np.ndarray]:
 def test_forms_are_equal_up_to_buffers_and_captured_values():
     e, (a, b), (y, z) = Exprs(), buffers("input", 2), buffers("output", 2)
     u, v = e.var(F32), e.var(F32)
-    one, two = Form(scaled(e, a, y, u)), Form(scaled(e, b, z, v))
+    one, two = Structure(scaled(e, a, y, u)), Structure(scaled(e, b, z, v))
     assert one.key == two.key
     assert list(one.buffers) == [a, y] and list(two.buffers) == [b, z]
     assert one.captured == [u] and two.captured == [v]
@@ -62,17 +62,17 @@ def test_forms_differ(other):
                "mode": lambda: scaled(e, a, y, zero, mode="serial"), "buffer size": lambda: scaled(e, long, y, zero),
                "dtype": lambda: scaled(e, wide, wide_out, e.const(0.0, F64)), "in place": lambda: scaled(e, y, y, zero),
                "negative zero": lambda: scaled(e, a, y, e.const(-0.0, F32)), "captured": lambda: scaled(e, a, y, v)}
-    assert Form(scaled(e, a, y, zero)).key != Form(changed[other]()).key
+    assert Structure(scaled(e, a, y, zero)).key != Structure(changed[other]()).key
 
 
 def test_what_can_be_a_function_of_its_own():
     e, (a,), (y,) = Exprs(), buffers("input", 1), buffers("output", 1)
     loop = scaled(e, a, y, e.const(2, F32))
-    assert separable(loop) and not separable(loop.body[0])
+    assert outlinable(loop) and not outlinable(loop.body[0])
     checked = For(loop.var, loop.start, loop.stop, [*loop.body, Check(e.const(True, BOOL), 1)])
     acc = e.var(F32)
     carried = For(loop.var, loop.start, loop.stop, [], [Carry(acc, e.const(0, F32), acc, e.var(F32))])
-    assert not separable(checked) and not separable(carried)
+    assert not outlinable(checked) and not outlinable(carried)
 
 
 # --- code
@@ -133,7 +133,7 @@ def test_layers_of_a_network_share_their_loops(layers):
         return x
     shapes = [nj.ShapeDtypeStruct((32, 32), np.float32)] * layers, nj.ShapeDtypeStruct((16, 32), np.float32)
     f = lowered(net, *shapes)
-    kinds = {Form(s).key for s in f.body if separable(s)}
+    kinds = {Structure(s).key for s in f.body if outlinable(s)}
     assert len(kinds) == 2
     ws = [np.random.default_rng(k).standard_normal((32, 32)).astype(np.float32) / 6 for k in range(layers)]
     x = np.ones((16, 32), np.float32)
