@@ -1,4 +1,4 @@
-"""What AVX-512 has instructions for and LLVM no general name: exponents of floats, and `lookup` in registers."""
+"""AVX-512 instructions without a general LLVM intrinsic: exponents of floats, and table look-ups in registers."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -33,9 +33,10 @@ def _significand(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
 
 def _instruction(w: FunctionWriter, op: str, name: str, dtype: np.dtype, lanes: int, operands: tuple[str, ...],
                  options: tuple[tuple[str, str], ...] = ()) -> str:
-    """An instruction of AVX-512 by its masked intrinsic, which takes the result of lanes left out and a rounding mode, too."""
-    if not w.module.target.exponents:
-        raise NotImplementedError(f"no machine code for operation '{op}' on {w.module.target.cpu}: it takes AVX-512; expand functions "
+    """An instruction of AVX-512 by its masked intrinsic, which also takes the result of masked lanes and a rounding mode."""
+    target = w.module.target
+    if not target.exponents:
+        raise NotImplementedError(f"no machine code for operation '{op}' on {target.cpu}: it takes AVX-512; expand functions "
                                   "without `exponents` for this target")
     of, letter = scalar_type(dtype), "s" if dtype.itemsize == 4 else "d"
     count = (16 if lanes == 1 else _REGISTER) // dtype.itemsize
@@ -58,13 +59,13 @@ def lookup(w: FunctionWriter, table: str, lanes: int, index: str) -> str:
     name = f"@table.{table}"
     numbers = ", ".join(f"{of} {float_literal(v)}" for v in values.tolist())
     w.module.globals.setdefault(name, f"{name} = private unnamed_addr constant [{size} x {of}] [{numbers}], align 64")
-    inside = w.put(f"and {wide('i64', lanes)} {index}, {constant(INT64, lanes, size - 1)}")
+    wrapped = w.put(f"and {wide('i64', lanes)} {index}, {constant(INT64, lanes, size - 1)}")
     if lanes == 1:
-        return w.put(f"load {of}, ptr {w.put(f'getelementptr {of}, ptr {name}, i64 {inside}')}")
-    places, mask = w.put(f"getelementptr {of}, ptr {name}, <{lanes} x i64> {inside}"), wide("i1", lanes)
-    ty, pointers = wide(of, lanes), wide("ptr", lanes)
-    full = f"masked.gather.{suffix(of, lanes)}.v{lanes}p0"
-    return w.intrinsic(full, ty, (pointers, f"align 8 {places}"), (mask, "splat (i1 true)"), (ty, "poison"))
+        return w.put(f"load {of}, ptr {w.put(f'getelementptr {of}, ptr {name}, i64 {wrapped}')}")
+    pointers = w.put(f"getelementptr {of}, ptr {name}, <{lanes} x i64> {wrapped}")
+    ty = wide(of, lanes)
+    return w.intrinsic(f"masked.gather.{suffix(of, lanes)}.v{lanes}p0", ty, (wide("ptr", lanes), f"align 8 {pointers}"),
+                       (wide("i1", lanes), "splat (i1 true)"), (ty, "poison"))
 
 
 def _in_registers(w: FunctionWriter, values: np.ndarray, lanes: int, index: str) -> str:

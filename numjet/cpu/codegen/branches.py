@@ -101,4 +101,4 @@ class BranchEmitter:
         for (out, _, _), yes, no in zip(stmt.results, *pairs, strict=True):
             w.here()
             a, b = w.fit(yes, out, cond.lanes), w.fit(no, out, cond.lanes)
-            w.bind(out, w.select_lanes(value_type(out.dtype, cond.lanes), cond, a, b), cond.lanes)
+            w.bind(out, w.select(value_type(out.dtype, cond.lanes), cond.lanes, cond.text, a, b), cond.lanes)

@@ -25,7 +25,8 @@ class Captures:
 
     def parameters(self) -> Fields:
         """Types and names of what is passed."""
-        variables = [(scalar_type(var.dtype), f"c{k}") for k, (var, value, _) in enumerate(self._variables) if not value.literal]
+        variables = [(scalar_type(var.dtype), f"c{k}") for k, (var, value, _) in enumerate(self._variables)
+                     if not value.literal]
         return [("ptr", "info"), *(("ptr", f"b{k}") for k in range(len(self._buffers))), *variables]
 
     def arguments(self) -> Fields:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.codegen.operations import Rule
+from numjet.cpu.codegen.operations import constant
 from numjet.cpu.codegen.types import float_literal, scalar_type, splat_literal, suffix, value_type, wide
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.types import kind
@@ -11,17 +11,32 @@ from numjet.cpu.ir.types import kind
 F32 = np.dtype(np.float32)
 
 
-def convert(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
-    """x as the nearest value of dtype `new`. `half`: the CPU converts float16 by itself."""
+def convert(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    """x as the nearest value of dtype `new`."""
     if old == new:
         return x
     source, target = kind(old), kind(new)
     if source == "h":
-        single = half_to_float(w, x, lanes, half) if old.name == "float16" else bfloat_to_float(w, x, lanes)
-        return convert(w, single, F32, new, lanes, half)
+        single = _half_to_float(w, x, lanes) if old.name == "float16" else _bfloat_to_float(w, x, lanes)
+        return convert(w, single, F32, new, lanes)
     if target == "h":
-        return _to_small_float(w, x, old, new, lanes, half)
-    return _REGULAR[source, target](w, x, old, new, lanes)
+        return _to_small_float(w, x, old, new, lanes)
+    before, after = value_type(old, lanes), value_type(new, lanes)
+    if target == "b":
+        return w.put(f"{'fcmp une' if source == 'f' else 'icmp ne'} {before} {x}, {constant(old, lanes, 0)}")
+    if source == "f" and target in "iu":
+        return _saturated(w, x, old, new, lanes)
+    if source == "b" and target == "f":
+        return w.select(after, lanes, x, constant(new, lanes, 1), constant(new, lanes, 0))
+    if source == "f":
+        instruction = "fpext" if new.itemsize > old.itemsize else "fptrunc"
+    elif target == "f":
+        instruction = "sitofp" if source == "i" else "uitofp"
+    elif old.itemsize == new.itemsize and source != "b":
+        return x
+    else:
+        instruction = "trunc" if new.itemsize < old.itemsize else "sext" if source == "i" else "zext"
+    return w.put(f"{instruction} {before} {x} to {after}")
 
 
 def bitcast(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
@@ -34,29 +49,12 @@ def bitcast(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int)
     return x if before == after else w.put(f"bitcast {before} {x} to {after}")
 
 
-def _simple(instruction: str) -> Rule:
-    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-        return w.put(f"{instruction} {value_type(old, lanes)} {x} to {value_type(new, lanes)}")
-    return emit
-
-
-def _integer(extend: str) -> Rule:
-    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-        if old.itemsize == new.itemsize:
-            return x
-        instruction = "trunc" if new.itemsize < old.itemsize else extend
-        return w.put(f"{instruction} {value_type(old, lanes)} {x} to {value_type(new, lanes)}")
-    return emit
-
-
-def _saturating(name: str) -> Rule:
-    def emit(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-        if lanes > 1:
-            return _saturated_lanes(w, x, old, new, lanes)
-        real, whole = scalar_type(old), scalar_type(new)
-        full = f"{name}.sat.{suffix(whole, lanes)}.{suffix(real, lanes)}"
-        return w.intrinsic(full, wide(whole, lanes), (wide(real, lanes), x))
-    return emit
+def _saturated(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
+    """A float as the nearest integer of a dtype, 0 for NaN."""
+    if lanes > 1:
+        return _saturated_lanes(w, x, old, new, lanes)
+    real, of = scalar_type(old), scalar_type(new)
+    return w.intrinsic(f"fpto{'ui' if kind(new) == 'u' else 'si'}.sat.{of}.{suffix(real, lanes)}", of, (real, x))
 
 
 def _saturated_lanes(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
@@ -76,55 +74,27 @@ def _saturated_lanes(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, la
     return out if word is new else w.put(f"trunc {to} {out} to {value_type(new, lanes)}")
 
 
-def _float_to_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    return _simple("fpext" if new.itemsize > old.itemsize else "fptrunc")(w, x, old, new, lanes)
-
-
-def _float_to_bool(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    return w.put(f"fcmp une {value_type(old, lanes)} {x}, {splat_literal(scalar_type(old), float_literal(0.0), lanes)}")
-
-
-def _integer_to_bool(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    return w.put(f"icmp ne {value_type(old, lanes)} {x}, {splat_literal(scalar_type(old), '0', lanes)}")
-
-
-def _bool_to_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    ty, of = value_type(new, lanes), scalar_type(new)
-    one, zero = (splat_literal(of, float_literal(v), lanes) for v in (1.0, 0.0))
-    return w.put(f"select {wide('i1', lanes)} {x}, {ty} {one}, {ty} {zero}")
-
-
-_REGULAR: dict[tuple[str, str], Rule] = {
-    ("b", "i"): _simple("zext"), ("b", "u"): _simple("zext"), ("b", "f"): _bool_to_float,
-    ("i", "b"): _integer_to_bool, ("u", "b"): _integer_to_bool, ("f", "b"): _float_to_bool,
-    ("i", "i"): _integer("sext"), ("i", "u"): _integer("sext"),
-    ("u", "i"): _integer("zext"), ("u", "u"): _integer("zext"),
-    ("i", "f"): _simple("sitofp"), ("u", "f"): _simple("uitofp"),
-    ("f", "i"): _saturating("fptosi"), ("f", "u"): _saturating("fptoui"), ("f", "f"): _float_to_float,
-}
-
-
-def bfloat_to_float(w: FunctionWriter, x: str, lanes: int) -> str:
+def _bfloat_to_float(w: FunctionWriter, x: str, lanes: int) -> str:
     """bfloat16 is the upper half of float32."""
     i32 = wide("i32", lanes)
     wider = w.put(f"zext {wide('i16', lanes)} {x} to {i32}")
-    moved = w.put(f"shl {i32} {wider}, {splat_literal('i32', '16', lanes)}")
-    return w.put(f"bitcast {i32} {moved} to {wide('float', lanes)}")
+    shifted = w.put(f"shl {i32} {wider}, {splat_literal('i32', '16', lanes)}")
+    return w.put(f"bitcast {i32} {shifted} to {wide('float', lanes)}")
 
 
-def half_to_float(w: FunctionWriter, x: str, lanes: int, half: bool) -> str:
+def _half_to_float(w: FunctionWriter, x: str, lanes: int) -> str:
     """float16 to float32; without the instruction by a product with 2^112, which also handles subnormals."""
     real = wide("float", lanes)
-    if half:
+    if w.module.target.half:
         return w.put(f"fpext {wide('half', lanes)} {w.put(_cast('i16', x, 'half', lanes))} to {real}")
     i32 = wide("i32", lanes)
     bits = w.put(f"zext {wide('i16', lanes)} {x} to {i32}")
-    moved = w.put(f"shl {i32} {w.put(f'and {i32} {bits}, {_all(0x7FFF, lanes)}')}, {_all(13, lanes)}")
+    shifted = w.put(f"shl {i32} {w.put(f'and {i32} {bits}, {_all(0x7FFF, lanes)}')}, {_all(13, lanes)}")
     scale = splat_literal("float", float_literal(2.0**112), lanes)
-    scaled = w.put(_cast("float", w.put(f"fmul {real} {w.put(_cast('i32', moved, 'float', lanes))}, {scale}"), "i32",
+    scaled = w.put(_cast("float", w.put(f"fmul {real} {w.put(_cast('i32', shifted, 'float', lanes))}, {scale}"), "i32",
                          lanes))
-    special = w.put(f"icmp uge {i32} {moved}, {_all(0x7C00 << 13, lanes)}")
-    filled = w.put(f"or {i32} {moved}, {_all(0x7F800000, lanes)}")
+    special = w.put(f"icmp uge {i32} {shifted}, {_all(0x7C00 << 13, lanes)}")
+    filled = w.put(f"or {i32} {shifted}, {_all(0x7F800000, lanes)}")
     size = w.put(f"select {wide('i1', lanes)} {special}, {i32} {filled}, {i32} {scaled}")
     sign = w.put(f"shl {i32} {w.put(f'and {i32} {bits}, {_all(0x8000, lanes)}')}, {_all(16, lanes)}")
     return w.put(_cast("i32", w.put(f"or {i32} {size}, {sign}"), "float", lanes))
@@ -138,12 +108,12 @@ def _all(value: int, lanes: int) -> str:
     return splat_literal("i32", str(value), lanes)
 
 
-def _to_small_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int, half: bool) -> str:
+def _to_small_float(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
     """Through float32, rounded so that a second rounding gives what one from float64 to float16 would."""
     if new.name == "float16" and old.itemsize == 8 and kind(old) == "f":
-        return float_to_half(w, _round_to_odd(w, x, lanes), lanes, half)
-    single = convert(w, x, old, F32, lanes, half)
-    return float_to_half(w, single, lanes, half) if new.name == "float16" else float_to_bfloat(w, single, lanes)
+        return _float_to_half(w, _round_to_odd(w, x, lanes), lanes)
+    single = convert(w, x, old, F32, lanes)
+    return _float_to_half(w, single, lanes) if new.name == "float16" else _float_to_bfloat(w, single, lanes)
 
 
 def _round_to_odd(w: FunctionWriter, x: str, lanes: int) -> str:
@@ -157,12 +127,12 @@ def _round_to_odd(w: FunctionWriter, x: str, lanes: int) -> str:
     size, size_back = (w.intrinsic(f"fabs.{suffix('double', lanes)}", f64, (f64, v)) for v in (x, back))
     larger = w.put(f"fcmp olt {f64} {size_back}, {size}")
     step = w.put(f"select {i1} {larger}, {i32} {_all(1, lanes)}, {i32} {_all(-1, lanes)}")
-    moved = w.put(f"add {i32} {bits}, {step}")
-    odd = w.put(f"select {i1} {w.put(f'and {i1} {inexact}, {even}')}, {i32} {moved}, {i32} {bits}")
+    shifted = w.put(f"add {i32} {bits}, {step}")
+    odd = w.put(f"select {i1} {w.put(f'and {i1} {inexact}, {even}')}, {i32} {shifted}, {i32} {bits}")
     return w.put(_cast("i32", odd, "float", lanes))
 
 
-def float_to_bfloat(w: FunctionWriter, x: str, lanes: int) -> str:
+def _float_to_bfloat(w: FunctionWriter, x: str, lanes: int) -> str:
     """Rounds to nearest even by an integer addition; a NaN stays one."""
     i32, i16 = wide("i32", lanes), wide("i16", lanes)
     bits = w.put(_cast("float", x, "i32", lanes))
@@ -174,9 +144,9 @@ def float_to_bfloat(w: FunctionWriter, x: str, lanes: int) -> str:
     return w.put(f"trunc {i32} {w.put(f'lshr {i32} {chosen}, {_all(16, lanes)}')} to {i16}")
 
 
-def float_to_half(w: FunctionWriter, x: str, lanes: int, half: bool) -> str:
+def _float_to_half(w: FunctionWriter, x: str, lanes: int) -> str:
     """float32 to float16, to nearest even."""
-    if half:
+    if w.module.target.half:
         narrow = w.put(f"fptrunc {wide('float', lanes)} {x} to {wide('half', lanes)}")
         return w.put(_cast("half", narrow, "i16", lanes))
     return _float_to_half_bits(w, x, lanes)

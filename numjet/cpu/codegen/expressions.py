@@ -30,7 +30,6 @@ class ExpressionEmitter:
         self.context = LoopContext(writer)
         self.addresses = Addresses(writer, self.context, self.value)
         self.load = LoadEmitter(self.addresses).load
-        self._half = writer.module.target.half
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression, computed at most once per scope."""
@@ -78,9 +77,6 @@ class ExpressionEmitter:
         self.writer.hoist(vector.first.depth)
         return self.writer.define(expr.id, self.context.iota(vector.first, 1, "i64"), vector.lanes)
 
-    def _load(self, expr: Expr) -> Value:
-        return self.load(expr)
-
     # --- operations ---
 
     def _arguments(self, expr: Expr) -> tuple[list[Value], int, frozenset]:
@@ -112,7 +108,7 @@ class ExpressionEmitter:
         w = self.writer
         (cond, yes, no), lanes, reads = self._arguments(expr)
         a, b = w.fit(yes, expr, lanes), w.fit(no, expr, lanes)
-        return w.define(expr.id, w.select_lanes(value_type(expr.dtype, lanes), cond, a, b), lanes, reads)
+        return w.define(expr.id, w.select(value_type(expr.dtype, lanes), cond.lanes, cond.text, a, b), lanes, reads)
 
     def _convert(self, expr: Expr) -> Value:
         if self._converts_lane_index(expr):
@@ -121,7 +117,7 @@ class ExpressionEmitter:
 
     def _convert_value(self, expr: Expr) -> Value:
         (value,), lanes, reads = self._arguments(expr)
-        text = convert(self.writer, value.text, expr.args[0].dtype, expr.dtype, lanes, self._half)
+        text = convert(self.writer, value.text, expr.args[0].dtype, expr.dtype, lanes)
         return self.writer.define(expr.id, text, lanes, reads)
 
     def _bitcast(self, expr: Expr) -> Value:
@@ -137,9 +133,9 @@ class ExpressionEmitter:
 
     def _converts_lane_index(self, expr: Expr) -> bool:
         """Whether this is the conversion of an index that grows with the lane, which need not be computed in int64."""
-        if self.context.vector is None or expr.args[0].dtype != INT64 or expr.dtype.itemsize > 4 or kind(expr.dtype) not in "iu":
-            return False
-        return self.context.follows_lanes(expr.args[0])
+        index, dtype = expr.args[0], expr.dtype
+        return (self.context.vector is not None and index.dtype == INT64 and dtype.itemsize <= 4 and kind(dtype) in "iu"
+                and self.context.follows_lanes(index))
 
     def _narrows(self, expr: Expr) -> bool:
         """Whether this is about indices that fit into 32 bits: vectors of int64 are slow to compare, divide and convert."""
@@ -160,7 +156,7 @@ class ExpressionEmitter:
         w.hoist(max(v.depth for v in values))
         texts = [v.text if v.lanes == lanes else w.splat(v, "i32", lanes) for v in values]
         if expr.op == "convert":
-            text = convert(w, texts[0], INT32, expr.dtype, lanes, self._half)
+            text = convert(w, texts[0], INT32, expr.dtype, lanes)
         else:
             text = RULES[expr.op, "i"](w, INT32, lanes, *texts)
             if expr.dtype == INT64:
@@ -263,7 +259,7 @@ class ExpressionEmitter:
         lanes = max(cond.lanes, usual.lanes, rare.lanes)
         ty = value_type(expr.dtype, lanes)
         w.here()
-        chosen = w.select_lanes(ty, cond, w.fit(rare, expr, lanes), w.fit(usual, expr, lanes))
+        chosen = w.select(ty, cond.lanes, cond.text, w.fit(rare, expr, lanes), w.fit(usual, expr, lanes))
         w.leave()
         kept, any_lane = w.fit(usual, expr, lanes), self.context.any_lane(cond)
         before = scope.code.block
@@ -314,7 +310,7 @@ def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
 _NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", "max"))
 
 _EMIT: dict[str, Callable[[ExpressionEmitter, Expr], Value]] = {
-    "const": ExpressionEmitter._constant, "var": ExpressionEmitter._variable, "load": ExpressionEmitter._load,
+    "const": ExpressionEmitter._constant, "var": ExpressionEmitter._variable, "load": lambda emitter, expr: emitter.load(expr),
     "select": ExpressionEmitter._select, "convert": ExpressionEmitter._convert, "bitcast": ExpressionEmitter._bitcast,
     "lookup": ExpressionEmitter._lookup, "libm": ExpressionEmitter._libm, "select_rare": ExpressionEmitter._select_rare,
     **dict.fromkeys(MATH, ExpressionEmitter._mathlib),

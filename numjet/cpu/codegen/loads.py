@@ -70,7 +70,7 @@ class LoadEmitter:
         w.hoist(mask.depth)
         wanted = Value(self.context.any_lane(mask), 1, w.insertion.depth, guard.reads)
         single, of = self._scalar(buffer, index, wanted), scalar_type(buffer.dtype)
-        text = w.select_lanes(wide(of, lanes), mask, w.splat(single, of, lanes), "zeroinitializer")
+        text = w.select(wide(of, lanes), mask.lanes, mask.text, w.splat(single, of, lanes), "zeroinitializer")
         return Value(text, lanes, w.insertion.depth, single.reads)
 
     # --- strategies ---

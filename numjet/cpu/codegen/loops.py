@@ -27,23 +27,32 @@ class Piece(NamedTuple):
     end: str | None = None
 
 
-class CarryPhis:
-    """The phi nodes of a loop's carries. Each has as many lanes as the value it starts with, or as the vector loop around if
-    it varies from lane to lane."""
+class LoopHeader:
+    """The phi nodes at the head of a loop, for its carries and its countdown to the next cancellation check.
 
-    def __init__(self, context: LoopContext, carries: list[Carry], inits: list[Value]):
+    A carry has as many lanes as the value it starts with, or as the vector loop around if it varies from lane to lane.
+    """
+
+    def __init__(self, context: LoopContext, stmt: For | While, inits: list[Value]):
+        carries = stmt.carries
         self.writer, self._carries, self._inits = context.writer, carries, inits
         inside = context.vector is not None
         self.lanes = [context.lanes if inside and c.var.id in context.varying else v.lanes
                       for c, v in zip(carries, inits, strict=True)]
         self.names = [f"%{self.writer.name('c')}" for _ in carries]
         self._types = [value_type(c.var.dtype, lanes) for c, lanes in zip(carries, self.lanes, strict=True)]
+        self._countdown = Countdown(self.writer, stmt.polls) if stmt.polls is not None else None
         self._first: list[str] = []
 
     def bind(self) -> None:
         """Makes the carries known inside of the loop."""
         for c, name, lanes in zip(self._carries, self.names, self.lanes, strict=True):
             self.writer.bind(c.var, name, lanes)
+
+    def check_cancellation(self) -> None:
+        """At the end of an iteration."""
+        if self._countdown is not None:
+            self._countdown.check()
 
     def fit_inits(self) -> None:
         """Gives the first values their number of lanes, in front of the loop."""
@@ -55,9 +64,11 @@ class CarryPhis:
         return [phi(ty, (first, before), (following, latch))
                 for ty, first, following in zip(self._types, self._first, nexts, strict=True)]
 
-    def head(self, before: str, latch: str, nexts: list[str]) -> list[str]:
-        """The lines at the head of the loop."""
-        return [f"  {name} = {text}" for name, text in zip(self.names, self.merge(before, latch, nexts), strict=True)]
+    def lines(self, before: str, latch: str, nexts: list[str]) -> list[str]:
+        """The phi nodes."""
+        countdown = [] if self._countdown is None else [self._countdown.phi(before, latch)]
+        merged = self.merge(before, latch, nexts)
+        return [*countdown, *(f"  {name} = {text}" for name, text in zip(self.names, merged, strict=True))]
 
 
 class LoopEmitter:
@@ -129,33 +140,30 @@ class LoopEmitter:
         w.values.invalidate(w.writes(stmt))
         head, exit_label = w.name("loop"), w.name("exit")
         counter = f"%{w.name('i')}"
-        phis = CarryPhis(self.context, stmt.carries, inits)
-        countdown = Countdown(w, stmt.polls) if stmt.polls is not None else None
+        header = LoopHeader(self.context, stmt, inits)
         inner = w.enter("loop", Code(head), w.writes(stmt), not guarded)
         self._bind_variable(stmt.var, counter)
-        phis.bind()
+        header.bind()
         self._enter_mask(piece, counter)
         self.emitter.block(stmt.body)
-        nexts = [self._next(stmt.var, c, lanes) for c, lanes in zip(stmt.carries, phis.lanes, strict=True)]
-        if countdown is not None:
-            countdown.check()
+        nexts = [self._next(stmt.var, c, lanes) for c, lanes in zip(stmt.carries, header.lanes, strict=True)]
+        header.check_cancellation()
         w.here()
         after = w.put(f"add nsw i64 {counter}, {piece.step}")
         w.line(f"br i1 {w.put(f'icmp slt i64 {after}, {piece.stop}')}, label %{head}, label %{exit_label}")
         self._leave_mask(piece)
         w.leave()
-        phis.fit_inits()
-        enter = f"i1 {w.put(f'icmp slt i64 {piece.start}, {piece.stop}')}, label %{head}, label %{exit_label}" if guarded else (
-            f"label %{head}")
-        w.line(f"br {enter}")
+        header.fit_inits()
+        if guarded:
+            w.line(f"br i1 {w.put(f'icmp slt i64 {piece.start}, {piece.stop}')}, label %{head}, label %{exit_label}")
+        else:
+            w.line(f"br label %{head}")
         lines, before, latch = w.scope.code.lines, w.scope.code.block, inner.code.block
-        lines += [f"{head}:", f"  {counter} = {phi('i64', (piece.start, before), (after, latch))}"]
-        if countdown is not None:
-            lines.append(countdown.phi(before, latch))
-        lines += [*phis.head(before, latch, nexts), *inner.code.lines]
+        lines += [f"{head}:", f"  {counter} = {phi('i64', (piece.start, before), (after, latch))}",
+                  *header.lines(before, latch, nexts), *inner.code.lines]
         w.label(exit_label)
-        outs = [w.put(text) for text in phis.merge(before, latch, nexts)] if guarded else nexts
-        return [Value(text, lanes, w.scope.depth) for text, lanes in zip(outs, phis.lanes, strict=True)]
+        outs = [w.put(text) for text in header.merge(before, latch, nexts)] if guarded else nexts
+        return [Value(text, lanes, w.scope.depth) for text, lanes in zip(outs, header.lanes, strict=True)]
 
     def _single_step(self, stmt: For, piece: Piece, inits: list[Value]) -> list[Value]:
         if piece.end is None:
@@ -249,7 +257,7 @@ class LoopEmitter:
         w.here()
         before, lanes = w.known[carry.var.id], mask.lanes
         yes, no = w.fit(value, carry.next, lanes), w.fit(before, carry.var, lanes)
-        return Value(w.select_lanes(value_type(carry.var.dtype, lanes), mask, yes, no), lanes, w.scope.depth)
+        return Value(w.select(value_type(carry.var.dtype, lanes), mask.lanes, mask.text, yes, no), lanes, w.scope.depth)
 
     # --- while ---
 
@@ -260,30 +268,26 @@ class LoopEmitter:
         writes = w.writes(stmt)
         w.values.invalidate(writes)
         head, body, exit_label = w.name("while"), w.name("body"), w.name("exit")
-        phis = CarryPhis(self.context, stmt.carries, inits)
-        countdown = Countdown(w, stmt.polls) if stmt.polls is not None else None
+        header = LoopHeader(self.context, stmt, inits)
         outer = w.enter("loop", Code(head), writes, True)
-        phis.bind()
+        header.bind()
         self.emitter.block(stmt.cond_body)
         again = self._any_active_lane(self.value(stmt.cond))
         inner = w.enter("branch", Code(body), writes, False)
         self.emitter.block(stmt.body)
-        nexts = [self._next(None, c, lanes) for c, lanes in zip(stmt.carries, phis.lanes, strict=True)]
-        if countdown is not None:
-            countdown.check()
+        nexts = [self._next(None, c, lanes) for c, lanes in zip(stmt.carries, header.lanes, strict=True)]
+        header.check_cancellation()
         w.leave()
         w.here()
         w.line(f"br i1 {again}, label %{body}, label %{exit_label}")
         w.leave()
-        phis.fit_inits()
+        header.fit_inits()
         w.line(f"br label %{head}")
         lines, before, latch = w.scope.code.lines, w.scope.code.block, inner.code.block
-        lines.append(f"{head}:")
-        if countdown is not None:
-            lines.append(countdown.phi(before, latch))
-        lines += [*phis.head(before, latch, nexts), *outer.code.lines, f"{body}:", *inner.code.lines, f"  br label %{head}"]
+        lines += [f"{head}:", *header.lines(before, latch, nexts), *outer.code.lines,
+                  f"{body}:", *inner.code.lines, f"  br label %{head}"]
         w.label(exit_label)
-        for c, name, lanes in zip(stmt.carries, phis.names, phis.lanes, strict=True):
+        for c, name, lanes in zip(stmt.carries, header.names, header.lanes, strict=True):
             w.bind(c.out, name, lanes)
 
     def _any_active_lane(self, cond: Value) -> str:

@@ -42,5 +42,5 @@ class ModuleWriter:
     def text(self, main: str) -> str:
         """The whole module, given the text of its main function."""
         triple = [f'target triple = "{self.target.triple}"'] if self.target.triple else []
-        return "\n".join([*triple, *self.globals.values(), *self._declarations.values(), *self.helpers.values(), *self._outlined,
-                          main, *_METADATA, ""])
+        return "\n".join([*triple, *self.globals.values(), *self._declarations.values(), *self.helpers.values(),
+                          *self._outlined, main, *_METADATA, ""])

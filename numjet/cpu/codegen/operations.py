@@ -32,11 +32,12 @@ def _binary(op: str, kinds: str, instruction: str) -> None:
         return w.put(f"{instruction} {value_type(dtype, lanes)} {x}, {y}")
 
 
-def _unary(op: str, kinds: str, name: str, *more: tuple[str, str]) -> None:
+def _intrinsic(op: str, kinds: str, name: str, *more: tuple[str, str]) -> None:
     @rule(op, kinds)
-    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
+    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, *operands: str) -> str:
         of = scalar_type(dtype)
-        return w.intrinsic(f"{name}.{suffix(of, lanes)}", wide(of, lanes), (wide(of, lanes), x), *more)
+        ty = wide(of, lanes)
+        return w.intrinsic(f"{name}.{suffix(of, lanes)}", ty, *((ty, x) for x in operands), *more)
 
 
 for _op, _kinds, _instruction in (
@@ -50,40 +51,22 @@ for _op, _kinds, _instruction in (
         ("eq", "f", "fcmp oeq"), ("ne", "f", "fcmp une"),
         ("lt", "f", "fcmp olt"), ("le", "f", "fcmp ole"), ("gt", "f", "fcmp ogt"), ("ge", "f", "fcmp oge")):
     _binary(_op, _kinds, _instruction)
-for _op, _name in (("abs", "fabs"), ("sqrt", "sqrt"), ("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"),
-                   ("round_even", "roundeven"), ("round_away", "round")):
-    _unary(_op, "f", _name)
-_unary("abs", "i", "abs", ("i1", "false"))
-_unary("popcount", "iu", "ctpop")
-_unary("clz", "iu", "ctlz", ("i1", "false"))
-for _kinds, _prefix in (("i", "s"), ("u", "u")):
-    for _op in ("min", "max"):
-        @rule(_op, _kinds)
-        def _integer_limit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, name: str = _prefix + _op) -> str:
-            of = scalar_type(dtype)
-            ty = wide(of, lanes)
-            return w.intrinsic(f"{name}.{suffix(of, lanes)}", ty, (ty, x), (ty, y))
+for _op, _kinds, _name in (
+        ("abs", "f", "fabs"), ("sqrt", "f", "sqrt"), ("floor", "f", "floor"), ("ceil", "f", "ceil"), ("trunc", "f", "trunc"),
+        ("round_even", "f", "roundeven"), ("round_away", "f", "round"), ("copysign", "f", "copysign"), ("fma", "f", "fma"),
+        ("min", "i", "smin"), ("max", "i", "smax"), ("min", "u", "umin"), ("max", "u", "umax"), ("popcount", "iu", "ctpop")):
+    _intrinsic(_op, _kinds, _name)
+_intrinsic("abs", "i", "abs", ("i1", "false"))
+_intrinsic("clz", "iu", "ctlz", ("i1", "false"))
 
 
-def _select(w: FunctionWriter, ty: str, cond_type: str, cond: str, yes: str, no: str) -> str:
-    return w.put(f"select {cond_type} {cond}, {ty} {yes}, {ty} {no}")
-
-
-def _limit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, relation: str) -> str:
-    """x86's min returns y when either is NaN; a NaN in x has to be put back."""
-    ty, mask = value_type(dtype, lanes), wide("i1", lanes)
-    chosen = _select(w, ty, mask, w.put(f"fcmp {relation} {ty} {x}, {y}"), x, y)
-    return _select(w, ty, mask, w.put(f"fcmp uno {ty} {x}, {x}"), x, chosen)
-
-
-@rule("min", "f")
-def _min(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    return _limit(w, dtype, lanes, x, y, "olt")
-
-
-@rule("max", "f")
-def _max(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    return _limit(w, dtype, lanes, x, y, "ogt")
+for _op, _relation in (("min", "olt"), ("max", "ogt")):
+    @rule(_op, "f")
+    def _limit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, relation: str = _relation) -> str:
+        """x86's min returns y when either is NaN; a NaN in x has to be put back."""
+        ty = value_type(dtype, lanes)
+        chosen = w.select(ty, lanes, w.put(f"fcmp {relation} {ty} {x}, {y}"), x, y)
+        return w.select(ty, lanes, w.put(f"fcmp uno {ty} {x}, {x}"), x, chosen)
 
 
 @rule("neg", "f")
@@ -105,9 +88,9 @@ def _abs_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str
 def _fsign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     """NaN and zeros are their own sign."""
     ty = value_type(dtype, lanes)
-    one = _copysign(w, dtype, lanes, constant(dtype, lanes, 1.0), x)
+    one = RULES["copysign", "f"](w, dtype, lanes, constant(dtype, lanes, 1.0), x)
     nonzero = w.put(f"fcmp one {ty} {x}, {constant(dtype, lanes, 0.0)}")
-    return _select(w, ty, wide("i1", lanes), nonzero, one, x)
+    return w.select(ty, lanes, nonzero, one, x)
 
 
 @rule("sign", "i")
@@ -119,20 +102,6 @@ def _sign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
 @rule("sign", "u")
 def _sign_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return RULES["min", "u"](w, dtype, lanes, x, constant(dtype, lanes, 1))
-
-
-@rule("copysign", "f")
-def _copysign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    of = scalar_type(dtype)
-    ty = wide(of, lanes)
-    return w.intrinsic(f"copysign.{suffix(of, lanes)}", ty, (ty, x), (ty, y))
-
-
-@rule("fma", "f")
-def _fma(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, z: str) -> str:
-    of = scalar_type(dtype)
-    ty = wide(of, lanes)
-    return w.intrinsic(f"fma.{suffix(of, lanes)}", ty, (ty, x), (ty, y), (ty, z))
 
 
 @rule("fma", "iu")
@@ -178,54 +147,24 @@ def known_integer(text: str) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-@rule("div", "u")
-def _div_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    ty = value_type(dtype, lanes)
-    if known_integer(y):
-        return w.put(f"udiv {ty} {x}, {y}")
-    zero, safe = _guard_zero(w, dtype, lanes, y)
-    return _select(w, ty, wide("i1", lanes), zero, constant(dtype, lanes, -1), _quotient(w, dtype, lanes, x, safe))
-
-
-@rule("rem", "u")
-def _rem_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    ty = value_type(dtype, lanes)
-    if known_integer(y):
-        return w.put(f"urem {ty} {x}, {y}")
-    zero, safe = _guard_zero(w, dtype, lanes, y)
-    return _select(w, ty, wide("i1", lanes), zero, x, _remainder(w, dtype, lanes, x, safe))
-
-
-def _guard_zero(w: FunctionWriter, dtype: np.dtype, lanes: int, y: str) -> tuple[str, str]:
-    """(is y zero, y or 1)."""
-    ty = value_type(dtype, lanes)
-    zero = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, 0)}")
-    return zero, _select(w, ty, wide("i1", lanes), zero, constant(dtype, lanes, 1), y)
-
-
-@rule("div", "i")
-def _div(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    """Division by -1 is a negation, which wraps where the instruction would trap."""
-    ty, mask = value_type(dtype, lanes), wide("i1", lanes)
-    if known_integer(y) not in (None, 0, -1):
-        return w.put(f"sdiv {ty} {x}, {y}")
-    minus = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, -1)}")
-    zero, safe = _guard_zero(w, dtype, lanes, y)
-    safe = _select(w, ty, mask, minus, constant(dtype, lanes, 1), safe)
-    quotient = _quotient(w, dtype, lanes, x, safe)
-    quotient = _select(w, ty, mask, minus, _neg(w, dtype, lanes, x), quotient)
-    return _select(w, ty, mask, zero, constant(dtype, lanes, -1), quotient)
-
-
-@rule("rem", "i")
-def _rem(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
-    ty, mask = value_type(dtype, lanes), wide("i1", lanes)
-    if known_integer(y) not in (None, 0, -1):
-        return w.put(f"srem {ty} {x}, {y}")
-    minus = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, -1)}")
-    zero, safe = _guard_zero(w, dtype, lanes, y)
-    safe = _select(w, ty, mask, minus, constant(dtype, lanes, 1), safe)
-    return _select(w, ty, mask, zero, x, _remainder(w, dtype, lanes, x, safe))
+for _op in ("div", "rem"):
+    @rule(_op, "iu")
+    def _divide(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, op: str = _op) -> str:
+        """Division by -1 is a negation, which wraps where the instruction would trap."""
+        ty, signed, divisor = value_type(dtype, lanes), kind(dtype) == "i", known_integer(y)
+        if divisor not in ((None, 0, -1) if signed else (None, 0)):
+            return w.put(f"{'s' if signed else 'u'}{op} {ty} {x}, {y}")
+        minus = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, -1)}") if signed else None
+        zero = w.put(f"icmp eq {ty} {y}, {constant(dtype, lanes, 0)}")
+        safe = w.select(ty, lanes, zero, constant(dtype, lanes, 1), y)
+        if minus:
+            safe = w.select(ty, lanes, minus, constant(dtype, lanes, 1), safe)
+        if op == "rem":
+            return w.select(ty, lanes, zero, x, _remainder(w, dtype, lanes, x, safe))
+        quotient = _quotient(w, dtype, lanes, x, safe)
+        if minus:
+            quotient = w.select(ty, lanes, minus, _neg(w, dtype, lanes, x), quotient)
+        return w.select(ty, lanes, zero, constant(dtype, lanes, -1), quotient)
 
 
 def _quotient(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
@@ -262,7 +201,7 @@ def _shift(op: str, instruction: str) -> None:
             return w.put(f"ashr {ty} {x}, {inside}")
         fits = w.put(f"icmp ult {ty} {y}, {splat_literal(of, str(bits), lanes)}")
         shifted = w.put(f"{instruction} {ty} {x}, {y}")
-        return _select(w, ty, wide("i1", lanes), fits, shifted, constant(dtype, lanes, 0))
+        return w.select(ty, lanes, fits, shifted, constant(dtype, lanes, 0))
 
 
 for _op, _instruction in (("shl", "shl"), ("shra", "ashr"), ("shrl", "lshr")):

@@ -9,6 +9,7 @@ from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.loop_context import VectorLoop
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr
+from numjet.cpu.ir.traversal import postorder
 
 LARGE_BYTES = 2 ** 21    # of the array that is read, from which it pays: a cache of one processor holds less
 AHEAD = 128              # iterations
@@ -52,22 +53,15 @@ class GatherPrefetch:
     def _substituted(self, index: Expr, var: Expr, later: Expr) -> Expr | None:
         """The index with `later` in the place of `var`; None where it does not depend on memory, is long, or reads memory
         that may be out of bounds, or be written meanwhile."""
-        made: dict[int, Expr] = {var.id: later}
-        stack, loads = [index], 0
-        while stack:
-            top = stack[-1]
-            missing = [a for a in top.args if a.id not in made]
-            if top.id in made or missing:
-                stack.extend(missing) if top.id not in made else stack.pop()
-                continue
-            stack.pop()
+        made, loads, exprs = {var.id: later}, 0, self.writer.module.exprs
+        for top in postorder([index], made):
             args = tuple(made[a.id] for a in top.args)
             if args == top.args:
                 if top.op == "var" and self.writer.known[top.id].lanes > 1:
                     return None
                 made[top.id] = top
                 continue
-            made[top.id] = self.writer.module.exprs.make(top.op, top.dtype, args, top.attr)
+            made[top.id] = exprs.make(top.op, top.dtype, args, top.attr)
             if top.op == "load":
                 loads += 1
                 if not self._readable_ahead(top.attr, args):

@@ -13,27 +13,8 @@ from numjet.cpu.codegen.parallel import OutlinedLoops
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.stores import StoreEmitter
 from numjet.cpu.codegen.types import memory_type
-from numjet.cpu.ir.nodes import (
-    BOOL,
-    INT64,
-    KERNEL_STATUS,
-    Buffer,
-    Call,
-    Check,
-    Comment,
-    Copy,
-    Expr,
-    Fill,
-    For,
-    GemmWithEpilogue,
-    If,
-    Let,
-    Stmt,
-    Store,
-    SwapBuffers,
-    Switch,
-    While,
-)
+from numjet.cpu.ir import nodes as ir
+from numjet.cpu.ir.nodes import BOOL, INT64, KERNEL_STATUS, Buffer, Expr
 from numjet.cpu.ir.types import kind
 
 INLINE_COPY = 64   # bytes that are moved through registers
@@ -55,11 +36,12 @@ class StatementEmitter:
         self._stores, self._loops, self._outlined = StoreEmitter(self.addresses), LoopEmitter(emitter), OutlinedLoops(emitter)
         branches = BranchEmitter(emitter)
         self._by_type: dict[type, Callable[[Any], None]] = {
-            Let: self._let, Store: self._stores.store, For: self._for, While: self._loops.while_loop, If: branches.if_,
-            Switch: branches.switch, Copy: self._copy, Fill: self._fill, SwapBuffers: self.addresses.swap,
-            Call: self._call, GemmWithEpilogue: self._gemm_with_epilogue, Check: self._check, Comment: self._comment}
+            ir.Let: self._let, ir.Store: self._stores.store, ir.SwapBuffers: self.addresses.swap, ir.Comment: self._comment,
+            ir.For: self._for, ir.While: self._loops.while_loop, ir.If: branches.if_, ir.Switch: branches.switch,
+            ir.Copy: self._copy, ir.Fill: self._fill,
+            ir.Call: self._call, ir.GemmWithEpilogue: self._gemm_with_epilogue, ir.Check: self._check}
 
-    def block(self, stmts: list[Stmt]) -> None:
+    def block(self, stmts: list[ir.Stmt]) -> None:
         """Writes the statements of a block."""
         done = 0
         while done < len(stmts):
@@ -69,7 +51,7 @@ class StatementEmitter:
             done += grouped or 1
             self.writer.split_long_block()
 
-    def _let(self, stmt: Let) -> None:
+    def _let(self, stmt: ir.Let) -> None:
         value, ranges = self.value(stmt.value), self.context.ranges
         self.context.affine.define(stmt.var, stmt.value)
         if kind(stmt.var.dtype) in "iub":
@@ -77,11 +59,11 @@ class StatementEmitter:
         bound = Value(value.text, value.lanes, value.depth, literal=value.literal)
         self.writer.values.define(stmt.var.id, bound, self.writer.scope)
 
-    def _for(self, stmt: For) -> None:
+    def _for(self, stmt: ir.For) -> None:
         if not self._outlined.loop(stmt):
             self._loops.for_loop(stmt)
 
-    def _comment(self, stmt: Comment) -> None:
+    def _comment(self, stmt: ir.Comment) -> None:
         where = f" {stmt.file}:{stmt.line}" if stmt.file else ""
         self.writer.here()
         self.writer.line("; " + " ".join(f"{stmt.text}{where}".split()))
@@ -101,7 +83,7 @@ class StatementEmitter:
         self.addresses.evaluate_terms(index)
         return self.addresses.element(buffer, index).text
 
-    def _copy(self, stmt: Copy) -> None:
+    def _copy(self, stmt: ir.Copy) -> None:
         w, count = self.writer, self._bytes(stmt.target, stmt.count)
         target, source = self._pointer(stmt.target, stmt.target_start), self._pointer(stmt.source, stmt.source_start)
         name = "llvm.memmove.p0.p0.i64"
@@ -115,7 +97,7 @@ class StatementEmitter:
         w.line(f"call void @{name}(ptr {target}, ptr {source}, i64 {count}, i1 false)")
         w.values.invalidate([stmt.target])
 
-    def _fill(self, stmt: Fill) -> None:
+    def _fill(self, stmt: ir.Fill) -> None:
         value, w = self.value(stmt.value), self.writer
         if not value.literal or value.text not in ("0", "false", "0x0000000000000000"):
             self._fill_by_loop(stmt)
@@ -127,17 +109,17 @@ class StatementEmitter:
         w.line(f"call void @{name}(ptr {target}, i8 0, i64 {count}, i1 false)")
         w.values.invalidate([stmt.target])
 
-    def _fill_by_loop(self, stmt: Fill) -> None:
+    def _fill_by_loop(self, stmt: ir.Fill) -> None:
         """The value and the start are those from before the loop, even if they are read from what it fills."""
         exprs = self.emitter.module.exprs
         var, value, start = exprs.var(INT64, "fill"), exprs.var(stmt.value.dtype, "value"), exprs.var(INT64, "start")
-        body: list[Stmt] = [Store(stmt.target, exprs.prim("add", start, var), value)]
-        loop = For(var, exprs.index(0), stmt.count, body, mode="vector")
-        self.block([Let(value, stmt.value), Let(start, stmt.start), loop])
+        body: list[ir.Stmt] = [ir.Store(stmt.target, exprs.prim("add", start, var), value)]
+        loop = ir.For(var, exprs.index(0), stmt.count, body, mode="vector")
+        self.block([ir.Let(value, stmt.value), ir.Let(start, stmt.start), loop])
 
     # --- calls and checks ---
 
-    def _arguments(self, stmt: Call) -> tuple[list[str], list[str]]:
+    def _arguments(self, stmt: ir.Call) -> tuple[list[str], list[str]]:
         """The types of a kernel's arguments, and types with values."""
         types, texts = [], []
         for arg in stmt.args:
@@ -157,7 +139,7 @@ class StatementEmitter:
         self.writer.here()
         return self.writer.put(f"zext i1 {value.text} to i8")
 
-    def _gemm_with_epilogue(self, stmt: GemmWithEpilogue) -> None:
+    def _gemm_with_epilogue(self, stmt: ir.GemmWithEpilogue) -> None:
         w, (types, texts) = self.writer, self._arguments(stmt)
         name, context = epilogue(self.emitter, stmt)
         w.declare(stmt.symbol, "void", [*types, "i64", "ptr", "ptr"])
@@ -165,7 +147,7 @@ class StatementEmitter:
         w.line(f'call void @{stmt.symbol}({", ".join(texts)}, i64 {int(stmt.whole)}, ptr @"{name}", ptr {context})')
         w.values.invalidate(w.writes(stmt))
 
-    def _call(self, stmt: Call) -> None:
+    def _call(self, stmt: ir.Call) -> None:
         w, (types, texts) = self.writer, self._arguments(stmt)
         result = "i64" if stmt.checked else "void"
         w.declare(stmt.symbol, result, types)
@@ -180,7 +162,7 @@ class StatementEmitter:
             w.line(call)
         w.values.invalidate(stmt.writes)
 
-    def _check(self, stmt: Check) -> None:
+    def _check(self, stmt: ir.Check) -> None:
         ok = self.value(stmt.ok)
         values = [self.value(v).text for v in stmt.values]
         lines = []

@@ -8,7 +8,6 @@ numbers, such as a complex one.
 from __future__ import annotations
 
 from numjet.cpu.codegen.addresses import Addresses, StridedLoad
-from numjet.cpu.codegen.loop_context import UnrolledLoop
 from numjet.cpu.codegen.memory import from_memory
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, wide
@@ -30,7 +29,7 @@ class TransposedTiles:
             return None
         total = self.context.affine.split(index)
         terms = dict(total.terms)
-        loop = self._row_loop([u for u in self.context.unrolled if terms.get(u.var) in (1, 2)])
+        loop = next((u for u in self.context.unrolled if u.trips == lanes and terms.get(u.var) in (1, 2)), None)
         if loop is None:
             return None
         parts = terms[loop.var]   # of an element
@@ -49,9 +48,6 @@ class TransposedTiles:
         w.hoist(max(scope.depth, row.depth))
         text = self._part(tile.text.split()[int(row.text)], memory_type(buffer.dtype), parts, part)
         return Value(from_memory(w, buffer.dtype, text, lanes), lanes, w.insertion.depth, tile.reads)
-
-    def _row_loop(self, loops: list[UnrolledLoop]) -> UnrolledLoop | None:
-        return next((loop for loop in loops if loop.trips == self.context.lanes), None)
 
     def _rows(self, buffer: Buffer, address: str, step: int, parts: int) -> list[str]:
         w, lanes, element, align = self.writer, self.context.lanes, memory_type(buffer.dtype), buffer.dtype.itemsize

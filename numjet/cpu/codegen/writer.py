@@ -19,7 +19,7 @@ class FunctionWriter:
     """
 
     def __init__(self, module: ModuleWriter, mutable: set[Buffer]):
-        self.module, self.mutable = module, mutable
+        self.module, self.mutable, self.declare = module, mutable, module.declare
         self.values = ValueTable()
         self.known = self.values.known
         self.scope = self.insertion = Scope(None, "branch", Code("entry"), mutable, True)
@@ -54,10 +54,6 @@ class FunctionWriter:
         self._allocas += (f"  store {ty} {value}, ptr {name}, align 8" for value in first)
         return name
 
-    def declare(self, name: str, result: str, args: list[str]) -> None:
-        """Declares an external function."""
-        self.module.declare(name, result, args)
-
     def intrinsic(self, name: str, result: str, *args: tuple[str, str]) -> str:
         """Calls `llvm.name` with (type, text) pairs; returns the name of its result."""
         full = f"llvm.{name}"
@@ -68,6 +64,10 @@ class FunctionWriter:
         """Lanes of two vectors; `order` counts through both, or says "poison"."""
         ty, picked = wide(element, lanes), [f"i32 {k}" for k in order]
         return self.put(f"shufflevector {ty} {first}, {ty} {second}, <{len(picked)} x i32> <{', '.join(picked)}>")
+
+    def select(self, ty: str, lanes: int, cond: str, yes: str, no: str) -> str:
+        """`yes` where the condition holds, which has that many lanes, and `no` elsewhere."""
+        return self.put(f"select {wide('i1', lanes)} {cond}, {ty} {yes}, {ty} {no}")
 
     def reverse(self, text: str, element: str, lanes: int) -> str:
         """The lanes in opposite order."""
@@ -170,7 +170,3 @@ class FunctionWriter:
         single = self.put(f"insertelement {ty} poison, {name} {value.text}, i64 0")
         text = self.put(f"shufflevector {ty} {single}, {ty} poison, <{lanes} x i32> zeroinitializer")
         return self.define(key, text, lanes).text
-
-    def select_lanes(self, ty: str, cond: Value, yes: str, no: str) -> str:
-        """`yes` where the condition holds, `no` elsewhere."""
-        return self.put(f"select {wide('i1', cond.lanes)} {cond.text}, {ty} {yes}, {ty} {no}")

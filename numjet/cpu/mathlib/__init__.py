@@ -1,10 +1,9 @@
 """Mathematical functions as expressions: `expand` writes an operation of MATH in operations of ARITHMETIC.
 
-So the code generator inlines and vectorizes them for any machine. Everything is branch-free, but for arguments of sin,
-cos and tan beyond 1e5 (float64: 2**28) and quotients of fmod beyond 2**23 (2**52), which go to the C library through
-`select_rare`. NaN, infinities, signed zeros
-and denormals come out as C99 (annex F) and NumPy define them. One file per family; each table of coefficients tells
-what it approximates where and how well, and tests hold it to that.
+The code generator inlines and vectorizes the result for any machine. All expansions are branch-free, except that arguments of
+sin, cos and tan beyond 1e5 (float64: 2**28) and quotients of fmod beyond 2**23 (2**52) go to the C library through
+`select_rare`. NaN, infinities, signed zeros and denormals follow C99 (annex F) and NumPy. One file per family; each table of
+coefficients states the function, interval and error of its approximation, and tests check all three.
 """
 from __future__ import annotations
 
@@ -57,8 +56,8 @@ def expand(e: Exprs, op: str, *args: Expr, exponents: bool = False) -> Expr | No
     """An expression of ARITHMETIC operations for the operation `op` of MATH on float32 or float64 operands.
 
     Its largest error, in units of the last place, is ACCURACY[op, dtype name]. None if there is no expansion of `op`.
-    exponents: with `scale`, `exponent` and `significand`, for machines that have these (Target.exponents); the results are
-    the same bit by bit.
+    exponents: use `scale`, `exponent` and `significand`, which some machines have (Target.exponents); the results are the
+    same bit by bit.
     Raises TypeError for other operand types: narrower floats are to be converted to float32 by the caller.
 
     Example:

@@ -1,4 +1,4 @@
-"""nextafter, which is about representations rather than values."""
+"""nextafter, by integer arithmetic on the bits of floats."""
 from __future__ import annotations
 
 from numjet.cpu.ir.nodes import Expr
@@ -10,8 +10,8 @@ def nextafter(c: Calc, x: Expr, y: Expr) -> Expr:
     i = c.bits(x)
     away = c.e.prim("eq", c.test("lt", x, y), c.test("gt", x, 0.0))
     step = c.e.make("select", c.int, (away, c.integer(1), c.integer(-1)))
-    moved = c.from_bits(c.iop("add", i, step))
+    neighbour = c.from_bits(c.iop("add", i, step))
     from_zero = c.copysign(c.from_bits(c.integer(1)), y)
-    result = c.select(c.test("eq", x, 0.0), from_zero, moved)
+    result = c.select(c.test("eq", x, 0.0), from_zero, neighbour)
     same = c.select(c.test("eq", x, y), y, result)
     return c.select(c.either(c.test("ne", x, x), c.test("ne", y, y)), c.nan, same)

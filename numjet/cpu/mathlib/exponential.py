@@ -1,7 +1,7 @@
 """exp, exp2 and expm1.
 
 x = n ln2 + r (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980), a minimax polynomial in r,
-and 2**n made from exponent bits. float32: n is whole and |r| <= ln2 / 2. float64: n is a multiple of 1/16, whose fraction
+and 2**n made from exponent bits. float32: n is an integer and |r| <= ln2 / 2. float64: n is a multiple of 1/16, whose fraction
 chooses a factor 2**(k/16) from a table (P. Tang, "Table-driven implementation of the exponential function", 1989).
 """
 from __future__ import annotations
@@ -29,7 +29,7 @@ EXP2_64 = Poly((0.24022650695910094, 0.055504108664821424, 0.009618129106229174,
 
 
 def _rounder(c: Calc) -> float:
-    """Adding it rounds to what n may be, an integer or a sixteenth."""
+    """The number whose addition rounds to an integer, or in float64 to a sixteenth."""
     return c.magic if c.single else c.magic / 16
 
 
@@ -44,7 +44,8 @@ def _ln2(c: Calc) -> tuple[float, float]:
 
 
 def _reduced(c: Calc, x: Expr) -> tuple[Power, Expr, Expr]:
-    """x = n ln2 + r, where the low part of ln2 is still to be taken off; the index of 2**(n - floor(n)) in tables (float64)."""
+    """n, r and a table index in x = n ln2 + r; r still contains n times the low part of ln2. The index is that of
+    2**(n - floor(n)) (float64)."""
     power, index = _power(c, c.fma(x, LOG2_E, _rounder(c)))
     return power, c.fma(power.number, -_ln2(c)[0], x), index
 
@@ -56,7 +57,7 @@ def _expm1_near(c: Calc, r: Expr, table: Poly) -> Expr:
 
 
 def exp_parts(c: Calc, x: Expr, short: bool = False) -> tuple[Expr, Power]:
-    """exp(x) = p * 2**n with p between 0.7 and 2. |x| must be below 2**20. short: float64 is off by another half unit."""
+    """exp(x) = p * 2**n with p between 0.7 and 2. |x| must be below 2**20. short: float64 has half a unit more error."""
     power, r, index = _reduced(c, x)
     r = c.fma(power.number, -_ln2(c)[1], r)
     tail = _expm1_near(c, r, EXP_32 if c.single else EXP_64)
@@ -92,7 +93,7 @@ def _exp2m1_near(c: Calc, r: Expr) -> Expr:
 
 
 def exp2(c: Calc, x: Expr) -> Expr:
-    """2**x, exact for whole x."""
+    """2**x, exact for integers x."""
     low, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
     x = c.at_most(c.at_least(x, low), high)
     power, index = _power(c, c.add(x, _rounder(c)))
@@ -110,10 +111,10 @@ def exp2_double(c: Calc, x: Expr, tail: Expr) -> Expr:
     x = c.at_most(c.at_least(x, -1076.0), 1025.0)
     power, index = _power(c, c.add(x, _rounder(c)))
     r = c.sub(x, power.number)
-    grown = _exp2m1_near(c, r)
+    growth = _exp2m1_near(c, r)
     rest = c.fma(tail, LN2_64[0], c.lookup("exp2_16_miss", index))
     entry = c.lookup("exp2_16", index)
-    p = c.fma(entry, c.fma(rest, grown, c.add(rest, grown)), entry)
+    p = c.fma(entry, c.fma(rest, growth, c.add(rest, growth)), entry)
     return c.scaled(p, power, c.test("lt", x, 0.0))
 
 

@@ -87,8 +87,8 @@ def lgamma(c: Calc, x: Expr) -> Expr:
 
 
 def _digamma_steps(c: Calc, a: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """digamma(a) = digamma(1 + u) + top / bottom for 0 < a < 6: u in [0, 1], and the sum of up to four reciprocals, each as
-    a polynomial in a number that stands in their middle; last, the rounding error of bottom where the sum could cancel."""
+    """digamma(a) = digamma(1 + u) + top / bottom for 0 < a < 6: u in [0, 1], and the sum of up to four reciprocals as a
+    quotient of polynomials in the middle of their arguments; last, the rounding error of bottom where the sum could cancel."""
     one, two, three, four = (c.sub(a, float(k)) for k in (1, 2, 3, 4))
     pair, square, ends = c.mul(one, two), c.mul(one, three), c.mul(one, four)
     forms: tuple[tuple[Any, ...], ...] = (  # from which a on, u, top, bottom, rest of bottom
@@ -113,14 +113,14 @@ def _sum(c: Calc, x: Expr, y: Expr | float) -> tuple[Expr, Expr]:
 
 
 def _quotient(c: Calc, top: Expr, bottom: Expr, rest: Expr) -> tuple[Expr, Expr]:
-    """top / (bottom + rest) and what is missing."""
+    """top / (bottom + rest) and its rounding error."""
     inverse = c.div(1.0, bottom)
     quotient = c.mul(top, inverse)
     return quotient, c.mul(c.fnma(quotient, rest, c.fnma(quotient, bottom, top)), inverse)
 
 
 def _digamma_positive(c: Calc, a: Expr) -> Expr:
-    """Up to 6 a polynomial on [1, 2], which has the root, and steps that lead there; then the asymptotic series.
+    """Up to 6 recurrence steps to [1, 2], where the root is, and a polynomial there; above 6 the asymptotic series.
 
     Rounding errors are carried along: the polynomial and the steps cancel a little where digamma is small.
     """
@@ -136,12 +136,12 @@ def _digamma_positive(c: Calc, a: Expr) -> Expr:
     inverse = c.div(1.0, a)
     square = c.mul(inverse, inverse)
     series = c.add(log_positive(c, a), c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
-    near = c.select(c.test("lt", a, 2.0**-200), steps, near)  # only the pole counts, and parts may overflow
+    near = c.select(c.test("lt", a, 2.0**-200), steps, near)  # only the pole matters, and parts may overflow
     return c.select(c.test("ge", a, 6.0), series, near)
 
 
 def _sin_pi(c: Calc, d: Expr) -> tuple[Expr, Expr, Expr]:
-    """sin(pi d) for |d| <= 1/2 in two parts, and what the rounding of the angle still has to add, times its cosine."""
+    """sin(pi d) for |d| <= 1/2 in two parts, and the rounding error of the angle, which adds its product with the cosine."""
     angle = c.mul(d, PI)
     square = c.mul(angle, angle)
     tail = c.mul(c.mul(angle, square), c.poly(SIN_64, square))
@@ -158,8 +158,8 @@ def _cot_pi(c: Calc, d: Expr) -> tuple[Expr, Expr]:
     other_rest = c.fma(c.sub(c.sub(0.5, e), a), PI, other_rest)
     sine_rest = c.fma(angle_rest, cosine, sine_rest)
     cosine_rest = c.fma(other_rest, c.abs(sine), cosine_rest)
-    quotient, missing = _quotient(c, cosine, sine, sine_rest)
-    return quotient, c.add(missing, c.div(cosine_rest, sine))
+    quotient, quotient_rest = _quotient(c, cosine, sine, sine_rest)
+    return quotient, c.add(quotient_rest, c.div(cosine_rest, sine))
 
 
 def digamma(c: Calc, x: Expr) -> Expr:
@@ -173,7 +173,7 @@ def digamma(c: Calc, x: Expr) -> Expr:
     cot, cot_rest = _cot_pi(c, d)
     rest = c.fma(cot_rest, PI, c.mul(cot, PI_LOW))
     reflected = c.sub(c.fnma(cot, PI, value), rest)
-    # Next to a pole only the pole counts, and its parts may overflow.
+    # Next to a pole only the pole matters, and its parts may overflow.
     reflected = c.select(c.test("lt", c.abs(d), 2.0**-200), c.div(-1.0, d), reflected)
     reflected = c.select(c.test("ne", d, 0.0), reflected, c.nan)
     return c.select(negative, reflected, c.select(c.test("lt", x, c.inf), value, x))

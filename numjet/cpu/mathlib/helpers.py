@@ -1,6 +1,6 @@
-"""What the expansions are written with: a calculator over one float type, polynomials, exponent tricks.
+"""Expression builder of the expansions: operations of one float type, polynomials, powers of two.
 
-Everything made here is branch-free ARITHMETIC of `loop_ir`. Comparisons with NaN are false, so that
+All expressions are branch-free ARITHMETIC of loop IR. Comparisons with NaN are false, so that
 `select(lt(x, bound), bound, x)` clamps and lets NaN pass; it is one instruction on most machines, unlike `min`.
 """
 from __future__ import annotations
@@ -20,10 +20,10 @@ Operand = Expr | float | int
 
 
 class Poly(Record):
-    """A polynomial in `u`, lowest power first, and what is known of it.
+    """A polynomial in `u`, lowest power first, with its approximation error.
 
-    It approximates the formula `of` on [lo, hi]. `weight` turns its error into one relative to the function that it
-    serves: |weight * (poly - of)| <= 2**-bits there. All are minimax fits by the Remez algorithm, rounded to `dtype`.
+    It approximates the formula `of` on [lo, hi]. `weight` turns its error into one relative to the expanded function:
+    |weight * (poly - of)| <= 2**-bits there. All are minimax fits by the Remez algorithm, rounded to `dtype`.
     """
 
     terms: tuple[float, ...]
@@ -36,7 +36,7 @@ class Poly(Record):
 
 
 class Power(NamedTuple):
-    """A whole exponent n: a float whose floor it is, and an integer that has it in its low bits."""
+    """An integer exponent n: a float with floor n, and an integer with n in its low bits."""
 
     number: Expr
     bits: Expr
@@ -45,8 +45,8 @@ class Power(NamedTuple):
 class Calc:
     """Builds expressions of the float type `dtype`. Operands may be numbers; they become constants of that type.
 
-    exponents: may `scale`, `exponent` and `significand` be used, as on machines with instructions for them? With the same
-    results otherwise.
+    exponents: use `scale`, `exponent` and `significand`, on machines with instructions for them; results are the same
+    without.
     """
 
     __slots__ = ("bias", "dtype", "e", "exponent_bits", "inf", "int", "magic", "mantissa", "nan", "exponents", "sign_bit",
@@ -58,7 +58,7 @@ class Calc:
         self.int = INT32 if self.single else INT64
         self.mantissa, self.bias = (23, 127) if self.single else (52, 1023)
         self.exponent_bits = 8 if self.single else 11
-        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, which then stands in the low bits
+        self.magic = 1.5 * 2.0**self.mantissa  # adding it rounds to an integer, which is then in the low bits
         self.sign_bit = 1 << (31 if self.single else 63)
         self.tiny = 2.0 ** (1 - self.bias)  # smallest normal number
         self.inf, self.nan = float("inf"), float("nan")
@@ -69,7 +69,7 @@ class Calc:
         return Calc(self.e, FLOAT64, self.exponents)
 
     def operand(self, x: Operand) -> Expr:
-        """x, a number as a constant."""
+        """An expression as it is, a number as a constant."""
         return x if isinstance(x, Expr) else self.e.const(x, self.dtype)
 
     def op(self, name: str, *args: Operand) -> Expr:
@@ -152,7 +152,7 @@ class Calc:
         return self.e.bitcast(i, self.dtype)
 
     def integer(self, value: int) -> Expr:
-        """An integer constant of the width of the floats, its bits taken modulo that width."""
+        """An integer constant of the width of the floats, modulo that width."""
         return self.e.const(np.uint64(value % 2**64).astype(self.int), self.int)
 
     def iop(self, name: str, i: Expr | int, j: Expr | int) -> Expr:
@@ -162,7 +162,7 @@ class Calc:
         return self.e.make(name, self.int, (left, right))
 
     def poly(self, table: Poly, u: Expr) -> Expr:
-        """The polynomial at u: Horner's scheme, for many terms of float64 Estrin's, which is less of a chain."""
+        """The polynomial at u: Horner's scheme, or for many terms of float64 Estrin's, whose dependence chain is shorter."""
         if len(table.terms) > 8 and not self.single:
             return self.estrin(table.terms, u)
         return self.horner(table.terms, u)
@@ -188,7 +188,7 @@ class Calc:
         return self.operand(total)
 
     def estrin(self, terms: tuple[float, ...], u: Expr) -> Expr:
-        """Neighbouring terms are paired with powers u, u**2, u**4 ... (G. Estrin, 1960)."""
+        """Estrin's scheme (G. Estrin, 1960): neighbouring terms are paired with powers u, u**2, u**4 ..."""
         parts: list[Operand] = list(terms)
         power = u
         while len(parts) > 1:
@@ -211,9 +211,9 @@ class Calc:
         return power if p == 1.0 else self.mul(p, power)
 
     def scaled(self, p: Expr, n: Power, negative: Expr | bool) -> Expr:
-        """p * 2**n with overflow and denormal results; `negative` tells n's sign (either will do around n = 0).
+        """p * 2**n with overflow and denormal results; `negative` is n's sign (either value is valid around n = 0).
 
-        The power is split into 2**(n + k) * 2**-k with k = +-2**(exponent bits - 2), of which neither leaves the range.
+        The power is split into 2**(n + k) * 2**-k with k = +-2**(exponent bits - 2), both within the range of floats.
         """
         if self.exponents:
             return self.op("scale", p, n.number)
@@ -235,12 +235,12 @@ class Calc:
         return self.from_bits(self.iop("xor", self.bits(x), self.iop("and", by, self.sign_bit)))
 
     def rare(self, cond: Expr, name: str, args: tuple[Expr, ...], usual: Expr) -> Expr:
-        """`usual`, but where `cond` holds the C library's function `name`."""
+        """The C library's function `name` where `cond` holds, `usual` elsewhere."""
         symbol = name + "f" if self.single else name
         slow = self.e.make("libm", self.dtype, args, symbol)
         return self.e.make("select_rare", self.dtype, (cond, slow, usual))
 
 
 def widened(c: Calc, function: Callable[..., Expr], *args: Expr) -> Expr:
-    """`function`, a float64 expansion, on float32 operands, its result rounded to float32."""
+    """`function`, a float64 expansion, on float32 operands, with the result rounded to float32."""
     return c.e.convert(function(c.wide, *[c.e.convert(a, FLOAT64) for a in args]), FLOAT32)

@@ -33,10 +33,10 @@ def tanh(c: Calc, x: Expr) -> Expr:
 
 
 def _tanh64(c: Calc, x: Expr) -> Expr:
-    """e / (e + 2) with e = exp(2 |x|) - 1."""
+    """e / (e + 2) with e = h q + (h - 1) = exp(2 |x|) - 1."""
     p, q, power = expm1_parts(c, c.at_most(c.mul(c.abs(x), 2.0), 40.0))
-    grown = c.times_pow2(p, power)
-    e = c.fma(grown, q, c.sub(grown, 1.0))
+    h = c.times_pow2(p, power)
+    e = c.fma(h, q, c.sub(h, 1.0))
     total = c.add(e, 2.0)
     return c.copysign(_careful_quotient(c, e, total, c.sub(e, c.sub(total, 2.0))), x)
 

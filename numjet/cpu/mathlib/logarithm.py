@@ -10,7 +10,7 @@ from numjet.cpu.ir.nodes import Expr
 from numjet.cpu.mathlib.exponential import LN2_32 as NEAREST_LN2_32, LN2_64
 from numjet.cpu.mathlib.helpers import Calc, Poly
 
-LN2_32 = (0.6931471228599548, 5.769999050249453e-08)  # high and low part, both positive: so infinite exponents pass
+LN2_32 = (0.6931471228599548, 5.769999050249453e-08)  # high and low part, both positive, so that infinite exponents pass
 LOG2_E_32 = (1.4426950216293335, 1.925963033500011e-08)  # high and low part
 LOG2_E_64 = (1.4426950408889634, 2.0355273740931033e-17)
 SQRT_HALF_32, SQRT_HALF_64 = 0x3F3504F3, 0x3FE6A09E667F3BCD  # bits of sqrt(1/2)
@@ -30,8 +30,8 @@ def _root(c: Calc) -> int:
 def split_float(c: Calc, x: Expr, denormals: bool = True) -> tuple[Expr, Expr]:
     """x = m 2**e for x > 0: e as a float and m in [sqrt(1/2), sqrt(2)).
 
-    With `exponents`, e is infinite for zeros and infinity, and m NaN for negative x; else anything goes for those, and, unless
-    `denormals` are wanted, for denormals.
+    With `exponents`, e is infinite for zeros and infinity, and m NaN for negative x. Without, both are undefined for these,
+    and unless `denormals` is set for denormals.
     """
     if c.exponents:
         e, m = c.op("exponent", x), c.op("significand", x)
@@ -66,7 +66,7 @@ def log1p_tail(c: Calc, f: Expr) -> Expr:
 
 
 def log_positive(c: Calc, x: Expr, normal: bool = False) -> Expr:
-    """log(x) for finite x > 0. normal: x is no denormal, so that its bits need no care and are quicker than `exponents`."""
+    """log(x) for finite x > 0. normal: x is not denormal; splitting its bits is then faster than `exponents`."""
     e, m = _split_bits(c, x, denormals=False) if normal else split_float(c, x)
     return _assemble(c, e, c.sub(m, 1.0), LN2_32 if c.single else LN2_64)
 

@@ -1,8 +1,8 @@
-"""LLVM IR text to machine code in memory. The only module, with `linker`, that touches llvmlite; import it when first
-compiling.
+"""Just-in-time compilation: LLVM IR text to machine code in memory. Only this module and `linker` touch llvmlite; import it
+when first compiling.
 
-Code is emitted without LLVM IR passes (see `llvm.emit`), as relocatable object code, which is what the disk cache
-stores (`object_cache`), and linked by ORC. Addresses of outside functions and constants are given by name.
+LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`object_cache`), and ORC
+links it. Addresses of external functions and constants are passed by name.
 """
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ from numjet.foundation import events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
-# Address space that LLVM may need: it ends the process where it does not get it. At most 630 bytes per character of text
+# Address space that LLVM may need; it aborts the process if an allocation fails. At most 630 bytes per character of text
 # were measured.
 _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
-# llvmlite's own: finalizers call LLVM without ours. At exit it is taken for good: no daemon thread is in LLVM while that ends.
+# llvmlite's own lock: finalizers call LLVM without ours. At exit it is taken for good, so that no daemon thread is in LLVM
+# while that is torn down.
 atexit.register(locks.held_at_fork(binding.ffi.lib._lock._lock).acquire)
 _last_use = 0.0
-# What LLVM's code generator may call by itself, and what emitted code may call.
+# Functions that LLVM's code generator or emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
             "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
             "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
-# The same of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp.
+# Those of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp.
 _SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
             "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
@@ -53,7 +54,7 @@ class Compiled(Fields):
     """Machine code in memory, valid as long as this object lives.
 
     address: of `int64 name(char** ins, char** outs, char* scratch, int64* info)`; object_bytes: the relocatable object,
-    for `load_object`; keepalive: whatever the code needs; text: the LLVM IR, "" when the object was loaded.
+    for `load_object`; keepalive: objects that the code needs; text: the LLVM IR, "" when the object was loaded.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Compiled(Fields):
 
 @functools.cache
 def host() -> Target:
-    """The CPU of this machine, or what of it the flag `numjet_instruction_set` leaves."""
+    """The CPU of this machine, limited by the flag `numjet_instruction_set`."""
     cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
     return from_features(cpu, features, platform.machine(), binding.get_process_triple(), Caches(*_native.caches("")))
@@ -92,8 +93,8 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
             target: Target | None = None) -> Compiled:
     """Machine code of LLVM IR text that defines the function `name`.
 
-    symbols: addresses of what the text only declares. opt: 0 is quick to compile, 2 is quick to run.
-    target: what CPU to use the instructions of; by default this machine's.
+    symbols: addresses of external symbols. opt: effort of LLVM, 0 compiles fast, 2 makes fast code.
+    target: the CPU to compile for, by default this machine.
     Raises RuntimeError with LLVM's message when the text is not valid, KeyError when a symbol is unknown.
     """
     names = [function or constant for function, constant in _DECLARED.findall(text)]
@@ -102,7 +103,7 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
         raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
     stored = find_object(text, opt, target)
     if stored is not None:
-        with contextlib.suppress(RuntimeError):   # what cannot be linked is made again
+        with contextlib.suppress(RuntimeError):   # an object that cannot be linked is compiled again
             return _with_text(load_object(stored, symbols, name, keepalive), text, opt)
     start = time.perf_counter()
     code = compile_object(text, opt, target)
@@ -121,7 +122,7 @@ def find_object(text: str, opt: int = 2, target: Target | None = None) -> bytes 
 
 
 def _key(text: str, opt: int, target: Target | None) -> str:
-    """The name in the disk cache: comments, which tell of the user's lines, change no code."""
+    """The key in the disk cache. Comments, which name the user's lines, change no code."""
     target = target or host()
     llvm_version = ".".join(map(str, binding.llvm_version_info))
     version = sys.modules["numjet"].__version__
@@ -158,7 +159,7 @@ def _emitter(target: Target, opt: int) -> binding.TargetMachine:
 
 
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
-    """Links object code, fresh or from the disk cache. Raises RuntimeError when it needs a symbol nobody gave."""
+    """Links object code, fresh or from the disk cache. Raises RuntimeError when a symbol has no address."""
     _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
         library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})

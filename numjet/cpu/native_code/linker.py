@@ -1,8 +1,8 @@
 """Linking of object code by ORC, in generations.
 
-LLVM keeps some kilobytes of every library that was ever linked, its name and its symbols, until the whole linker goes. So a
-linker takes a number of libraries, then another one is made, and the old one goes with the last of its libraries: what stays
-is bounded by what is in use.
+LLVM keeps some kilobytes of every library that was ever linked, its name and its symbols, until the linker is closed. So a
+linker takes a fixed number of libraries, then another one is made, and the old one is closed with the last of its libraries:
+memory is bounded by what is in use.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _numbers = itertools.count()
 
 
 class _Generation:
-    """A linker with its libraries, known by their numbers. (No library refers to the linker itself, which would let the
-    collector of cyclic garbage end it before them.)"""
+    """A linker and the numbers of its libraries. (No library refers to the linker itself: the garbage collector could then
+    close it before them.)"""
 
     def __init__(self, machine: binding.TargetMachine):
         self.linker = [binding.create_lljit_compiler(machine, use_jit_link=False)]
@@ -28,14 +28,14 @@ class _Generation:
         self.retired = False
 
     def retire(self) -> None:
-        """Ends the linker when the last library has gone."""
+        """Closes the linker once the last library is gone."""
         self.retired = True
         self.close_if_unused()
 
     def close_if_unused(self) -> None:
         if self.retired and not self.alive:
             try:
-                self.linker.pop().close()  # whoever gets it
+                self.linker.pop().close()  # of several threads, the first
             except IndexError:
                 pass
 
@@ -56,16 +56,16 @@ class Library:
 
 
 class Linker:
-    """Links object code; one call at a time."""
+    """Links object code, one call at a time."""
 
     def __init__(self, machine: Callable[[], binding.TargetMachine]):
         self._machine = machine
         self._generation: _Generation | None = None
 
     def link(self, code: bytes, name: str, symbols: dict[str, int]) -> Library:
-        """Object code with the function `name`. symbols: addresses of what it may refer to.
+        """Links object code that defines the function `name`. symbols: addresses of external symbols.
 
-        Raises RuntimeError when it refers to anything else.
+        Raises RuntimeError when it refers to another one.
         """
         generation = self._current()
         number = next(_numbers)

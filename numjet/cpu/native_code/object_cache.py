@@ -1,12 +1,12 @@
-"""Compiled code on disk: object files found by a hash of the LLVM IR they came from and of all that shaped them.
+"""Persistent compilation cache: object files on disk under a hash of their LLVM IR, target and options.
 
 Off, unless a flag names a folder (`numjet_cache`, or `jax_compilation_cache_dir`). Entries hold relocatable code, linked
-by name when they are loaded, so nothing of the process that wrote them is in there. A file is written under another
-name and renamed, so that other processes see all of it or nothing; one that is damaged all the same, or was made for
-another program, fails its checksum, is dropped, and the program compiled as if it had never been there.
+by name on loading, so they contain no address of the process that wrote them. A file is written under another name and
+renamed, so that other processes see all of it or nothing. A damaged file, or one of another program, fails its checksum; it is
+removed and the program compiled.
 
 Entries are executed, so the folder and every file must belong to the user and be writable by nobody else, and must not
-be symbolic links; both are checked through open descriptors, so that nothing can be swapped in between. Where a check
+be symbolic links. Both are checked through open descriptors, so that nothing can be swapped in between. Where a check
 fails, one warning says so and programs are compiled without the cache.
 """
 from __future__ import annotations
@@ -28,11 +28,11 @@ hashlib = lazy_import.Module("hashlib")
 _MAGIC = b"numjet object 2\n"
 _SUFFIX, _TEMPORARY = ".numjet", ".numjet.tmp"
 _CHECKSUM_BYTES = 32
-_FULL = 0.9               # what pruning leaves of the largest size
+_PRUNED = 0.9             # share of the maximum size that pruning leaves
 _ABANDONED_SECONDS = 600  # age of a temporary file whose writer was killed
-_PRUNE_EVERY = 32         # entries stored by this process between two looks at the whole folder
+_PRUNE_EVERY = 32         # entries stored by this process between two scans of the folder
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC   # a FIFO in the place of an entry must not block
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC   # a FIFO under the name of an entry must not block
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _warned: set[tuple[Path, str]] = set()
@@ -40,7 +40,7 @@ _stored = 0
 
 
 def folder() -> Path | None:
-    """Where compiled code is kept; None: nowhere."""
+    """The folder of the cache; None where it is off."""
     named = config.cache if config.cache is not None else config.cache_dir
     if not config.enable_compilation_cache or named in (None, "", "0"):
         return None
@@ -48,7 +48,7 @@ def folder() -> Path | None:
 
 
 def user_folder() -> Path:
-    """The user's cache folder, which the value "1" stands for."""
+    """The user's cache folder, for the value "1"."""
     return Path.home() / ".cache" / "numjet"
 
 
@@ -73,13 +73,13 @@ def find(name: str) -> bytes | None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        _trouble("read", place, error)
+        _warn("read", place, error)
     events.count("cache.miss" if code is None else "cache.hit")
     return code
 
 
 def keep(name: str, code: bytes, seconds: float) -> None:
-    """Stores code that took `seconds` to make, if it is worth it; then removes what no longer fits."""
+    """Stores code that took `seconds` to compile, if that is long enough; then prunes the folder."""
     global _stored
     place = folder()
     if place is None or seconds < config.persistent_cache_min_compile_time_secs:
@@ -95,18 +95,18 @@ def keep(name: str, code: bytes, seconds: float) -> None:
             if _stored % _PRUNE_EVERY == 1 or 0 <= config.compilation_cache_max_size < _PRUNE_EVERY * len(code):
                 prune(directory, config.compilation_cache_max_size)
     except OSError as error:
-        _trouble("write", place, error)
+        _warn("write", place, error)
 
 
-def prune(directory: int, most_bytes: int) -> None:
-    """Removes the entries of an open folder that were not used for longest, once it holds more than `most_bytes` (-1: any),
-    and what killed writers have left."""
+def prune(directory: int, max_bytes: int) -> None:
+    """Removes the least recently used entries of an open folder once it holds more than `max_bytes` (-1: unlimited), and the
+    temporary files of killed writers."""
     entries = sorted(_entries(directory))
     total = sum(size for _, size, _ in entries)
-    if most_bytes < 0 or total <= most_bytes:
+    if max_bytes < 0 or total <= max_bytes:
         return
     for _, size, name in entries:
-        if total <= most_bytes * _FULL:
+        if total <= max_bytes * _PRUNED:
             break
         _remove(directory, name, "cache.prune")
         total -= size
@@ -115,7 +115,7 @@ def prune(directory: int, most_bytes: int) -> None:
 @contextlib.contextmanager
 def _opened(place: Path) -> Iterator[int]:
     """A descriptor of the folder, which is the user's alone."""
-    if place.is_symlink():   # only to say so: opening one fails
+    if place.is_symlink():   # for the message: opening one fails anyway
         raise PermissionError("the folder is a symbolic link; name the folder itself")
     directory = os.open(place, _DIRECTORY)
     try:
@@ -136,7 +136,7 @@ def _private(status: os.stat_result) -> bool:
 
 
 def _read(directory: int, name: str) -> bytes | None:
-    """The code of an entry that is the user's, whole, and was made under this name; what else stands there goes."""
+    """The code of an entry that belongs to the user and passes its checksum; removes any other file of this name."""
     code = None
     try:
         handle = os.open(name + _SUFFIX, _READ, dir_fd=directory)
@@ -153,7 +153,7 @@ def _read(directory: int, name: str) -> bytes | None:
                     code = _unpacked(name, file.read())
             if code is not None:
                 with contextlib.suppress(OSError):
-                    os.utime(handle)   # the time of the last use, by which `prune` chooses
+                    os.utime(handle)   # the time of the last use, for `prune`
         finally:
             os.close(handle)
     if code is None:
@@ -175,14 +175,14 @@ def _write(directory: int, name: str, code: bytes) -> None:
 
 
 def _remove(directory: int, name: str, event: str | None = None) -> None:
-    with contextlib.suppress(OSError):   # another process was quicker
+    with contextlib.suppress(OSError):   # another process was first
         os.unlink(name, dir_fd=directory)
         if event is not None:
             events.count(event)
 
 
 def _entries(directory: int) -> Iterator[tuple[float, int, str]]:
-    """(last use, size, name) of every entry; removes temporary files that nobody writes any more."""
+    """(last use, size, name) of every entry; removes abandoned temporary files."""
     with os.scandir(directory) as found:
         for entry in found:
             if entry.name.endswith((_SUFFIX, _TEMPORARY)):
@@ -201,13 +201,13 @@ def _packed(name: str, code: bytes) -> bytes:
 
 
 def _unpacked(name: str, content: bytes) -> bytes | None:
-    """The code in a file's content; None when it is not whole, or that of another entry."""
+    """The code in a file's content; None where the checksum is wrong, or that of another entry."""
     code = content[len(_MAGIC) + _CHECKSUM_BYTES:]
     return code if content == _packed(name, code) else None
 
 
-def _trouble(what: str, place: Path, error: OSError) -> None:
-    """One warning per folder and reason: programs are compiled without it."""
+def _warn(what: str, place: Path, error: OSError) -> None:
+    """Warns once per folder and reason that programs are compiled without the cache."""
     if config.raise_persistent_cache_errors:
         raise error
     reason = error.strerror or str(error)

@@ -1,11 +1,11 @@
-"""Two tiers of machine code: for large programs that run briefly, code that is quick to make, until they are called again.
+"""Tiered compilation: large programs that run briefly first get code that compiles fast, and faster code when called again.
 
-Both come from the same LLVM IR text, which leaves the code generator no freedom in its arithmetic: results are the same
-bits. Only the effort differs, for instruction selection, scheduling and registers. The second call of a program asks for
-the better code; a thread makes it and puts its address in place of the first one's, for later calls. Executions that
-are under way go on with the code they began with, which stays in memory.
+Both tiers come from the same LLVM IR text, which leaves the code generator no freedom in its arithmetic: results are equal bit
+by bit. Only the effort for instruction selection, scheduling and register allocation differs. The second call of a program
+requests the second tier; a thread compiles it and replaces the address of the first one for later calls. Running executions
+finish with the code of the first tier, which stays in memory.
 
-The flag `numjet_tiers` = "one" has everything compiled well at once.
+The flag `numjet_tiers` = "one" turns the first tier off.
 """
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from numjet.cpu.native_code import jit
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
 
-LARGE_LINES = 3000        # of text, from which the first tier pays
-NS_PER_LINE = 1000.0      # of estimated run time: beyond, slow code would cost more than it saves
+LARGE_LINES = 3000        # lines of text from which the first tier pays
+NS_PER_LINE = 1000.0      # of estimated run time: beyond, slower code would cost more than it saves
 QUICK, GOOD = 0, 2        # effort of LLVM's code generator
-QUIET_SECONDS = 0.05      # without a compilation, before one is made in the background: LLVM does one at a time
+QUIET_SECONDS = 0.05      # without a compilation, before one in the background: LLVM does one at a time
 
 
 def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanoseconds: float,
                   keepalive: list[Any]) -> tuple[jit.Compiled, Callable[[Any], None] | None]:
-    """The first code of a program, and what its executable is to call before its second call, if better code is to
-    follow: that gets the better code made, put in place, and added to `keepalive`."""
+    """The first code of a program; and if a second tier is to follow, a function to call before the second call. That has
+    the second tier compiled, put in place, and added to `keepalive`."""
     name = function.name
 
     def make(effort: int) -> jit.Compiled:
@@ -51,8 +51,8 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
 
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
-    """Is a first tier worth it? Not for loops that may go on for long: a call ends with the code it began with; and not
-    where code is dumped, which is to be what runs in the end."""
+    """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
+    where code is dumped, which should be the final one."""
     lines = text.count("\n")
     if config.tiers == "one" or config.dump or config.verify or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
         return False
@@ -60,7 +60,7 @@ def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
 
 
 def _bounded(function: Function) -> bool:
-    """Does the number of iterations of every loop depend on the program only, or on loops around?"""
+    """Whether the number of iterations of every loop depends on the program only, or on loops around."""
     counters: set[int] = set()
     for stmt in walk(function.body):
         if isinstance(stmt, While):
@@ -73,15 +73,15 @@ def _bounded(function: Function) -> bool:
 
 
 def finish() -> None:
-    """Waits until all code that was asked for is in place."""
+    """Waits until all requested code is in place."""
     _worker.finish()
 
 
 class _Worker:
-    """One thread that does jobs in order, as long as there are some."""
+    """A background thread that runs jobs in order and ends when there are none."""
 
     def __init__(self) -> None:
-        self.jobs: deque[Callable[[], None]] = deque()   # the first one is being done
+        self.jobs: deque[Callable[[], None]] = deque()   # the first one is running
         self.changed = locks.condition()
         self.running = False
         self.hurry = False
@@ -93,7 +93,7 @@ class _Worker:
             self._start()
 
     def resume(self) -> None:
-        """In a forked child, which does not have the thread: does its jobs, the one that was under way from the beginning."""
+        """Starts the thread anew in a forked child, which does not have it; the running job starts over."""
         with self.changed:
             self.running = self.hurry = False
             if self.jobs:
@@ -113,7 +113,7 @@ class _Worker:
             self.hurry = False
 
     def stop(self) -> None:
-        """Drops the jobs that were not begun, and waits for the one that was."""
+        """Drops the jobs that have not started, and waits for the running one."""
         with self.changed:
             self.jobs.clear()
         self.finish()
@@ -133,7 +133,7 @@ class _Worker:
                     self.jobs.popleft()
 
     def _wait_for_quiet(self) -> None:
-        """Until nobody has compiled anything for a while."""
+        """Waits until nothing has been compiled for a while."""
         with self.changed:
             while self.jobs and not self.hurry:
                 left = jit.last_use() + QUIET_SECONDS - time.monotonic()
@@ -143,7 +143,7 @@ class _Worker:
 
 
 def _attempt(job: Callable[[], None]) -> None:
-    """Runs a job. What goes wrong leaves the first code in place, and is told like an error in any other thread."""
+    """Runs a job. An error leaves the first code in place, and is reported like one in any other thread."""
     try:
         job()
     except Exception as error:
