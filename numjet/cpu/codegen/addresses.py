@@ -194,6 +194,13 @@ class Addresses:
         w.insertion = scope
         return scope
 
+    def hoist_masked_load(self, buffer: Buffer, index: Expr, address: Value, mask: Value | None,
+                          guarded: bool) -> frozenset[Buffer]:
+        """Points the writer to the outermost scope for a load with a mask; returns what the load has read."""
+        self.hoist_load(max(address.depth, mask.depth) if mask else address.depth, buffer, index, guarded)
+        reads = self.reads(buffer, address.reads)
+        return reads | mask.reads if mask else reads
+
     def reads(self, buffer: Buffer, more: frozenset[Buffer]) -> frozenset[Buffer]:
         """What a load has read: its buffer, if that may change, and what its operands have read."""
         return more | {buffer} if buffer in self.writer.mutable else more

@@ -16,38 +16,25 @@ _CURRENT_ROUNDING = ("i32", "4")
 _POSITIVE = ("i32", "12")   # significands from 1 to 2, NaN for those of negative numbers
 
 
-@rule("scale", "f")
-def _scale(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, n: str) -> str:
-    return _instruction(w, "scale", "scalef", dtype, lanes, (x, n))
-
-
-@rule("exponent", "f")
-def _exponent(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
-    return _instruction(w, "exponent", "getexp", dtype, lanes, (x,))
-
-
-@rule("significand", "f")
-def _significand(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
-    return _instruction(w, "significand", "getmant", dtype, lanes, (x,), (_POSITIVE,))
-
-
-def _instruction(w: FunctionWriter, op: str, name: str, dtype: np.dtype, lanes: int, operands: tuple[str, ...],
-                 options: tuple[tuple[str, str], ...] = ()) -> str:
-    """An instruction of AVX-512 by its masked intrinsic, which also takes the result of masked lanes and a rounding mode."""
-    target = w.module.target
-    if not target.exponents:
-        raise NotImplementedError(f"no machine code for operation '{op}' on {target.cpu}: it takes AVX-512; expand functions "
-                                  "without `exponents` for this target")
-    of, letter = scalar_type(dtype), "s" if dtype.itemsize == 4 else "d"
-    count = (16 if lanes == 1 else _REGISTER) // dtype.itemsize
-    ty = wide(of, count)
-    rest = (*options, (ty, "zeroinitializer"), ("i8" if lanes == 1 else f"i{count}", "-1"), _CURRENT_ROUNDING)
-    if lanes > 1:
-        call = lambda *xs: w.intrinsic(f"x86.avx512.mask.{name}.p{letter}.512", ty, *((ty, x) for x in xs), *rest)
-        return _by_register(w, of, lanes, count, call, tuple((of, x) for x in operands))
-    low = [(ty, w.put(f"insertelement {ty} zeroinitializer, {of} {x}, i64 0")) for x in operands]
-    found = w.intrinsic(f"x86.avx512.mask.{name}.s{letter}", ty, low[0], low[-1], *rest)
-    return w.put(f"extractelement {ty} {found}, i64 0")
+for _op, _name, _options in (("scale", "scalef", ()), ("exponent", "getexp", ()), ("significand", "getmant", (_POSITIVE,))):
+    @rule(_op, "f")
+    def _instruction(w: FunctionWriter, dtype: np.dtype, lanes: int, *operands: str, op: str = _op, name: str = _name,
+                     options: tuple[tuple[str, str], ...] = _options) -> str:
+        """An instruction by its masked intrinsic, which also takes the result of masked lanes and a rounding mode."""
+        target = w.module.target
+        if not target.exponents:
+            raise NotImplementedError(f"no machine code for operation '{op}' on {target.cpu}: it takes AVX-512; expand "
+                                      "functions without `exponents` for this target")
+        of, letter = scalar_type(dtype), "s" if dtype.itemsize == 4 else "d"
+        count = (16 if lanes == 1 else _REGISTER) // dtype.itemsize
+        ty = wide(of, count)
+        rest = (*options, (ty, "zeroinitializer"), ("i8" if lanes == 1 else f"i{count}", "-1"), _CURRENT_ROUNDING)
+        if lanes > 1:
+            call = lambda *xs: w.intrinsic(f"x86.avx512.mask.{name}.p{letter}.512", ty, *((ty, x) for x in xs), *rest)
+            return _by_register(w, of, lanes, count, call, tuple((of, x) for x in operands))
+        low = [(ty, w.put(f"insertelement {ty} zeroinitializer, {of} {x}, i64 0")) for x in operands]
+        found = w.intrinsic(f"x86.avx512.mask.{name}.s{letter}", ty, low[0], low[-1], *rest)
+        return w.put(f"extractelement {ty} {found}, i64 0")
 
 
 def lookup(w: FunctionWriter, table: str, lanes: int, index: str) -> str:

@@ -50,27 +50,23 @@ def bitcast(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int)
 
 
 def _saturated(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    """A float as the nearest integer of a dtype, 0 for NaN."""
-    if lanes > 1:
-        return _saturated_lanes(w, x, old, new, lanes)
-    real, of = scalar_type(old), scalar_type(new)
-    return w.intrinsic(f"fpto{'ui' if kind(new) == 'u' else 'si'}.sat.{of}.{suffix(real, lanes)}", of, (real, x))
+    """A float as the nearest integer of a dtype, 0 for NaN.
 
-
-def _saturated_lanes(w: FunctionWriter, x: str, old: np.dtype, new: np.dtype, lanes: int) -> str:
-    """LLVM writes saturating conversions lane by lane. Here what is out of bounds is 0 meanwhile, as NaN stays."""
+    LLVM writes saturating conversions lane by lane. For vectors, what is out of bounds is 0 meanwhile, as NaN stays.
+    """
+    if lanes == 1:
+        source, to = scalar_type(old), scalar_type(new)
+        return w.intrinsic(f"fpto{'ui' if kind(new) == 'u' else 'si'}.sat.{to}.{suffix(source, lanes)}", to, (source, x))
     bounds, word = np.iinfo(new), new if new.itemsize >= 4 else np.dtype(np.int32)
     of, mask = value_type(old, lanes), wide("i1", lanes)
-    real = lambda value: splat_literal(scalar_type(old), float_literal(float(value)), lanes)
-    whole = lambda value: splat_literal(scalar_type(word), str(value), lanes)
-    compare = lambda how, bound: w.put(f"fcmp {how} {of} {x}, {real(bound)}")
+    compare = lambda how, bound: w.put(f"fcmp {how} {of} {x}, {constant(old, lanes, bound)}")
     above, below = compare("oge", bounds.max + 1), compare("olt", bounds.min)
     inside = w.put(f"and {mask} {compare('olt', bounds.max + 1)}, {compare('oge', bounds.min)}")
-    safe = w.put(f"select {mask} {inside}, {of} {x}, {of} {real(0.0)}")
+    safe = w.put(f"select {mask} {inside}, {of} {x}, {of} {constant(old, lanes, 0)}")
     to = value_type(word, lanes)
     out = w.put(f"fpto{'ui' if word.kind == 'u' else 'si'} {of} {safe} to {to}")
     for condition, bound in ((above, bounds.max), (below, bounds.min)):
-        out = w.put(f"select {mask} {condition}, {to} {whole(bound)}, {to} {out}")
+        out = w.put(f"select {mask} {condition}, {to} {constant(word, lanes, bound)}, {to} {out}")
     return out if word is new else w.put(f"trunc {to} {out} to {value_type(new, lanes)}")
 
 
@@ -145,15 +141,11 @@ def _float_to_bfloat(w: FunctionWriter, x: str, lanes: int) -> str:
 
 
 def _float_to_half(w: FunctionWriter, x: str, lanes: int) -> str:
-    """float32 to float16, to nearest even."""
+    """float32 to float16, to nearest even; without the instruction by integers for normal results, and by adding a magic
+    number, whose last bit is 2^-24, for subnormal ones."""
     if w.module.target.half:
         narrow = w.put(f"fptrunc {wide('float', lanes)} {x} to {wide('half', lanes)}")
         return w.put(_cast("half", narrow, "i16", lanes))
-    return _float_to_half_bits(w, x, lanes)
-
-
-def _float_to_half_bits(w: FunctionWriter, x: str, lanes: int) -> str:
-    """By integers for normal results and by adding a magic number, whose last bit is 2^-24, for subnormal ones."""
     i32, f32, i1 = wide("i32", lanes), wide("float", lanes), wide("i1", lanes)
     bits = w.put(_cast("float", x, "i32", lanes))
     size = w.put(f"and {i32} {bits}, {_all(0x7FFFFFFF, lanes)}")

@@ -9,7 +9,7 @@ import numpy as np
 from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.avx512 import lookup
 from numjet.cpu.codegen.conversions import bitcast, convert
-from numjet.cpu.codegen.loads import LoadEmitter
+from numjet.cpu.codegen.loads import load
 from numjet.cpu.codegen.loop_context import LoopContext
 from numjet.cpu.codegen.operations import RULES
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value
@@ -23,13 +23,12 @@ INT32 = np.dtype(np.int32)
 
 
 class ExpressionEmitter:
-    """Writes expressions. Its parts: the context of loops, addresses and loads."""
+    """Writes expressions, which contain loads."""
 
     def __init__(self, writer: FunctionWriter):
         self.writer = writer
         self.context = LoopContext(writer)
         self.addresses = Addresses(writer, self.context, self.value)
-        self.load = LoadEmitter(self.addresses).load
 
     def value(self, expr: Expr) -> Value:
         """The value of an expression, computed at most once per scope."""
@@ -310,7 +309,8 @@ def _lane_loop(helper: str, name: str, of: str, count: int, lanes: int) -> str:
 _NARROWED = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "div", "rem", "min", "max"))
 
 _EMIT: dict[str, Callable[[ExpressionEmitter, Expr], Value]] = {
-    "const": ExpressionEmitter._constant, "var": ExpressionEmitter._variable, "load": lambda emitter, expr: emitter.load(expr),
+    "const": ExpressionEmitter._constant, "var": ExpressionEmitter._variable,
+    "load": lambda emitter, expr: load(emitter.addresses, expr),
     "select": ExpressionEmitter._select, "convert": ExpressionEmitter._convert, "bitcast": ExpressionEmitter._bitcast,
     "lookup": ExpressionEmitter._lookup, "libm": ExpressionEmitter._libm, "select_rare": ExpressionEmitter._select_rare,
     **dict.fromkeys(MATH, ExpressionEmitter._mathlib),

@@ -12,7 +12,6 @@ Expressions know nothing of statements. Statements consist of blocks, so their p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from numjet.cpu.codegen.expressions import ExpressionEmitter
 from numjet.cpu.codegen.module import ModuleWriter
@@ -20,25 +19,26 @@ from numjet.cpu.codegen.outlining import Structure
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import Buffer, Stmt
 
-BlockEmitter: TypeAlias = Callable[[list[Stmt]], None]
-
 
 class FunctionEmitter:
     """Writes one function of a module.
 
-    mutable: the buffers that it may write; statements: makes what writes blocks of statements with this emitter;
+    mutable: the buffers that it may write; block: writes the statements of a block with an emitter;
     in_parallel: threads already share the work around; repeated: loops that get a function of their own, by their identity.
     """
 
-    def __init__(self, module: ModuleWriter, mutable: set[Buffer], statements: Callable[[FunctionEmitter], BlockEmitter],
+    def __init__(self, module: ModuleWriter, mutable: set[Buffer], block: Callable[[FunctionEmitter, list[Stmt]], None],
                  in_parallel: bool = False, repeated: dict[int, Structure] | None = None):
         self.module, self.in_parallel, self.repeated = module, in_parallel, repeated or {}
-        self._statements = statements
+        self._block = block
         self.writer = FunctionWriter(module, mutable)
         expressions = ExpressionEmitter(self.writer)
         self.context, self.addresses, self.value = expressions.context, expressions.addresses, expressions.value
-        self.block = statements(self)
+
+    def block(self, stmts: list[Stmt]) -> None:
+        """Writes the statements of a block."""
+        self._block(self, stmts)
 
     def nested(self, mutable: set[Buffer], in_parallel: bool = False) -> FunctionEmitter:
         """The emitter of another function of the module, which a statement of this one calls."""
-        return FunctionEmitter(self.module, mutable, self._statements, in_parallel or self.in_parallel)
+        return FunctionEmitter(self.module, mutable, self._block, in_parallel or self.in_parallel)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numjet.cpu.analysis.affine import Sum
 from numjet.cpu.codegen.addresses import Addresses, StridedLoad
-from numjet.cpu.codegen.memory import from_memory, load_vector, store_vector
+from numjet.cpu.codegen.memory import load_vector, loaded, store_vector
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, scalar_type
 from numjet.cpu.codegen.writer import FunctionWriter
@@ -18,98 +18,92 @@ from numjet.cpu.ir.traversal import nodes
 LARGEST_GROUP = 8
 
 
-class InterleavedAccess:
-    """Writes loads and stores of interleaved elements."""
+def load_interleaved(addresses: Addresses, request: StridedLoad) -> Value | None:
+    """The element of each group that is requested; None where groups are not known to lie inside the buffer."""
+    buffer, index, step, mask, guarded = request
+    if guarded or step is None or not 2 <= step <= LARGEST_GROUP:
+        return None
+    w, exprs, dtype = addresses.writer, addresses.writer.module.exprs, buffer.dtype
+    member = addresses.context.affine.split(index).constant % step
+    first = exprs.prim("sub", index, exprs.index(member))
+    if not addresses.context.ranges.within(first, 0, buffer.size - step):
+        return None
+    lanes = addresses.context.lanes
+    address = addresses.element(buffer, first)
+    scope = addresses.hoist_load(max(address.depth, mask.depth if mask else 0), buffer, index)
+    reads = addresses.reads(buffer, address.reads)
+    key = ("group", address.text, lanes, step, mask.text if mask else None)
+    found = w.known.get((*key, member))
+    if found is None or found.depth > scope.depth:
+        vectors = []
+        for k in range(step):
+            pointer, part_mask = _pointer(addresses, address, buffer, k), _mask(addresses, step, k)
+            w.insertion = scope
+            vectors.append(load_vector(w, dtype, lanes, pointer, part_mask))
+        for k, text in enumerate(_deinterleave(w, memory_type(dtype), lanes, vectors)):
+            w.define((*key, k), text, lanes, reads)
+    return loaded(w, dtype, lanes, w.known[(*key, member)].text, reads)
 
-    def __init__(self, addresses: Addresses):
-        self.addresses = addresses
-        self.writer, self.context = addresses.writer, addresses.context
 
-    # --- loads ---
+def _pointer(addresses: Addresses, address: Value, buffer: Buffer, k: int) -> str:
+    """Where vector k of the groups of all lanes starts."""
+    return addresses.advance(address, buffer, k * addresses.context.lanes).text if k else address.text
 
-    def load(self, load: StridedLoad) -> Value | None:
-        """The element of each group that `load` asks for; None where groups are not known to lie inside the buffer."""
-        buffer, index, step, mask, guarded = load
-        if guarded or step is None or not 2 <= step <= LARGEST_GROUP:
-            return None
-        w, exprs, dtype = self.writer, self.writer.module.exprs, buffer.dtype
-        member = self.context.affine.split(index).constant % step
-        first = exprs.prim("sub", index, exprs.index(member))
-        if not self.context.ranges.within(first, 0, buffer.size - step):
-            return None
-        lanes = self.context.lanes
-        address = self.addresses.element(buffer, first)
-        scope = self.addresses.hoist_load(max(address.depth, mask.depth if mask else 0), buffer, index)
-        reads = self.addresses.reads(buffer, address.reads)
-        key = ("group", address.text, lanes, step, mask.text if mask else None)
-        found = w.known.get((*key, member))
-        if found is None or found.depth > scope.depth:
-            vectors = []
-            for k in range(step):
-                pointer, part_mask = self._pointer(address, buffer, k), self._mask(step, k)
-                w.insertion = scope
-                vectors.append(load_vector(w, dtype, lanes, pointer, part_mask))
-            for k, text in enumerate(_deinterleave(w, memory_type(dtype), lanes, vectors)):
-                w.define((*key, k), text, lanes, reads)
-        return Value(from_memory(w, dtype, w.known[(*key, member)].text, lanes), lanes, scope.depth, reads)
 
-    def _pointer(self, address: Value, buffer: Buffer, k: int) -> str:
-        """Where vector k of the groups of all lanes starts."""
-        return self.addresses.advance(address, buffer, k * self.context.lanes).text if k else address.text
+def _mask(addresses: Addresses, step: int, k: int) -> str | None:
+    """The mask of vector k of `step`: each lane of the loop's mask repeated `step` times."""
+    mask, w = addresses.context.mask, addresses.writer
+    if mask is None:
+        return None
+    lanes, key = mask.lanes, ("part", mask.text, step, k)
+    found = w.known.get(key)
+    if found is None:
+        w.hoist(mask.depth)
+        order = [(k * lanes + lane) // step for lane in range(lanes)]
+        found = w.define(key, w.shuffle("i1", lanes, mask.text, "poison", order), lanes)
+    return found.text
 
-    def _mask(self, step: int, k: int) -> str | None:
-        """The mask of vector k of `step`: each lane of the loop's mask repeated `step` times."""
-        mask, w = self.context.mask, self.writer
-        if mask is None:
-            return None
-        lanes, key = mask.lanes, ("part", mask.text, step, k)
-        found = w.known.get(key)
-        if found is None:
-            w.hoist(mask.depth)
-            order = [(k * lanes + lane) // step for lane in range(lanes)]
-            found = w.define(key, w.shuffle("i1", lanes, mask.text, "poison", order), lanes)
-        return found.text
 
-    # --- stores ---
+def store_group(addresses: Addresses, stmts: list[Stmt]) -> int:
+    """Writes the stores that `stmts` begins with as one, if they fill whole groups; returns how many these were."""
+    head = stmts[0]
+    if addresses.context.vector is None or not isinstance(head, Store) or head.buffer.dtype == BOOL:
+        return 0
+    addresses.evaluate_terms(head.index)
+    step = addresses.context.stride(head.index)
+    if step is None or not 2 <= step <= LARGEST_GROUP or len(stmts) < step:
+        return 0
+    stores = [s for s in stmts[:step] if isinstance(s, Store) and s.buffer is head.buffer]
+    members = _members([addresses.context.affine.split(s.index) for s in stores])
+    if sorted(members) != list(range(step)) or not _independent(addresses, stores):
+        return 0
+    _store(addresses, [stores[members.index(k)] for k in range(step)])
+    return step
 
-    def store_group(self, stmts: list[Stmt]) -> int:
-        """Writes the stores that `stmts` begins with as one, if they fill whole groups; returns how many these were."""
-        head = stmts[0]
-        if self.context.vector is None or not isinstance(head, Store) or head.buffer.dtype == BOOL:
-            return 0
-        self.addresses.evaluate_terms(head.index)
-        step = self.context.stride(head.index)
-        if step is None or not 2 <= step <= LARGEST_GROUP or len(stmts) < step:
-            return 0
-        stores = [s for s in stmts[:step] if isinstance(s, Store) and s.buffer is head.buffer]
-        members = _members([self.context.affine.split(s.index) for s in stores])
-        if sorted(members) != list(range(step)) or not self._independent(stores):
-            return 0
-        self._store([stores[members.index(k)] for k in range(step)])
-        return step
 
-    def _independent(self, stores: list[Store]) -> bool:
-        """Whether no stored value depends on what an earlier one of the stores writes."""
-        done: list[Sum] = []
-        for s in stores:
-            read = [self.context.affine.split(e.args[0]) for e in nodes([s.value]) if e.op == "load" and e.attr is s.buffer]
-            if any(r.terms != place.terms or r.constant == place.constant for r in read for place in done):
-                return False
-            done.append(self.context.affine.split(s.index))
-        return True
+def _independent(addresses: Addresses, stores: list[Store]) -> bool:
+    """Whether no stored value depends on what an earlier one of the stores writes."""
+    done: list[Sum] = []
+    for s in stores:
+        read = [addresses.context.affine.split(e.args[0]) for e in nodes([s.value]) if e.op == "load" and e.attr is s.buffer]
+        if any(r.terms != place.terms or r.constant == place.constant for r in read for place in done):
+            return False
+        done.append(addresses.context.affine.split(s.index))
+    return True
 
-    def _store(self, stores: list[Store]) -> None:
-        w, buffer, lanes, step = self.writer, stores[0].buffer, self.context.lanes, len(stores)
-        values = [self.addresses.value(s.value) for s in stores]
-        address = self.addresses.element(buffer, stores[0].index)
-        masks = [self._mask(step, k) for k in range(step)]
-        pointers = [self._pointer(address, buffer, k) for k in range(step)]
-        w.here()
-        texts = [w.fit(v, s.value, lanes) for v, s in zip(values, stores, strict=True)]
-        vectors = _interleave(w, scalar_type(buffer.dtype), lanes, texts)
-        for text, pointer, mask in zip(vectors, pointers, masks, strict=True):
-            store_vector(self.context, buffer.dtype, text, pointer, mask)
-        w.values.invalidate([buffer])
+
+def _store(addresses: Addresses, stores: list[Store]) -> None:
+    w, buffer, lanes, step = addresses.writer, stores[0].buffer, addresses.context.lanes, len(stores)
+    values = [addresses.value(s.value) for s in stores]
+    address = addresses.element(buffer, stores[0].index)
+    masks = [_mask(addresses, step, k) for k in range(step)]
+    pointers = [_pointer(addresses, address, buffer, k) for k in range(step)]
+    w.here()
+    texts = [w.fit(v, s.value, lanes) for v, s in zip(values, stores, strict=True)]
+    vectors = _interleave(w, scalar_type(buffer.dtype), lanes, texts)
+    for text, pointer, mask in zip(vectors, pointers, masks, strict=True):
+        store_vector(addresses.context, buffer.dtype, text, pointer, mask)
+    w.values.invalidate([buffer])
 
 
 def _members(indices: list[Sum]) -> list[int]:

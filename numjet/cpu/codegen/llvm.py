@@ -10,7 +10,7 @@ from numjet.cpu.codegen.addresses import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.module import ModuleWriter
 from numjet.cpu.codegen.outlining import repeated_loops
-from numjet.cpu.codegen.statements import block_emitter
+from numjet.cpu.codegen.statements import block
 from numjet.cpu.ir.nodes import Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.target import Target
@@ -28,7 +28,7 @@ def emit(function: Function, target: Target) -> str:
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
     module = ModuleWriter(function, target)
-    emitter = FunctionEmitter(module, written(function.body), block_emitter, repeated=repeated_loops(function.body))
+    emitter = FunctionEmitter(module, written(function.body), block, repeated=repeated_loops(function.body))
     emitter.addresses.make_cells(swapped(function.body))
     emitter.block(function.body)
     return module.text(emitter.writer.text(f'i64 @"{function.name}"({_PARAMETERS}) nounwind', "ret i64 0", function.name))

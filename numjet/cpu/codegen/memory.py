@@ -7,14 +7,16 @@ from numjet.cpu.codegen.loop_context import LoopContext
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, suffix, wide
 from numjet.cpu.codegen.writer import FunctionWriter
-from numjet.cpu.ir.nodes import BOOL
+from numjet.cpu.ir.nodes import BOOL, Buffer
+
+ALL_LANES = "splat (i1 true)"   # a mask
 
 
-def from_memory(w: FunctionWriter, dtype: np.dtype, text: str, lanes: int) -> str:
-    """What was loaded, as a value."""
-    if dtype != BOOL:
-        return text
-    return w.put(f"icmp ne {wide('i8', lanes)} {text}, {'0' if lanes == 1 else 'zeroinitializer'}")
+def loaded(w: FunctionWriter, dtype: np.dtype, lanes: int, text: str, reads: frozenset[Buffer]) -> Value:
+    """The value of what was just loaded, given in its form in memory."""
+    if dtype == BOOL:
+        text = w.put(f"icmp ne {wide('i8', lanes)} {text}, {'0' if lanes == 1 else 'zeroinitializer'}")
+    return Value(text, lanes, w.insertion.depth, reads)
 
 
 def to_memory(w: FunctionWriter, dtype: np.dtype, text: str, lanes: int) -> str:
@@ -56,23 +58,19 @@ def _opaque(context: LoopContext, mask: str, dtype: np.dtype) -> str:
     return w.put(f"and {wide('i1', lanes)} {mask}, {true}")
 
 
-def gather(w: FunctionWriter, dtype: np.dtype, lanes: int, pointers: str, mask: Value | None) -> str:
+def gather(w: FunctionWriter, dtype: np.dtype, lanes: int, pointers: str, mask: str) -> str:
     """Elements at a vector of pointers, in their form in memory; 0 in the lanes that the mask excludes."""
     element = memory_type(dtype)
     ty = wide(element, lanes)
     return w.intrinsic(f"masked.gather.{suffix(element, lanes)}.{suffix('p0', lanes)}", ty,
-                       (f"<{lanes} x ptr> align {dtype.itemsize}", pointers), (wide("i1", lanes), _lanes_of(mask)),
+                       (f"<{lanes} x ptr> align {dtype.itemsize}", pointers), (wide("i1", lanes), mask),
                        (ty, "zeroinitializer"))
 
 
-def scatter(w: FunctionWriter, dtype: np.dtype, lanes: int, text: str, pointers: str, mask: Value | None) -> None:
+def scatter(w: FunctionWriter, dtype: np.dtype, lanes: int, text: str, pointers: str, mask: str) -> None:
     """Stores elements, given in their form in memory, at a vector of pointers."""
     element = memory_type(dtype)
     ty, many, bits = wide(element, lanes), f"<{lanes} x ptr>", wide("i1", lanes)
     name = f"llvm.masked.scatter.{suffix(element, lanes)}.{suffix('p0', lanes)}"
     w.declare(name, "void", [ty, many, bits])
-    w.line(f"call void @{name}({ty} {text}, {many} align {dtype.itemsize} {pointers}, {bits} {_lanes_of(mask)})")
-
-
-def _lanes_of(mask: Value | None) -> str:
-    return mask.text if mask else "splat (i1 true)"
+    w.line(f"call void @{name}({ty} {text}, {many} align {dtype.itemsize} {pointers}, {bits} {mask})")

@@ -93,15 +93,10 @@ def _fsign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return w.select(ty, lanes, nonzero, one, x)
 
 
-@rule("sign", "i")
+@rule("sign", "iu")
 def _sign(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
-    below = RULES["min", "i"](w, dtype, lanes, x, constant(dtype, lanes, 1))
-    return RULES["max", "i"](w, dtype, lanes, below, constant(dtype, lanes, -1))
-
-
-@rule("sign", "u")
-def _sign_unsigned(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
-    return RULES["min", "u"](w, dtype, lanes, x, constant(dtype, lanes, 1))
+    below = RULES["min", kind(dtype)](w, dtype, lanes, x, constant(dtype, lanes, 1))
+    return RULES["max", "i"](w, dtype, lanes, below, constant(dtype, lanes, -1)) if kind(dtype) == "i" else below
 
 
 @rule("fma", "iu")
@@ -187,22 +182,16 @@ def _remainder(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -
     return w.put(f"sub {ty} {x}, {product}")
 
 
-def _shift(op: str, instruction: str) -> None:
-    @rule(op, "iu")
-    def emit(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+for _op, _instruction in (("shl", "shl"), ("shra", "ashr"), ("shrl", "lshr")):
+    @rule(_op, "iu")
+    def _shift(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str, instruction: str = _instruction) -> str:
         """Amounts count as unsigned; LLVM leaves those beyond the width undefined."""
         ty, bits, amount = value_type(dtype, lanes), 8 * dtype.itemsize, known_integer(y)
         if amount is not None and 0 <= amount < bits:
             return w.put(f"{instruction} {ty} {x}, {y}")
         of = scalar_type(dtype)
-        if op == "shra":
+        if instruction == "ashr":
             last = splat_literal(of, str(bits - 1), lanes)
-            inside = w.intrinsic(f"umin.{suffix(of, lanes)}", ty, (ty, y), (ty, last))
-            return w.put(f"ashr {ty} {x}, {inside}")
+            return w.put(f"ashr {ty} {x}, {w.intrinsic(f'umin.{suffix(of, lanes)}', ty, (ty, y), (ty, last))}")
         fits = w.put(f"icmp ult {ty} {y}, {splat_literal(of, str(bits), lanes)}")
-        shifted = w.put(f"{instruction} {ty} {x}, {y}")
-        return w.select(ty, lanes, fits, shifted, constant(dtype, lanes, 0))
-
-
-for _op, _instruction in (("shl", "shl"), ("shra", "ashr"), ("shrl", "lshr")):
-    _shift(_op, _instruction)
+        return w.select(ty, lanes, fits, w.put(f"{instruction} {ty} {x}, {y}"), constant(dtype, lanes, 0))

@@ -20,77 +20,71 @@ from numjet.cpu.ir.traversal import swapped, written
 PARALLEL_FOR = "nj_parallel_until_stopped"
 
 
-class OutlinedLoops:
-    """Writes parallel and repeated loops as functions, and their calls."""
+def outlined_loop(emitter: FunctionEmitter, stmt: For) -> bool:
+    """Writes a loop as a function of its own, if it is to be one; whether it is."""
+    if emitter.context.vector is not None:
+        return False
+    if stmt.mode == "parallel" and not emitter.in_parallel and outlinable(stmt):
+        status = _parallel(emitter, stmt, emitter.repeated.get(id(stmt)) or Structure(stmt))
+    elif id(stmt) in emitter.repeated:
+        status = _repeated(emitter, stmt, emitter.repeated[id(stmt)])
+    else:
+        return False
+    _leave_unless_done(emitter, status)
+    emitter.writer.values.invalidate(emitter.writer.writes(stmt))
+    return True
 
-    def __init__(self, emitter: FunctionEmitter):
-        self.emitter = emitter
-        self.writer = emitter.writer
 
-    def loop(self, stmt: For) -> bool:
-        """Writes a loop as a function of its own, if it is to be one; whether it is."""
-        if self.emitter.context.vector is not None:
-            return False
-        if stmt.mode == "parallel" and not self.emitter.in_parallel and outlinable(stmt):
-            status = self._parallel(stmt, self.emitter.repeated.get(id(stmt)) or Structure(stmt))
-        elif id(stmt) in self.emitter.repeated:
-            status = self._repeated(stmt, self.emitter.repeated[id(stmt)])
-        else:
-            return False
-        self._leave_unless_done(status)
-        self.writer.values.invalidate(self.writer.writes(stmt))
-        return True
+def _leave_unless_done(emitter: FunctionEmitter, status: str) -> None:
+    """Leaves this function, too, if an outlined one did not do all of its work."""
+    w = emitter.writer
+    leave, go_on = w.name("leave"), w.name("go")
+    w.line(f"br i1 {w.put(f'icmp ne i64 {status}, 0')}, label %{leave}, label %{go_on}, !prof !0")
+    w.label(go_on)
+    w.exit_block(leave, f"ret i64 {status}")
 
-    def _leave_unless_done(self, status: str) -> None:
-        """Leaves this function, too, if an outlined one did not do all of its work."""
-        w = self.writer
-        leave, go_on = w.name("leave"), w.name("go")
-        w.line(f"br i1 {w.put(f'icmp ne i64 {status}, 0')}, label %{leave}, label %{go_on}, !prof !0")
-        w.label(go_on)
-        w.exit_block(leave, f"ret i64 {status}")
 
-    # --- whole loops ---
+def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:
+    """Calls the function of a loop; its status."""
+    captures = Captures(emitter, list(structure.buffers), structure.captured)
+    function = emitter.module.outlined((structure.key, captures.key, None),
+                                       lambda name: _whole_loop(emitter, name, stmt, captures))
+    arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
+    emitter.writer.here()
+    return emitter.writer.put(f'call i64 @"{function}"({arguments})')
 
-    def _repeated(self, stmt: For, structure: Structure) -> str:
-        """Calls the function of a loop; its status."""
-        captures = Captures(self.emitter, list(structure.buffers), structure.captured)
-        function = self.emitter.module.outlined((structure.key, captures.key, None),
-                                                lambda name: self._whole_loop(name, stmt, captures))
-        arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
-        self.writer.here()
-        return self.writer.put(f'call i64 @"{function}"({arguments})')
 
-    def _whole_loop(self, name: str, stmt: For, captures: Captures) -> str:
-        nested = self.emitter.nested(written([stmt]))
-        captures.bind(nested)
-        nested.addresses.make_cells(swapped([stmt]))
-        nested.block([stmt])
-        return function_text(nested, name, ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters()))
+def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures) -> str:
+    nested = emitter.nested(written([stmt]))
+    captures.bind(nested)
+    nested.addresses.make_cells(swapped([stmt]))
+    nested.block([stmt])
+    return function_text(nested, name, ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters()))
 
-    # --- iterations that threads share ---
 
-    def _parallel(self, stmt: For, structure: Structure) -> str:
-        """Has the iterations of a loop executed by several threads; the status."""
-        w, emitter = self.writer, self.emitter
-        start, stop = emitter.value(stmt.start), emitter.value(stmt.stop)
-        captures = Captures(emitter, list(structure.buffers), structure.captured)
-        first = (start.text if start.literal else None, emitter.context.ranges.of(stmt.start))
-        function = emitter.module.outlined((structure.key, captures.key, first),
-                                           lambda name: self._iterations(name, stmt, captures, start))
-        context = store_context(emitter, [*captures.arguments(), *([] if start.literal else [("i64", start.text)])])
-        count = w.put(f"sub i64 {stop.text}, {start.text}")
-        w.declare(PARALLEL_FOR, "i64", ["i64", "ptr", "ptr"])
-        return w.put(f'call i64 @{PARALLEL_FOR}(i64 {count}, ptr @"{function}", ptr {context})')
+def _parallel(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:
+    """Has the iterations of a loop executed by several threads; the status."""
+    w = emitter.writer
+    start, stop = emitter.value(stmt.start), emitter.value(stmt.stop)
+    captures = Captures(emitter, list(structure.buffers), structure.captured)
+    first = (start.text if start.literal else None, emitter.context.ranges.of(stmt.start))
+    function = emitter.module.outlined((structure.key, captures.key, first),
+                                       lambda name: _iterations(emitter, name, stmt, captures, start))
+    context = store_context(emitter, [*captures.arguments(), *([] if start.literal else [("i64", start.text)])])
+    count = w.put(f"sub i64 {stop.text}, {start.text}")
+    w.declare(PARALLEL_FOR, "i64", ["i64", "ptr", "ptr"])
+    return w.put(f'call i64 @{PARALLEL_FOR}(i64 {count}, ptr @"{function}", ptr {context})')
 
-    def _iterations(self, name: str, stmt: For, captures: Captures, start: Value) -> str:
-        """The text of a function for some of the iterations; it counts them from 0."""
-        nested, ranges = self.emitter.nested(written([stmt]), in_parallel=True), self.emitter.context.ranges
-        load_context(nested, [*captures.parameters(), *([] if start.literal else [("i64", "start")])])
-        captures.bind(nested)
-        first = start.text if start.literal else "%start"
-        begin, end = (nested.module.exprs.var(INT64, hint) for hint in ("begin", "end"))
-        for var, argument in ((begin, "%begin"), (end, "%end")):
-            nested.writer.bind(var, argument if first == "0" else nested.writer.put(f"add i64 {argument}, {first}"))
-            nested.context.ranges.bind(var, ranges.of(stmt.start)[0], ranges.of(stmt.stop)[1])
-        nested.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
-        return function_text(nested, name, "ptr %context, i64 %begin, i64 %end")
+
+def _iterations(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures, start: Value) -> str:
+    """The text of a function for some of the iterations; it counts them from 0."""
+    nested, ranges = emitter.nested(written([stmt]), in_parallel=True), emitter.context.ranges
+    load_context(nested, [*captures.parameters(), *([] if start.literal else [("i64", "start")])])
+    captures.bind(nested)
+    first = start.text if start.literal else "%start"
+    begin, end = (nested.module.exprs.var(INT64, hint) for hint in ("begin", "end"))
+    for var, argument in ((begin, "%begin"), (end, "%end")):
+        nested.writer.bind(var, argument if first == "0" else nested.writer.put(f"add i64 {argument}, {first}"))
+        nested.context.ranges.bind(var, ranges.of(stmt.start)[0], ranges.of(stmt.stop)[1])
+    nested.block([For(stmt.var, begin, end, stmt.body, [], "serial")])
+    return function_text(nested, name, "ptr %context, i64 %begin, i64 %end")

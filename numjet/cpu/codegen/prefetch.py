@@ -17,59 +17,50 @@ LONG_LOOP = 4096         # iterations
 MOST_NODES = 40          # of the index expression
 
 
-class GatherPrefetch:
-    """Writes prefetches for gathers."""
+def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
+    """Prefetches what later iterations will gather, where that pays."""
+    w, context, loop = addresses.writer, addresses.context, addresses.context.vector
+    if loop is None or buffer.nbytes < LARGE_BYTES:
+        return
+    low, high = context.ranges.of(loop.var)
+    if not LONG_LOOP <= high - low < 2 ** 40:
+        return
+    later = w.module.exprs.var(INT64, "later")
+    context.ranges.bind(later, low, high)
+    later_index = _substituted(addresses, index, loop.var, later)
+    if later_index is None:
+        return
+    w.enter_inline(set())
+    first = w.put(f"add i64 {loop.first.text}, {AHEAD}")
+    first = w.intrinsic("smin.i64", "i64", ("i64", first), ("i64", str(high + 1 - loop.lanes)))
+    context.vector = VectorLoop(later, Value(first, 1, w.scope.depth), loop.lanes)
+    pointers = addresses.elements(buffer, later_index)
+    w.here()
+    w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
+    for k in range(loop.lanes):
+        pointer = w.put(f"extractelement <{loop.lanes} x ptr> {pointers.text}, i64 {k}")
+        w.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+    context.vector = loop
+    w.leave()
 
-    def __init__(self, addresses: Addresses):
-        self.addresses = addresses
-        self.writer, self.context = addresses.writer, addresses.context
 
-    def fetch_ahead(self, buffer: Buffer, index: Expr) -> None:
-        """Prefetches what later iterations will gather, where that pays."""
-        w, context, loop = self.writer, self.context, self.context.vector
-        if loop is None or buffer.nbytes < LARGE_BYTES:
-            return
-        low, high = context.ranges.of(loop.var)
-        if not LONG_LOOP <= high - low < 2 ** 40:
-            return
-        later = w.module.exprs.var(INT64, "later")
-        context.ranges.bind(later, low, high)
-        later_index = self._substituted(index, loop.var, later)
-        if later_index is None:
-            return
-        w.enter_inline(set())
-        first = w.put(f"add i64 {loop.first.text}, {AHEAD}")
-        first = w.intrinsic("smin.i64", "i64", ("i64", first), ("i64", str(high + 1 - loop.lanes)))
-        context.vector = VectorLoop(later, Value(first, 1, w.scope.depth), loop.lanes)
-        pointers = self.addresses.elements(buffer, later_index)
-        w.here()
-        w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        for k in range(loop.lanes):
-            pointer = w.put(f"extractelement <{loop.lanes} x ptr> {pointers.text}, i64 {k}")
-            w.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-        context.vector = loop
-        w.leave()
-
-    def _substituted(self, index: Expr, var: Expr, later: Expr) -> Expr | None:
-        """The index with `later` in the place of `var`; None where it does not depend on memory, is long, or reads memory
-        that may be out of bounds, or be written meanwhile."""
-        made, loads, exprs = {var.id: later}, 0, self.writer.module.exprs
-        for top in postorder([index], made):
-            args = tuple(made[a.id] for a in top.args)
-            if args == top.args:
-                if top.op == "var" and self.writer.known[top.id].lanes > 1:
-                    return None
-                made[top.id] = top
-                continue
-            made[top.id] = exprs.make(top.op, top.dtype, args, top.attr)
-            if top.op == "load":
-                loads += 1
-                if not self._readable_ahead(top.attr, args):
-                    return None
-            if len(made) > MOST_NODES:
+def _substituted(addresses: Addresses, index: Expr, var: Expr, later: Expr) -> Expr | None:
+    """The index with `later` in the place of `var`; None where it does not depend on memory, is long, or reads memory
+    that may be out of bounds, or be written meanwhile."""
+    writer, ranges = addresses.writer, addresses.context.ranges
+    made, loads = {var.id: later}, 0
+    for top in postorder([index], made):
+        args = tuple(made[a.id] for a in top.args)
+        if args == top.args:
+            if top.op == "var" and writer.known[top.id].lanes > 1:
                 return None
-        return made[index.id] if loads else None
-
-    def _readable_ahead(self, buffer: Buffer, args: tuple[Expr, ...]) -> bool:
-        return (len(args) == 1 and buffer not in self.writer.mutable
-                and self.context.ranges.within(args[0], 0, buffer.size - 1))
+            made[top.id] = top
+            continue
+        made[top.id] = writer.module.exprs.make(top.op, top.dtype, args, top.attr)
+        if top.op == "load":
+            loads += 1
+            if len(args) > 1 or top.attr in writer.mutable or not ranges.within(args[0], 0, top.attr.size - 1):
+                return None
+        if len(made) > MOST_NODES:
+            return None
+    return made[index.id] if loads else None

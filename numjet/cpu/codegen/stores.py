@@ -2,63 +2,59 @@
 from __future__ import annotations
 
 from numjet.cpu.codegen.addresses import Addresses
-from numjet.cpu.codegen.interleaved import InterleavedAccess
-from numjet.cpu.codegen.memory import scatter, store_vector, to_memory
+from numjet.cpu.codegen.memory import ALL_LANES, scatter, store_vector, to_memory
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type
 from numjet.cpu.ir.nodes import Buffer, Expr, Store
 
 
-class StoreEmitter:
-    """Writes stores."""
+def store(addresses: Addresses, stmt: Store) -> None:
+    """Writes a value now; afterwards it is known as the load of that element (store-to-load forwarding)."""
+    w, buffer, index = addresses.writer, stmt.buffer, stmt.index
+    value = addresses.value(stmt.value)
+    addresses.evaluate_terms(index)
+    step = addresses.context.stride(index)
+    if step == 0:
+        _scalar(addresses, buffer, index, value)
+    elif step == 1 or step == -1:
+        _consecutive(addresses, stmt, value, step)
+    else:
+        _scatter(addresses, stmt, value)
+    w.values.invalidate([buffer])
+    if addresses.context.mask is None:
+        load = w.module.exprs.load(buffer, index)
+        w.define(load.id, value.text, value.lanes, frozenset([buffer]), value.literal)
 
-    def __init__(self, addresses: Addresses):
-        self.addresses = addresses
-        self.writer, self.context = addresses.writer, addresses.context
-        self.store_group = InterleavedAccess(addresses).store_group
 
-    def store(self, stmt: Store) -> None:
-        """Writes a value now; afterwards it is known as the load of that element (store-to-load forwarding)."""
-        w, buffer, index = self.writer, stmt.buffer, stmt.index
-        value = self.addresses.value(stmt.value)
-        self.addresses.evaluate_terms(index)
-        step = self.context.stride(index)
-        if step == 0:
-            self._scalar(buffer, index, value)
-        elif step == 1 or step == -1:
-            self._consecutive(stmt, value, step)
-        else:
-            self._scatter(stmt, value)
-        w.values.invalidate([buffer])
-        if self.context.mask is None:
-            load = w.module.exprs.load(buffer, index)
-            w.define(load.id, value.text, value.lanes, frozenset([buffer]), value.literal)
+def _scalar(addresses: Addresses, buffer: Buffer, index: Expr, value: Value) -> None:
+    w = addresses.writer
+    if value.lanes > 1 or addresses.context.mask is not None:
+        raise ValueError(f"the lanes of a vector loop all store to {buffer!r}[{index!r}]: they are not independent")
+    address = addresses.element(buffer, index)
+    w.here()
+    text = to_memory(w, buffer.dtype, value.text, 1)
+    w.line(f"store {memory_type(buffer.dtype)} {text}, ptr {address.text}, align {buffer.dtype.itemsize}")
 
-    def _scalar(self, buffer: Buffer, index: Expr, value: Value) -> None:
-        w = self.writer
-        if value.lanes > 1 or self.context.mask is not None:
-            raise ValueError(f"the lanes of a vector loop all store to {buffer!r}[{index!r}]: they are not independent")
-        address = self.addresses.element(buffer, index)
-        w.here()
-        text = to_memory(w, buffer.dtype, value.text, 1)
-        w.line(f"store {memory_type(buffer.dtype)} {text}, ptr {address.text}, align {buffer.dtype.itemsize}")
 
-    def _consecutive(self, stmt: Store, value: Value, step: int) -> None:
-        w, lanes, dtype = self.writer, self.context.lanes, stmt.buffer.dtype
-        address = self.addresses.run(stmt.buffer, stmt.index, step)
-        mask = self.context.in_memory_order(self.context.mask, step)
-        text = self._vector(stmt, value)
-        if step < 0:
-            text = w.reverse(text, memory_type(dtype), lanes)
-        store_vector(self.context, dtype, text, address.text, mask.text if mask else None)
+def _consecutive(addresses: Addresses, stmt: Store, value: Value, step: int) -> None:
+    w, lanes, dtype = addresses.writer, addresses.context.lanes, stmt.buffer.dtype
+    address = addresses.run(stmt.buffer, stmt.index, step)
+    mask = addresses.context.in_memory_order(addresses.context.mask, step)
+    text = _vector(addresses, stmt, value)
+    if step < 0:
+        text = w.reverse(text, memory_type(dtype), lanes)
+    store_vector(addresses.context, dtype, text, address.text, mask.text if mask else None)
 
-    def _scatter(self, stmt: Store, value: Value) -> None:
-        pointers = self.addresses.elements(stmt.buffer, stmt.index)
-        text = self._vector(stmt, value)
-        scatter(self.writer, stmt.buffer.dtype, self.context.lanes, text, pointers.text, self.context.mask)
 
-    def _vector(self, stmt: Store, value: Value) -> str:
-        """What is stored in all lanes, in its form in memory."""
-        w, lanes = self.writer, self.context.lanes
-        w.here()
-        return to_memory(w, stmt.buffer.dtype, w.fit(value, stmt.value, lanes), lanes)
+def _scatter(addresses: Addresses, stmt: Store, value: Value) -> None:
+    pointers = addresses.elements(stmt.buffer, stmt.index)
+    text = _vector(addresses, stmt, value)
+    mask = addresses.context.mask.text if addresses.context.mask else ALL_LANES
+    scatter(addresses.writer, stmt.buffer.dtype, addresses.context.lanes, text, pointers.text, mask)
+
+
+def _vector(addresses: Addresses, stmt: Store, value: Value) -> str:
+    """What is stored in all lanes, in its form in memory."""
+    w, lanes = addresses.writer, addresses.context.lanes
+    w.here()
+    return to_memory(w, stmt.buffer.dtype, w.fit(value, stmt.value, lanes), lanes)
