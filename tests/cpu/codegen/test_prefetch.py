@@ -7,11 +7,11 @@ import pytest
 import numjet as nj
 from numjet import lax, numpy as jnp
 from numjet.cpu.codegen import llvm
-from numjet.cpu.codegen.prefetch import LARGE_BYTES
+from numjet.cpu.codegen.prefetch import LARGE
 from numjet.cpu.native_code import jit
 from tests.cpu.codegen.test_transposes import function_of
 
-LONG = LARGE_BYTES // 4 + 100
+LONG = LARGE * jit.host().caches.l2 // 4 + 100
 X = np.random.default_rng(0).normal(size=LONG).astype(np.float32)
 PLACES = np.random.default_rng(1).integers(-LONG, LONG, 100_003).astype(np.int32)
 
