@@ -109,7 +109,6 @@ LOOP_IR = {*ARITHMETIC, *MATH}
 OTHER_WORDS = {
     "name": "a field of buffers",
     "round": "a function of the C library",
-    "square": "a transposed square of registers, as a key of the emitter",
     "tile": "a kind of buffer",
     "while": "a statement of loop IR",
 }
