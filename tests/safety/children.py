@@ -62,9 +62,10 @@ def script(code: str, patience: float = PATIENCE) -> str:
     return ran.stdout
 
 
-def started(code: str, patience: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-    """A program that starts with the usual imports, run to its end; AssertionError when it hangs."""
+def started(code: str, patience: float = PATIENCE, first: str = "") -> subprocess.CompletedProcess[str]:
+    """A program that starts with the usual imports, run to its end; AssertionError when it hangs. first: a line before them."""
     preamble = f"""
+    {first}
     import os, signal, sys, threading, time
     sys.path.insert(0, {str(Path(__file__).parent)!r})
     import numpy as np, numjet as nj, numjet.numpy as jnp

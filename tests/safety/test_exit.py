@@ -69,6 +69,14 @@ def test_daemon_threads(state, scale):
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, "end\n", "")
 
 
+@pytest.mark.parametrize("state", ["waits for a loop without end", "waits"])
+def test_daemon_threads_see_nothing_of_the_end(state):
+    """The end stops what they wait for; a hook that runs after that, and takes its time, gives them no time to report it."""
+    compiled = "endless, chain = endless.lower(1.0).compile(), chain.lower(big).compile()\n"
+    ran = started(PREAMBLE + compiled + STATES[state], first="import atexit, time; atexit.register(lambda: time.sleep(0.7))")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
 def test_programs_whose_results_nobody_sees_are_left():
     begin = time.monotonic()
     out = script(PREAMBLE + """

@@ -51,7 +51,9 @@ PyObject* make_error(Execution* execution) {
       return PyErr_Format(PyExc_RuntimeError,
                           "this computation was still running in the parent process when it forked; compute it "
                           "again here, or wait for results (block_until_ready) before forking");
-    case Failure::Cancelled: return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
+    case Failure::Cancelled:
+      let_interpreter_end();
+      return PyErr_Format(PyExc_RuntimeError, "this computation was abandoned because the process ends");
     case Failure::Interrupted: raise_interrupted(); return nullptr;
     case Failure::Cause: break;
   }
@@ -61,6 +63,7 @@ PyObject* make_error(Execution* execution) {
 }  // namespace
 
 int raise_interrupted() {
+  let_interpreter_end();
   PyErr_SetString(PyExc_RuntimeError,
                   "this computation was interrupted (Ctrl-C, or a signal handler that raised, while something waited for "
                   "it), so there is no result; call the function again to compute it");

@@ -1,6 +1,9 @@
 // The end of the interpreter, as other threads see it: see native.h.
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "runtime/python/native.h"
 
 namespace nj {
@@ -14,6 +17,24 @@ bool holds_gil() {
   PyThreadState* current = _PyThreadState_UncheckedGet();
 #endif
   return current && current == PyGILState_GetThisThreadState();
+}
+
+namespace {
+
+std::thread::id ending_thread;  // that which leaves the interpreter
+
+}  // namespace
+
+void end_interpreter() {
+  ending_thread = std::this_thread::get_id();
+  interpreter_ends = true;
+}
+
+void let_interpreter_end() {
+  if (!interpreter_ends || std::this_thread::get_id() == ending_thread) return;
+  Py_BEGIN_ALLOW_THREADS;
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  Py_END_ALLOW_THREADS;
 }
 
 void sleep_for_good() {

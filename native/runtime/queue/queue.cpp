@@ -534,7 +534,7 @@ void cancel_all() {
 PyObject* close_queue(PyObject*, PyObject*) {
   Queue* q = queue;
   if (current_job) Py_RETURN_NONE;
-  interpreter_ends = true;
+  end_interpreter();
   {
     std::lock_guard<std::mutex> guard(q->mutex);
     if (!q->closed) abandon_unneeded(q);
