@@ -159,6 +159,20 @@ class Builder:
         """stablehlo.<name> of two operands of one shape and dtype."""
         return self.op(name if "." in name else f"stablehlo.{name}", [x, y], x.aval)
 
+    def divide(self, x: Value, y: Value) -> Value:
+        """x / y; of integers by zero -1, without a division: XLA's constant folding would end the process by a signal."""
+        return self._guarded("divide", x, y, lambda: self.full(x.shape, -1, x.dtype))
+
+    def remainder(self, x: Value, y: Value) -> Value:
+        """The remainder of x / y; of integers by zero x, without a division as in `divide`."""
+        return self._guarded("remainder", x, y, lambda: x)
+
+    def _guarded(self, name: str, x: Value, y: Value, by_zero: Callable[[], Value]) -> Value:
+        if dtypes.kind(x.dtype) not in "iu" or y.known:
+            return self.binary(name, x, y)
+        is_zero = self.compare("eq", y, self.full(y.shape, 0, y.dtype))
+        return self.select(is_zero, by_zero(), self.binary(name, x, self.select(is_zero, self.full(y.shape, 1, y.dtype), y)))
+
     def convert(self, x: Value, dtype: Any) -> Value:
         """Value conversion as in ScalarBuilder.convert: to bool: != 0; from complex: the real part."""
         dtype = np.dtype(dtype)

@@ -13,7 +13,7 @@ from numjet.foundation import dtypes
 Value = Any  # a tensor of the builder
 
 _SAME = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "remainder", "neg": "negate", "abs": "abs",
+    "add": "add", "sub": "subtract", "mul": "multiply", "neg": "negate", "abs": "abs",
     "min": "minimum", "max": "maximum", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
     "round_even": "round_nearest_even", "round_away": "round_nearest_afz", "and": "and", "or": "or", "xor": "xor", "not": "not",
     "shl": "shift_left", "shrl": "shift_right_logical", "shra": "shift_right_arithmetic", "popcount": "popcnt",
@@ -57,7 +57,12 @@ class Scalars:
         return self.b.binary("multiply", x, y)
 
     def div(self, x: Value, y: Value) -> Value:
-        return self.b.binary("divide", x, y)
+        return self.b.divide(x, y)
+
+    _div = div
+
+    def _rem(self, x: Value, y: Value) -> Value:
+        return self.b.remainder(x, y)
 
     def neg(self, x: Value) -> Value:
         return self.b.unary("negate", x)

@@ -217,3 +217,14 @@ def test_linear_algebra_of_bad_and_empty_matrices(name):
            case("qr", zeros(0, 3), pivoting=False, full_matrices=True, **qr),
            case("qr", zeros(3, 0), pivoting=True, full_matrices=True, **qr),
            case("householder_product", zeros(3, 2), zeros(0))])
+
+
+@pytest.mark.parametrize("name", ["div", "rem"])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int64])
+def test_division_of_constants_by_zero(name, dtype):
+    """XLA divides constants while it compiles, by an instruction that ends the process by SIGFPE."""
+    with enable_x64():
+        function = lambda v: all_ops()[name].bind(v - v, v - v)
+        v = np.array(5, dtype)
+        assert nj.jit(function, backend="xla_cpu")(v) == nj.jit(function)(v) == (0 if name == "rem" else ~dtype(0))
+        assert nj.jit(lambda v: all_ops()[name].bind(v, v - v), backend="xla_cpu")(v) == (5 if name == "rem" else ~dtype(0))

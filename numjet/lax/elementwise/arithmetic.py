@@ -164,7 +164,7 @@ div_p: Op = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
-    cpu=lambda b, x, y: b.div(x, y), hlo="stablehlo.divide", linear_in=(0,),
+    cpu=lambda b, x, y: b.div(x, y), hlo=lambda b, x, y: b.divide(x, y), linear_in=(0,),
     rewrites=neutral(1.0, 1, both=False), function="div",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=4))
 
@@ -187,8 +187,8 @@ def _rem_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 rem_p: Op = elementwise(
     "rem", nargs=2, accepts=REAL, eager=_rem_eager, jvp=(lambda t, out, x, y: t, _rem_jvp_y),
-    cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo="stablehlo.remainder", function="rem",
-    samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
+    cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo=lambda b, x, y: b.remainder(x, y),
+    function="rem", samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
 
 
 def rem(x: Any, y: Any) -> Any:
