@@ -63,7 +63,7 @@ class Reference:
         if op is fft_p and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
             return [np.full_like(o, np.nan) for o in outs]  # overflow of intermediate values depends on the order
         outs = [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
-        if op in _PRODUCTS and self.rng.random() < 0.5:
+        if op in (*_PRODUCTS, reduce_prod_p) and self.rng.random() < 0.5:
             outs = [np.where(self._may_overflow(op, args, params, o), np.asarray(np.nan, o.dtype), o) for o in outs]
         return [self._cancelled(o) for o in outs] if NORMWISE <= op.traits else outs
 
@@ -99,15 +99,19 @@ class Reference:
         return [_times(out[0], scale), *out[1:]]
 
     def _may_overflow(self, op: Op, args: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
-        """Sums of products of which some partial sums overflow: whether they meet an infinity depends on the order."""
+        """Results of which some partial sums or products overflow: whether they meet an infinity or a zero depends on the
+        order."""
         if dtypes.kind(out.dtype) not in "fc":
             return np.zeros(out.shape, bool)
         sizes = [np.where(np.isfinite(a), np.abs(a), 0).astype(np.float64) for a in args]
-        tops = [float(np.max(a, initial=0)) or 1.0 for a in sizes]
-        scaled = [(a / top).astype(x.dtype) for a, top, x in zip(sizes, tops, args, strict=True)]
         with np.errstate(all="ignore"):
-            (bound,) = self.applied(op, scaled, params)
-            exponent = np.log2(np.abs(bound).astype(np.float64)) + sum(np.log2(tops))
+            if op is reduce_prod_p:
+                exponent = np.sum(np.log2(np.maximum(sizes[0], 1)), tuple(params["axes"]))
+            else:
+                tops = [float(np.max(a, initial=0)) or 1.0 for a in sizes]
+                scaled = [(a / top).astype(x.dtype) for a, top, x in zip(sizes, tops, args, strict=True)]
+                (bound,) = self.applied(op, scaled, params)
+                exponent = np.log2(np.abs(bound).astype(np.float64)) + sum(np.log2(tops))
         return exponent >= np.log2(float(dtypes.finfo(out.dtype).max)) - 1
 
     def _ulps(self, op: Op) -> float:

@@ -6,6 +6,7 @@ import ast
 import collections
 import ctypes
 import gc
+import os
 import re
 import subprocess
 import sys
@@ -124,6 +125,7 @@ print(refused, made)
 """
 
 
+@pytest.mark.skipif("NUMJET_SANITIZE" in os.environ, reason="sanitizers need address space of their own")
 @pytest.mark.parametrize("state, step, most", [("loaded", 1 << 10, 64), ("loaded", 64, 2), ("fresh", 8 << 10, 512)])
 def test_a_compile_without_address_space_raises_and_works_when_there_is_some(state, step, most, scale):
     """One child steps through limits from nothing up: each call is right, or raises MemoryError."""
