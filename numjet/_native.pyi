@@ -13,6 +13,27 @@ def current_trace() -> Any: ...
 def set_current_trace(trace: Any, /) -> Any: ...
 def set_eval_trace(trace: Any, /) -> Any: ...
 
+# State that holds for a block and is restored whatever moment a signal handler raises at: an attribute of any object; the
+# thresholds of Python's garbage collector. `thread` has the state of the calling thread as attributes.
+
+@final
+class Scope:
+    def __new__(cls, owner: Any, name: str, value: Any, /) -> Self: ...
+    def __enter__(self) -> Any: ...
+    def __exit__(self, *exc_info: object) -> None: ...
+
+@final
+class _Thread:
+    trace: Any
+
+@final
+class _RareCollections:
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exc_info: object) -> None: ...
+
+thread: _Thread
+rare_collections: _RareCollections
+
 # What a thread's configuration is: (a number that is part of every jit cache key, whether native eager operations and the
 # native jit cache are on). Asked for after it changed, everywhere or in this thread.
 

@@ -17,7 +17,6 @@ from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
@@ -170,7 +169,7 @@ class Jitted:
         if config.disable_jit:
             return self.fun(*args, **kwargs), None
         call = self.take_apart(args, kwargs)
-        with rare_collections():
+        with _native.rare_collections:
             traced = self.trace(call)
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
                 return self._bind(traced, call), None

@@ -5,9 +5,10 @@ Collectives read sizes here. Caches of traced functions have `named_axes()` in t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
+
+from numjet import _native
 
 Axes = tuple[tuple[Any, int], ...]
 
@@ -24,15 +25,9 @@ def named_axes() -> Axes:
     return _current.axes
 
 
-@contextmanager
-def with_named_axes(axes: Sequence[tuple[Any, int]]) -> Iterator[None]:
-    """Adds axes for a block."""
-    before = _current.axes
-    _current.axes = (*before, *axes)
-    try:
-        yield
-    finally:
-        _current.axes = before
+def with_named_axes(axes: Sequence[tuple[Any, int]]) -> _native.Scope:
+    """A block with more axes in scope."""
+    return _native.Scope(_current, "axes", (*_current.axes, *axes))
 
 
 def named_size(name: Any) -> int:

@@ -15,7 +15,6 @@ from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped, set_trace
 from numjet.foundation import source
 from numjet.foundation.config import config
-from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.record import Record
 
 
@@ -196,7 +195,7 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
     trace = StageTrace(debug)
     tracers = [trace.new_input(a) for a in avals]
     try:
-        with set_trace(trace), rare_collections():
+        with set_trace(trace), _native.rare_collections:
             outs = fun(*tracers)
             made = trace.finish(outs)
     finally:

@@ -7,8 +7,7 @@ transformations, closures and recursion cannot be confused.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,14 +47,9 @@ _native.set_eval_trace(EVAL)
 current_trace: Callable[[], Trace] = _native.current_trace
 
 
-@contextmanager
-def set_trace(trace: Trace) -> Iterator[Trace]:
-    """Makes a trace the current one of this thread."""
-    previous = _native.set_current_trace(trace)
-    try:
-        yield trace
-    finally:
-        _native.set_current_trace(previous)
+def set_trace(trace: Trace) -> _native.Scope:
+    """A block in which a trace is the current one of this thread."""
+    return _native.Scope(_native.thread, "trace", trace)
 
 
 class ArrayMeta(type):

@@ -17,9 +17,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     read = lambda a: a if type(a) is Literal else env[a]
-    with source.replaying() as at:
+    with source.replaying() as outer:
         for eqn in jaxpr.eqns:
-            at(eqn.source)
+            source.replay(eqn.source, outer)
             out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
             if eqn.primitive.multiple:
                 env.update(zip(eqn.outvars, out, strict=True))

@@ -12,9 +12,10 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from numjet import _native
 from numjet.foundation.config import config
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,30 +107,22 @@ def operation_frame() -> Frame | None:
     return _scopes.frame or user_frame()
 
 
-@contextlib.contextmanager
-def replaying() -> Iterator[Callable[[Any], None]]:
+def replaying() -> _native.Scope:
     """Block in which equations of a program are replayed (evaluated, transposed): new equations keep their lines.
 
-    Yields a function to call with the source of each equation, a Frame or None.
+    Gives the frame around it, for `replay` before each equation.
     """
-    before = _scopes.frame
-
-    def at(frame: Frame | None) -> None:
-        _scopes.frame = frame or before
-    try:
-        yield at
-    finally:
-        _scopes.frame = before
+    return _native.Scope(_scopes, "frame", _scopes.frame)
 
 
-@contextlib.contextmanager
-def user_code() -> Iterator[None]:
+def replay(frame: Frame | None, outer: Frame | None) -> None:
+    """Says which equation is replayed, by its source."""
+    _scopes.frame = frame or outer
+
+
+def user_code() -> _native.Scope:
     """Block in which a user's function runs inside of `replaying`: its operations have lines of their own."""
-    before, _scopes.frame = _scopes.frame, None
-    try:
-        yield
-    finally:
-        _scopes.frame = before
+    return _native.Scope(_scopes, "frame", None)
 
 
 def user_frames(limit: int = 20) -> tuple[Frame, ...]:

@@ -16,7 +16,6 @@ from numjet.core.snapshots import snapshot
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.gc_pause import rare_collections
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
@@ -80,7 +79,7 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device) -> Executable:
     check_if_enabled(closed)
     events.count("compile")
-    with events.span("compile", name=name), rare_collections():
+    with events.span("compile", name=name), _native.rare_collections:
         if device != CPU:
             loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device)
             return Executable(loaded, loaded, closed, name)

@@ -60,11 +60,12 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
             values.append(_scalar(x))
         else:
             return _evaluate_new(op, args, params)
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         result = op.eager(*values, **params)
     finally:
-        STATE.reset(token)
+        STATE.set(before)
     if type(out) is tuple:
         return [_array(op, r, aval) for r, aval in zip(result, out, strict=True)]
     return _array(op, result, out)
@@ -134,11 +135,12 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if isinstance(op.eager, Missing):
         raise NotImplementedError(f"'{op.name}' cannot be evaluated outside of a program: {op.eager.why}")
     values = [to_numpy(a, aval) for a, aval in zip(args, avals, strict=True)]
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         result = op.eager(*values, **params)
     finally:
-        STATE.reset(token)
+        STATE.set(before)
     if op.multiple:
         results = [_wrap(op, r, aval) for r, aval in zip(result, out, strict=True)]
     else:

@@ -2,6 +2,9 @@
 
 NumPy keeps its error state in a context variable. The state that ignores everything is made once; a call sets the
 variable to it, and back. Threads and coroutines have contexts of their own, so none sees another's state.
+
+Callers read the state before `try` and set it inside: an exception of a signal handler, which Python raises when a call
+returns, would leave a state that was set before `try` as it is.
 """
 from __future__ import annotations
 

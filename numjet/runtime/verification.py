@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.walk import all_eqns
 from numjet.foundation.config import config
 
-_state = threading.local()
+
+class _State(threading.local):
+    busy = False  # while programs are compiled by the comparison itself, which are not verified
+
+
+_state = _State()
 
 
 class FirstCall:
@@ -31,7 +36,7 @@ class FirstCall:
         """The results of call(), which may overwrite arguments. Raises testing.verify.MiscompiledError if they are wrong."""
         given = [np.array(a._value) for a in args]
         outs: list[Any] = call()
-        with _without():
+        with _native.Scope(_state, "busy", True):
             importlib.import_module("numjet.testing.verify").compare(self.compiled, self.meant, self.name, given,
                                                                      [np.asarray(o._value) for o in outs])
         return outs
@@ -42,7 +47,7 @@ def first_call(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> F
 
     Programs with effects or callbacks have none: these would run a second time.
     """
-    if not config.verify or getattr(_state, "busy", False):
+    if not config.verify or _state.busy:
         return None
     meant = compiled if meant is None else meant
     if any(eqn.effects or "callback" in eqn.primitive.name for closed in (compiled, meant) for eqn in all_eqns(closed.jaxpr)):
@@ -50,11 +55,3 @@ def first_call(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> F
     return FirstCall(compiled, meant, name)
 
 
-@contextmanager
-def _without() -> Iterator[None]:
-    """Block without verification, for programs that the comparison itself compiles."""
-    before, _state.busy = getattr(_state, "busy", False), True
-    try:
-        yield
-    finally:
-        _state.busy = before

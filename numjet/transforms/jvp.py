@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet import _native
 from numjet.core import leaks
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
@@ -57,13 +56,10 @@ class JVPTrace(Trace):
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         pairs = [self.unpack(a) for a in args]
         primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
-        previous = _native.set_current_trace(self.parent)
-        try:
+        with set_trace(self.parent):
             if all(type(t) is Zero for t in tangents):
                 return op.bind(*primals, **params)
             outs, outs_t = apply_jvp(op, primals, tangents, params)
-        finally:
-            _native.set_current_trace(previous)
         if op.multiple:
             return [self.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
         return self.pack(outs, outs_t)

@@ -21,16 +21,16 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
     env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
     totals: dict[Var, Any] = {}
     backward: list[JaxprEqn] = []
-    with source.replaying() as at:
+    with source.replaying() as outer:
         for eqn in jaxpr.eqns:
-            at(eqn.source)
+            source.replay(eqn.source, outer)
             if not _run_if_known(eqn, env, linear):
                 backward.append(eqn)
         for v, ct in zip(jaxpr.outvars, cts, strict=True):
             if isinstance(v, Var) and v in linear:
                 _accumulate(totals, v, ct)
         for eqn in reversed(backward):
-            at(eqn.source)
+            source.replay(eqn.source, outer)
             _transpose_eqn(eqn, env, linear, totals)
     return [totals.get(v, zero_tangent(v.aval)) for v in jaxpr.invars]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet import _native
 from numjet.core import leaks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.named_axes import with_named_axes
@@ -64,16 +63,13 @@ class BatchTrace(Trace):
             return op.batch.fn(*args, **params)
         pairs = [self.unpack(a) for a in args]
         vals, dims = [v for v, _ in pairs], [d for _, d in pairs]
-        previous = _native.set_current_trace(self.parent)
-        try:
+        with set_trace(self.parent):
             if op.collective is not None and self._names(params):
                 outs, out_dims = op.collective(self, vals, dims, **params)
             elif all(d is None for d in dims) and not self._names_inside(op, params):
                 return op.bind(*vals, **params)
             else:
                 outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis_name)
-        finally:
-            _native.set_current_trace(previous)
         if op.multiple:
             return [self.pack(v, d) for v, d in zip(outs, out_dims, strict=True)]
         return self.pack(outs, out_dims)

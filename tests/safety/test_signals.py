@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import random
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -16,6 +20,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, lax, scipy, tree_util
+from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import enable_x64
 
 HITS = 2            # interrupted waits for each program
@@ -439,3 +444,35 @@ def test_callbacks_that_are_interrupted_before_their_first_statement(timer, inli
             timer.interrupts(chance.uniform(1e-5, 2e-3), lambda: found.append(f(x).tolist()))
     assert not ignored and all(values == [100.0] * 4 for values in found)
     assert f(x).tolist() == [100.0] * 4
+
+
+def states() -> tuple[Any, ...]:
+    """What blocks of the package change and restore in this thread or process."""
+    flags = tuple(nj.config.read(name) for name in ("jax_enable_x64", "jax_disable_jit", "jax_debug_nans"))
+    return current_trace() is EVAL, np.geterr(), flags, gc.get_threshold(), gc.isenabled(), sys.getrecursionlimit(), \
+        dict(copy_context())
+
+
+MOMENTS: dict[str, Callable[[Any], Any]] = {
+    "operations": lambda x: jnp.log(x * 0)[0] + x[1:3].sum() // 2,
+    "updates": lambda x: x.at[1].set(5.0).at[2].add(1.0),
+    "tracing": lambda x: nj.make_jaxpr(lambda y: lax.scan(lambda c, e: (jnp.sin(c) + e, c), y[0], y))(x),
+    "grad": lambda x: nj.grad(lambda y: jnp.sum(jnp.tanh(y) * y))(x),
+    "vmap": lambda x: nj.vmap(lambda y: jnp.where(y > 0, y, -y) * y)(x),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_no_state_stays_behind(timer, scale, name):
+    """A handler may raise between the change of a state and the block that restores it."""
+    call = partial(MOMENTS[name], jnp.arange(1.0, 5.0))
+    call()
+    begin = time.perf_counter()
+    for _ in range(20):
+        call()
+    length = (time.perf_counter() - begin) / 20
+    before, chance = states(), random.Random(0)
+    for k in range(1500 * scale):
+        with contextlib.suppress(RuntimeError):
+            timer.interrupts(chance.uniform(1e-6, 2 * length), call)
+        assert states() == before, f"after {k} interrupts"

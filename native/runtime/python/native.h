@@ -83,6 +83,7 @@ inline void free_instance(PyObject* self) {
 
 // Each adds its types and functions to the module; 0, or -1 with a Python error set.
 int trace_init(PyObject* module);
+int scopes_init(PyObject* module);
 int pytree_init(PyObject* module);
 int pool_init(PyObject* module);
 int aval_init(PyObject* module);

@@ -42,8 +42,9 @@ def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable
     if not all(type(v) is not Array or on_host(v) for v in (x, y)):
         return None
     left, right = _value(x), _value(y)
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         if a.dtype in _FLOATS:
             out = of_floats(left, right)
         elif (right > 0).all():
@@ -51,7 +52,7 @@ def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable
         else:
             return None
     finally:
-        STATE.reset(token)
+        STATE.set(before)
     aval = ShapedArray(a.shape or b.shape, a.dtype, a.weak_type and b.weak_type)
     return _native.from_numpy(np.asarray(out), aval, CPU)
 

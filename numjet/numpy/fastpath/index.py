@@ -122,11 +122,12 @@ def update(x: Any, idx: Any, values: Any, op: str) -> Any:
     if new is None:
         return None
     out = np.array(x._value)
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         return _native.from_numpy(out, aval, CPU) if change(out, positions, new, op) else None
     finally:
-        STATE.reset(token)
+        STATE.set(before)
 
 
 def _change(out: np.ndarray, positions: tuple[Any, ...], new: np.ndarray, op: str) -> bool:
@@ -159,8 +160,9 @@ def _value(values: Any, dtype: np.dtype) -> np.ndarray | None:
         return values._value if values.aval.dtype == dtype and on_host(values) else None
     if kind not in _KINDS[dtype.kind] or (kind is int and not -_SAFE_INT <= values <= _SAFE_INT):
         return None
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         return np.asarray(values, dtype)
     finally:
-        STATE.reset(token)
+        STATE.set(before)

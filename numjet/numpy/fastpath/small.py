@@ -31,11 +31,12 @@ def _known(x: Any, dtypes: frozenset[np.dtype] = _FLOATS) -> bool:
 
 
 def _run(fun: Callable[..., np.ndarray], dtype: np.dtype, *args: Any, weak: bool = False) -> Any:
-    token = STATE.set(IGNORED)
+    before = STATE.get()
     try:
+        STATE.set(IGNORED)
         out = np.asarray(fun(*args))
     finally:
-        STATE.reset(token)
+        STATE.set(before)
     return _native.from_numpy(out, ShapedArray(out.shape, dtype, weak), CPU)
 
 

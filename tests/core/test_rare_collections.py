@@ -1,4 +1,4 @@
-"""The garbage collector's thresholds while programs are compiled."""
+"""Rare collections: the garbage collector's thresholds while programs are traced and compiled."""
 from __future__ import annotations
 
 import gc
@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import numjet as nj
-from numjet.foundation.gc_pause import rare_collections
+from numjet import _native
 
 
 @pytest.fixture(autouse=True)
@@ -18,16 +18,16 @@ def thresholds():
 
 
 def test_raised_inside_and_restored(thresholds):
-    with rare_collections():
+    with _native.rare_collections:
         inside = gc.get_threshold()
-        with rare_collections():
+        with _native.rare_collections:
             assert gc.get_threshold() == inside
         assert gc.get_threshold() == inside
     assert inside[0] > thresholds[0] and gc.get_threshold() == thresholds
 
 
 def test_restored_after_an_error(thresholds):
-    with pytest.raises(ZeroDivisionError), rare_collections():
+    with pytest.raises(ZeroDivisionError), _native.rare_collections:
         _ = 1 / 0
     assert gc.get_threshold() == thresholds
 
@@ -35,13 +35,13 @@ def test_restored_after_an_error(thresholds):
 @pytest.mark.parametrize("chosen", [(0, 10, 10), (10**7, 10, 10)])
 def test_collections_that_are_rare_already_stay(chosen):
     gc.set_threshold(*chosen)
-    with rare_collections():
+    with _native.rare_collections:
         assert gc.get_threshold()[0] == chosen[0]
     assert gc.get_threshold()[0] == chosen[0]
 
 
 def test_what_is_set_inside_stays():
-    with rare_collections():
+    with _native.rare_collections:
         gc.set_threshold(123, 4, 5)
     assert gc.get_threshold() == (123, 4, 5)
 
@@ -51,11 +51,11 @@ def test_blocks_of_several_threads(thresholds):
     entered, leave = threading.Event(), threading.Event()
 
     def other() -> None:
-        with rare_collections():
+        with _native.rare_collections:
             entered.set()
             leave.wait(10)
     thread = threading.Thread(target=other)
-    with rare_collections():
+    with _native.rare_collections:
         thread.start()
         assert entered.wait(10)
     assert gc.get_threshold() != thresholds
