@@ -111,9 +111,9 @@ std::string describe(const AvalInfo* info) {
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   std::string result = text ? text : "?";
   if (!text) PyErr_Clear();
-  result += "[";
+  result += '[';
   for (size_t axis = 0; axis < info->dims.size(); ++axis) {
-    if (axis) result += ",";
+    if (axis) result += ',';
     result += std::to_string(info->dims[axis]);
   }
   return result + "]";

@@ -12,7 +12,7 @@ PyGlobal hooks[hook_count];
 
 namespace {
 
-const char* const names[hook_count] = {
+const char* const kNames[hook_count] = {
 #define NJ_NAME(name) "__" #name "__",
     NJ_BINARY_HOOKS(NJ_NAME) NJ_OTHER_HOOKS(NJ_NAME)
 #undef NJ_NAME
@@ -27,7 +27,7 @@ PyObject* set_hook(PyObject*, PyObject* args) {
     return PyErr_Format(PyExc_TypeError, "set_hook: expected a function or None for %s, got %R", name, function);
   }
   for (int hook = 0; hook < hook_count; ++hook) {
-    if (std::string(names[hook]) != name) continue;
+    if (std::string(kNames[hook]) != name) continue;
     const PyRef previous = hooks[hook].exchange(PyRef::share(function == Py_None ? nullptr : function));
     return or_none(previous);
   }
@@ -38,7 +38,7 @@ PyObject* hook_names(PyObject*, PyObject*) {
   PyRef list(PyList_New(hook_count));
   if (!list) return nullptr;
   for (int hook = 0; hook < hook_count; ++hook) {
-    PyObject* name = PyUnicode_FromString(names[hook]);
+    PyObject* name = PyUnicode_FromString(kNames[hook]);
     if (!name) return nullptr;
     PyList_SET_ITEM(list.get(), hook, name);
   }
@@ -61,7 +61,7 @@ PyObject* call_binary_hook(Hook hook, PyObject* self, PyObject* other) {
 
 PyObject* call_hook(Hook hook, PyObject* const* args, size_t count) {
   if (!hooks[hook]) {
-    return PyErr_Format(PyExc_TypeError, "arrays have no %s until numjet.numpy is imported", names[hook]);
+    return PyErr_Format(PyExc_TypeError, "arrays have no %s until numjet.numpy is imported", kNames[hook]);
   }
   PyRef function = PyRef::share(hooks[hook].get());
   return PyObject_Vectorcall(function.get(), args, count, nullptr);

@@ -58,7 +58,7 @@ class Mismatch {
     if (got_) expected_ = std::move(first);
     return false;
   }
-  bool below(PyRef key) {
+  bool below(const PyRef& key) {
     PyRef text(key ? PyObject_Str(key.get()) : nullptr);
     if (!text) {
       expected_ = PyRef();  // the Python error that is set wins
@@ -69,7 +69,7 @@ class Mismatch {
   }
 
   // `first` says which tree does not match which; may be null.
-  void raise(PyRef first) {
+  void raise(const PyRef& first) {
     PyRef empty(PyUnicode_FromString(""));
     PyRef steps(to_list(std::move(steps_)));
     if (!empty || !steps || PyList_Reverse(steps.get()) < 0) return;
@@ -226,7 +226,7 @@ PyObject* flatten_up_to(TreeDef* treedef, PyObject* tree, PyObject* caller, Py_s
     first = PyRef(PyUnicode_FromFormat("%U: tree %zd does not match the structure of tree 0.", caller, index));
     if (!first) return nullptr;
   }
-  walk.mismatch.raise(std::move(first));
+  walk.mismatch.raise(first);
   return nullptr;
 }
 

@@ -94,7 +94,7 @@ bool dict_text(const Node& node, const std::string* children, std::string& text)
     if (!append_text(text, PyObject_Repr, PyTuple_GET_ITEM(node.data.get(), Py_ssize_t(i)))) return false;
     text += ": " + children[i];
   }
-  text += "}";
+  text += '}';
   return true;
 }
 
@@ -105,7 +105,7 @@ bool custom_text(const Node& node, const std::string* children, std::string& tex
                    named ? node.data.get() : node.registration->type.get())) {
     return false;
   }
-  text += "[";
+  text += '[';
   if (!append_text(text, named ? name_of : PyObject_Str, node.data)) return false;
   text += "], [" + joined(children, node.arity) + "])";
   return true;

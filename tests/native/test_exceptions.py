@@ -6,6 +6,7 @@ memory.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 NATIVE = Path(__file__).parents[2] / "native"
+needs_limits = pytest.mark.skipif(sys.platform != "linux" or "NUMJET_SANITIZE" in os.environ,
+                                  reason="needs RLIMIT_AS and /proc; sanitizers need the address space themselves")
 
 SETUP = """
 import ctypes, resource
@@ -42,7 +45,7 @@ FAILURES = {
 }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS and /proc")
+@needs_limits
 @pytest.mark.parametrize("case", FAILURES)
 def test_a_failed_allocation_raises_memory_error(case):
     after = "; flat, tree = _native.pytree_flatten({'a': (1, [2, None])}); print(got, flat, tree.num_leaves)"
@@ -50,7 +53,7 @@ def test_a_failed_allocation_raises_memory_error(case):
     assert (child.returncode, child.stdout) == (0, "MemoryError [1, 2] 2\n"), child.stderr[-2000:]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS and /proc")
+@needs_limits
 @pytest.mark.parametrize("call", ["'nj_fft_complex', 1, 0, 1, 300007, 64, None, None",
                                   "'nj_fft_real', 1, 64, 300007, None, None"])
 def test_a_kernel_without_workspace_returns_the_status_of_it(call):

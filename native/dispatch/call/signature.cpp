@@ -234,11 +234,10 @@ bool SignatureCache::same_words(const Item& item, const Signature& s) {
          std::equal(s.words.begin(), s.words.end(), item.words.begin());
 }
 
-// Runs the objects' __eq__, which may do anything, to this cache too: hence the shared_ptr.
-int SignatureCache::same_objects(const std::shared_ptr<Item>& item, const Signature& s) {
-  std::shared_ptr<Item> alive = item;
+// Runs the objects' __eq__, which may do anything, to this cache too: the caller keeps the item alive.
+int SignatureCache::same_objects(const Item& item, const Signature& s) {
   for (size_t k = 0; k < s.objects.size(); ++k) {
-    int same = exact_equal(alive->objects[k], s.objects[k]);
+    int same = exact_equal(item.objects[k], s.objects[k]);
     if (same != 1) return same;
   }
   return 1;
@@ -252,7 +251,7 @@ int SignatureCache::find(const Signature& s, PyRef& entry) {
     if (!std::equal(s.objects.begin(), s.objects.end(), item.objects.begin())) {
       uint64_t version = version_;
       std::shared_ptr<Item> alive = place->second;
-      int same = same_objects(alive, s);
+      int same = same_objects(*alive, s);
       if (same < 0) return -1;
       if (same == 1) {
         entry = alive->entry;

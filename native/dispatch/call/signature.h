@@ -52,7 +52,7 @@ class SignatureCache {
  private:
   struct Item;
   static bool same_words(const Item& item, const Signature& signature);
-  static int same_objects(const std::shared_ptr<Item>& item, const Signature& signature);
+  static int same_objects(const Item& item, const Signature& signature);
   std::unordered_multimap<uint64_t, std::shared_ptr<Item>> items_;
   uint64_t version_ = 0;  // changes with the items
 };

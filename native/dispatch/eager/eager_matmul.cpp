@@ -39,7 +39,7 @@ int64_t code_of(const PyArray_Descr* dtype) {
 // What was asked last: products of the same two avals have the same one.
 struct Known { AvalRef left, right, out; };
 constexpr size_t kKnown = 64;
-Known* const known = new Known[kKnown];  // never destroyed
+Known* known = new Known[kKnown];  // never destroyed
 
 Known& known_place(const AvalInfo* left, const AvalInfo* right) {
   const auto mixed = reinterpret_cast<uintptr_t>(left) / 64 * 31 + reinterpret_cast<uintptr_t>(right) / 64;

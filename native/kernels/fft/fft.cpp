@@ -11,7 +11,6 @@
 #include "kernels/registry.h"
 #include "runtime/threads/parallel.h"
 
-using nj::parallel_for;
 using nj::Workspace;
 
 namespace nj::fft {

@@ -26,14 +26,14 @@ thread_local Kept kept;
 // Pages that nobody touches take no memory.
 alignas(kAlignment) char last_part[kPartBytes], last_sums[kSumsBytes], last_block[kBlockBytes], last_lines[kPassingBytes],
     last_packed[kPanelBytes];
-char* const last_pieces[kPieces] = {last_part, last_sums, last_block, last_lines, last_packed};
+char* const kLastPieces[kPieces] = {last_part, last_sums, last_block, last_lines, last_packed};
 SpinLock last_locks[kPieces];
 
 // Whoever held one is not there in the child.
 void after_fork_in_child() {
   for (SpinLock& lock : last_locks) lock.unlock();
 }
-const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+const int kRegistered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Lent::Lent(Piece piece) : piece_(int(piece)), data_(kept.pieces[piece_]) {
     return;
   }
   last_locks[piece_].lock();
-  data_ = last_pieces[piece_];
+  data_ = kLastPieces[piece_];
 }
 
 Lent::~Lent() {
@@ -59,6 +59,6 @@ Lent::~Lent() {
   }
 }
 
-bool Lent::scarce() const { return data_ == last_pieces[piece_]; }
+bool Lent::scarce() const { return data_ == kLastPieces[piece_]; }
 
 }  // namespace nj::gemm

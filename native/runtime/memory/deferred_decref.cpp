@@ -53,7 +53,7 @@ void run_deferred_decrefs() {
 namespace {
 void before_fork() { deferred.lock.lock(); }
 void after_fork() { deferred.lock.unlock(); }
-const int registered = pthread_atfork(before_fork, after_fork, after_fork);
+const int kRegistered = pthread_atfork(before_fork, after_fork, after_fork);
 }  // namespace
 
 }  // namespace nj

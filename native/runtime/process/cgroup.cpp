@@ -66,7 +66,9 @@ struct Limits {
     if (mount.group != "/" && group.compare(0, mount.group.size(), mount.group) == 0) group.erase(0, mount.group.size());
     for (;;) {
       while (!group.empty() && group.back() == '/') group.pop_back();
-      const std::string folder = root + mount.place + group;
+      std::string folder = root;
+      folder += mount.place;
+      folder += group;
       mount.kind == "cgroup" ? read_version_1(folder) : read_version_2(folder);
       if (group.empty()) return;
       group.erase(std::min(group.size(), group.rfind('/') == std::string::npos ? 0 : group.rfind('/')));

@@ -44,7 +44,7 @@ struct Queue : Unfinished {
   Queue() { ahead.reserve(kMostHelpers); }
   bool idle() const { return none(); }
 
-  bool has_next() const { return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0); }
+  bool may_take() const { return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0); }
 
   // With the lock held, and something to run.
   Job* take() {
@@ -187,7 +187,7 @@ void thread_main(Queue* q, uint64_t generation) {
     Job* job;
     {
       std::unique_lock<std::mutex> lock(q->mutex);
-      q->work.wait(lock, [=] { return q->generation != generation || q->has_next(); });
+      q->work.wait(lock, [=] { return q->generation != generation || q->may_take(); });
       if (q->generation != generation) return;
       job = q->take();
     }
@@ -403,7 +403,7 @@ void run_if_next(const Execution* execution) {
   Job* job;
   {
     std::lock_guard<std::mutex> guard(q->mutex);
-    if (!q->has_next()) return;
+    if (!q->may_take()) return;
     const Job* next = q->jobs.front();
     if (next->done != execution || !next->brief) return;
     job = q->take();
