@@ -4,13 +4,13 @@
 
 namespace nj {
 
-#define NJ_BINARY_HOOKS(X)                                                                                                  \
-  X(add)                                                                                                                    \
-  X(radd)                                                                                                                   \
-  X(sub)                                                                                                                    \
-  X(rsub) X(mul) X(rmul) X(truediv) X(rtruediv) X(floordiv) X(rfloordiv) X(mod) X(rmod) X(pow) X(rpow) X(matmul) X(rmatmul) \
-      X(and) X(rand) X(or) X(ror) X(xor) X(rxor) X(lshift) X(rlshift) X(rshift) X(rrshift) X(divmod) X(rdivmod) X(lt) X(le) \
-          X(eq) X(ne) X(gt) X(ge)
+// clang-format does not settle on the lines of this list.
+// clang-format off
+#define NJ_BINARY_HOOKS(X)                                                                                    \
+  X(add) X(radd) X(sub) X(rsub) X(mul) X(rmul) X(truediv) X(rtruediv) X(floordiv) X(rfloordiv) X(mod) X(rmod) \
+  X(pow) X(rpow) X(matmul) X(rmatmul) X(and) X(rand) X(or) X(ror) X(xor) X(rxor) X(lshift) X(rlshift)         \
+  X(rshift) X(rrshift) X(divmod) X(rdivmod) X(lt) X(le) X(eq) X(ne) X(gt) X(ge)
+// clang-format on
 #define NJ_OTHER_HOOKS(X) X(neg) X(pos) X(abs) X(invert) X(getitem) X(setitem) X(iter) X(repr) X(str) X(round)
 
 enum Hook : int {
