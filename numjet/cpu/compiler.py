@@ -44,12 +44,13 @@ PASSES = (
     array_contraction.ELEMENTS,
     legalize_math.PASS,
     estimate.PASS,
+    parallel_batches.PASS,
+    gemm_epilogues.PASS,
     parallelize.PASS,
     array_contraction.ROWS,
     memory_plan.PASS,
     cancellation.PASS,
 )
-STEPS = (gemm_epilogues.PASS, parallel_batches.PASS)   # of parallelize, which decides where they pay; for tools and tests
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()

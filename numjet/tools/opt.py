@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numjet.cpu import target
-from numjet.cpu.compiler import PASSES, STEPS
+from numjet.cpu.compiler import PASSES
 from numjet.cpu.ir.parser import LoopSyntaxError, parse
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes.manager import FACTS, LOWERED, Context, Pass, PassError, Stages, run_passes, titled
 from numjet.cpu.verification.verifier import LoopIRError, Verified, check
 
-_KNOWN = {one.name: one for one in (*PASSES, *STEPS)}
+_KNOWN = {one.name: one for one in PASSES}
 _FACTS = re.compile(r"^#.*facts: ([\w, ]*)$", re.MULTILINE)
 
 

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from numjet.cpu.compiler import PASSES, STEPS
+from numjet.cpu.compiler import PASSES
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.passes.manager import FACTS, PassError
 from numjet.tools import opt, show
@@ -69,7 +69,7 @@ def test_each_pass_that_changes_something_is_printed(file, capsys):
 
 def test_the_list_names_every_pass_and_fact(capsys):
     status, printed, _ = run(capsys, "--list")
-    assert status == 0 and all(f"  {name}: " in printed for name in [*FACTS, *(one.name for one in (*PASSES, *STEPS))])
+    assert status == 0 and all(f"  {name}: " in printed for name in [*FACTS, *(one.name for one in PASSES)])
     assert "requires fused, shared, unplaced; ends fused" in printed
 
 

@@ -12,6 +12,7 @@ from math import prod
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.dependence import independent
+from numjet.cpu.analysis.sharing import chunks_of, few_trips, worth
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, GemmWithEpilogue, Let, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, expressions, nodes, static_trips, touches, walk, written
 from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
@@ -26,18 +27,34 @@ _REAL = CODES["complex64"]
 _RESULT = POINTERS[-1]
 
 
-def fuse(function: Function, block: list[Stmt], target: Target) -> bool:
-    """Joins matrix products of a block with the loops that follow them, in place; whether there was one."""
-    calls = [k for k, stmt in enumerate(block) if (sizes := gemm_sizes(stmt)) is not None
-             and sizes[0] * sizes[1] * sizes[2] >= WORTH]
-    if not calls:
+def fuse(function: Function, target: Target) -> None:
+    """Joins matrix products with the loops that follow them, in place, where threads do not share a loop around."""
+    left = [function.body]
+    while left:
+        block = left.pop()
+        _fuse_block(function, block, target)
+        left += [inner for stmt in block if _may_hold_products(stmt, target) for inner in blocks(stmt)]
+
+
+def _may_hold_products(stmt: Stmt, target: Target) -> bool:
+    if isinstance(stmt, GemmWithEpilogue) or not any(map(_worth, walk([stmt]))):
         return False
-    touching = Counter(b for s in walk(function.body) for b in touches(s))
-    found = False
+    if not isinstance(stmt, For):
+        return True
+    return stmt.mode != "parallel" and worth(stmt, target) and (few_trips(stmt) or chunks_of(stmt, target) is None)
+
+
+def _worth(stmt: Stmt) -> bool:
+    """Whether a statement is a product large enough."""
+    sizes = gemm_sizes(stmt)
+    return sizes is not None and sizes[0] * sizes[1] * sizes[2] >= WORTH
+
+
+def _fuse_block(function: Function, block: list[Stmt], target: Target) -> None:
+    calls = [k for k, stmt in enumerate(block) if _worth(stmt)]
+    touching = Counter(b for s in walk(function.body) for b in touches(s)) if calls else Counter[Buffer]()
     for k in reversed(calls):
-        call = block[k]
-        assert isinstance(call, Call)
-        place = _consumer(block, k)
+        call, place = block[k], _consumer(block, k)
         if place is None:
             continue
         product = _Product(function, call, block[place], touching, target)  # type: ignore[arg-type]
@@ -45,8 +62,6 @@ def fuse(function: Function, block: list[Stmt], target: Target) -> bool:
         if joined is not None:
             block[place] = joined
             del block[k]
-            found = True
-    return found
 
 
 def _consumer(block: Sequence[Stmt], k: int) -> int | None:
@@ -218,13 +233,5 @@ def _between(exprs: Exprs, nest: Sequence[For], first: Expr, end: Expr, body: li
                         carries=[], mode="serial")
 
 
-def _fuse_everywhere(function: Function, target: Target) -> None:
-    left = [function.body]
-    while left:
-        block = left.pop()
-        fuse(function, block, target)
-        left += [inner for stmt in block if not isinstance(stmt, GemmWithEpilogue) for inner in blocks(stmt)]
-
-
-PASS = Pass("gemm_epilogues", "joins matrix products with what follows them (a step of parallelize)",
-            lambda function, context: _fuse_everywhere(function, context.target), ("arithmetic", "serial"))
+PASS = Pass("gemm_epilogues", "joins matrix products with what follows them",
+            lambda function, context: fuse(function, context.target), ("arithmetic", "serial", "batches"))

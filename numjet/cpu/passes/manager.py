@@ -19,7 +19,8 @@ from numjet.foundation.record import Fields, Record
 FACTS = {
     "math": "mathematical functions are single operations",
     "arithmetic": "mathematical functions are arithmetic, or calls where a block has many of them",
-    "serial": "no loop is shared among threads",
+    "serial": "no loop is shared among threads, except by rules of lowering and by batches",
+    "batches": "loops over batches of independent rows are shared among threads",
     "shared": "loops worth it are shared among threads",
     "fused": "loops that others were joined with are marked `fused`",
     "unplaced": "temporaries have no place in memory yet, and may change",

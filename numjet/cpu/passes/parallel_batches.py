@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
+from numjet.cpu.analysis.sharing import chunks_of, few_trips, worth
 from numjet.cpu.ir.nodes import (
     INT64,
     Buffer,
@@ -22,14 +23,16 @@ from numjet.cpu.ir.nodes import (
     Fill,
     For,
     Function,
+    GemmWithEpilogue,
     Let,
     Stmt,
     Store,
     SwapBuffers,
 )
-from numjet.cpu.ir.traversal import nodes, operands, static_trips, walk, written
+from numjet.cpu.ir.traversal import blocks, nodes, operands, static_trips, walk, written
 from numjet.cpu.kernels.products import CODES, POINTERS, SIZES, gemm_sizes
 from numjet.cpu.passes.manager import Pass
+from numjet.cpu.target import Target
 
 ROWS = 16            # a chunk has at least so many rows
 CHUNKS = 16          # chunks of a loop, if it has the rows
@@ -246,13 +249,34 @@ def _cycles(step: dict[Buffer, Buffer]) -> list[list[Buffer]]:
     return found
 
 
-def _share(function: Function, _: object) -> None:
-    made: list[Stmt] = []
-    for stmt in function.body:
-        shared = by_rows(stmt, function.exprs) if isinstance(stmt, For) else None
-        made += [stmt] if shared is None else shared
-    function.body[:] = made
+def share(function: Function, target: Target) -> None:
+    """Shares the rows of loops that threads could not share otherwise, in place."""
+    _share_block(function.body, function.exprs, target)
 
 
-PASS = Pass("parallel_batches", "shares serial loops over batches of rows among threads (a step of parallelize)", _share,
-            ("arithmetic", "serial"), ends=("serial",))
+def _share_block(block: list[Stmt], exprs: Exprs, target: Target) -> None:
+    result: list[Stmt] = []
+    for stmt in block:
+        if not isinstance(stmt, For):
+            shared = None
+        elif stmt.mode == "parallel" or not worth(stmt, target):
+            result.append(stmt)
+            continue
+        else:
+            shared = _shared(stmt, exprs, target)
+        if shared is None and not isinstance(stmt, GemmWithEpilogue):
+            for inner in blocks(stmt):
+                _share_block(inner, exprs, target)
+        result += [stmt] if shared is None else shared
+    block[:] = result
+
+
+def _shared(loop: For, exprs: Exprs, target: Target) -> list[Stmt] | None:
+    """By rows, unless the loop itself can be shared, or has few iterations with loops inside that can be."""
+    if few_trips(loop) and any(worth(stmt, target) for stmt in loop.body):
+        return None
+    return None if chunks_of(loop, target) is not None else by_rows(loop, exprs)
+
+
+PASS = Pass("parallel_batches", "shares serial loops over batches of rows among threads",
+            lambda function, context: share(function, context.target), ("arithmetic", "serial"), ("batches",))

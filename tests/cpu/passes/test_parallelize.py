@@ -10,6 +10,7 @@ import numjet as nj
 import numjet.lax as lax
 import numjet.numpy as jnp
 from numjet import _native
+from numjet.cpu.analysis import sharing
 from numjet.cpu.ir.nodes import INT64, Buffer, Carry, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.native_code import jit
@@ -72,7 +73,7 @@ def test_chunks_cover_all_iterations(start):
     parallelize.share(function, HOST)
     verifier.check(function)
     (loop,) = parallel_loops(function)
-    assert 2 <= loop.stop.attr <= parallelize.MOST_CHUNKS
+    assert 2 <= loop.stop.attr <= sharing.MOST_CHUNKS
     x = floats(LARGE)
     expected = np.where(np.arange(LARGE) >= start, 2 * x + 1, 0).astype(np.float32)
     np.testing.assert_array_equal(interpreter.interpret(function, [x]).outputs[0], expected)
@@ -153,7 +154,7 @@ def test_programs_give_the_same_bits_with_any_number_of_threads(name, threads, m
     program, shape = PROGRAMS[name]
     x = floats(*shape)
     with monkeypatch.context() as patch:
-        patch.setattr(parallelize, "WORTH_NS", float("inf"))
+        patch.setattr(sharing, "WORTH_NS", float("inf"))
         patch.setattr(parallelize, "GEMM_WORTH", 1 << 62)
         plain = nj.tree.map(np.asarray, nj.jit(lambda x: program(x))(x))
     shared, found, entered = nj.jit(program), [], []

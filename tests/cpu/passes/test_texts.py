@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from numjet.cpu.compiler import PASSES, STEPS
+from numjet.cpu.compiler import PASSES
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.printer import show
 from numjet.cpu.native_code import jit
@@ -13,7 +13,7 @@ from numjet.cpu.passes.manager import FACTS, LOWERED, Context, Pass, PassError, 
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import verify
 
-PASS = {one.name: one for one in (*PASSES, *STEPS)}
+PASS = {one.name: one for one in PASSES}
 
 # (pass, head, body before, body after; None where nothing may change). The head declares buffers.
 CHAIN = "x: float32[100000]) -> (y: float32[100000]", "a: float32[100000]", "b: float32[100000]"
@@ -24,8 +24,9 @@ PRODUCT = "x: float32[25600], w: float32[12800]) -> (y: float32[80000]", "t: flo
 FEW = "x: float32[16]) -> (y: float32[16]", "a: float32[16]", "b: float32[16]", "c: float32[16]", "d: float32[16]"
 
 
-def loop(var: str, size: int, store: str, mode: str = "vector") -> str:
-    return f"  for {var} in 0 .. {size} {mode} () {{\n    store {store}\n  }} -> ()\n"
+def loop(var: str, stop: int | str, store: str, mode: str = "vector", level: int = 1, start: int | str = 0) -> str:
+    indent = "  " * level
+    return f"{indent}for {var} in {start} .. {stop} {mode} () {{\n{indent}  store {store}\n{indent}}} -> ()\n"
 
 
 NEGATED, READ_BACKWARDS = loop("i", 100000, "a[i] = neg(x[i])"), loop("k", 100000, "y[k] = b[sub(99999, k)]")
@@ -42,6 +43,7 @@ ROW = """\
   } -> ()
 """
 COPIES = "".join(f"  copy {to}[0] = {of}[0] count 16\n" for of, to in zip("xabcd", "abcdy", strict=True))
+STARTS, STEPS = "  copy y[0] = x[0] count 20000\n  copy t[0] = x[0] count 20000\n", "  for step in 0 .. 40 serial () {\n"
 PARALLEL_COPIES = f"  for i in 0 .. 2 parallel () {{\n{COPIES}  }} -> ()\n".replace("  copy", "    copy")
 
 CASES = {
@@ -101,17 +103,18 @@ CASES = {
     "but not if it reads other rows": (
         "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = t[sub(79999, i)]"), None),
     "threads take rows through a whole loop": (
-        "parallel_batches", ROWS, "  copy y[0] = x[0] count 20000\n  for step in 0 .. 9 serial () {\n"
-        "    for i in 0 .. 20000 vector () {\n      store y[i] = neg(y[i])\n    } -> ()\n  } -> ()\n",
-        "  copy y[0] = x[0] count 20000\n  for chunk1 in 0 .. 16 parallel () {\n    let first2: int64 = mul(chunk1, 1250)\n"
-        "    let rows3: int64 = min(1250, sub(20000, first2))\n    for step in 0 .. 9 serial () {\n"
-        "      for i in first2 .. add(first2, rows3) vector () {\n        store y[i] = neg(y[i])\n      } -> ()\n    } -> ()\n"
-        "  } -> ()\n"),
+        "parallel_batches", ROWS, STARTS + STEPS + loop("i", 20000, "y[i] = sub(y[i], t[i])", level=2) +
+        loop("j", 20000, "t[j] = add(t[j], y[j])", level=2) + "  } -> ()\n",
+        STARTS + "  for chunk1 in 0 .. 16 parallel () {\n    let first2: int64 = mul(chunk1, 1250)\n"
+        "    let rows3: int64 = min(1250, sub(20000, first2))\n" + STEPS.replace("  for", "    for") +
+        loop("i", "add(first2, rows3)", "y[i] = sub(y[i], t[i])", level=3, start="first2") +
+        loop("j", "add(first2, rows3)", "t[j] = add(t[j], y[j])", level=3, start="first2") + "    } -> ()\n  } -> ()\n"),
     "but not if rows read others": (
-        "parallel_batches", ROWS,
-        "  copy y[0] = x[0] count 20000\n  copy t[0] = x[0] count 20000\n  for step in 0 .. 9 serial () {\n"
-        "    for i in 0 .. 20000 vector () {\n      store y[i] = t[sub(19999, i)]\n    } -> ()\n"
-        "    for j in 0 .. 20000 vector () {\n      store t[j] = y[j]\n    } -> ()\n  } -> ()\n", None),
+        "parallel_batches", ROWS, STARTS + STEPS + loop("i", 20000, "y[i] = t[sub(19999, i)]", level=2) +
+        loop("j", 20000, "t[j] = y[j]", level=2) + "  } -> ()\n", None),
+    "nor if there is little to do": (
+        "parallel_batches", ROWS, STARTS + STEPS.replace("40", "2") + loop("i", 20000, "y[i] = sub(y[i], t[i])", level=2) +
+        loop("j", 20000, "t[j] = add(t[j], y[j])", level=2) + "  } -> ()\n", None),
     "one row of an array is enough": (
         "row_contraction", ROWS, ROW % (" fused", "$1", "$1", "$1"), ROW % ("", "0", "0", "0")),
     "in loops that others were joined with": ("row_contraction", ROWS, ROW % ("", "$1", "$1", "$1"), None),
