@@ -91,7 +91,8 @@ LAZY = {
     "numjet/api/transfer.py": ["traceback"],  # errors that nobody has seen when the program ends
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
-    "numjet/control/simplify/rules.py": ["numjet.control.simplify.loops"],
+    "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
+    "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops"],
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/foundation/events.py": ["logging"],

@@ -1,9 +1,8 @@
 """Operations that hold programs: calls, branches, loops, custom derivatives, checkpoints, callbacks.
 Imports `core`, `lax` and `transforms`.
-Add an operation to the package of its kind, its printing rule to `printing`, its type errors to `type_errors`.
+Add an operation to the package of its kind, its type errors to `type_errors`.
 """
 
-from numjet.control import printing as printing
 from numjet.control.branches.cond import cond as cond, switch as switch
 from numjet.control.branches.cond_op import cond_p as cond_p
 from numjet.control.branches.platform import (
@@ -34,4 +33,3 @@ from numjet.control.loops.scan import scan as scan
 from numjet.control.loops.scan_op import scan_p as scan_p
 from numjet.control.loops.while_loop import fori_loop as fori_loop, while_loop as while_loop
 from numjet.control.loops.while_op import while_p as while_p
-from numjet.control.simplify import rules as rules

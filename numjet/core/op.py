@@ -24,7 +24,13 @@ What it is like
   function                                       of an elementwise record: the function of loop IR that it applies, which
                                                  gives its cost; cost: what it takes per element, in additions, for others
   reduces                                        of a reduction: how two elements combine (add, mul, max, ...)
-A record never changes after it is made, but for `extensions`: rules of further machines, and how it prints.
+Of operations that hold programs
+  inline(eqn) -> (program, operands) | None      the program that stands in place of the equation
+  simplify(eqn, simplify) -> Rewritten           its simpler form, with the programs in it simplified: see transforms.simplify
+  functions                                      parameters that are functions, which a program as text does not have
+Its text
+  printing                                       the PrintingRule of core/printer.py; None: parameters in alphabetical order
+A record never changes after it is made.
 """
 from __future__ import annotations
 
@@ -35,7 +41,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.traits import MEANINGS, NONE, Traits
 from numjet.foundation import locks
-from numjet.foundation.record import Fields, Record, default_factory
+from numjet.foundation.record import Fields, Record
 
 
 class _Marker:
@@ -158,7 +164,10 @@ class Op(Fields):
     carries: Any = None
     shift: Any = None
     part: Any = None
-    extensions: dict[str, Any] = default_factory(dict)
+    inline: Any = None
+    simplify: Any = None
+    functions: frozenset[str] = frozenset()
+    printing: Any = None
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
@@ -176,7 +185,7 @@ class Op(Fields):
         _registry[self.name] = self
 
     def __setattr__(self, field: str, value: Any) -> None:
-        raise AttributeError(f"op {self.name!r} does not change: give it {field!r} when it is made, or use extend")
+        raise AttributeError(f"op {self.name!r} does not change: give it {field!r} when it is made")
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
@@ -208,8 +217,3 @@ def all_ops() -> dict[str, Op]:
 def lookup(name: str) -> Op:
     """The record of that name."""
     return _registry[name] if name in _registry else all_ops()[name]
-
-
-def extend(op: Op, backend: str, rule: Any) -> None:
-    """Adds the lowering rule of a further backend to a record."""
-    op.extensions[backend] = rule

@@ -228,7 +228,7 @@ class _Parser:
         self.expect("[")
         while not self.accept("]"):
             name = self.match(_PARAMETER, "a parameter").group(1)
-            if name in op.extensions.get("functions", ()):
+            if name in op.functions:
                 raise ValueError(f"cannot read jaxpr: parameter {name!r} of {op.name} is a Python function, which text does "
                                  "not hold. Simplify the program first: calls with rules of their own are then written out.")
             params[name] = self.value(name, op)

@@ -60,7 +60,7 @@ def register_parameter_type(cls: type) -> type:
 
 def printing_rule(op: Any) -> PrintingRule:
     """How an operation's parameters print."""
-    return op.extensions.get("printing", PLAIN)
+    return op.printing or PLAIN
 
 
 class Names:

@@ -305,7 +305,6 @@ from numjet.control import platform_dependent as platform_dependent
 from numjet.control import scan as scan
 from numjet.control import switch as switch
 from numjet.control import while_loop as while_loop
-from numjet.lax import printing as printing
 
 if _TYPE_CHECKING:
     from numjet.lax.lazy_exports import *  # noqa: F403

@@ -2,7 +2,7 @@
 
 One forward pass rewrites each equation with what is known of its operands and keeps the first of equal equations (value
 numbering); dead code goes last. The pass is linear in the program's size with calls written out; the program of a loop
-or branch is simplified once, however often it occurs. Operations say how they take part by extensions of their record:
+or branch is simplified once, however often it occurs. Operations say how they take part in their record:
 
   "inline": rule(eqn) -> (program, operands) to write in place of the equation, or None to leave it
   "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
@@ -108,8 +108,7 @@ class _Scope:
         if not op.programs:
             self.bind(outvars, self.value(eqn))
             return
-        rule = op.extensions.get("inline")
-        call = rule(eqn) if rule is not None else None
+        call = op.inline(eqn) if op.inline is not None else None
         self.bind(outvars, self.inline(*call) if call is not None else self.holder(eqn))
 
     def bind(self, outvars: Sequence[Var], values: Sequence[Atom]) -> None:
@@ -182,7 +181,7 @@ class _Scope:
 
     def rewritten(self, eqn: JaxprEqn) -> list[Atom]:
         """Writes down the form that the operation's rule gives an equation; its results."""
-        rule = eqn.primitive.extensions.get("simplify")
+        rule = eqn.primitive.simplify
         made = Rewritten(eqn, eqn.outvars) if rule is None else rule(eqn, self)
         for earlier in made.before:
             self.add(earlier, earlier.outvars)

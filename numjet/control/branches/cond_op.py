@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,18 @@ from numjet.control.call.jaxpr_transforms import (
 )
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
+from numjet.core.ir import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import BRANCHES
-from numjet.core.walk import eval_closed
+from numjet.core.walk import eval_closed, use_counts
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.compare import clamp_p, eq_p, select_n_p
 from numjet.lax.templates import in_front
 from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.simplify import Rewritten, Simplify
 from numjet.transforms.vmap import per_lane
 
 Branches = tuple[ClosedJaxpr, ...]
@@ -224,6 +226,24 @@ def _hlo(b: Any, index: Any, *args: Any, branches: Branches) -> list[Any]:
     return b.case(number, each, branches[0].out_avals, ordered=ordered)
 
 
+def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:
+    """The branch chosen by a known index."""
+    index, *operands = eqn.invars
+    branches = eqn.params["branches"]
+    return (branches[clamped(index.val, len(branches))], operands) if isinstance(index, Literal) else None
+
+
+def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+    """Drops the operands that no branch reads."""
+    branches = [simplify(b) for b in eqn.params["branches"]]
+    counts = [use_counts(b.jaxpr) for b in branches]
+    read = [any(v in c for v, c in zip(inputs, counts, strict=True))
+            for inputs in zip(*(b.jaxpr.invars for b in branches), strict=True)]
+    thin = tuple(ClosedJaxpr(b.jaxpr.replace(invars=list(compress(b.jaxpr.invars, read))), b.consts) for b in branches)
+    made = eqn.replace(params={**eqn.params, "branches": thin}, invars=[eqn.invars[0], *compress(eqn.invars[1:], read)])
+    return Rewritten(made, eqn.outvars)
+
+
 cond_p = Op(
     name="cond",
     params=("branches",),
@@ -237,6 +257,8 @@ cond_p = Op(
     batch=_batch,
     partial_eval=_partial_eval,
     dce=_dce,
+    inline=_known_branch,
+    simplify=_simplify,
     effects=holds_effects,
     cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
     hlo=_hlo,

@@ -17,6 +17,7 @@ from numjet.control.call.jaxpr_transforms import (
 )
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
+from numjet.core.printer import PrintingRule
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list
@@ -113,7 +114,12 @@ def calling_op(
     def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
         return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
 
-    usual = {"dce": call_dce, "effects": holds_effects, "traits": CALLS}
+    usual = {
+        "dce": call_dce,
+        "effects": holds_effects,
+        "traits": CALLS,
+        "inline": lambda eqn: (eqn.params["jaxpr"], eqn.invars),
+    }
     record = Op(
         name=name,
         params=params,
@@ -158,6 +164,11 @@ jit_p = calling_op(
     lambda params: {k: v for k, v in params.items() if k != "donated"},
     compiled=True,
     partial_eval=_partial_eval,
+    printing=PrintingRule(
+        first=("name", "jaxpr"),
+        implied={"inline": False, "keep_unused": False, "donated": lambda ins, outs: (False,) * len(ins)},
+        called="jaxpr",
+    ),
 )
 
 

@@ -24,6 +24,7 @@ from numjet.foundation import tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.simplify import Rewritten, Simplify
 
 
 class _Plan(Record):
@@ -118,11 +119,18 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     return merge_lists(plan.flags, outs[: plan.known_count], found)
 
 
+def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+    """Keeps the call: a deliberate recomputation must not be merged with the first computation."""
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+
+
 checkpoint_p: Op = calling_op(
     "checkpoint",
     ("jaxpr", "prevent_cse", "differentiated", "policy"),
     lambda params: params,
     partial_eval=_partial_eval,
+    inline=lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars),
+    simplify=_simplify,
     traits=CALLS | KEEPS_APART,
 )
 

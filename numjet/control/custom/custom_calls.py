@@ -18,6 +18,7 @@ from numjet.control.call.jaxpr_transforms import batch_program, holds_effects, w
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
+from numjet.core.printer import PrintingRule
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import Tracer, aval_of, current_trace, set_trace
 from numjet.core.traits import CALLS
@@ -326,4 +327,6 @@ class CustomCalls:
             multiple=True, programs=True, abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
             eager=lambda *args, call_jaxpr, **_: eval_closed(call_jaxpr, *args), jvp=jvp, transpose=transpose, batch=batch,
             effects=holds_effects, traits=CALLS, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
-            hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args), samples=Missing("holds a program"))
+            hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args), samples=Missing("holds a program"),
+            inline=lambda eqn: (eqn.params["call_jaxpr"], eqn.invars), functions=frozenset(self.rules),
+            printing=PrintingRule(first=("name", "call_jaxpr"), implied={"num_consts": 0}))

@@ -119,4 +119,5 @@ custom_lin_p = Op(
     name="custom_lin", params=("name", "bwd", "num_res", "nonzeros", "out_nonzeros", "out_avals"), multiple=True,
     programs=True, abstract=_lin_abstract, eager=_forward_mode_error,
     jvp=lambda primals, tangents, **params: _forward_mode_error(**params), transpose=_lin_transpose, batch=_lin_batch,
-    cpu=_forward_mode_error, hlo=_forward_mode_error, samples=Missing("known only by its transpose"))
+    cpu=_forward_mode_error, hlo=_forward_mode_error, samples=Missing("known only by its transpose"),
+    functions=frozenset({"bwd"}))

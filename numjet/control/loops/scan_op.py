@@ -32,10 +32,13 @@ from numjet.core.op import Missing, Op, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import Carries, carried
 from numjet.core.walk import eval_closed
+from numjet.foundation import lazy_import
 from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
+
+loops = lazy_import.Module("numjet.control.simplify.loops")
 
 
 def _abstract(
@@ -228,6 +231,7 @@ scan_p: Op = Op(
     batch=_batch,
     partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params),
     dce=_dce,
+    simplify=lambda eqn, simplify: loops.simplify_scan(eqn, simplify),
     effects=holds_effects,
     cpu=_cpu,
     hlo=_hlo,

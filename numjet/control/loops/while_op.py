@@ -32,6 +32,7 @@ from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.traits import Carries, carried
 from numjet.core.walk import eval_closed
+from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
 from numjet.lax.elementwise.bitwise import and_p
@@ -40,6 +41,8 @@ from numjet.lax.reduction.reduce import reduce_or_p
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to, per_lane
+
+loops = lazy_import.Module("numjet.control.simplify.loops")
 
 _REVERSE = (
     "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
@@ -348,6 +351,7 @@ while_p = Op(
     batch=_batch,
     partial_eval=_partial_eval,
     dce=_dce,
+    simplify=lambda eqn, simplify: loops.simplify_while(eqn, simplify),
     effects=holds_effects,
     cpu=_cpu,
     hlo=_hlo,

@@ -1,4 +1,4 @@
-"""Loop-invariant code motion; imported with the first loop, see `rules`.
+"""Loop-invariant code motion; imported with the first loop.
 
 Equations of a body that depend on constants alone move in front of the loop when they are pure, hold no program (which
 might not end) and need little memory.

@@ -12,6 +12,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, lookup
+from numjet.core.printer import PrintingRule
 from numjet.core.trace import aval_of
 from numjet.core.traits import CONTRACTS, LANES
 from numjet.foundation import dtypes
@@ -253,7 +254,8 @@ def _times_one(eqn: JaxprEqn, producer: Producer) -> Atom | None:
 dot_general_p: Op = Op(
     name="dot_general", params=("dimension_numbers", "precision", "preferred_element_type"),
     abstract=_abstract, eager=_eager, jvp=bilinear(lambda: dot_general_p), transpose=_transpose, batch=_batch,
-    cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), traits=LANES | CONTRACTS, rewrites=_times_one, samples=_samples())
+    cpu=_cpu, hlo=_hlo, linear_in=((0,), (1,)), traits=LANES | CONTRACTS, rewrites=_times_one,
+    printing=PrintingRule(implied={"precision": None}, lists=frozenset({"dimension_numbers"})), samples=_samples())
 
 
 # -------------------------------------------------------------------------------------------- public functions

@@ -15,6 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
+from numjet.core.printer import PrintingRule
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
@@ -110,6 +111,7 @@ broadcast_in_dim_p = Op(
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
     batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,),
     traits=BROADCASTS | LANES, rewrites=_simpler_broadcast,
+    printing=PrintingRule(implied={"shape": lambda ins, outs: outs[0].shape, "broadcast_dimensions": ()}),
     samples=Samples(
         shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
         params=tuple({"shape": s, "broadcast_dimensions": d} for s, d in (
