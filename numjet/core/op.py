@@ -39,7 +39,7 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
-from numjet.core.traits import MEANINGS, NONE, Traits
+from numjet.core.traits import DESCRIPTIONS, NONE, Traits
 from numjet.foundation import locks
 from numjet.foundation.record import Fields, Record
 
@@ -174,7 +174,7 @@ class Op(Fields):
         unfilled = [s for s in slots if getattr(self, s) is _UNFILLED]
         if unfilled:
             raise TypeError(f"op {self.name!r}: fill these slots or mark them Missing(reason): {unfilled}")
-        if unknown := self.traits - MEANINGS.keys():
+        if unknown := self.traits - DESCRIPTIONS.keys():
             raise TypeError(f"op {self.name!r}: these are no traits of core/traits.py: {sorted(unknown)}")
         if self.function and (not self.elementwise or self.cost):
             raise TypeError(f"op {self.name!r}: only elementwise operations apply a function, which gives their cost")

@@ -18,12 +18,12 @@ from numjet.foundation.record import Record
 
 Traits = frozenset[str]
 NONE: Traits = frozenset()
-MEANINGS: dict[str, str] = {}
+DESCRIPTIONS: dict[str, str] = {}
 _IMPLIED: dict[str, Traits] = {}
 
 
-def _trait(word: str, meaning: str, *implied: Traits) -> Traits:
-    MEANINGS[word], _IMPLIED[word] = meaning, NONE.union(*implied)
+def _trait(word: str, description: str, *implied: Traits) -> Traits:
+    DESCRIPTIONS[word], _IMPLIED[word] = description, NONE.union(*implied)
     return _IMPLIED[word] | {word}
 
 

@@ -59,17 +59,17 @@ def facts_of(text: str) -> frozenset[str]:
 
 
 def find_target(name: str) -> target.Target:
-    """The machine to compile for: "host", or a limited instruction set of x86-64."""
+    """The CPU to compile for: "host", or a limited instruction set of x86-64."""
     return jit.host() if name == "host" else target.from_features(*target.LIMITED[name], "x86_64")
 
 
-def optimized(text: str, passes: Sequence[Pass], machine: target.Target, *, verify: bool = False, each: bool = False) -> str:
+def optimized(text: str, passes: Sequence[Pass], cpu: target.Target, *, verify: bool = False, each: bool = False) -> str:
     """The text of a function after passes; each: before them, and after every pass that changes it.
 
     Raises LoopSyntaxError, PassError, and LoopIRError for a function that breaks a rule: with `verify` before the passes and
     after each, otherwise before them.
     """
-    function, context = parse(text), Context(machine, facts=facts_of(text))
+    function, context = parse(text), Context(cpu, facts=facts_of(text))
     check(function)
     verified, stages = Verified(function, verify), Stages(function, "input", context.facts)
     verified.after("input")
@@ -88,7 +88,7 @@ def listing() -> str:
         relations = (("requires", one.requires), ("provides", one.provides), ("ends", one.ends))
         lines += [f"  {one.name}: {one.summary}",
                   "      " + "; ".join(f"{word} {', '.join(facts)}" for word, facts in relations if facts)]
-    return "\n".join([*lines, "facts:", *(f"  {name}: {meaning}" for name, meaning in FACTS.items())])
+    return "\n".join([*lines, "facts:", *(f"  {name}: {description}" for name, description in FACTS.items())])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="list the passes and the facts")
     parser.add_argument("--each", action="store_true", help="print the function before, and after each that changes it")
     parser.add_argument("--verify", action="store_true", help="verify the function before the passes and after each")
-    parser.add_argument("--target", default="host", choices=["host", *target.LIMITED], help="the machine to compile for")
+    parser.add_argument("--target", default="host", choices=["host", *target.LIMITED], help="the CPU to compile for")
     given = parser.parse_args(arguments)
     if given.list:
         print(listing())

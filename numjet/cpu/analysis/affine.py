@@ -62,7 +62,7 @@ class AffineForms:
 
 
 def in_order(index: Expr, var: Expr) -> bool:
-    """Does an index stay, or rise by a few elements, as `var` grows by one?"""
+    """Whether an index stays, or rises by a few elements, as `var` grows by one."""
     step = 0
     for term, coefficient in AffineForms().split(index).terms:
         if term is var:

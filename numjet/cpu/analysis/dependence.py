@@ -61,7 +61,7 @@ def own_place(loop: For, buffer: Buffer) -> Place | None:
 
 
 def _may_be(loop: For) -> bool:
-    """Is there nothing in a loop that keeps it from being independent, wherever it writes?"""
+    """Whether nothing in a loop prevents independence, wherever it writes."""
     return not any(_forbidden(s) for s in walk(loop.body)) and all(
         combination(loop, k) is not None for k in range(len(loop.carries)))
 
@@ -114,7 +114,7 @@ class _Accesses:
             self.ranges.bind(loop.var, low, high - 1)
 
     def disjoint(self) -> bool:
-        """Does every iteration have its own part of every buffer? What is only read is shared."""
+        """Whether every iteration has its own part of every buffer. Buffers that are only read are shared."""
         found: dict[Buffer, list[Place | None]] = {}
         for buffer, place in self._accesses():
             found.setdefault(buffer, []).append(place)
@@ -176,7 +176,7 @@ class _Accesses:
 
 
 def _apart(places: list[Place | None]) -> bool:
-    """Do all places move by one step that is larger than what they cover together?"""
+    """Whether all indices move by one step that is larger than the range that they cover together."""
     known = [p for p in places if p is not None]
     if len(known) < len(places) or len({(p.base, p.step) for p in known}) != 1:
         return False

@@ -32,7 +32,7 @@ class Ranges:
         return known[expr.id]
 
     def within(self, expr: Expr, low: int, high: int) -> bool:
-        """Is the value surely in low ... high?"""
+        """Whether the value is surely in low ... high."""
         found = self.of(expr)
         return low <= found[0] and found[1] <= high
 

@@ -90,7 +90,7 @@ class Facts:
 
     @property
     def contiguous(self) -> bool:
-        """Do most accesses touch neighbouring elements, or one element?"""
+        """Whether most accesses touch neighbouring elements, or one element."""
         return sum(step in (0, 1, -1) for step in self.steps) * 4 >= len(self.steps) * 3
 
     # --- what varies ---
@@ -140,13 +140,13 @@ class Facts:
                     self._varies.clear()
 
     def varies(self, expr: Expr) -> bool:
-        """Does the value of `expr` differ between lanes?"""
+        """Whether the value of `expr` differs between lanes."""
         known = self._varies
         for e in postorder([expr], known):
             known[e.id] = e.id in self._varying if e.op == "var" else any(known[a.id] for a in e.args)
         return known[expr.id]
 
-    # --- is it possible ---
+    # --- legality ---
 
     def _block(self, block: list[Stmt]) -> bool:
         return all(self._stmt(stmt) for stmt in block)
@@ -170,7 +170,7 @@ class Facts:
         return False
 
     def _selects(self, stmt: If) -> bool:
-        """May both branches be computed in every lane? Not if they loop, are long, or load from one place only,
+        """Whether both branches may be computed in every lane: not if they loop, are long, or load from one place only,
         which a mask cannot protect."""
         inner = list(walk([stmt]))
         if not all(isinstance(s, Let | Store | Comment | If) for s in inner):

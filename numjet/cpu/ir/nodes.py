@@ -16,7 +16,7 @@ Rules:
 - `min` and `max` return NaN when one operand is NaN.
 - `scale(x, n)` is x * 2**floor(n), rounded once; n must not be infinite. `exponent(x)` is floor(log2 |x|) as a float, -inf for
   zeros, infinity for infinities. `significand(x)` is x / 2**exponent(x), 1 for zeros and infinity; NaN for negative numbers.
-  Only some machines have these three (EXPONENTS).
+  Only some CPUs have these three (EXPONENTS).
 """
 from __future__ import annotations
 

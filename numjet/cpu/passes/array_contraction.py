@@ -156,12 +156,12 @@ def _piece(exprs: Exprs, shared: For, width: int) -> Expr:
 
 
 def _guarded(loop: For, buffer: Buffer) -> bool:
-    """Does a loop read elements under a condition, which may be outside of the buffer elsewhere?"""
+    """Whether a loop reads elements under a condition: without it their indices may be out of bounds."""
     return any(e.op == "load" and e.attr is buffer and len(e.args) > 1 for e in nodes(expressions([loop])))
 
 
 def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: Expr) -> None:
-    """Has the body of a loop use the places from `row` on, instead of those of its iteration."""
+    """Rewrites the body of a loop to index from `row` on, instead of from the start of its iteration's row."""
     sums, exprs, dropped = AffineForms.of(loop.body), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
 
     def moved(index: Expr) -> Expr:

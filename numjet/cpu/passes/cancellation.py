@@ -56,7 +56,7 @@ def _unknown(stmt: Stmt) -> bool:
 
 
 def _bounded(loop: For) -> bool:
-    """Is this a part of a loop, of a known size at most?"""
+    """Whether this is a part of a loop, of a known size at most."""
     start, stop = loop.start, loop.stop
     return stop.op == "min" or (stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
 

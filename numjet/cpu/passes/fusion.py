@@ -82,7 +82,7 @@ class _Touched:
                         any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
 
     def after(self, other: _Touched) -> bool:
-        """Must this statement stay behind the other one?"""
+        """Whether this statement must stay behind the other one."""
         return bool(self.uses & other.binds or self.reads & other.writes or self.writes & (other.reads | other.writes))
 
     def joined(self, other: _Touched) -> _Touched:
@@ -149,7 +149,7 @@ class _Fusion:
                 group = group.joined(touched)
         return False
 
-    # --- may they be one loop, and should they
+    # --- legality and profit
 
     def _pair(self, stmt: Stmt, touched: _Touched, loop: For, mine: _Touched) -> tuple[For, For] | None:
         """A statement and a loop as loops of the same bounds that may be joined with others; None if they are not, or there is
@@ -165,7 +165,7 @@ class _Fusion:
         return (first, last) if may else None
 
     def _worth(self, buffers: Iterable[Buffer]) -> bool:
-        """Does it take long enough to read buffers again?"""
+        """Whether reading buffers again takes long enough."""
         return self.target.byte_ns * self.times * sum(b.nbytes for b in buffers) >= WORTH_NS
 
     def _by_rows(self, loop: For, nest: For) -> For:
@@ -224,7 +224,7 @@ class _Fusion:
         return found
 
     def _separate(self, loops: Sequence[For], names: Sequence[Stmt]) -> bool:
-        """Does each iteration of all loops together touch memory of its own, and need no other iteration?"""
+        """Whether each iteration of all loops together touches memory of its own, and needs no other iteration."""
         if not all(map(self._separate_alone, loops)):
             return False
         for k, loop in enumerate(loops):
@@ -332,8 +332,8 @@ def _behind(done: _Block, first: int, needed: Iterable[int]) -> list[int]:
 
 
 def _holds_more(done: _Block, first: int, needed: Sequence[int], loop: _Touched) -> bool:
-    """Would large temporaries be there at a time that are not now? Those that are made in front of the first statement, and
-    what a loop makes that moves there over statements with others of their own."""
+    """Whether fusion would make large temporaries live at the same time: those of statements that move in front of the first
+    one, or those of the loop, which moves there over statements with others of their own."""
     if any(_large(b) for n in needed for b in done.touched[n].writes):
         return True
     between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed)

@@ -143,7 +143,7 @@ class _Product:
         return all(self.sums.split(index) == (0, ((var, 1),)) for index in self._touched())
 
     def _in_rows(self, nest: list[For]) -> bool:
-        """Is every place in the row that the loops of the nest are at?"""
+        """Whether every index lies in the row of the current iteration of the nest."""
         trips = [static_trips(loop) or 0 for loop in nest]
         steps = {loop.var: self.n * prod(trips[d + 1:]) for d, loop in enumerate(nest) if trips[d] > 1}
         inside = {s.var: s for s in walk(nest[-1].body) if isinstance(s, For)}

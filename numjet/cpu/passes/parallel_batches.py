@@ -118,7 +118,7 @@ class _Rows:
         return all(self._in_row(buffer, index, stmt.var, trips // self.rows) for buffer, index in places)
 
     def _in_row(self, buffer: Buffer, index: Expr, var: Expr, per_row: int) -> bool:
-        """Is a place always in the row of `var`, which takes so many values per row?"""
+        """Whether an index is always in the row of `var`, which takes so many values per row."""
         total = self.sums.split(index)
         step = dict(total.terms).get(var, 0)
         width = step * per_row
@@ -135,7 +135,7 @@ class _Rows:
         return 0 <= low and high < width
 
     def _shifts(self, term: Expr, coefficient: int, width: int) -> bool:
-        """Does a term move a place by whole arrays, the same for all rows?"""
+        """Whether a term moves an index by whole arrays, equally for all rows."""
         return term.op == "var" and self._outside(term) and coefficient % (self.rows * width) == 0
 
     def _outside(self, term: Expr) -> bool:
@@ -143,7 +143,7 @@ class _Rows:
         return term.id not in {s.var.id for s in walk(self.loop.body) if isinstance(s, For | Let)}
 
     def _whole(self, buffer: Buffer, start: Expr, width: int) -> bool:
-        """Do rows of that width begin at a start, as in all other statements?"""
+        """Whether rows of that width begin at a start, as in all other statements."""
         if buffer.dtype.itemsize == 0 or self.widths.setdefault(buffer, width) != width:
             return False
         total = self.sums.split(start)

@@ -265,7 +265,7 @@ _EXECUTE: dict[type, Callable[[_Run, Any], None]] = {
 
 
 def _simple(loop: For) -> bool:
-    """May all iterations be computed at once by NumPy?"""
+    """Whether NumPy may compute all iterations at once."""
     independent = loop.mode in ("vector", "parallel") and all(c.combine for c in loop.carries)
     return independent and all(isinstance(s, Let | Store | Comment) for s in walk(loop.body))
 

@@ -1,4 +1,4 @@
-"""The interpreter, and the meaning of single operations, against values worked out by hand or by another route."""
+"""The interpreter, and the semantics of single operations, against values worked out by hand or by another route."""
 from __future__ import annotations
 
 import math
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from numjet.cpu.ir import semantics as meaning
+from numjet.cpu.ir import semantics
 from numjet.cpu.ir.nodes import INT64, KERNEL_STATUS, MATH, Buffer, Exprs, For, Function, Store
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.verification.interpreter import interpret
@@ -35,7 +35,7 @@ TABLE = [
 @pytest.mark.parametrize("op,args,expected", TABLE, ids=lambda x: str(x))
 def test_operation(op, args, expected):
     with np.errstate(all="ignore"):
-        got = meaning.apply(op, *map(np.asarray, args))
+        got = semantics.apply(op, *map(np.asarray, args))
     assert got.dtype == args[0].dtype
     np.testing.assert_array_equal(float(got), float(expected))
 
@@ -47,7 +47,7 @@ def test_operation(op, args, expected):
     (np.float32(NAN), bool, True)])
 def test_conversion_saturates(value, dtype, expected):
     with np.errstate(all="ignore"):
-        got = meaning.convert(np.asarray(value), np.dtype(dtype))
+        got = semantics.convert(np.asarray(value), np.dtype(dtype))
     assert got.dtype == dtype and got == expected
 
 
@@ -55,7 +55,7 @@ def test_exact_rounding_of_fma_agrees_with_wider_arithmetic():
     random = np.random.default_rng(1)
     x, y, z = (random.standard_normal(500).astype(F32) for _ in range(3))
     exact = x.astype(np.longdouble) * y + z
-    np.testing.assert_array_equal(meaning.fma(x, y, z), exact.astype(F32))
+    np.testing.assert_array_equal(semantics.fma(x, y, z), exact.astype(F32))
 
 
 REFERENCE = {"rsqrt": lambda x: x**-0.5, "logistic": special.expit, "erf": special.erf, "erfc": special.erfc,
@@ -71,22 +71,22 @@ def test_mathematical_functions(op):
     names = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
              "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}
     reference = REFERENCE.get(op) or getattr(np, names.get(op, op))
-    np.testing.assert_allclose(meaning.apply(op, *args), reference(*args), rtol=1e-13)
-    assert meaning.apply(op, *(a.astype(F32) for a in args)).dtype == F32
+    np.testing.assert_allclose(semantics.apply(op, *args), reference(*args), rtol=1e-13)
+    assert semantics.apply(op, *(a.astype(F32) for a in args)).dtype == F32
 
 
 def test_special_functions_at_the_edges():
     x = np.array([-2.5, -0.7, 0.0, -0.0, -3.0, INF, 1e-9, 40.0])
     y = np.array([-1, 1, 0, 1e-12, -0.999999, 2, NAN])
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(meaning.apply("digamma", x), special.digamma(x), rtol=1e-12)
-        np.testing.assert_allclose(meaning.apply("lgamma", x), special.gammaln(x), rtol=1e-12)
-        np.testing.assert_allclose(meaning.apply("erf_inv", y), special.erfinv(y), rtol=1e-12)
+        np.testing.assert_allclose(semantics.apply("digamma", x), special.digamma(x), rtol=1e-12)
+        np.testing.assert_allclose(semantics.apply("lgamma", x), special.gammaln(x), rtol=1e-12)
+        np.testing.assert_allclose(semantics.apply("erf_inv", y), special.erfinv(y), rtol=1e-12)
 
 
 def test_unknown_operation():
     with pytest.raises(NotImplementedError, match="'spline'"):
-        meaning.apply("spline", np.float32(1))
+        semantics.apply("spline", np.float32(1))
 
 
 COUNTER = """
