@@ -14,7 +14,7 @@ from typing import Any
 
 import numjet as nj
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, all_ops
-from numjet.core.traits import MEANINGS, words
+from numjet.core.traits import DESCRIPTIONS, words
 
 SLOTS = ("eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
 OPTIONAL = ("rewrites", "in_place", "carries", "shift", "part")
@@ -80,7 +80,7 @@ def markdown() -> str:
     cell = lambda text: text.replace("|", "\\|") or " "
     line = lambda r: "| " + " | ".join(map(cell, r)) + " |"
     body = [line(HEAD), "|" + "---|" * len(HEAD), *map(line, rows())]
-    traits = [f"- *{word}*: {meaning}" for word, meaning in MEANINGS.items()]
+    traits = [f"- *{word}*: {meaning}" for word, meaning in DESCRIPTIONS.items()]
     missing = [f"- `{name}`, {slot}: {why}" for name, slot, why in holes() if slot != "hlo"]
     return "\n".join([
         "# Operations", "",
