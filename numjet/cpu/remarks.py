@@ -10,7 +10,7 @@ from numjet.cpu.ir.nodes import Buffer, Copy, For, Stmt
 from numjet.foundation.record import Fields
 
 if TYPE_CHECKING:
-    from numjet.cpu.lowering.values import LoweredArray, Storage
+    from numjet.cpu.lowering.arrays.values import LoweredArray, Storage
 
 
 class Made(Fields):

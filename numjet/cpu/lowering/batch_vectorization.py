@@ -17,11 +17,11 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import BROADCASTS, LANES
 from numjet.cpu.ir.nodes import INT64, Carry, For, Stmt, While
-from numjet.cpu.lowering.allocation import NotVectorizable, RegisterAllocation
-from numjet.cpu.lowering.array_updates import ArrayUpdates
-from numjet.cpu.lowering.lane_arrays import CarriedLane, LaneArrays
+from numjet.cpu.lowering.arrays.allocation import NotVectorizable, RegisterAllocation
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.lane_arrays import CarriedLane, LaneArrays
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Storage
 from numjet.cpu.lowering.transaction import Transaction
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Storage
 from numjet.cpu.lowering.walk import ArrayStrategy, JaxprWalk
 
 FEWEST = 4          # systems from which lanes pay: half a vector register

@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.cpu.lowering.array_reads import ArrayReads
-from numjet.cpu.lowering.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.array_reads import ArrayReads
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.materialization import Materialization
+from numjet.cpu.lowering.arrays.memory_access import MemoryAccess
+from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.lowering.batch_vectorization import BatchVectorization
-from numjet.cpu.lowering.branches import Branches
-from numjet.cpu.lowering.carry_buffers import CarryBuffers
-from numjet.cpu.lowering.cumulative import CumulativeReductions
-from numjet.cpu.lowering.deferred_arrays import DeferredArrays
 from numjet.cpu.lowering.early_stores import EarlyStores
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.library_calls import LibraryCalls
 from numjet.cpu.lowering.liveness import Liveness
-from numjet.cpu.lowering.loop_nests import LoopNests
-from numjet.cpu.lowering.loop_state import LoopStates
-from numjet.cpu.lowering.loops import Loops
-from numjet.cpu.lowering.materialization import Materialization
-from numjet.cpu.lowering.matrix_products import MatrixProducts
-from numjet.cpu.lowering.memory_access import MemoryAccess
-from numjet.cpu.lowering.reductions import Reductions
-from numjet.cpu.lowering.ring_buffers import RingBuffers
-from numjet.cpu.lowering.row_reductions import RowReductions
+from numjet.cpu.lowering.loops.branches import Branches
+from numjet.cpu.lowering.loops.carry_buffers import CarryBuffers
+from numjet.cpu.lowering.loops.loop_nests import LoopNests
+from numjet.cpu.lowering.loops.loop_state import LoopStates
+from numjet.cpu.lowering.loops.native_loops import Loops
+from numjet.cpu.lowering.loops.ring_buffers import RingBuffers
+from numjet.cpu.lowering.reductions.cumulative import CumulativeReductions
+from numjet.cpu.lowering.reductions.matrix_products import MatrixProducts
+from numjet.cpu.lowering.reductions.reduce import Reductions
+from numjet.cpu.lowering.reductions.row_reductions import RowReductions
 from numjet.cpu.lowering.scalars import Scalars
-from numjet.cpu.lowering.values import LoweredArray
 from numjet.cpu.lowering.walk import JaxprWalk, WholeArrays
 from numjet.cpu.remarks import Recorder
 

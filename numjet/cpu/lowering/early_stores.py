@@ -13,11 +13,11 @@ from numjet.core.op import Op
 from numjet.core.traits import BROADCASTS, READS_ONCE, SCATTERS
 from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import Buffer
+from numjet.cpu.lowering.arrays.materialization import Materialization
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray
 from numjet.cpu.lowering.liveness import Frame, Liveness
-from numjet.cpu.lowering.loop_nests import SHORT_ROW
-from numjet.cpu.lowering.materialization import Materialization
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
 from numjet.cpu.lowering.rematerialization import FAR, recomputed
-from numjet.cpu.lowering.values import Deferred, LoweredArray
 from numjet.cpu.target import TYPICAL
 
 LONG = 400.0          # operations per element from which an array is stored: loop bodies stay compilable

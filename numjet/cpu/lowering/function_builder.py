@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from numjet.cpu.ir.nodes import INT64, Carry, Comment, Exprs, For, Function, Let, Stmt
-from numjet.cpu.lowering.allocation import Allocation, MemoryAllocation
+from numjet.cpu.lowering.arrays.allocation import Allocation, MemoryAllocation
+from numjet.cpu.lowering.arrays.read_checks import ReadChecker
+from numjet.cpu.lowering.arrays.values import LoweredArray, Pair
 from numjet.cpu.lowering.index import Index, IndexTerms, Scalar
-from numjet.cpu.lowering.read_checks import ReadChecker
-from numjet.cpu.lowering.values import LoweredArray, Pair
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.config import config
 

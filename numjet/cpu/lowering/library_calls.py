@@ -9,8 +9,8 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import CALLBACK, Call, Check
 from numjet.cpu.kernels.callbacks import Trampoline
-from numjet.cpu.lowering.array_updates import ArrayUpdates
-from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.values import LoweredArray
 
 
 class LibraryCalls:

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Var
 from numjet.cpu.ir.nodes import Buffer
+from numjet.cpu.lowering.arrays.values import LoweredArray, reachable
 from numjet.cpu.lowering.function_builder import FunctionBuilder
+from numjet.cpu.lowering.loops.shifts import makers_of
 from numjet.cpu.lowering.rematerialization import passes
-from numjet.cpu.lowering.shifts import makers_of
-from numjet.cpu.lowering.values import LoweredArray, reachable
 
 
 class Frame:

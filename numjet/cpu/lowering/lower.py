@@ -8,10 +8,10 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.ir.nodes import Buffer, Copy, Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.kernels.callbacks import Trampoline
+from numjet.cpu.lowering.arrays.materialization import Item
+from numjet.cpu.lowering.arrays.values import LoweredArray, Storage, whole_buffer
 from numjet.cpu.lowering.context import LoweringContext
 from numjet.cpu.lowering.early_stores import LARGE_BUFFER
-from numjet.cpu.lowering.materialization import Item
-from numjet.cpu.lowering.values import LoweredArray, Storage, whole_buffer
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.record import Fields, default_factory
 

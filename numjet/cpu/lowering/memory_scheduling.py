@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
-from numjet.cpu.lowering.allocation import SMALL
-from numjet.cpu.lowering.shifts import makers_of, shift_of
+from numjet.cpu.lowering.arrays.allocation import SMALL
+from numjet.cpu.lowering.loops.shifts import makers_of, shift_of
 from numjet.cpu.target import TYPICAL
 
 LEAST_SAVED = TYPICAL.l2   # bytes, below which caches hold the difference

@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.nan_checks import can_be_invalid, checked_kinds, invalid_value
-from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.lowering.arrays.values import LoweredArray
 
 
 def guard(b: Any, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:

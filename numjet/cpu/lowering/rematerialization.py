@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import STRIDED
-from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.target import TYPICAL
 
 LARGE = TYPICAL.l2 // 4   # bytes from which an array leaves the nearest caches

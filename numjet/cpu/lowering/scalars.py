@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.ir.nodes import ARITHMETIC, BOOL, INT64, MATH, Expr
+from numjet.cpu.lowering.arrays.values import Pair, parts_dtype
 from numjet.cpu.lowering.index import Index, IndexTerms, Scalar
 from numjet.cpu.lowering.scalar_folding import convert_constant, fold, never_negative
-from numjet.cpu.lowering.values import Pair, parts_dtype
 from numjet.foundation import dtypes
 
 FLOAT32 = np.dtype(np.float32)

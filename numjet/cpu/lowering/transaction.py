@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, reachable
 from numjet.cpu.lowering.function_builder import FunctionBuilder
-from numjet.cpu.lowering.values import Deferred, LoweredArray, reachable
 
 _LISTS_OF_FUNCTION = ("inputs", "outputs", "temps", "consts", "errors")
 

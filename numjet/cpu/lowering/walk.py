@@ -12,15 +12,15 @@ from numjet.core.check import check_constant
 from numjet.core.emit import LoopBuilder
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing, Op
-from numjet.cpu.lowering.array_updates import ArrayUpdates
-from numjet.cpu.lowering.cumulative import CumulativeReductions
-from numjet.cpu.lowering.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.values import LoweredArray, Registers
 from numjet.cpu.lowering.early_stores import EarlyStores, cost_of
 from numjet.cpu.lowering.liveness import Frame
+from numjet.cpu.lowering.loops.ring_buffers import RingBuffers
 from numjet.cpu.lowering.memory_scheduling import minimize_peak_memory
 from numjet.cpu.lowering.nan_checks import guard
-from numjet.cpu.lowering.ring_buffers import RingBuffers
-from numjet.cpu.lowering.values import LoweredArray, Registers
+from numjet.cpu.lowering.reductions.cumulative import CumulativeReductions
 from numjet.foundation import source
 
 

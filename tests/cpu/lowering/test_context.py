@@ -14,9 +14,9 @@ from numjet import lax
 from numjet.api.stages import trace_call
 from numjet.core import emit
 from numjet.cpu.lowering import lower
+from numjet.cpu.lowering.arrays.values import Deferred, reachable
 from numjet.cpu.lowering.batch_vectorization import BatchVectorization
 from numjet.cpu.lowering.context import LoweringContext
-from numjet.cpu.lowering.values import Deferred, reachable
 from numjet.cpu.remarks import Recorder
 from numjet.transforms.simplify import simplify
 

@@ -15,10 +15,10 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Var
 from numjet.core.traits import BRANCHES
 from numjet.cpu.ir.nodes import INT64, Buffer, Copy, Expr, If, Let
-from numjet.cpu.lowering.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.values import LoweredArray, Storage, linear, words_of
 from numjet.cpu.lowering.index import Index
-from numjet.cpu.lowering.shifts import Shift, makers_of, shift_of
-from numjet.cpu.lowering.values import LoweredArray, Storage, linear, words_of
+from numjet.cpu.lowering.loops.shifts import Shift, makers_of, shift_of
 
 
 def shifted_carries(body: Jaxpr, first: int, count: int) -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.cpu.ir.nodes import Buffer
-from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.lowering.arrays.values import LoweredArray
 
 
 class ReadChecker:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.ir.nodes import Buffer, Fill, Store
+from numjet.cpu.lowering.arrays.values import Pair, Scalar, Storage, parts_dtype
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.scalars import Scalars
-from numjet.cpu.lowering.values import Pair, Scalar, Storage, parts_dtype
 
 
 class MemoryAccess:

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from numjet.cpu.ir.nodes import Buffer, SwapBuffers
+from numjet.cpu.lowering.arrays.materialization import TOGETHER, Item, Materialization
+from numjet.cpu.lowering.arrays.values import LoweredArray, Storage, whole_buffer
 from numjet.cpu.lowering.liveness import Liveness
-from numjet.cpu.lowering.materialization import TOGETHER, Item, Materialization
-from numjet.cpu.lowering.values import LoweredArray, Storage, whole_buffer
 
 
 class CarryBuffers:

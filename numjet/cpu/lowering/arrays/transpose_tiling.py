@@ -14,9 +14,9 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
+from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.lowering.function_builder import FunctionBuilder
-from numjet.cpu.lowering.loop_nests import LoopNests
-from numjet.cpu.lowering.values import LoweredArray
+from numjet.cpu.lowering.loops.loop_nests import LoopNests
 from numjet.cpu.target import TYPICAL
 
 TILE_ROW_BYTES = 64  # of a row of a register tile: one vector register

@@ -12,8 +12,8 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Buffer, Function, Stmt
+from numjet.cpu.lowering.arrays.values import Storage, parts_dtype, words_of
 from numjet.cpu.lowering.index import IndexTerms
-from numjet.cpu.lowering.values import Storage, parts_dtype, words_of
 from numjet.cpu.remarks import Recorder
 
 SMALL = 16                # elements of an array that is kept in registers inside of a loop: code size against memory traffic

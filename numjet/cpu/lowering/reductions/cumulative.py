@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.kernels import PREFIX_CODES, PREFIX_KINDS
-from numjet.cpu.lowering.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.values import LoweredArray, linear, parts_dtype
 from numjet.cpu.lowering.library_calls import LibraryCalls
-from numjet.cpu.lowering.loop_nests import SHORT_ROW
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
 from numjet.cpu.lowering.scalars import FLOAT32, HALVES
-from numjet.cpu.lowering.values import LoweredArray, linear, parts_dtype
 
 LONG_ROW = 64   # elements from which the kernel is called: its call costs about as much as a loop over so many
 

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.ir.nodes import INT64, For, Stmt, While
+from numjet.cpu.lowering.arrays.scalarization import most_elements
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Storage, words_of
 from numjet.cpu.lowering.batch_vectorization import BatchVectorization
 from numjet.cpu.lowering.early_stores import LONG
 from numjet.cpu.lowering.index import Index
-from numjet.cpu.lowering.loop_state import LoopStates
-from numjet.cpu.lowering.scalarization import most_elements
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Storage, words_of
+from numjet.cpu.lowering.loops.loop_state import LoopStates
 from numjet.cpu.lowering.walk import JaxprWalk
 
 

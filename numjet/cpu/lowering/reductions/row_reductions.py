@@ -11,9 +11,9 @@ from math import prod
 from typing import Any
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.lowering.array_reads import ArrayReads
-from numjet.cpu.lowering.loop_nests import LoopNests
-from numjet.cpu.lowering.values import LoweredArray, Scalar, Storage, linear
+from numjet.cpu.lowering.arrays.array_reads import ArrayReads
+from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, linear
+from numjet.cpu.lowering.loops.loop_nests import LoopNests
 
 CHUNKS = 16                  # more than most machines have threads, few enough to combine
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs: about 100 us of work

@@ -10,10 +10,10 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import If, Stmt
+from numjet.cpu.lowering.arrays.materialization import Materialization
+from numjet.cpu.lowering.arrays.values import LoweredArray, Pair, Registers, Storage, linear
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.liveness import Liveness
-from numjet.cpu.lowering.materialization import Materialization
-from numjet.cpu.lowering.values import LoweredArray, Pair, Registers, Storage, linear
 
 
 class ArrayUpdates:

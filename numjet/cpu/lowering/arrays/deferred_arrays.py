@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.cpu.lowering.arrays.materialization import Materialization
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, Storage, delinearize, linear, parts_dtype
 from numjet.cpu.lowering.liveness import Liveness
-from numjet.cpu.lowering.materialization import Materialization
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, Storage, delinearize, linear, parts_dtype
 
 
 class DeferredArrays:

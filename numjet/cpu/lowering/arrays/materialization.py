@@ -12,10 +12,10 @@ from math import prod
 from typing import Any
 
 from numjet.cpu.ir.nodes import Copy
-from numjet.cpu.lowering.array_reads import ArrayReads
-from numjet.cpu.lowering.loop_nests import LoopNests
-from numjet.cpu.lowering.transpose_tiling import strided_axis, tiled_nest
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
+from numjet.cpu.lowering.arrays.array_reads import ArrayReads
+from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
+from numjet.cpu.lowering.loops.loop_nests import LoopNests
 
 MOST_PIECES = 16      # of a concatenation that is stored piece by piece: loop nests
 LONG_PIECE = 16       # elements in a row of such pieces, on average, which pay for a loop of their own

@@ -9,7 +9,7 @@ from __future__ import annotations
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.traits import CONTRACTS
 from numjet.core.walk import all_eqns
-from numjet.cpu.lowering.allocation import SMALL, SMALL_ONCE
+from numjet.cpu.lowering.arrays.allocation import SMALL, SMALL_ONCE
 from numjet.cpu.lowering.early_stores import HEAVY, cost_of
 
 

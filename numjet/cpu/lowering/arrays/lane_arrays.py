@@ -15,14 +15,14 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import JaxprEqn
 from numjet.cpu.ir.nodes import Carry, Stmt
-from numjet.cpu.lowering.allocation import NotVectorizable
-from numjet.cpu.lowering.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.allocation import NotVectorizable
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.materialization import Item
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, Storage, linear
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.liveness import Frame
-from numjet.cpu.lowering.loop_nests import carries_of
-from numjet.cpu.lowering.loop_state import CarriedArray
-from numjet.cpu.lowering.materialization import Item
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, Storage, linear
+from numjet.cpu.lowering.loops.loop_nests import carries_of
+from numjet.cpu.lowering.loops.loop_state import CarriedArray
 
 LARGEST = 64   # elements of one system in an array that an equation makes: code size, and registers
 

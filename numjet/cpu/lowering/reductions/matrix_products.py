@@ -13,12 +13,12 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Call
 from numjet.cpu.kernels import products
-from numjet.cpu.lowering.array_updates import ArrayUpdates
-from numjet.cpu.lowering.deferred_arrays import DeferredArrays
-from numjet.cpu.lowering.loop_nests import SHORT_ROW
-from numjet.cpu.lowering.reductions import LANES, SHORT_REDUCTION
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, Storage, parts_dtype
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
+from numjet.cpu.lowering.reductions.reduce import LANES, SHORT_REDUCTION
 from numjet.cpu.lowering.scalars import FLOAT32, HALVES
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, Storage, parts_dtype
 from numjet.foundation import dtypes
 
 GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel pays for packing its operands

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from numjet.cpu.lowering.allocation import SMALL
+from numjet.cpu.lowering.arrays.allocation import SMALL
+from numjet.cpu.lowering.arrays.memory_access import MemoryAccess
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, Storage, linear
 from numjet.cpu.lowering.function_builder import FunctionBuilder
-from numjet.cpu.lowering.memory_access import MemoryAccess
 from numjet.cpu.lowering.scalars import Scalars
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, Storage, linear
 
 SELECTED = SMALL // 2   # elements among which selections choose; where there are more, registers become memory
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from numjet.core.ir import Jaxpr
 from numjet.cpu.ir.nodes import Carry, Stmt
-from numjet.cpu.lowering.carry_buffers import CarryBuffers, owned_buffer
-from numjet.cpu.lowering.loop_nests import carries_of
-from numjet.cpu.lowering.materialization import Item
-from numjet.cpu.lowering.ring_buffers import RingBuffers, shifted_carries
-from numjet.cpu.lowering.values import LoweredArray, Registers, Storage
+from numjet.cpu.lowering.arrays.materialization import Item
+from numjet.cpu.lowering.arrays.values import LoweredArray, Registers, Storage
+from numjet.cpu.lowering.loops.carry_buffers import CarryBuffers, owned_buffer
+from numjet.cpu.lowering.loops.loop_nests import carries_of
+from numjet.cpu.lowering.loops.ring_buffers import RingBuffers, shifted_carries
 
 
 class CarriedArray:

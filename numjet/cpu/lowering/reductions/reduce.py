@@ -18,12 +18,12 @@ from numjet.cpu.analysis.affine import in_order
 from numjet.cpu.ir.nodes import INT64, Stmt
 from numjet.cpu.ir.traversal import nodes
 from numjet.cpu.ir.types import identity
-from numjet.cpu.lowering.array_updates import ArrayUpdates
-from numjet.cpu.lowering.deferred_arrays import DeferredArrays
-from numjet.cpu.lowering.loop_nests import SHORT_ROW
-from numjet.cpu.lowering.row_reductions import RowReductions
+from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
+from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
+from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, linear, parts_dtype
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
+from numjet.cpu.lowering.reductions.row_reductions import RowReductions
 from numjet.cpu.lowering.scalars import FLOAT32, HALVES, words
-from numjet.cpu.lowering.values import Deferred, LoweredArray, Registers, linear, parts_dtype
 
 SHORT_REDUCTION = 8       # terms of a reduction that is written out
 PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms: arithmetic against loads

@@ -12,14 +12,14 @@ from typing import Any
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr, If, Stmt, Switch
-from numjet.cpu.lowering.allocation import MemoryAllocation
-from numjet.cpu.lowering.carry_buffers import owned_buffer
+from numjet.cpu.lowering.arrays.allocation import MemoryAllocation
+from numjet.cpu.lowering.arrays.materialization import Item
+from numjet.cpu.lowering.arrays.values import LoweredArray, Registers, Storage
 from numjet.cpu.lowering.index import Index
-from numjet.cpu.lowering.loop_state import LoopStates
-from numjet.cpu.lowering.loops import Loops
-from numjet.cpu.lowering.materialization import Item
+from numjet.cpu.lowering.loops.carry_buffers import owned_buffer
+from numjet.cpu.lowering.loops.loop_state import LoopStates
+from numjet.cpu.lowering.loops.native_loops import Loops
 from numjet.cpu.lowering.scalars import words
-from numjet.cpu.lowering.values import LoweredArray, Registers, Storage
 
 Join = tuple[Expr, tuple[Expr, ...]]   # a variable after the branches, and its value at the end of each
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from numjet.cpu.ir.nodes import Carry, Comment, Let, Stmt, Store
 from numjet.cpu.ir.traversal import nodes
+from numjet.cpu.lowering.arrays.values import parts_dtype
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.scalars import Scalars, reduction_of, words
-from numjet.cpu.lowering.values import parts_dtype
 
 SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
 
