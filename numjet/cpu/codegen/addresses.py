@@ -35,14 +35,19 @@ class StridedLoad(NamedTuple):
 
 
 class Addresses:
-    """Writes pointers. `value` evaluates an expression.
+    """Writes pointers; the state that expressions, loads and stores share. `evaluate` writes an expression.
 
     Buffers that a `SwapBuffers` names have a cell, a variable on the stack that holds their present address.
     """
 
-    def __init__(self, writer: FunctionWriter, context: LoopContext, value: Callable[[Expr], Value]):
-        self.writer, self.context, self.value = writer, context, value
+    def __init__(self, writer: FunctionWriter, evaluate: Callable[[Addresses, Expr], Value]):
+        self.writer, self.context, self._evaluate = writer, LoopContext(writer), evaluate
         self._cells: dict[Buffer, str] = {}
+
+    def value(self, expr: Expr) -> Value:
+        """The value of an expression, computed at most once per scope."""
+        found = self.writer.known.get(expr.id)
+        return found if found is not None else self._evaluate(self, expr)
 
     # --- where buffers start ---
 

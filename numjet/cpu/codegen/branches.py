@@ -50,21 +50,16 @@ def _branch(emitter: FunctionEmitter, stmt: Stmt, outs: list[Expr], branches: Se
     texts: list[list[str]] = []
     for label, (code, values) in zip(labels, ends, strict=True):
         w.scope.code.lines += [f"{label}:", *code.lines]
-        texts.append([_fit(emitter, v, out, width) for v, out, width in zip(values, outs, widths, strict=True)])
+        texts.append([])
+        for v, out, width in zip(values, outs, widths, strict=True):
+            texts[-1].append(w.fit(v, out, width))
+            w.known.pop(("splat", v.text, width), None)   # other branches do not see it
         w.line(f"br label %{join}")
     w.label(join)
     for k, (out, width) in enumerate(zip(outs, widths, strict=True)):
         incoming = [(text[k], code.block) for text, (code, _) in zip(texts, ends, strict=True)]
         w.bind(out, w.put(phi(value_type(out.dtype, width), *incoming)), width)
     w.values.invalidate(w.writes(stmt))  # what one branch has read in front of them, another one may have written
-
-
-def _fit(emitter: FunctionEmitter, value: Value, expr: Expr, lanes: int) -> str:
-    """As the writer's `fit`, but forgets the splat, which other branches do not see."""
-    emitter.writer.here()
-    text = emitter.writer.fit(value, expr, lanes)
-    emitter.writer.known.pop(("splat", value.text, lanes), None)
-    return text
 
 
 def _by_lane(emitter: FunctionEmitter, stmt: If, branches: Sequence[Branch], cond: Value) -> None:

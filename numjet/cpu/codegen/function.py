@@ -8,12 +8,15 @@
       block        statements: stores, loops, branches, calls           (statements, stores, loops, parallel, gemm_epilogues)
 
 Expressions know nothing of statements. Statements consist of blocks, so their parts get this hub and call `block` of it.
+Addresses and loads need the values of expressions, which contain loads: `evaluate` and `block` are plain functions that the
+objects are given, so that neither modules nor objects refer to each other in cycles.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from numjet.cpu.codegen.expressions import ExpressionEmitter
+from numjet.cpu.codegen.addresses import Addresses
+from numjet.cpu.codegen.expressions import evaluate
 from numjet.cpu.codegen.module import ModuleWriter
 from numjet.cpu.codegen.outlining import Structure
 from numjet.cpu.codegen.writer import FunctionWriter
@@ -32,8 +35,8 @@ class FunctionEmitter:
         self.module, self.in_parallel, self.repeated = module, in_parallel, repeated or {}
         self._block = block
         self.writer = FunctionWriter(module, mutable)
-        expressions = ExpressionEmitter(self.writer)
-        self.context, self.addresses, self.value = expressions.context, expressions.addresses, expressions.value
+        self.addresses = Addresses(self.writer, evaluate)
+        self.context, self.value = self.addresses.context, self.addresses.value
 
     def block(self, stmts: list[Stmt]) -> None:
         """Writes the statements of a block."""

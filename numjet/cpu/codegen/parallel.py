@@ -30,18 +30,13 @@ def outlined_loop(emitter: FunctionEmitter, stmt: For) -> bool:
         status = _repeated(emitter, stmt, emitter.repeated[id(stmt)])
     else:
         return False
-    _leave_unless_done(emitter, status)
-    emitter.writer.values.invalidate(emitter.writer.writes(stmt))
-    return True
-
-
-def _leave_unless_done(emitter: FunctionEmitter, status: str) -> None:
-    """Leaves this function, too, if an outlined one did not do all of its work."""
     w = emitter.writer
-    leave, go_on = w.name("leave"), w.name("go")
+    leave, go_on = w.name("leave"), w.name("go")   # leaves this function, too, if the loop did not do all of its work
     w.line(f"br i1 {w.put(f'icmp ne i64 {status}, 0')}, label %{leave}, label %{go_on}, !prof !0")
     w.label(go_on)
     w.exit_block(leave, f"ret i64 {status}")
+    w.values.invalidate(w.writes(stmt))
+    return True
 
 
 def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:

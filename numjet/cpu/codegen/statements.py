@@ -53,8 +53,6 @@ def _comment(emitter: FunctionEmitter, stmt: ir.Comment) -> None:
     emitter.writer.line("; " + " ".join(f"{stmt.text}{where}".split()))
 
 
-# --- whole blocks of memory ---
-
 def _bytes(emitter: FunctionEmitter, buffer: Buffer, count: Expr) -> str:
     value, w = emitter.value(count), emitter.writer
     w.here()
@@ -106,8 +104,6 @@ def _fill_by_loop(emitter: FunctionEmitter, stmt: ir.Fill) -> None:
     loop = ir.For(var, exprs.index(0), stmt.count, body, mode="vector")
     block(emitter, [ir.Let(value, stmt.value), ir.Let(start, stmt.start), loop])
 
-
-# --- calls and checks ---
 
 def _arguments(emitter: FunctionEmitter, stmt: ir.Call) -> tuple[list[str], list[str]]:
     """The types of a kernel's arguments, and types with values."""

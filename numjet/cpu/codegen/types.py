@@ -59,7 +59,7 @@ def literal(value: np.generic) -> str:
     if of_kind == "b":
         return "true" if value else "false"
     if of_kind == "f":
-        return _nan_literal(value) if value != value else float_literal(float(value))
+        return float_literal(float(value)) if value == value else _nan_literal(value)
     if of_kind == "h":
         return str(int(value.view(np.int16)))
     return str(int(value))
