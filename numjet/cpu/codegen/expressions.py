@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.avx512 import lookup
 from numjet.cpu.codegen.conversions import bitcast, convert
-from numjet.cpu.codegen.loads import load
+from numjet.cpu.codegen.memory.addresses import Addresses
+from numjet.cpu.codegen.memory.loads import load
 from numjet.cpu.codegen.operations import RULES
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value
 from numjet.cpu.codegen.types import literal, phi, scalar_type, suffix, value_type, wide

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.expressions import evaluate
+from numjet.cpu.codegen.memory.addresses import Addresses
 from numjet.cpu.codegen.module import ModuleWriter
-from numjet.cpu.codegen.outlining import Structure
+from numjet.cpu.codegen.statements.outlining import Structure
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import Buffer, Stmt
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.codegen.addresses import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.function import FunctionEmitter
+from numjet.cpu.codegen.memory.addresses import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.module import ModuleWriter
-from numjet.cpu.codegen.outlining import repeated_loops
-from numjet.cpu.codegen.statements import block
+from numjet.cpu.codegen.statements.dispatch import block
+from numjet.cpu.codegen.statements.outlining import repeated_loops
 from numjet.cpu.ir.nodes import Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.target import Target

@@ -19,8 +19,8 @@ import llvmlite
 import llvmlite.binding as binding
 
 from numjet import _native
-from numjet.cpu.codegen.cancellation import POLL
-from numjet.cpu.codegen.parallel import PARALLEL_FOR
+from numjet.cpu.codegen.statements.cancellation import POLL
+from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels.c_library import c_symbol
 from numjet.cpu.native_code import object_cache

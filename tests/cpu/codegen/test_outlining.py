@@ -12,7 +12,7 @@ import numjet.lax as lax
 import numjet.numpy as jnp
 from numjet.api.stages import trace_call
 from numjet.cpu.codegen import llvm
-from numjet.cpu.codegen.outlining import Structure, outlinable
+from numjet.cpu.codegen.statements.outlining import Structure, outlinable
 from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering import materialization

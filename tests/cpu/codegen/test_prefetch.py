@@ -7,7 +7,7 @@ import pytest
 import numjet as nj
 from numjet import lax, numpy as jnp
 from numjet.cpu.codegen import llvm
-from numjet.cpu.codegen.prefetch import LARGE
+from numjet.cpu.codegen.memory.prefetch import LARGE
 from numjet.cpu.native_code import jit
 from tests.cpu.codegen.test_transposes import function_of
 

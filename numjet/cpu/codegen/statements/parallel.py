@@ -10,10 +10,10 @@ function, so that a network of many layers costs the code generator no more than
 """
 from __future__ import annotations
 
-from numjet.cpu.codegen.captures import Captures, function_text, load_context, store_context
 from numjet.cpu.codegen.function import FunctionEmitter
-from numjet.cpu.codegen.outlining import Structure, outlinable
 from numjet.cpu.codegen.scopes import Value
+from numjet.cpu.codegen.statements.captures import Captures, function_text, load_context, store_context
+from numjet.cpu.codegen.statements.outlining import Structure, outlinable
 from numjet.cpu.ir.nodes import INT64, For
 from numjet.cpu.ir.traversal import swapped, written
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numjet.cpu.analysis.vectorize import Lanes, choose_lanes
-from numjet.cpu.codegen.cancellation import Countdown
 from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.loop_context import LoopContext, UnrolledLoop, VectorLoop
-from numjet.cpu.codegen.reductions import combine, neutral, reduce_lanes
 from numjet.cpu.codegen.scopes import Code, Value
+from numjet.cpu.codegen.statements.cancellation import Countdown
+from numjet.cpu.codegen.statements.reductions import combine, neutral, reduce_lanes
 from numjet.cpu.codegen.types import phi, value_type, wide
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import Carry, Expr, For, While

@@ -1,8 +1,8 @@
 """Stores: scalar, consecutive, by a scatter, and of whole groups of interleaved elements."""
 from __future__ import annotations
 
-from numjet.cpu.codegen.addresses import Addresses
-from numjet.cpu.codegen.memory import ALL_LANES, scatter, store_vector, to_memory
+from numjet.cpu.codegen.memory.addresses import Addresses
+from numjet.cpu.codegen.memory.instructions import ALL_LANES, scatter, store_vector, to_memory
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type
 from numjet.cpu.ir.nodes import Buffer, Expr, Store

@@ -5,8 +5,8 @@ expression is computed a second time, for iterations that are some way ahead, an
 """
 from __future__ import annotations
 
-from numjet.cpu.codegen.addresses import Addresses
 from numjet.cpu.codegen.loop_context import VectorLoop
+from numjet.cpu.codegen.memory.addresses import Addresses
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr
 from numjet.cpu.ir.traversal import postorder

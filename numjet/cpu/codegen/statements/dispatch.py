@@ -4,15 +4,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numjet.cpu.codegen.branches import if_, switch
 from numjet.cpu.codegen.function import FunctionEmitter
-from numjet.cpu.codegen.gemm_epilogues import epilogue
-from numjet.cpu.codegen.interleaved import LARGEST_GROUP, store_group
-from numjet.cpu.codegen.loops import for_loop, while_loop
-from numjet.cpu.codegen.memory import to_memory
-from numjet.cpu.codegen.parallel import outlined_loop
+from numjet.cpu.codegen.memory.instructions import to_memory
+from numjet.cpu.codegen.memory.interleaved import LARGEST_GROUP, store_group
+from numjet.cpu.codegen.memory.stores import store
 from numjet.cpu.codegen.scopes import Value
-from numjet.cpu.codegen.stores import store
+from numjet.cpu.codegen.statements.branches import if_, switch
+from numjet.cpu.codegen.statements.gemm_epilogues import epilogue
+from numjet.cpu.codegen.statements.loops import for_loop, while_loop
+from numjet.cpu.codegen.statements.parallel import outlined_loop
 from numjet.cpu.codegen.types import memory_type
 from numjet.cpu.ir import nodes as ir
 from numjet.cpu.ir.nodes import INT64, KERNEL_STATUS, Buffer, Expr

@@ -7,8 +7,8 @@ numbers, such as a complex one.
 """
 from __future__ import annotations
 
-from numjet.cpu.codegen.addresses import Addresses, StridedLoad
-from numjet.cpu.codegen.memory import loaded
+from numjet.cpu.codegen.memory.addresses import Addresses, StridedLoad
+from numjet.cpu.codegen.memory.instructions import loaded
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, wide
 from numjet.cpu.codegen.writer import FunctionWriter

@@ -4,9 +4,9 @@
 """
 from __future__ import annotations
 
-from numjet.cpu.codegen.captures import Captures, function_text, load_context, store_context
 from numjet.cpu.codegen.function import FunctionEmitter
-from numjet.cpu.codegen.outlining import Structure
+from numjet.cpu.codegen.statements.captures import Captures, function_text, load_context, store_context
+from numjet.cpu.codegen.statements.outlining import Structure
 from numjet.cpu.ir.nodes import GemmWithEpilogue
 from numjet.cpu.ir.traversal import written
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from numjet.cpu.codegen.addresses import Addresses, StridedLoad
-from numjet.cpu.codegen.interleaved import load_interleaved
-from numjet.cpu.codegen.memory import ALL_LANES, gather, load_vector, loaded
-from numjet.cpu.codegen.prefetch import fetch_ahead
+from numjet.cpu.codegen.memory.addresses import Addresses, StridedLoad
+from numjet.cpu.codegen.memory.instructions import ALL_LANES, gather, load_vector, loaded
+from numjet.cpu.codegen.memory.interleaved import load_interleaved
+from numjet.cpu.codegen.memory.prefetch import fetch_ahead
+from numjet.cpu.codegen.memory.transposes import load_transposed
 from numjet.cpu.codegen.scopes import Value
-from numjet.cpu.codegen.transposes import load_transposed
 from numjet.cpu.codegen.types import memory_type, scalar_type, wide
 from numjet.cpu.ir.nodes import Buffer, Expr
 

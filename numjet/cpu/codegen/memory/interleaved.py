@@ -7,8 +7,8 @@ deinterleave and interleave them, by halves where that number is even, so that 8
 from __future__ import annotations
 
 from numjet.cpu.analysis.affine import Sum
-from numjet.cpu.codegen.addresses import Addresses, StridedLoad
-from numjet.cpu.codegen.memory import load_vector, loaded, store_vector
+from numjet.cpu.codegen.memory.addresses import Addresses, StridedLoad
+from numjet.cpu.codegen.memory.instructions import load_vector, loaded, store_vector
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, scalar_type
 from numjet.cpu.codegen.writer import FunctionWriter
