@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,8 @@ def test_the_page_on_generated_code_shows_what_is_printed(tmp_path, monkeypatch,
     (tmp_path / "model.py").write_text(file)
     monkeypatch.chdir(tmp_path)
     assert show.main(shlex.split(command)[3:]) == 0
-    assert capsys.readouterr().out.strip() == textwrap.dedent(shown).strip()
+    timeless = partial(re.sub, r"about [\d.]+ m?s", "about a while")  # the estimate is for the CPU at hand
+    assert timeless(capsys.readouterr().out.strip()) == timeless(textwrap.dedent(shown).strip())
 
 
 def test_every_stage_is_dumped(tmp_path):
