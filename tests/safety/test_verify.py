@@ -13,10 +13,11 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Copy, Exprs, Fill, For, Function, If, Let, Store, SwapBuffers
-from numjet.cpu.lowering import cumulative, scalars
+from numjet.cpu.lowering import scalars
 from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.lowering.context import LoweringContext
 from numjet.cpu.lowering.loops.loop_nests import LoopNests
+from numjet.cpu.lowering.reductions import cumulative
 from numjet.cpu.verification import verifier
 from numjet.cpu.verification.verifier import LoopIRError, verify
 from numjet.foundation.config import config, enable_checks

@@ -15,7 +15,7 @@ from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.statements.outlining import Structure, outlinable
 from numjet.cpu.ir.nodes import BOOL, INT64, Buffer, Carry, Check, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import walk
-from numjet.cpu.lowering import materialization
+from numjet.cpu.lowering.arrays import materialization
 from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit
 from tests.cpu.loops import F32, F64, agree

@@ -6,7 +6,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.stages import trace_call
-from numjet.cpu.lowering import carry_buffers
+from numjet.cpu.lowering.loops import carry_buffers
 from numjet.cpu.lowering.lower import lower
 from numjet.foundation.tree import tree_leaves
 from tests.cpu.traffic import lowered, written
