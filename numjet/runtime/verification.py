@@ -53,5 +53,3 @@ def first_call(compiled: ClosedJaxpr, meant: ClosedJaxpr | None, name: str) -> F
     if any(eqn.effects or "callback" in eqn.primitive.name for closed in (compiled, meant) for eqn in all_eqns(closed.jaxpr)):
         return None
     return FirstCall(compiled, meant, name)
-
-
