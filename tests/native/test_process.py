@@ -89,9 +89,25 @@ def test_work_after_the_queue_was_closed_runs_inline():
         import atexit
         run = support.make_executable("add_one", cost_ns=1e9)
         (y,) = run([x])
+        y.block_until_ready()  # the queue gives up what runs while it closes
         _native.close_queue()
         (z,) = run([y])
         assert z.is_ready() and z.tolist() == [3, 4, 5, 6] and _native.counters()["enqueued"] == 1
+        print("done")
+    """)
+    assert child.stdout == "done\n" and child.returncode == 0, child.stderr
+
+
+def test_what_the_closing_queue_stops_is_abandoned():
+    child = run_child("""
+        run = support.make_executable("add_one", cost_ns=1e9)
+        results = [run([x])[0] for _ in range(100)]
+        _native.close_queue()
+        for y in results:
+            try:
+                assert y.tolist() == [2, 3, 4, 5]
+            except RuntimeError as error:
+                assert "abandoned because the process ends" in str(error), error
         print("done")
     """)
     assert child.stdout == "done\n" and child.returncode == 0, child.stderr

@@ -83,11 +83,13 @@ Queue* queue = new Queue;
 __thread Job* current_job = nullptr;  // that this thread runs
 uint64_t pushed = 0;
 
+Failure failure_of_stopped(const Job* job) { return job->abandoned ? Failure::Cancelled : Failure::Interrupted; }
+
 // The part of a job that may fail; leaves its outcome in job->done. Throws nothing: what allocates here returns null.
 State run_job(Job* job) {
   Execution* outcome = job->done;
   if (job->stop.load(std::memory_order_relaxed)) {
-    outcome->failure = Failure::Interrupted;
+    outcome->failure = failure_of_stopped(job);
     return State::Failed;
   }
   for (Handle<Execution>& dependency : job->waits_for) {
@@ -115,7 +117,7 @@ State run_job(Job* job) {
     Stopwatch stopwatch(job->took_ns);
     outcome->status = job->code(ins, outs, scratch.data(), outcome->info);
   }
-  if (outcome->status == kInterrupted) outcome->failure = job->abandoned ? Failure::Cancelled : Failure::Interrupted;
+  if (outcome->status == kInterrupted) outcome->failure = failure_of_stopped(job);
   return outcome->status == 0 ? State::Done : State::Failed;
 }
 
