@@ -29,7 +29,8 @@ FOUNDATION = {"foundation", "_native"}
 CORE = {"core"} | FOUNDATION
 PROGRAMS = {"lax", "transforms", "control"}
 API = PROGRAMS | {"runtime"} | CORE
-LIBRARIES = {"numpy", "random", "nn", "scipy"}
+LIBRARIES = {"numpy", "random", "nn", "scipy", "image", "experimental", "example_libraries"}
+COMPATIBILITY = {"interpreters", "extend", "as_jax"}  # JAX's names for what others define; as_jax is imported by none
 FACADES = {"", "lax facade", *(p.stem for p in (ROOT / "numjet").glob("*.py") if p.stem != "__init__")}
 TOP = {"testing", "tools", "demo"}
 
@@ -45,6 +46,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": CORE,
     "api": API,
     **dict.fromkeys(LIBRARIES, LIBRARIES | API | {"api"} | FACADES - {""}),
+    "interpreters": LIBRARIES | API | {"api"} | FACADES,
+    "extend": {"interpreters"} | LIBRARIES | API | {"api"} | FACADES,
+    "as_jax": COMPATIBILITY | LIBRARIES | API | {"api"} | FACADES,
     **dict.fromkeys(TOP, TOP | LIBRARIES | API | {"api", "cpu"} | FACADES),
 }
 UNRESTRICTED = FACADES
