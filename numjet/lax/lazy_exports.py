@@ -2,126 +2,64 @@
 
 from numjet.lax import linalg as linalg
 from numjet.lax.barrier import (
-    after_all as after_all,
-    after_all_p as after_all_p,
-    optimization_barrier as optimization_barrier,
+    after_all as after_all, after_all_p as after_all_p, optimization_barrier as optimization_barrier,
     optimization_barrier_p as optimization_barrier_p,
 )
 from numjet.lax.collective.functions import (
-    all_gather as all_gather,
-    all_to_all as all_to_all,
-    pbroadcast as pbroadcast,
-    ppermute as ppermute,
-    precv as precv,
-    psend as psend,
-    pshuffle as pshuffle,
-    psum_scatter as psum_scatter,
-    pswapaxes as pswapaxes,
+    all_gather as all_gather, all_to_all as all_to_all, pbroadcast as pbroadcast, ppermute as ppermute, precv as precv,
+    psend as psend, pshuffle as pshuffle, psum_scatter as psum_scatter, pswapaxes as pswapaxes,
     ragged_all_to_all as ragged_all_to_all,
 )
 from numjet.lax.collective.moves import (
-    all_gather_p as all_gather_p,
-    all_to_all_p as all_to_all_p,
-    pbroadcast_p as pbroadcast_p,
-    ppermute_p as ppermute_p,
+    all_gather_p as all_gather_p, all_to_all_p as all_to_all_p, pbroadcast_p as pbroadcast_p, ppermute_p as ppermute_p,
     reduce_scatter_p as reduce_scatter_p,
 )
 from numjet.lax.collective.reductions import (
-    axis_index as axis_index,
-    axis_index_p as axis_index_p,
-    axis_size as axis_size,
-    pmax as pmax,
-    pmax_p as pmax_p,
-    pmean as pmean,
-    pmin as pmin,
-    pmin_p as pmin_p,
-    psum as psum,
-    psum_p as psum_p,
+    axis_index as axis_index, axis_index_p as axis_index_p, axis_size as axis_size, pmax as pmax, pmax_p as pmax_p,
+    pmean as pmean, pmin as pmin, pmin_p as pmin_p, psum as psum, psum_p as psum_p,
 )
 from numjet.lax.contraction.conv_functions import (
-    conv as conv,
-    conv_general_dilated as conv_general_dilated,
-    conv_transpose as conv_transpose,
+    conv as conv, conv_general_dilated as conv_general_dilated, conv_transpose as conv_transpose,
     conv_with_general_padding as conv_with_general_padding,
 )
 from numjet.lax.contraction.conv_local import (
-    conv_general_dilated_local as conv_general_dilated_local,
-    conv_general_dilated_patches as conv_general_dilated_patches,
+    conv_general_dilated_local as conv_general_dilated_local, conv_general_dilated_patches as conv_general_dilated_patches,
 )
 from numjet.lax.contraction.conv_shapes import (
-    ConvDimensionNumbers as ConvDimensionNumbers,
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
-    conv_dimension_numbers as conv_dimension_numbers,
-    conv_general_permutations as conv_general_permutations,
-    conv_general_shape_tuple as conv_general_shape_tuple,
-    conv_shape_tuple as conv_shape_tuple,
+    ConvDimensionNumbers as ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers as conv_dimension_numbers, conv_general_permutations as conv_general_permutations,
+    conv_general_shape_tuple as conv_general_shape_tuple, conv_shape_tuple as conv_shape_tuple,
     conv_transpose_shape_tuple as conv_transpose_shape_tuple,
 )
 from numjet.lax.contraction.convolution import conv_general_dilated_p as conv_general_dilated_p
 from numjet.lax.contraction.ragged import (
-    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
-    ragged_dot as ragged_dot,
-    ragged_dot_general as ragged_dot_general,
+    RaggedDotDimensionNumbers as RaggedDotDimensionNumbers, ragged_dot as ragged_dot, ragged_dot_general as ragged_dot_general,
     scaled_dot as scaled_dot,
 )
 from numjet.lax.elementwise.special import (
-    bessel_i0e as bessel_i0e,
-    bessel_i0e_p as bessel_i0e_p,
-    bessel_i1e as bessel_i1e,
-    bessel_i1e_p as bessel_i1e_p,
-    betainc as betainc,
-    digamma as digamma,
-    digamma_p as digamma_p,
-    erf as erf,
-    erf_inv as erf_inv,
-    erf_inv_p as erf_inv_p,
-    erf_p as erf_p,
-    erfc as erfc,
-    erfc_p as erfc_p,
-    igamma as igamma,
-    igamma_grad_a as igamma_grad_a,
-    igamma_grad_a_p as igamma_grad_a_p,
-    igamma_p as igamma_p,
-    igammac as igammac,
-    igammac_p as igammac_p,
-    lgamma as lgamma,
-    lgamma_p as lgamma_p,
-    polygamma as polygamma,
-    polygamma_p as polygamma_p,
-    random_gamma_grad as random_gamma_grad,
-    random_gamma_grad_p as random_gamma_grad_p,
-    regularized_incomplete_beta_p as regularized_incomplete_beta_p,
-    zeta as zeta,
+    bessel_i0e as bessel_i0e, bessel_i0e_p as bessel_i0e_p, bessel_i1e as bessel_i1e, bessel_i1e_p as bessel_i1e_p,
+    betainc as betainc, digamma as digamma, digamma_p as digamma_p, erf as erf, erf_inv as erf_inv, erf_inv_p as erf_inv_p,
+    erf_p as erf_p, erfc as erfc, erfc_p as erfc_p, igamma as igamma, igamma_grad_a as igamma_grad_a,
+    igamma_grad_a_p as igamma_grad_a_p, igamma_p as igamma_p, igammac as igammac, igammac_p as igammac_p, lgamma as lgamma,
+    lgamma_p as lgamma_p, polygamma as polygamma, polygamma_p as polygamma_p, random_gamma_grad as random_gamma_grad,
+    random_gamma_grad_p as random_gamma_grad_p, regularized_incomplete_beta_p as regularized_incomplete_beta_p, zeta as zeta,
     zeta_p as zeta_p,
 )
 from numjet.lax.fourier import FftType as FftType, fft as fft, fft_p as fft_p
 from numjet.lax.reduction.approximate import approx_max_k as approx_max_k, approx_min_k as approx_min_k
 from numjet.lax.reduction.window import (
-    reduce_window as reduce_window,
-    reduce_window_max_p as reduce_window_max_p,
-    reduce_window_min_p as reduce_window_min_p,
-    reduce_window_p as reduce_window_p,
-    reduce_window_sum_p as reduce_window_sum_p,
+    reduce_window as reduce_window, reduce_window_max_p as reduce_window_max_p, reduce_window_min_p as reduce_window_min_p,
+    reduce_window_p as reduce_window_p, reduce_window_sum_p as reduce_window_sum_p,
 )
 from numjet.lax.reduction.window_select import (
-    select_and_gather_add_p as select_and_gather_add_p,
-    select_and_scatter_add_p as select_and_scatter_add_p,
+    select_and_gather_add_p as select_and_gather_add_p, select_and_scatter_add_p as select_and_scatter_add_p,
 )
 from numjet.lax.reduction.window_shapes import (
-    padtype_to_pads as padtype_to_pads,
-    reduce_window_shape_tuple as reduce_window_shape_tuple,
+    padtype_to_pads as padtype_to_pads, reduce_window_shape_tuple as reduce_window_shape_tuple,
 )
 from numjet.lax.rng.bit_generator import (
-    RandomAlgorithm as RandomAlgorithm,
-    rng_bit_generator as rng_bit_generator,
-    rng_bit_generator_p as rng_bit_generator_p,
-    rng_uniform as rng_uniform,
-    rng_uniform_p as rng_uniform_p,
+    RandomAlgorithm as RandomAlgorithm, rng_bit_generator as rng_bit_generator, rng_bit_generator_p as rng_bit_generator_p,
+    rng_uniform as rng_uniform, rng_uniform_p as rng_uniform_p,
 )
-from numjet.lax.shape.stacking import (
-    broadcast_like as broadcast_like,
-    stack as stack,
-    stage as stage,
-    unstack as unstack,
-)
+from numjet.lax.shape.stacking import broadcast_like as broadcast_like, stack as stack, stage as stage, unstack as unstack
 from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint

@@ -11,42 +11,24 @@ from numjet.core.trace import aval_of
 from numjet.lax.elementwise.arithmetic import add_p, sign_p
 from numjet.lax.linalg import matrix
 from numjet.lax.linalg.eigen import (
-    EighImplementation as EighImplementation,
-    EigImplementation as EigImplementation,
-    SvdAlgorithm as SvdAlgorithm,
-    eig as eig,
-    eig_p as eig_p,
-    eigh as eigh,
-    eigh_p as eigh_p,
-    svd as svd,
-    svd_p as svd_p,
+    EighImplementation as EighImplementation, EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm, eig as eig,
+    eig_p as eig_p, eigh as eigh, eigh_p as eigh_p, svd as svd, svd_p as svd_p,
 )
 from numjet.lax.linalg.lu_factors import (
-    lu as lu,
-    lu_p as lu_p,
-    lu_pivots_to_permutation as lu_pivots_to_permutation,
+    lu as lu, lu_p as lu_p, lu_pivots_to_permutation as lu_pivots_to_permutation,
     lu_pivots_to_permutation_p as lu_pivots_to_permutation_p,
 )
 from numjet.lax.linalg.polar import qdwh as qdwh
 from numjet.lax.linalg.qr_factors import (
-    householder_product as householder_product,
-    householder_product_p as householder_product_p,
-    ormqr as ormqr,
-    qr as qr,
+    householder_product as householder_product, householder_product_p as householder_product_p, ormqr as ormqr, qr as qr,
     qr_p as qr_p,
 )
 from numjet.lax.linalg.schur_form import (
-    hessenberg as hessenberg,
-    hessenberg_p as hessenberg_p,
-    schur as schur,
-    schur_p as schur_p,
+    hessenberg as hessenberg, hessenberg_p as hessenberg_p, schur as schur, schur_p as schur_p,
 )
 from numjet.lax.linalg.triangular import (
-    cholesky as cholesky,
-    cholesky_p as cholesky_p,
-    triangular_solve as triangular_solve,
-    triangular_solve_p as triangular_solve_p,
-    tridiagonal_solve as tridiagonal_solve,
+    cholesky as cholesky, cholesky_p as cholesky_p, triangular_solve as triangular_solve,
+    triangular_solve_p as triangular_solve_p, tridiagonal_solve as tridiagonal_solve,
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
 from numjet.lax.linalg.tridiagonal_form import tridiagonal as tridiagonal, tridiagonal_p as tridiagonal_p
