@@ -41,6 +41,9 @@ def check_if_enabled(*jaxprs: Jaxpr | ClosedJaxpr) -> None:
         for jaxpr in jaxprs:
             check_jaxpr(jaxpr)
 
+# What a rule raises for wrong operands. An exception of a signal handler is none of them, and goes to the caller as it is.
+_RULE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, NotImplementedError)
+
 
 def _check_consts(closed: ClosedJaxpr) -> None:
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
@@ -115,7 +118,7 @@ class _Checker:
             out = eqn.primitive.abstract(*[a.aval for a in eqn.invars], **eqn.params)
         except JaxprTypeError:
             raise
-        except Exception as error:
+        except _RULE_ERRORS as error:
             raise self.error(f"{type(error).__name__}: {error}", eqn) from error
         return out if eqn.primitive.multiple else [out]
 

@@ -116,6 +116,20 @@ def test_the_flag_checks_what_is_traced_and_compiled():
         object.__setattr__(sin, "abstract", good)  # records do not change otherwise
 
 
+@pytest.mark.parametrize(("raised", "expected"), [(ZeroDivisionError, JaxprTypeError), (TimeoutError, TimeoutError)])
+def test_errors_of_rules_and_of_signal_handlers(raised, expected):
+    def rule(*_):
+        raise raised("raised in a rule")
+    checked, sin = program(), lookup("sin")
+    good = sin.abstract
+    object.__setattr__(sin, "abstract", rule)
+    try:
+        with pytest.raises(expected, match="raised in a rule"):
+            check_jaxpr(checked)
+    finally:
+        object.__setattr__(sin, "abstract", good)
+
+
 def test_everything_compiled_is_checked():
     bad = ClosedJaxpr(program(outs=(F32.update(shape=(4,)),)))
     with enable_checks(True), pytest.raises(JaxprTypeError, match="result 0"):
