@@ -199,24 +199,3 @@ class InconclusiveDimensionOperation(Exception):
 
 class TypePromotionError(ValueError):
     """Two dtypes have no common dtype that one may silently convert to."""
-
-
-__all__ = [
-    "ConcretizationTypeError",
-    "InconclusiveDimensionOperation",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxRuntimeError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "NonConcreteBooleanIndexError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "TypePromotionError",
-    "UnexpectedTracerError",
-    "compose",
-    "describe",
-    "origin",
-    "snippet",
-]

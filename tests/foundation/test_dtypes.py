@@ -251,4 +251,3 @@ def test_public_names():
     for name in [*names.split(), "prng_key", "result_type", "scalar_type_of"]:
         assert hasattr(numjet.dtypes, name)
     assert numjet.dtypes.bfloat16 is ml_dtypes.bfloat16
-    assert all(hasattr(dtypes, name) for name in dtypes.__all__)

@@ -13,7 +13,6 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCATTERS
 from numjet.core.walk import eval_jaxpr
 from numjet.lax.indexing.dimension_numbers import (
-    GatherDimensionNumbers,
     GatherScatterMode,
     Rows,
     ScatterDimensionNumbers,
@@ -353,7 +352,3 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
     updates = zeros_like_aval(ShapedArray(tuple(map(int, update_shape)), dtype))
     return _scatter(scatter_p, None, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
                     unique_indices, mode, jaxpr, consts)
-
-
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "scatter", "scatter_add",
-           "scatter_apply", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
