@@ -65,6 +65,34 @@ class ScalarBuilder(Protocol):
         ...
 
 
+class NamedArithmetic:
+    """The methods of a ScalarBuilder for common operations, by the operation's name."""
+
+    def prim(self, name: str, *args: Any) -> Any:
+        raise NotImplementedError
+
+    def math(self, name: str, *args: Any) -> Any:
+        return self.prim(name, *args)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return self.prim("add", x, y)
+
+    def sub(self, x: Any, y: Any) -> Any:
+        return self.prim("sub", x, y)
+
+    def mul(self, x: Any, y: Any) -> Any:
+        return self.prim("mul", x, y)
+
+    def div(self, x: Any, y: Any) -> Any:
+        return self.prim("div", x, y)
+
+    def neg(self, x: Any) -> Any:
+        return self.prim("neg", x)
+
+    def compare(self, op: str, x: Any, y: Any) -> Any:
+        return self.prim(op, x, y)
+
+
 class LoopBuilder(ScalarBuilder, Protocol):
     """Arrays: deferred arrays, reductions, updates, kernels and control flow."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.emit import HloBuilder
+from numjet.core.emit import HloBuilder, NamedArithmetic
 from numjet.foundation import dtypes
 
 Value = Any  # a tensor of the builder
@@ -27,7 +27,7 @@ _SAME = {
 _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-class Scalars:
+class Scalars(NamedArithmetic):
     """Arithmetic of scalar rules, elementwise on tensors of one shape; constants take that shape."""
 
     def __init__(self, b: HloBuilder, shape: Sequence[int]):
@@ -44,31 +44,11 @@ class Scalars:
             return b.unary(_SAME[name], args[0]) if len(args) == 1 else b.binary(_SAME[name], *args)
         return getattr(self, f"_{name}")(*args)
 
-    def math(self, name: str, *args: Value) -> Value:
-        return self.prim(name, *args)
-
-    def add(self, x: Value, y: Value) -> Value:
-        return self.b.binary("add", x, y)
-
-    def sub(self, x: Value, y: Value) -> Value:
-        return self.b.binary("subtract", x, y)
-
-    def mul(self, x: Value, y: Value) -> Value:
-        return self.b.binary("multiply", x, y)
-
-    def div(self, x: Value, y: Value) -> Value:
+    def _div(self, x: Value, y: Value) -> Value:
         return self.b.divide(x, y)
-
-    _div = div
 
     def _rem(self, x: Value, y: Value) -> Value:
         return self.b.remainder(x, y)
-
-    def neg(self, x: Value) -> Value:
-        return self.b.unary("negate", x)
-
-    def compare(self, op: str, x: Value, y: Value) -> Value:
-        return self.b.compare(op, x, y)
 
     def select(self, cond: Value, on_true: Value, on_false: Value) -> Value:
         return self.b.select(cond, on_true, on_false)

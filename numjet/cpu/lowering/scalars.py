@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.emit import NamedArithmetic
 from numjet.cpu.ir.nodes import ARITHMETIC, BOOL, INT64, MATH, Expr
 from numjet.cpu.lowering.arrays.values import Pair, parts_dtype
 from numjet.cpu.lowering.index import Index, IndexTerms, Scalar
@@ -15,7 +16,7 @@ FLOAT32 = np.dtype(np.float32)
 HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
 
-class Scalars:
+class Scalars(NamedArithmetic):
     """Makes scalars. Operands of an operation have equal dtypes; halves are computed in float32 and rounded."""
 
     def __init__(self, terms: IndexTerms):
@@ -117,27 +118,6 @@ class Scalars:
         if part is None:
             return self.wrap(self.table.var(dtype, "c"))
         return self.pair(self.wrap(self.table.var(part, "c")), self.wrap(self.table.var(part, "c")), dtype)
-
-    def math(self, name: str, *args: Any) -> Any:
-        return self.prim(name, *args)
-
-    def add(self, x: Any, y: Any) -> Any:
-        return self.prim("add", x, y)
-
-    def sub(self, x: Any, y: Any) -> Any:
-        return self.prim("sub", x, y)
-
-    def mul(self, x: Any, y: Any) -> Any:
-        return self.prim("mul", x, y)
-
-    def div(self, x: Any, y: Any) -> Any:
-        return self.prim("div", x, y)
-
-    def neg(self, x: Any) -> Any:
-        return self.prim("neg", x)
-
-    def compare(self, op: str, x: Any, y: Any) -> Any:
-        return self.prim(op, x, y)
 
     def select(self, cond: Any, on_true: Any, on_false: Any) -> Any:
         return self.prim("select", cond, on_true, on_false)

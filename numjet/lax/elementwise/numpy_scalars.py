@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.emit import NamedArithmetic
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.convert import convert_values
 from numjet.lax.elementwise.scipy_functions import scipy_special
@@ -32,7 +33,7 @@ _MATH: dict[str, Any] = {
 _SCIPY = {"erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi"}
 
 
-class NumpyScalars:
+class NumpyScalars(NamedArithmetic):
     """Halves are computed in float32 and rounded; fma is rounded once, by way of longer floats."""
 
     def const(self, value: Any, dtype: Any) -> np.ndarray:
@@ -50,8 +51,6 @@ class NumpyScalars:
         fn = getattr(scipy_special, _SCIPY[name]) if name in _SCIPY else _MATH[name]
         out = np.asarray(fn(*args))
         return out if out.dtype == bool else out.astype(dtype)
-
-    math = prim
 
     def compare(self, op: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(_COMPARE[op](x, y))
@@ -73,21 +72,6 @@ class NumpyScalars:
         out = np.empty(shape, np.complex64 if re.dtype == np.float32 else np.complex128)
         out.real, out.imag = re, im
         return out
-
-    def add(self, x: Any, y: Any) -> Any:
-        return self.prim("add", x, y)
-
-    def sub(self, x: Any, y: Any) -> Any:
-        return self.prim("sub", x, y)
-
-    def mul(self, x: Any, y: Any) -> Any:
-        return self.prim("mul", x, y)
-
-    def div(self, x: Any, y: Any) -> Any:
-        return self.prim("div", x, y)
-
-    def neg(self, x: Any) -> Any:
-        return self.prim("neg", x)
 
     def select(self, cond: Any, x: Any, y: Any) -> Any:
         return np.where(cond, x, y)
