@@ -12,10 +12,14 @@ import numpy as np
 from numjet.control.custom.solve import custom_linear_solve
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
+from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.bits import stop_gradient
-from numjet.lax.elementwise.convert import as_dtype
+from numjet.lax.elementwise.compare import eq_p, le_p
+from numjet.lax.elementwise.convert import as_dtype, cast
 from numjet.lax.linalg import matrix as mx
 from numjet.lax.operands import real_dtype
+from numjet.lax.reduction.sort import sort_p
+from numjet.lax.shape.join import pad_p
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.numpy.indexing.subscript import getitem
@@ -113,7 +117,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
         turn = {"left_side": True, "transpose_a": True, "conjugate_a": trans == 2}
         out = solve_by(lu_, solve_by(lu_, b, **turn), lower=True, unit_diagonal=True, **turn)
         positions = mx.iota_p.bind(dtype=np.dtype(np.int32), shape=order.shape, dimension=order.ndim - 1)
-        back = mx.call("sort", order, positions, dimension=order.ndim - 1, is_stable=True, num_keys=1)[1]
+        back = sort_p.bind(order, positions, dimension=order.ndim - 1, is_stable=True, num_keys=1)[1]
         out = mx.take_rows(out, back)
     return getitem(out, (..., 0)) if vector else out
 
@@ -135,8 +139,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     upper = mx.upper_part(mx.block(packed, m=k))
     square = (*a.shape[:-2], m, m)
     rows, _ = mx.indices(square)
-    p = mx.call("convert_element_type", mx.call("eq", rows, mx.columns(order, square)),
-                new_dtype=real_dtype(a.dtype), weak_type=False)
+    p = cast(eq_p.bind(rows, mx.columns(order, square)), real_dtype(a.dtype))
     if permute_l:
         return matmul(as_dtype(p, a.dtype), lower), upper
     return p, lower, upper
@@ -283,13 +286,13 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     n = a.shape[-1]
     packed, taus = lax_linalg.hessenberg(a)
     i, j = mx.indices(packed.shape)
-    form = mx.where(mx.call("le", i, mx.call("add", j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)
+    form = mx.where(le_p.bind(i, add_p.bind(j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)
     if not calc_q:
         return form
     inner = getitem(packed, (..., slice(1, None), slice(0, n - 1)))
     if n > 1:
         inner = lax_linalg.householder_product(inner, taus)
     config = ((0, 0, 0),) * (a.ndim - 2) + ((1, 0, 0), (1, 0, 0))
-    q = mx.call("pad", inner, mx.scalar(0, a.dtype), padding_config=config)
-    corner = mx.call("eq", mx.call("add", i, j), mx.scalar(0, np.dtype(np.int32)))
+    q = pad_p.bind(inner, mx.scalar(0, a.dtype), padding_config=config)
+    corner = eq_p.bind(add_p.bind(i, j), mx.scalar(0, np.dtype(np.int32)))
     return form, mx.where(corner, mx.eye(q.shape, a.dtype), q)

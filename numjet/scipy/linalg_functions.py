@@ -9,6 +9,8 @@ from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
+from numjet.lax.elementwise.arithmetic import mul_p
+from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import lu_factors, matrix as mx
 from numjet.lax.operands import real_dtype
@@ -49,11 +51,10 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     if not A.size:
         return A
     limit, coefficients = _DOUBLE if real_dtype(A.dtype) == dtypes.float64 else _SINGLE
-    norm = reductions.max(reductions.sum(absolute(mx.call("stop_gradient", A)), axis=-2), axis=-1)
+    norm = reductions.max(reductions.sum(absolute(stop_gradient(A)), axis=-2), axis=-1)
     count = maximum(0, ceil(log2(norm / limit)))
     tall = lambda v: rearrange.expand_dims(v, (v.ndim, v.ndim + 1))
-    out = _pade(mx.call("mul", A, _broadcast(as_dtype(2.0 ** -tall(count), A.dtype), A.shape)), coefficients,
-                upper_triangular)
+    out = _pade(mul_p.bind(A, _broadcast(as_dtype(2.0 ** -tall(count), A.dtype), A.shape)), coefficients, upper_triangular)
 
     def square(x: Any, step: Any) -> tuple[Any, None]:
         return where(tall(step < count), matmul(x, x), x), None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.linalg import matrix as mx
 from numjet.lax.operands import real_dtype
 from numjet.lax.shape import join, rearrange
@@ -70,7 +71,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     """
     check_arraylike("scipy.linalg.hankel", c)
     (c,) = promote_args("scipy.linalg.hankel", c)
-    r = mx.call("mul", c, mx.scalar(0, c.dtype)) if r is None else r
+    r = mx.scaled(c, 0) if r is None else r
     c, r = promote_args("scipy.linalg.hankel", c, r)
     both = join.concatenate([c, getitem(r, (slice(1, None),))], 0)
     return _by_index(both, np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])[None, :])
@@ -126,5 +127,5 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     k = np.arange(n)
     dtype = dtypes.canonicalize_dtype(np.complex128 if dtype is None else dtype)
     angles = (np.outer(k, k) % max(n, 1)).astype(real_dtype(dtype)) * (2 * np.pi / max(n, 1))
-    out = exp(-1j * mx.call("convert_element_type", angles.astype(real_dtype(dtype)), new_dtype=dtype, weak_type=False))
+    out = exp(-1j * cast(angles.astype(real_dtype(dtype)), dtype))
     return out / {None: 1.0, "sqrtn": float(np.sqrt(n)), "n": float(n)}[scale]
