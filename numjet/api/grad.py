@@ -28,6 +28,7 @@ from numjet.foundation.tree import (
     tree_transpose,
     tree_unflatten,
 )
+from numjet.foundation.util import replace_at
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
 from numjet.runtime.dispatch import as_array
@@ -86,7 +87,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         aux_tree: list[PyTreeDef] = []
 
         def flat(*xs: Any) -> list[Any]:
-            out = fun(*_put(args, nums, tree_unflatten(in_tree, xs)), **kwargs)
+            out = fun(*replace_at(args, nums, tree_unflatten(in_tree, xs)), **kwargs)
             if not has_aux:
                 return [_scalar(out)]
             value, aux = _with_aux(out)
@@ -109,13 +110,6 @@ def _pick(fun: Callable[..., Any], nums: tuple[int, ...], args: Sequence[Any]) -
             raise TypeError(f"differentiating with respect to argnums={n} requires at least {n + 1 if n >= 0 else -n} "
                             f"positional arguments to be passed by the caller, but got only {len(args)} positional arguments.")
     return tuple(args[n] for n in nums)
-
-
-def _put(args: Sequence[Any], nums: tuple[int, ...], values: Sequence[Any]) -> list[Any]:
-    out = list(args)
-    for n, v in zip(nums, values, strict=True):
-        out[n] = v
-    return out
 
 
 def _with_aux(out: Any) -> tuple[Any, Any]:
@@ -379,7 +373,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         picked = _pick(fun, nums, args)
         for leaf in tree_leaves(picked):
             _check_jacobian_input("jacfwd", aval_of(leaf), holomorphic)
-        partial = lambda *xs: fun(*_put(args, nums, xs), **kwargs)
+        partial = lambda *xs: fun(*replace_at(args, nums, xs), **kwargs)
         push = lambda ts: jvp(partial, picked, ts, has_aux=has_aux)
         outs = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(_basis(picked))
         y, jac = outs[0], outs[1]
@@ -402,7 +396,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         picked = _pick(fun, nums, args)
         for leaf in tree_leaves(picked):
             _check_input("jacrev", aval_of(leaf), holomorphic, allow_int)
-        partial = lambda *xs: fun(*_put(args, nums, xs), **kwargs)
+        partial = lambda *xs: fun(*replace_at(args, nums, xs), **kwargs)
         found = vjp(partial, *picked, has_aux=has_aux)
         y, pull = found[0], found[1]
         for leaf in tree_leaves(y):

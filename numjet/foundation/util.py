@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import math
 import operator
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from numjet._native import exact_key
@@ -14,7 +13,6 @@ from numjet.foundation import locks
 from numjet.foundation.config import config
 
 T = TypeVar("T")
-U = TypeVar("U")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -62,9 +60,16 @@ def split_list(values: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
     return [*pieces, list(values[start:])]
 
 
-def prod(values: Iterable[Any]) -> Any:
-    """The product; of nothing, 1. Starts with the Python integer, so that sizes never overflow."""
-    return math.prod(values)
+def replace_at(values: Sequence[T], positions: Sequence[int], new: Sequence[T]) -> list[T]:
+    """The values, with new ones at the given positions.
+
+    >>> replace_at([1, 2, 3], (0, -1), [5, 6])
+    [5, 2, 6]
+    """
+    out = list(values)
+    for n, value in zip(positions, new, strict=True):
+        out[n] = value
+    return out
 
 
 def function_name(fun: Callable[..., Any]) -> str:

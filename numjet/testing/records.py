@@ -14,6 +14,7 @@ from numjet.core.op import ZERO, Missing, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
+from numjet.foundation.util import replace_at
 from numjet.lax.tangent import instantiate
 from numjet.runtime import dispatch, eager
 from numjet.runtime.device import Device
@@ -183,16 +184,9 @@ def check_derivatives(case: Case) -> None:
         return
     with enable_x64():
         wide = in_double(case)
-        fun = lambda *xs: [o for o in outputs(case.op, case.op.bind(*_put(wide.operands, wrt, xs), **case.params))
+        fun = lambda *xs: [o for o in outputs(case.op, case.op.bind(*replace_at(wide.operands, wrt, xs), **case.params))
                            if aval_of(o).dtype in (np.float64, np.complex128)]
         check_function(fun, [wide.operands[n] for n in wrt], case.samples.order, str(case))
-
-
-def _put(values: Sequence[Any], positions: Sequence[int], new: Sequence[Any]) -> list[Any]:
-    out = list(values)
-    for n, x in zip(positions, new, strict=True):
-        out[n] = x
-    return out
 
 
 def check_function(fun: Any, xs: list[np.ndarray], order: int, note: str, seed: int = 0) -> None:

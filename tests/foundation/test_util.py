@@ -35,9 +35,11 @@ def test_split_list_pieces_make_the_whole(values, sizes):
     assert [value for piece in pieces for value in piece] == values
 
 
-def test_prod_of_nothing_is_one_and_does_not_overflow():
-    assert util.prod([]) == 1
-    assert util.prod([2**40, 2**40]) == 2**80
+def test_replace_at():
+    values = (1, 2, 3)
+    assert util.replace_at(values, (0, -1), [5, 6]) == [5, 2, 6] and values == (1, 2, 3)
+    with pytest.raises(ValueError):
+        util.replace_at(values, (0, 1), [5])
 
 
 def test_names():

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.util import prod
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.util import prod
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_sum

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
-from numjet.foundation.util import prod
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, rearrange

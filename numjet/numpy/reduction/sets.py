@@ -5,12 +5,12 @@ The size of a result depends on the values, so these functions need known values
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.util import prod
 from numjet.lax import sort as lax_sort
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bits, bitwise, compare, convert

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from numjet.core.trace import Tracer
-from numjet.foundation.util import prod
 from numjet.lax.axes import as_axes, as_axis, as_shape
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, check_rank_promotion, to_array

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
-from numjet.foundation.util import prod
 from numjet.lax.axes import as_axis, as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import dynamic_slicing, slicing
