@@ -1,4 +1,4 @@
-// current_trace(), set_current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
+// current_trace(), set_eval_trace(), set_config_reader(), config_changed(), config_changed_here().
 #include "dispatch/trace.h"
 
 #include "runtime/python/guard.h"
@@ -54,12 +54,6 @@ PyObject* current_trace(PyObject*, PyObject*) {
   return or_none(trace_state.current ? trace_state.current.get() : eval_trace.get());
 }
 
-PyObject* set_current_trace(PyObject*, PyObject* trace) {
-  // The caller puts back what it got, so an unset slot has to come back as the default trace.
-  PyRef previous = exchange(trace_state.current, trace);
-  return previous ? previous.release() : or_none(eval_trace.get());
-}
-
 PyObject* set_eval_trace(PyObject*, PyObject* trace) { return or_none(exchange(eval_trace, trace).get()); }
 
 PyObject* config_changed_here(PyObject*, PyObject*) {
@@ -85,8 +79,6 @@ PyObject* set_config_reader(PyObject*, PyObject* reader) {
 PyMethodDef functions[] = {
     {"current_trace", method<current_trace>(), METH_NOARGS,
      PyDoc_STR("The trace of this thread; the evaluating trace when none was set.")},
-    {"set_current_trace", method<set_current_trace>(), METH_O,
-     PyDoc_STR("Makes a trace current in this thread (None: the default); returns the one that was.")},
     {"set_eval_trace", method<set_eval_trace>(), METH_O,
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
     {"set_config_reader", method<set_config_reader>(), METH_O,

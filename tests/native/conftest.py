@@ -241,14 +241,13 @@ def clean_slate():
     """Every test starts and ends without hooks, traces and queued work."""
     saved = {name: _native.set_hook(name, None) for name in _native.hook_names()}
     trace = object()
-    old_current = _native.set_current_trace(None)  # first, as an unset one comes back as the default
-    old_trace = _native.set_eval_trace(trace)
-    _native.set_hook("aval", Aval)
-    old_reader = _native.set_config_reader(None)
-    yield
-    _native.synchronize()
-    _native.set_current_trace(old_current)
-    _native.set_config_reader(old_reader)
-    _native.set_eval_trace(old_trace)
+    with _native.Scope(_native.thread, "trace", trace):  # first, as an unset one comes back as the default
+        old_trace = _native.set_eval_trace(trace)
+        _native.set_hook("aval", Aval)
+        old_reader = _native.set_config_reader(None)
+        yield
+        _native.synchronize()
+        _native.set_config_reader(old_reader)
+        _native.set_eval_trace(old_trace)
     for name, function in saved.items():
         _native.set_hook(name, function)

@@ -246,12 +246,11 @@ def test_comparisons_check_the_bool_aval(array, aval):
 def test_no_native_path_while_tracing_or_switched_off(array, all_hooked):
     x = array([1.0], "float32")
     trace = object()
-    evaluating = _native.set_current_trace(trace)
-    assert _native.current_trace() is trace
-    for use in (lambda: x + x, lambda: -x, lambda: x < x):
-        with pytest.raises(Hooked):
-            use()
-    assert _native.set_current_trace(evaluating) is trace
+    with _native.Scope(_native.thread, "trace", trace):
+        assert _native.current_trace() is trace
+        for use in (lambda: x + x, lambda: -x, lambda: x < x):
+            with pytest.raises(Hooked):
+                use()
     assert (x + x).tolist() == [2.0]
     _native.set_config_reader(lambda: (0, False))
     for _ in range(2):
@@ -262,17 +261,15 @@ def test_no_native_path_while_tracing_or_switched_off(array, all_hooked):
 
 
 def test_trace_state_belongs_to_the_thread():
-    default, mine, seen = object(), object(), []
+    before, default, mine, seen = _native.current_trace(), object(), object(), []
     _native.set_eval_trace(default)
-    _native.set_current_trace(mine)
-    thread = threading.Thread(target=lambda: seen.append(_native.current_trace()))
-    thread.start()
-    thread.join()
-    assert seen == [default]
-    assert _native.current_trace() is mine
-    assert _native.set_current_trace(None) is mine
-    assert _native.current_trace() is default
-    assert _native.set_current_trace(default) is default
+    with _native.Scope(_native.thread, "trace", mine):
+        thread = threading.Thread(target=lambda: seen.append(_native.current_trace()))
+        thread.start()
+        thread.join()
+        assert seen == [default]
+        assert _native.current_trace() is mine
+    assert _native.current_trace() is before
 
 
 def test_the_configuration_is_read_once_per_thread_and_change(array):

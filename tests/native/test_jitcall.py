@@ -224,9 +224,8 @@ def test_a_tree_that_does_not_flatten_is_for_the_slow_path():
 def test_slow_path_while_tracing_and_when_switched_off(recorder, array):
     f, x = jit(recorder), array([1.0], "float32")
     f(x)
-    outer = _native.set_current_trace(object())
-    assert f(x) == "traced"
-    _native.set_current_trace(outer)
+    with _native.Scope(_native.thread, "trace", object()):
+        assert f(x) == "traced"
     _native.set_config_reader(lambda: (0, False))
     assert f(x) == "traced"
     _native.set_config_reader(None)
