@@ -14,32 +14,17 @@
 #include "kernels/registry.h"
 #include "kernels/prefix.h"
 #include "simd/choice.h"
-#include "runtime/threads/threads.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj {
 
-#define NJ_DECLARE_SCANS(set) \
-  namespace set { extern const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count]; }
-NJ_DECLARE_SCANS(portable)
-#ifdef NJ_SIMD_X86
-NJ_DECLARE_SCANS(avx2)
-NJ_DECLARE_SCANS(avx512)
-#endif
+NJ_EACH_SIMD(extern const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes])
 
 namespace prefix {
 
 Scan scan_of(int64_t kind, int64_t code) {
-  if (kind < 0 || kind >= kind_count || code < 0 || code >= code_count) return nullptr;
-#ifdef NJ_SIMD_X86
-  if (simd_choice() == Simd::avx512) return avx512::prefix_scans[kind][code];
-  if (simd_choice() == Simd::avx2) return avx2::prefix_scans[kind][code];
-#endif
-  return portable::prefix_scans[kind][code];
-}
-
-int64_t item_size(int64_t code) {
-  static const int64_t sizes[code_count] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 8, 16};
-  return sizes[code];
+  if (kind < 0 || kind >= kind_count || code < 0 || code >= kCommonCodes) return nullptr;
+  return NJ_CHOSEN_SIMD(prefix_scans)[kind][code];
 }
 
 namespace {
@@ -144,7 +129,7 @@ extern "C" int64_t nj_prefix(int64_t kind, int64_t code, int64_t backwards, int6
   problem.scan = scan_of(kind, code);
   if (!problem.scan || rows < 0 || length < 0) return 1;
   if (rows == 0 || length == 0) return 0;
-  problem.item = item_size(code), problem.rows = rows, problem.length = length, problem.backwards = backwards != 0;
+  problem.item = nj::kItemSizes[code], problem.rows = rows, problem.length = length, problem.backwards = backwards != 0;
   problem.in = in, problem.out = out;
   neutral_of(kind, code, problem.neutral);
   problem.runs = (length + kRun - 1) / kRun, problem.per_task = std::max<int64_t>(1, kRun / length);
@@ -152,13 +137,7 @@ extern "C" int64_t nj_prefix(int64_t kind, int64_t code, int64_t backwards, int6
   const int64_t tasks = whole ? (rows + problem.per_task - 1) / problem.per_task : rows * problem.runs;
   problem.alone = nj::thread_count() == 1;
   // Tasks are claimed in order: whom a task waits for has been claimed before it.
-  nj_parallel_for(
-      tasks,
-      [](void* context, int64_t begin, int64_t end) {
-        auto& shared = *static_cast<Problem*>(context);
-        for (int64_t task = begin; task < end; ++task) shared.runs == 1 ? shared.short_rows(task) : shared.part_of_row(task);
-      },
-      &problem);
+  nj::parallel_for(tasks, [&](int64_t task) { whole ? problem.short_rows(task) : problem.part_of_row(task); });
   return 0;
 }
 NJ_KERNEL(nj_prefix);

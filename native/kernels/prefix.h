@@ -3,24 +3,11 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/dtypes.h"
+
 namespace nj::prefix {
 
 enum Kind : int64_t { kind_add, kind_mul, kind_max, kind_min, kind_count };
-enum Code : int64_t {
-  code_int8,
-  code_int16,
-  code_int32,
-  code_int64,
-  code_uint8,
-  code_uint16,
-  code_uint32,
-  code_uint64,
-  code_float32,
-  code_float64,
-  code_complex64,
-  code_complex128,
-  code_count
-};
 
 // Combines `before` with the running results of the n elements at `in`, from the last to the first if backwards, and writes
 // them to `out`, which may be `in`, or null. Then *total (which may be `before`) is that with all of them. Where the result
@@ -33,6 +20,5 @@ using Scan = void (*)(const void* in, void* out, int64_t n, bool backwards, cons
 Scan scan_of(int64_t kind, int64_t code);
 // The element that changes nothing, of a code, to `to` (16 bytes at most).
 void neutral_of(int64_t kind, int64_t code, void* to);
-int64_t item_size(int64_t code);
 
 }  // namespace nj::prefix

@@ -53,7 +53,7 @@ PyMethodDef functions[] = {
 int borrow_row_sorts() {
   using namespace sorting;
   static const struct {
-    Code code;
+    DtypeCode code;
     int type;
   } table[] = {{code_int8, NPY_INT8},       {code_int16, NPY_INT16},     {code_int32, NPY_INT32},   {code_int64, NPY_INT64},
                {code_uint8, NPY_UINT8},     {code_uint16, NPY_UINT16},   {code_uint32, NPY_UINT32}, {code_uint64, NPY_UINT64},

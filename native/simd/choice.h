@@ -15,3 +15,17 @@ bool limit_simd(Simd widest);
 bool has_vnni();
 
 }  // namespace nj
+
+// NJ_EACH_SIMD: the declaration of something that every set has of its own. NJ_CHOSEN_SIMD: that of the set in use.
+#ifdef NJ_SIMD_X86
+#define NJ_EACH_SIMD(declaration)     \
+  namespace portable { declaration; } \
+  namespace avx2 { declaration; }     \
+  namespace avx512 { declaration; }
+#define NJ_CHOSEN_SIMD(name) \
+  (simd_choice() == Simd::avx512 ? avx512::name : simd_choice() == Simd::avx2 ? avx2::name : portable::name)
+#else
+#define NJ_EACH_SIMD(declaration) \
+  namespace portable { declaration; }
+#define NJ_CHOSEN_SIMD(name) portable::name
+#endif

@@ -95,24 +95,30 @@ template <class T> constexpr Kernel complex() {
 }  // namespace
 
 extern const gemm::Kernels gemm_kernels;
-const gemm::Kernels gemm_kernels = {plain<float, float>(),
-                                    plain<double, double>(),
-                                    plain<Bfloat16, float>(),
-                                    plain<Float16, float>(),
+const gemm::Kernels gemm_kernels = {{{},
 #if defined(__AVX2__)
-                                    pairs<Pairs, int8_t>(),
-                                    pairs<Pairs, uint8_t>(),
-                                    pairs<Pairs, int16_t>(),
+                                     pairs<Pairs, int8_t>(),
+                                     pairs<Pairs, int16_t>(),
 #else
-                                    plain<int8_t, uint32_t>(),
-                                    plain<uint8_t, uint32_t>(),
-                                    plain<int16_t, uint32_t>(),
+                                     plain<int8_t, uint32_t>(),
+                                     plain<int16_t, uint32_t>(),
 #endif
-                                    plain<uint16_t, uint32_t>(),
-                                    plain<uint32_t, uint32_t>(),
-                                    plain<uint64_t, uint64_t>(),
-                                    complex<float>(),
-                                    complex<double>()};
+                                     plain<uint32_t, uint32_t>(),  // integers as wide as their sums need no sign
+                                     plain<uint64_t, uint64_t>(),
+#if defined(__AVX2__)
+                                     pairs<Pairs, uint8_t>(),
+#else
+                                     plain<uint8_t, uint32_t>(),
+#endif
+                                     plain<uint16_t, uint32_t>(),
+                                     plain<uint32_t, uint32_t>(),
+                                     plain<uint64_t, uint64_t>(),
+                                     plain<Float16, float>(),
+                                     plain<Bfloat16, float>(),
+                                     plain<float, float>(),
+                                     plain<double, double>(),
+                                     complex<float>(),
+                                     complex<double>()}};
 
 #if defined(__AVX512F__)
 extern const gemm::VnniKernels gemm_vnni_kernels;

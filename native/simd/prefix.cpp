@@ -117,9 +117,10 @@ void scan(const void* in, void* out, int64_t n, bool backwards, const void* neut
 
 }  // namespace
 
-// By kind, then code. Complex numbers are only added.
+// By kind, then code: no bools and halves; complex numbers are only added.
 #define NJ_SCANS(Op, wide32, wide64) \
-  {scan<int8_t, Op, 1>,              \
+  {nullptr,                          \
+   scan<int8_t, Op, 1>,              \
    scan<int16_t, Op, 1>,             \
    scan<int32_t, Op, 1>,             \
    scan<int64_t, Op, 1>,             \
@@ -127,12 +128,14 @@ void scan(const void* in, void* out, int64_t n, bool backwards, const void* neut
    scan<uint16_t, Op, 1>,            \
    scan<uint32_t, Op, 1>,            \
    scan<uint64_t, Op, 1>,            \
+   nullptr,                          \
+   nullptr,                          \
    scan<float, Op, 1>,               \
    scan<double, Op, 1>,              \
    wide32,                           \
    wide64}
-extern const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count];
-const prefix::Scan prefix_scans[prefix::kind_count][prefix::code_count] = {
+extern const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes];
+const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes] = {
     NJ_SCANS(Add, (scan<float, Add, 2>), (scan<double, Add, 2>)), NJ_SCANS(Mul, nullptr, nullptr),
     NJ_SCANS(Max, nullptr, nullptr), NJ_SCANS(Min, nullptr, nullptr)};
 

@@ -77,7 +77,7 @@ function f(x: float32[20000]) -> (y: float32[20000]) scratch 0 {
 PRODUCT = """\
 function f(x: float32[25600], w: float32[12800]) -> (y: float32[80000]) scratch 0 {
   temp t: float32[80000]
-  call nj_gemm(0, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)
+  call nj_gemm(11, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)
   for i in 0 .. 80000 vector () {
     store y[i] = neg(t[i])
   } -> ()

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from numjet import _native
-from numjet.cpu.kernels import SORT_CODES
+from numjet.cpu.kernels import DTYPE_CODES as CODES
 
-CODES = SORT_CODES
 SMALL_INTEGERS = ["int4", "uint4", "int2", "uint2"]
 SIZES = [0, 1, 2, 3, 17, 100, 1000]
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/dtypes.h"
 #include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
 #include "dispatch/trace.h"
@@ -22,16 +22,16 @@ constexpr int64_t kLong = 1 << 15;  // multiply-adds from which other Python thr
 int64_t code_of(const PyArray_Descr* dtype) {
   if (!PyArray_ISNBO(dtype->byteorder)) return -1;
   switch (dtype->type_num) {
-    case NPY_FLOAT: return gemm::code_float32;
-    case NPY_DOUBLE: return gemm::code_float64;
+    case NPY_FLOAT: return code_float32;
+    case NPY_DOUBLE: return code_float64;
     case NPY_INT:
-    case NPY_UINT: return gemm::code_int32;
+    case NPY_UINT: return code_int32;
     case NPY_LONG:
-    case NPY_ULONG: return sizeof(long) == 8 ? gemm::code_int64 : gemm::code_int32;
+    case NPY_ULONG: return sizeof(long) == 8 ? code_int64 : code_int32;
     case NPY_LONGLONG:
-    case NPY_ULONGLONG: return gemm::code_int64;
-    case NPY_CFLOAT: return gemm::code_complex64;
-    case NPY_CDOUBLE: return gemm::code_complex128;
+    case NPY_ULONGLONG: return code_int64;
+    case NPY_CFLOAT: return code_complex64;
+    case NPY_CDOUBLE: return code_complex128;
     default: return -1;
   }
 }

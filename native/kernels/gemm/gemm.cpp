@@ -4,22 +4,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <optional>
 
 #include "kernels/registry.h"
 #include "runtime/memory/pool.h"
 #include "runtime/process/caches.h"
 #include "simd/choice.h"
-#include "runtime/threads/threads.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj {
-namespace portable { extern const gemm::Kernels gemm_kernels; }
+NJ_EACH_SIMD(extern const gemm::Kernels gemm_kernels)
 #ifdef NJ_SIMD_X86
-namespace avx2 { extern const gemm::Kernels gemm_kernels; }
-namespace avx512 {
-extern const gemm::Kernels gemm_kernels;
-extern const gemm::VnniKernels gemm_vnni_kernels;
-}  // namespace avx512
+namespace avx512 { extern const gemm::VnniKernels gemm_vnni_kernels; }
 #endif
 }  // namespace nj
 
@@ -56,14 +51,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
 template <class Body>
 void in_parts(int64_t parts, Body body, bool alone = false) {
-  for (int64_t k = 0; alone && k < parts; ++k) body(k);
-  if (alone) return;
-  nj_parallel_for(
-      parts,
-      [](void* context, int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) (*static_cast<Body*>(context))(k);
-      },
-      &body);
+  if (!alone) return parallel_for(parts, body);
+  for (int64_t k = 0; k < parts; ++k) body(k);
 }
 
 // A product, its kernel, and how it is cut.
@@ -224,66 +213,66 @@ class Square {
  public:
   // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
   explicit Square(const Plan& of)
-      : plan(of),
-        x(of.x),
-        kernel(of.kernel),
-        depths(ceil_div(x.k, plan.depth)),
-        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        most(std::clamp<int64_t>(share_bytes() / (panel_bytes * depths), 1, ceil_div(x.n, kernel.columns()))) {}
+      : plan_(of),
+        x_(of.x),
+        kernel_(of.kernel),
+        depths_(ceil_div(x_.k, plan_.depth)),
+        panel_bytes_(kernel_.columns() * kernel_.steps(plan_.depth) * kernel_.unit),
+        most_(std::clamp<int64_t>(share_bytes() / (panel_bytes_ * depths_), 1, ceil_div(x_.n, kernel_.columns()))) {}
 
-  int64_t nbytes() const { return most * depths * panel_bytes; }
+  int64_t nbytes() const { return most_ * depths_ * panel_bytes_; }
 
   // memory: so many bytes, aligned to 64.
   void run(char* memory) {
-    shared = memory;
-    const bool together = x.epilogue && x.epilogue->whole && most * kernel.columns() < x.n;
-    finishes = x.epilogue && !together;
-    for (first = 0; first < x.n; first += most * kernel.columns()) {
-      panels = std::min(most, ceil_div(x.n - first, kernel.columns()));
-      groups = ceil_div(panels, kGroup);
-      in_parts(groups * depths, [this](int64_t part) { pack(part); });
-      const int64_t down = ceil_div(x.m, plan.block_rows), row_bytes = kernel.columns() * plan.block_rows * kernel.result;
-      across = std::max(ceil_div(panels, std::max<int64_t>(1, tile_bytes() / row_bytes)),
-                        std::min(ceil_div(kTiles, down), ceil_div(panels, kGroup)));
-      if (finishes && x.epilogue->whole) across = 1;
-      in_parts(down * across, [this](int64_t part) { tile(part / across, part % across); });
+    shared_ = memory;
+    const bool together = x_.epilogue && x_.epilogue->whole && most_ * kernel_.columns() < x_.n;
+    finishes_ = x_.epilogue && !together;
+    for (first_ = 0; first_ < x_.n; first_ += most_ * kernel_.columns()) {
+      panels_ = std::min(most_, ceil_div(x_.n - first_, kernel_.columns()));
+      groups_ = ceil_div(panels_, kGroup);
+      in_parts(groups_ * depths_, [this](int64_t part) { pack(part); });
+      const int64_t down = ceil_div(x_.m, plan_.block_rows), row_bytes = kernel_.columns() * plan_.block_rows * kernel_.result;
+      across_ = std::max(ceil_div(panels_, std::max<int64_t>(1, tile_bytes() / row_bytes)),
+                         std::min(ceil_div(kTiles, down), ceil_div(panels_, kGroup)));
+      if (finishes_ && x_.epilogue->whole) across_ = 1;
+      in_parts(down * across_, [this](int64_t part) { tile(part / across_, part % across_); });
     }
-    if (together) plan.finish_all();
+    if (together) plan_.finish_all();
   }
 
  private:
   void pack(int64_t part) const {
-    const int64_t d = part / groups, group = part % groups, p = d * plan.depth;
-    const int64_t begin = group * panels / groups, end = (group + 1) * panels / groups;
-    plan.pack_b(first + begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
-                shared + (d * panels + begin) * panel_bytes, panel_bytes);
+    const int64_t d = part / groups_, group = part % groups_, p = d * plan_.depth;
+    const int64_t begin = group * panels_ / groups_, end = (group + 1) * panels_ / groups_;
+    plan_.pack_b(first_ + begin * kernel_.columns(), end - begin, p, std::min(plan_.depth, x_.k - p),
+                 shared_ + (d * panels_ + begin) * panel_bytes_, panel_bytes_);
   }
 
   void tile(int64_t down, int64_t right) const {
     const Lent lent(Piece::block);
     char* const block = lent.data();
-    const int64_t i = down * plan.block_rows, rows = std::min(plan.block_rows, x.m - i);
-    const int64_t begin = right * panels / across, end = (right + 1) * panels / across;
-    for (int64_t d = 0; d < depths; ++d) {
-      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
-      plan.pack_a(i, rows, p, k, block);
+    const int64_t i = down * plan_.block_rows, rows = std::min(plan_.block_rows, x_.m - i);
+    const int64_t begin = right * panels_ / across_, end = (right + 1) * panels_ / across_;
+    for (int64_t d = 0; d < depths_; ++d) {
+      const int64_t p = d * plan_.depth, k = std::min(plan_.depth, x_.k - p);
+      plan_.pack_a(i, rows, p, k, block);
       for (int64_t q = begin; q < end; ++q) {
-        const int64_t j = first + q * kernel.columns();
-        plan.panel(plan.place(i, j), rows, j, p, k, block, shared + (d * panels + q) * panel_bytes, plan.panel_step(j));
+        const int64_t j = first_ + q * kernel_.columns();
+        plan_.panel(plan_.place(i, j), rows, j, p, k, block, shared_ + (d * panels_ + q) * panel_bytes_, plan_.panel_step(j));
       }
     }
-    if (finishes)
-      plan.finish(plan.place(i, 0), i, i + rows, first + begin * kernel.columns(),
-                  std::min(x.n, first + end * kernel.columns()));
+    if (finishes_)
+      plan_.finish(plan_.place(i, 0), i, i + rows, first_ + begin * kernel_.columns(),
+                   std::min(x_.n, first_ + end * kernel_.columns()));
   }
 
-  const Plan& plan;
-  const Product& x;
-  const Kernel& kernel;
-  const int64_t depths, panel_bytes, most;
-  char* shared = nullptr;  // packed panels
-  bool finishes = false;  // whether tiles are handed over as they are
-  int64_t first = 0, panels = 0, groups = 0, across = 0;  // the columns being worked on, their groups, tiles across them
+  const Plan& plan_;
+  const Product& x_;
+  const Kernel& kernel_;
+  const int64_t depths_, panel_bytes_, most_;
+  char* shared_ = nullptr;  // packed panels
+  bool finishes_ = false;  // whether tiles are handed over as they are
+  int64_t first_ = 0, panels_ = 0, groups_ = 0, across_ = 0;  // the columns being worked on, their groups, tiles across them
 };
 
 // C is nowhere: each thread computes some whole rows, hands them over and forgets them. Without memory for packed panels of
@@ -291,61 +280,62 @@ class Square {
 class Passing {
  public:
   explicit Passing(const Plan& of)
-      : plan(of),
-        x(of.x),
-        kernel(of.kernel),
-        panels(ceil_div(x.n, kernel.columns())),
-        depths(ceil_div(x.k, plan.depth)),
-        panel_bytes(kernel.columns() * kernel.steps(plan.depth) * kernel.unit),
-        rows_at_once(std::clamp<int64_t>(std::min(passing_bytes() / (x.n * kernel.result), ceil_div(x.m, kTiles)) / plan.height,
-                                         1, plan.block_rows / plan.height) *
-                     plan.height) {}
+      : plan_(of),
+        x_(of.x),
+        kernel_(of.kernel),
+        panels_(ceil_div(x_.n, kernel_.columns())),
+        depths_(ceil_div(x_.k, plan_.depth)),
+        panel_bytes_(kernel_.columns() * kernel_.steps(plan_.depth) * kernel_.unit),
+        rows_at_once_(
+            std::clamp<int64_t>(std::min(passing_bytes() / (x_.n * kernel_.result), ceil_div(x_.m, kTiles)) / plan_.height, 1,
+                                plan_.block_rows / plan_.height) *
+            plan_.height) {}
 
-  int64_t nbytes() const { return plan.direct ? 0 : panels * depths * panel_bytes; }
+  int64_t nbytes() const { return plan_.direct ? 0 : panels_ * depths_ * panel_bytes_; }
 
   // memory: so many bytes, aligned to 64, or null.
   void run(char* memory) {
-    shared = memory;
-    const int64_t groups = ceil_div(panels, kGroup);
-    if (shared) in_parts(groups * depths, [&](int64_t part) { pack(part / groups, part % groups, groups); });
-    in_parts(ceil_div(x.m, rows_at_once), [this](int64_t part) { tile(part * rows_at_once); });
+    shared_ = memory;
+    const int64_t groups = ceil_div(panels_, kGroup);
+    if (shared_) in_parts(groups * depths_, [&](int64_t part) { pack(part / groups, part % groups, groups); });
+    in_parts(ceil_div(x_.m, rows_at_once_), [this](int64_t part) { tile(part * rows_at_once_); });
   }
 
  private:
   void pack(int64_t d, int64_t group, int64_t groups) const {
-    const int64_t p = d * plan.depth, begin = group * panels / groups, end = (group + 1) * panels / groups;
-    plan.pack_b(begin * kernel.columns(), end - begin, p, std::min(plan.depth, x.k - p),
-                shared + (d * panels + begin) * panel_bytes, panel_bytes);
+    const int64_t p = d * plan_.depth, begin = group * panels_ / groups, end = (group + 1) * panels_ / groups;
+    plan_.pack_b(begin * kernel_.columns(), end - begin, p, std::min(plan_.depth, x_.k - p),
+                 shared_ + (d * panels_ + begin) * panel_bytes_, panel_bytes_);
   }
 
   void tile(int64_t i) const {
     const Lent block_memory(Piece::block), line_memory(Piece::lines), panel_memory(Piece::packed);
     char *const block = block_memory.data(), *const lines = line_memory.data(), *const packed = panel_memory.data();
-    const int64_t rows = std::min(rows_at_once, x.m - i);
-    for (int64_t d = 0; d < depths; ++d) {
-      const int64_t p = d * plan.depth, k = std::min(plan.depth, x.k - p);
-      plan.pack_a(i, rows, p, k, block);
-      for (int64_t q = 0; q < panels; ++q) {
-        const int64_t j = q * kernel.columns();
-        const char* b = shared ? shared + (d * panels + q) * panel_bytes : packed;
-        int64_t step = plan.panel_step(j);
-        if (plan.direct) {
-          b = x.b + (p * x.b_row + j) * kernel.item;
-          step = x.b_row * kernel.item;
-        } else if (!shared) {
-          plan.pack_b(j, 1, p, k, packed, 0);
+    const int64_t rows = std::min(rows_at_once_, x_.m - i);
+    for (int64_t d = 0; d < depths_; ++d) {
+      const int64_t p = d * plan_.depth, k = std::min(plan_.depth, x_.k - p);
+      plan_.pack_a(i, rows, p, k, block);
+      for (int64_t q = 0; q < panels_; ++q) {
+        const int64_t j = q * kernel_.columns();
+        const char* b = shared_ ? shared_ + (d * panels_ + q) * panel_bytes_ : packed;
+        int64_t step = plan_.panel_step(j);
+        if (plan_.direct) {
+          b = x_.b + (p * x_.b_row + j) * kernel_.item;
+          step = x_.b_row * kernel_.item;
+        } else if (!shared_) {
+          plan_.pack_b(j, 1, p, k, packed, 0);
         }
-        plan.panel(lines + j * kernel.result, rows, j, p, k, block, b, step);
+        plan_.panel(lines + j * kernel_.result, rows, j, p, k, block, b, step);
       }
     }
-    plan.finish(lines, i, i + rows, 0, x.n);
+    plan_.finish(lines, i, i + rows, 0, x_.n);
   }
 
-  const Plan& plan;
-  const Product& x;
-  const Kernel& kernel;
-  const int64_t panels, depths, panel_bytes, rows_at_once;
-  char* shared = nullptr;  // packed panels
+  const Plan& plan_;
+  const Product& x_;
+  const Kernel& kernel_;
+  const int64_t panels_, depths_, panel_bytes_, rows_at_once_;
+  char* shared_ = nullptr;  // packed panels
 };
 
 // A small C with long sums: parts of the sums are added up side by side, and then in order.
@@ -385,24 +375,28 @@ void accumulate_any(const Product& x, const char* from, bool add) {
     case code_complex64: return accumulate<float>(x, from, add);
     case code_float64:
     case code_complex128: return accumulate<double>(x, from, add);
-    case code_int64: return accumulate<uint64_t>(x, from, add);
+    case code_int64:
+    case code_uint64: return accumulate<uint64_t>(x, from, add);
     default: return accumulate<uint32_t>(x, from, add);
   }
 }
 
 // Without memory for all parts one comes after the other.
 void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* memory) {
-  std::optional<Lent> one;
-  if (!memory) one.emplace(Piece::part);
   const int64_t nbytes = x.m * x.n * kernel.result;
   const auto compute = [&](int64_t t, char* to) {
     const int64_t begin = t * x.k / parts / kEven * kEven, end = t + 1 == parts ? x.k : (t + 1) * x.k / parts / kEven * kEven;
     multiply(part_of_sums(x, kernel, begin, end, to));
   };
-  if (memory) in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
+  if (memory) {
+    in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
+    for (int64_t t = 0; t < parts; ++t) accumulate_any(x, memory + t * nbytes, x.add || t > 0);
+    return;
+  }
+  const Lent one(Piece::part);
   for (int64_t t = 0; t < parts; ++t) {
-    if (!memory) compute(t, one->data());
-    accumulate_any(x, memory ? memory + t * nbytes : one->data(), x.add || t > 0);
+    compute(t, one.data());
+    accumulate_any(x, one.data(), x.add || t > 0);
   }
 }
 
@@ -436,12 +430,13 @@ int cpu_level() {
 }
 
 void clear(const Product& x, int64_t bytes) {
-  for (int64_t i = 0; i < x.m && !x.add; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
+  if (x.add || !x.c) return;
+  for (int64_t i = 0; i < x.m; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
 }
 
 }  // namespace
 
-const Kernel& kernel_of(Code code) {
+const Kernel& kernel_of(DtypeCode code) {
 #ifdef NJ_SIMD_X86
   const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
   if (level == 3 && code == code_int8) return avx512::gemm_vnni_kernels.int8;
@@ -506,11 +501,12 @@ extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t
                                  char* c, int64_t add, int64_t whole,
                                  void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
   using namespace nj::gemm;
-  const Kernel& kernel = kernel_of(static_cast<Code>(code));
+  const Kernel& kernel = kernel_of(static_cast<nj::DtypeCode>(code));
   const auto one = [&](int64_t t) {
     const Epilogue epilogue{then, context, t * m, whole != 0};
-    multiply({static_cast<Code>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col, b + t * b_batch * kernel.item,
-              b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, add != 0, then ? &epilogue : nullptr});
+    multiply({static_cast<nj::DtypeCode>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col,
+              b + t * b_batch * kernel.item, b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, add != 0,
+              then ? &epilogue : nullptr});
   };
   const int64_t parts = batch_parts(batch, m, n, k);
   in_parts(parts, [&](int64_t part) {
@@ -538,7 +534,7 @@ extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, i
                                  char*, int64_t add) {
   static char kept;  // none of the arrays is looked at
   return bytes_of_batch(
-      threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n, add != 0}, batch);
+      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n, add != 0}, batch);
 }
 NJ_KERNEL(nj_gemm_bytes);
 
@@ -547,7 +543,7 @@ extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t
                                           const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
                                           int64_t b_row, int64_t b_col, char*, int64_t add) {
   return bytes_of_batch(
-      threads, {static_cast<nj::gemm::Code>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n, add != 0}, batch);
+      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n, add != 0}, batch);
 }
 NJ_KERNEL(nj_gemm_epilogue_bytes);
 

@@ -6,26 +6,10 @@
 #pragma once
 #include <cstdint>
 
+#include "kernels/dtypes.h"
 #include "kernels/gemm/memory.h"
 
 namespace nj::gemm {
-
-// Dtypes of the operands; documented in numjet/cpu/kernels/products.py.
-enum Code : int64_t {
-  code_float32,
-  code_float64,
-  code_bfloat16,
-  code_float16,
-  code_int8,
-  code_uint8,
-  code_int16,
-  code_uint16,
-  code_int32,
-  code_int64,
-  code_complex64,
-  code_complex128,
-  code_count
-};
 
 // What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
 // column ... column_end. Rows are counted through all products of a batch; element (i, j) is at c + (i * n + j) * bytes.
@@ -39,7 +23,7 @@ struct Epilogue {
 // C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
 // With an epilogue that takes whole rows c may be null: C is only there as long as the epilogue runs.
 struct Product {
-  Code code;
+  DtypeCode code;
   int64_t m, n, k;
   const char* a;
   int64_t a_row, a_col;
@@ -95,12 +79,12 @@ struct Kernel {
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }
 };
 
-// By code. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
-struct Kernels { Kernel of[code_count]; };
+// By code; none of bools. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
+struct Kernels { Kernel of[kCommonCodes]; };
 struct VnniKernels { Kernel int8, uint8, int16; };
 
 // The kernel for this CPU.
-const Kernel& kernel_of(Code code);
+const Kernel& kernel_of(DtypeCode code);
 
 // Shared among threads where that pays; the same, bit by bit, for any number of threads.
 void multiply(const Product& product);

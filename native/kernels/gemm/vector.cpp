@@ -4,7 +4,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "runtime/memory/pool.h"
-#include "runtime/threads/threads.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj::gemm {
 
@@ -52,21 +52,9 @@ struct Rows {
   void run(const char* vector, int64_t vector_row) const {
     const int64_t unit = column == 1 ? kRows : kColumns, units = (count + unit - 1) / unit;
     const int64_t parts = std::clamp<int64_t>(count * k / kShared, 1, std::min(units, kMostParts));
-    struct Context {
-      const Rows* rows;
-      const char* vector;
-      int64_t vector_row, unit, units, parts;
-    } context{this, vector, vector_row, unit, units, parts};
-    nj_parallel_for(
-        parts,
-        [](void* pointer, int64_t begin, int64_t end) {
-          const auto& [rows, x, x_row, size, all, pieces] = *static_cast<Context*>(pointer);
-          for (int64_t t = begin; t < end; ++t) {
-            const int64_t first = t * all / pieces * size, last = std::min((t + 1) * all / pieces * size, rows->count);
-            rows->part(first, last, x, x_row);
-          }
-        },
-        &context);
+    parallel_for(parts, [&](int64_t t) {
+      part(t * units / parts * unit, std::min((t + 1) * units / parts * unit, count), vector, vector_row);
+    });
   }
 };
 

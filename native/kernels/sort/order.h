@@ -3,41 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/dtypes.h"
+
 namespace nj::sorting {
-
-// The dtype codes of nj_sort; documented in numjet/cpu/kernels/__init__.py.
-enum Code : int64_t {
-  code_bool,
-  code_int8,
-  code_int16,
-  code_int32,
-  code_int64,
-  code_uint8,
-  code_uint16,
-  code_uint32,
-  code_uint64,
-  code_float16,
-  code_bfloat16,
-  code_float32,
-  code_float64,
-  code_complex64,
-  code_complex128,
-  code_float8_e4m3fn,
-  code_float8_e5m2,
-  code_float8_e4m3b11fnuz,
-  code_float8_e4m3fnuz,
-  code_float8_e5m2fnuz,
-  code_float8_e4m3,
-  code_float8_e3m4,
-  code_float8_e8m0fnu,
-  code_int4,
-  code_uint4,
-  code_int2,
-  code_uint2,
-  code_count
-};
-
-constexpr int kItemSizes[code_count] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 template <class T>
 T load(const char* from) {
@@ -109,8 +77,8 @@ uint64_t key_of(const char* from, int part) {
     case code_uint4: return load<uint8_t>(from) & 0xfu;
     case code_int2: return order_small_int(load<uint8_t>(from), 2);
     case code_uint2: return load<uint8_t>(from) & 3u;
+    default: return 0;
   }
-  return 0;
 }
 
 // Keys of `n` elements that lie `stride` bytes apart.

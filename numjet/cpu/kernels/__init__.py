@@ -13,7 +13,7 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
                     const int64_t* in_strides, const int64_t* out_strides)
 
   All operands have the shape (outer, axis, inner) and are sorted along the middle axis, alike: by the first num_keys
-  operands, of which the first counts most. `codes` gives each operand's dtype (SORT_CODES below). Strides are three
+  operands, of which the first counts most. `codes` gives each operand's dtype (DTYPE_CODES below). Strides are three
   byte counts per operand, for outer, axis and inner; a null pointer means that all operands are C-contiguous.
   An operand may be sorted in place (outs[k] == ins[k] with equal strides); other overlap is not allowed.
   Order: numbers ascending; -0.0 equals 0.0; NaNs are equal to one another and come last; complex numbers by real, then
@@ -31,7 +31,7 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
                      void* values, int32_t* positions)
 
   The k greatest elements of every row along the middle axis of the shape (outer, axis, inner), in descending order, and
-  their positions; the results have the shape (outer, k, inner). `code` is one of SORT_CODES, bool to float64.
+  their positions; the results have the shape (outer, k, inner). `code` is one of DTYPE_CODES, bool to float64.
   Order: floats totally, that is NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with a sign; equal elements by position.
   Status: 1 out of memory, 2 bad argument, 3 more than 2**31 - 1 elements along the axis.
   Cost: a row is read once, against the least element that still belongs to the best; rows are shared among threads.
@@ -52,12 +52,7 @@ from __future__ import annotations
 PREFIX_KINDS: dict[str, int] = {name: code for code, name in enumerate(("add", "mul", "max", "min"))}
 """Kinds of `nj_prefix`, in the order of native/kernels/prefix.h."""
 
-PREFIX_CODES: dict[str, int] = {name: code for code, name in enumerate((
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
-    "complex128"))}
-"""Codes of `nj_prefix` by dtype name, in the order of native/kernels/prefix.h."""
-
-SORT_CODES: dict[str, int] = {
+DTYPE_CODES: dict[str, int] = {
     name: code
     for code, name in enumerate(
         (
@@ -91,4 +86,9 @@ SORT_CODES: dict[str, int] = {
         )
     )
 }
-"""Codes of `nj_sort` by dtype name."""
+"""Codes of dtypes by name, in the order of native/kernels/dtypes.h."""
+
+PREFIX_CODES: dict[str, int] = {name: DTYPE_CODES[name] for name in (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "complex128")}
+"""Codes of the dtypes that `nj_prefix` knows."""

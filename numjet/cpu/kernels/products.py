@@ -31,15 +31,16 @@ from math import prod
 import numpy as np
 
 from numjet.cpu.ir.nodes import Call, Stmt
+from numjet.cpu.kernels import DTYPE_CODES
 from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
 THEN = "nj_gemm_epilogue"
 PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/kernels/gemm/gemm.h
-CODES = {name: code for code, name in enumerate((
-    "float32", "float64", "bfloat16", "float16", "int8", "uint8", "int16", "uint16", "int32", "int64", "complex64",
-    "complex128"))} | {"uint32": 8, "uint64": 9}
-"""Codes of `nj_gemm` by dtype name, in the order of native/kernels/gemm/gemm.h. Products modulo 2**n have no sign."""
+CODES = {name: DTYPE_CODES[name] for name in (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+    "complex64", "complex128")}
+"""Codes of the dtypes that `nj_gemm` knows; complex numbers come last."""
 NARROW = ("int8", "uint8", "int16", "uint16")
 POINTERS = (5, 9, 13)     # A, B and C among the arguments
 SIZES = slice(1, 5)       # batch, m, n, k among the arguments

@@ -96,7 +96,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, is_
 
 # -------------------------------------------------------------------------------------------- sort: compiled
 
-# The kernel's codes of dtypes are positions in this table (numjet.cpu.kernels.SORT_CODES).
+# The kernel's codes of dtypes are positions in this table (numjet.cpu.kernels.DTYPE_CODES).
 KERNEL_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
     "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz",

@@ -31,7 +31,7 @@ def loop(var: str, stop: int | str, store: str, mode: str = "vector", level: int
 
 
 NEGATED, READ_BACKWARDS = loop("i", 100000, "a[i] = neg(x[i])"), loop("k", 100000, "y[k] = b[sub(99999, k)]")
-GEMM = "  call nj_gemm(0, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)\n"
+GEMM = "  call nj_gemm(11, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)\n"
 ROW = """\
   for i in 0 .. 40 serial%s () {
     for j in 0 .. 500 vector () {

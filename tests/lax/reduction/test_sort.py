@@ -9,7 +9,7 @@ import pytest
 
 import numjet as nj
 from numjet import _native, lax
-from numjet.cpu.kernels import SORT_CODES
+from numjet.cpu.kernels import DTYPE_CODES
 from numjet.lax.reduction.sort import KERNEL_DTYPES, top_k_p
 from tests.lax.lax_gradients import by_loop, jvp, vjp, vmap
 
@@ -18,7 +18,7 @@ NAN, INF = np.nan, np.inf
 
 
 def test_the_kernels_codes():
-    assert {name: code for code, name in enumerate(KERNEL_DTYPES)} == SORT_CODES
+    assert {name: code for code, name in enumerate(KERNEL_DTYPES)} == DTYPE_CODES
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint64, bool,
