@@ -298,43 +298,39 @@ template <class T> NJ_INLINE Pair<T> get_backwards(const T* from) {
 
 template <class T> void untangle_row(const T* from, int64_t m, const T* roots, T* to) {
   constexpr int64_t lanes = lanes_of<T>;
-  int64_t k = 0;
-  const auto one = [&] {
+  const auto one = [=](int64_t k) {
     const T *a = from + 2 * (k == m ? 0 : k), *b = from + 2 * (k == 0 ? 0 : m - k), *w = roots + 2 * k;
     const T x = a[1] + b[1], y = b[0] - a[0];  // -i (a - conj b)
     to[2 * k] = T(0.5) * ((a[0] + b[0]) + (x * w[0] - y * w[1]));
     to[2 * k + 1] = T(0.5) * ((a[1] - b[1]) + (x * w[1] + y * w[0]));
-    ++k;
   };
-  one();
-  while (k + lanes <= m) {
+  one(0);
+  int64_t k = 1;
+  for (; k + lanes <= m; k += lanes) {
     const Pair<T> a = get_complex(from + 2 * k), b = mirrored(get_backwards(from + 2 * (m - k - lanes + 1)));
     const Pair<T> value = (a + b) + times(turned_back(a - b), get_complex(roots + 2 * k));
     put_complex(to + 2 * k, Pair<T>{value.re * T(0.5), value.im * T(0.5)});
-    k += lanes;
   }
-  while (k <= m) one();
+  for (; k <= m; ++k) one(k);
   to[1] = to[2 * m + 1] = T(0);
 }
 
 template <class T> void tangle_row(const T* from, int64_t m, const T* roots, T* to) {
   constexpr int64_t lanes = lanes_of<T>;
-  int64_t k = 0;
-  const auto one = [&] {
+  const auto one = [=](int64_t k) {
     const T *a = from + 2 * k, *b = from + 2 * (m - k), *w = roots + 2 * k;
     const T a1 = k == 0 ? T(0) : a[1], b1 = k == 0 ? T(0) : b[1];
     const T x = a1 + b1, y = b[0] - a[0];
     to[2 * k] = (a[0] + b[0]) - (x * w[0] + y * w[1]);
     to[2 * k + 1] = (a1 - b1) - (y * w[0] - x * w[1]);
-    ++k;
   };
-  one();
-  while (k + lanes <= m) {
+  one(0);
+  int64_t k = 1;
+  for (; k + lanes <= m; k += lanes) {
     const Pair<T> a = get_complex(from + 2 * k), b = mirrored(get_backwards(from + 2 * (m - k - lanes + 1)));
     put_complex(to + 2 * k, (a + b) - times(turned_back(a - b), mirrored(get_complex(roots + 2 * k))));
-    k += lanes;
   }
-  while (k < m) one();
+  for (; k < m; ++k) one(k);
 }
 
 // ------------------------------------------------------------------------------------------- products with tables

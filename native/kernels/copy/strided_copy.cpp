@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/copy/transpose.h"
-#include "runtime/threads/threads.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj {
 
@@ -89,17 +89,9 @@ bool copy_strided(const char* from, char* to, int rank, const intptr_t* shape, c
     if (axis != copy.fast) rows *= shape[axis];
   // Short rows go to a thread by the dozen.
   const int64_t together = std::max<int64_t>(1, copy.fast < 0 ? kPiece / shape[last] : 1), chunks = rows * copy.parts;
-  struct Work {
-    const Copy& copy;
-    int64_t together, chunks;
-  } work{copy, together, chunks};
-  nj_parallel_for((chunks + together - 1) / together,
-                  [](void* context, int64_t begin, int64_t end) {
-                    const Work& shared = *static_cast<const Work*>(context);
-                    const int64_t stop = std::min(shared.chunks, end * shared.together);
-                    for (int64_t k = begin * shared.together; k < stop; ++k) shared.copy.chunk(k);
-                  },
-                  &work);
+  parallel_for((chunks + together - 1) / together, [&](int64_t group) {
+    for (int64_t k = group * together; k < std::min(chunks, (group + 1) * together); ++k) copy.chunk(k);
+  });
   return true;
 }
 

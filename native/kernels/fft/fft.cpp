@@ -119,15 +119,26 @@ void scatter(const S* from, Layout layout, int64_t first, int64_t width, int64_t
   }
 }
 
-// body(pointers to the rows of a group, first row, rows of the group), for groups of as many rows as lanes; the last
-// pointer is repeated where rows are missing.
-template <class T, class Body> void row_groups(int64_t rows, int64_t lanes, int64_t length, T* base, Body body) {
-  for (int64_t first = 0; first < rows; first += lanes) {
-    T* pointers[kMaxLanes];
-    const int64_t width = std::min(lanes, rows - first);
-    for (int64_t l = 0; l < lanes; ++l) pointers[l] = base + length * (first + std::min(l, width - 1));
-    body(pointers, first, width);
-  }
+// Rows of n_in complex numbers to rows of n_out, as many side by side as there are lanes: transform(a, b) finds a group in a
+// and returns where its results are, a or b.
+template <class T, class Transform>
+void rows_side_by_side(int64_t rows, int64_t n_in, int64_t n_out, const T* in, T* out, bool swap_in, bool swap_out, T scale,
+                       Transform transform) {
+  const LaneFunctions<T>& lane = lane_functions<T>();
+  const int64_t lanes = lane.lanes, room = 2 * lanes * std::max(n_in, n_out);
+  parallel_ranges((rows + lanes - 1) / lanes, std::min(n_in, n_out) * lanes, [&](int64_t begin, int64_t end) {
+    Workspace<T> a(room), b(room);
+    for (int64_t first = begin * lanes; first < std::min(rows, end * lanes); first += lanes) {
+      const T* from[kMaxLanes];
+      T* to[kMaxLanes];
+      const int64_t width = std::min(lanes, rows - first);
+      // The last row is repeated where some are missing.
+      for (int64_t l = 0; l < lanes; ++l) from[l] = in + 2 * n_in * (first + std::min(l, width - 1));
+      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * n_out * (first + l);
+      lane.load_rows(from, n_in, swap_in, a.data());
+      lane.store_rows(transform(a.data(), b.data()), n_out, width, swap_out, scale, to);
+    }
+  });
 }
 
 // ------------------------------------------------------------------------------------------- complex sequences
@@ -152,19 +163,8 @@ template <class T> void split_rows(int64_t rows, int64_t n, const T* in, T* out,
 
 template <class T> void smooth_rows(int64_t rows, int64_t n, const T* in, T* out, bool inverse, T scale) {
   if (splits<T>(n)) return split_rows(rows, n, in, out, inverse, scale);
-  const LaneFunctions<T>& lane = lane_functions<T>();
   auto plan = lane_plan<T>(n);
-  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, n * lane.lanes, [&](int64_t begin, int64_t end) {
-    Workspace<T> a(2 * lane.lanes * n), b(2 * lane.lanes * n);
-    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes);
-    row_groups(last - first, lane.lanes, 2 * n, in + 2 * n * first, [&](const T* const* from, int64_t row, int64_t width) {
-      lane.load_rows(from, n, inverse, a.data());
-      const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
-      T* to[kMaxLanes];
-      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * n * (first + row + l);
-      lane.store_rows(found, n, width, inverse, scale, to);
-    });
-  });
+  rows_side_by_side(rows, n, n, in, out, inverse, inverse, scale, [&](T* a, T* b) { return transform_lanes(*plan, a, a, b); });
 }
 
 // Sequences that stand side by side are transformed in groups of lanes within spans of neighbours; where there are few, from
@@ -273,40 +273,22 @@ void complex_axis(bool inverse, int64_t outer, int64_t n, int64_t inner, const T
 
 // Rows of length 2 m to rows of m + 1 coefficients.
 template <class T> void real_rows_side_by_side(int64_t rows, int64_t m, const T* in, T* out) {
-  const LaneFunctions<T>& lane = lane_functions<T>();
   auto plan = lane_plan<T>(m);
   auto roots = half_roots<T>(2 * m);
-  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, m * lane.lanes, [&](int64_t begin, int64_t end) {
-    Workspace<T> a(2 * lane.lanes * (m + 1)), b(2 * lane.lanes * (m + 1));
-    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes);
-    row_groups(last - first, lane.lanes, 2 * m, in + 2 * m * first, [&](const T* const* from, int64_t row, int64_t width) {
-      lane.load_rows(from, m, false, a.data());
-      const T* found = transform_lanes(*plan, a.data(), a.data(), b.data());
-      T* result = found == a.data() ? b.data() : a.data();
-      lane.untangle(found, m, roots->roots.data(), result);
-      T* to[kMaxLanes];
-      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * (m + 1) * (first + row + l);
-      lane.store_rows(result, m + 1, width, false, T(1), to);
-    });
+  rows_side_by_side(rows, m, m + 1, in, out, false, false, T(1), [&](T* a, T* b) {
+    const T* found = transform_lanes(*plan, a, a, b);
+    T* result = found == a ? b : a;
+    lane_functions<T>().untangle(found, m, roots->roots.data(), result);
+    return result;
   });
 }
 
 template <class T> void hermitian_rows_side_by_side(int64_t rows, int64_t m, const T* in, T* out) {
-  const LaneFunctions<T>& lane = lane_functions<T>();
   auto plan = lane_plan<T>(m);
   auto roots = half_roots<T>(2 * m);
-  const T scale = T(1) / static_cast<T>(2 * m);
-  parallel_ranges((rows + lane.lanes - 1) / lane.lanes, m * lane.lanes, [&](int64_t begin, int64_t end) {
-    Workspace<T> a(2 * lane.lanes * (m + 1)), b(2 * lane.lanes * (m + 1));
-    const int64_t first = begin * lane.lanes, last = std::min(rows, end * lane.lanes), length = 2 * (m + 1);
-    row_groups(last - first, lane.lanes, length, in + length * first, [&](const T* const* from, int64_t row, int64_t width) {
-      lane.load_rows(from, m + 1, false, a.data());
-      lane.tangle_swapped(a.data(), m, roots->roots.data(), b.data());
-      const T* found = transform_lanes(*plan, b.data(), b.data(), a.data());
-      T* to[kMaxLanes];
-      for (int64_t l = 0; l < width; ++l) to[l] = out + 2 * m * (first + row + l);
-      lane.store_rows(found, m, width, true, scale, to);
-    });
+  rows_side_by_side(rows, m + 1, m, in, out, false, true, T(1) / static_cast<T>(2 * m), [&](T* a, T* b) {
+    lane_functions<T>().tangle_swapped(a, m, roots->roots.data(), b);
+    return transform_lanes(*plan, b, b, a);
   });
 }
 

@@ -12,6 +12,7 @@ const void* routines[num_routines][4] = {};
 int64_t int_bytes = 4;
 }  // namespace nj::lapack
 
+using nj::Workspace;
 using namespace nj::lapack;
 
 extern "C" int64_t nj_lapack_set(int64_t routine, int64_t code, int64_t bytes, const void* address) {
@@ -28,18 +29,18 @@ extern "C" int64_t nj_gtsv(int64_t code, int64_t batch, int64_t n, int64_t k, co
   return dispatch(gtsv, code, [=](auto t, auto i) {
     using T = decltype(t);
     using I = decltype(i);
-    auto low = block<T>(n), middle = block<T>(n), up = block<T>(n), columns = block<T>(n * k);
+    const Workspace<T> low(n), middle(n), up(n), columns(n * k);
     I size = length<I>(n), count = length<I>(k), info = 0;
     if (n <= 0 || k <= 0) return;
     for (int64_t c = 0; c < batch; ++c) {
       const auto* from = reinterpret_cast<const T*>(b) + c * n * k;
       auto* to = reinterpret_cast<T*>(out) + c * n * k;
-      std::copy_n(reinterpret_cast<const T*>(dl) + c * n + 1, n - 1, low.get());
-      std::copy_n(reinterpret_cast<const T*>(d) + c * n, n, middle.get());
-      std::copy_n(reinterpret_cast<const T*>(du) + c * n, n - 1, up.get());
-      flip(from, columns.get(), n, k);
-      call<T>(gtsv, &size, &count, low.get(), middle.get(), up.get(), columns.get(), &size, &info);
-      flip(columns.get(), to, k, n);
+      std::copy_n(reinterpret_cast<const T*>(dl) + c * n + 1, n - 1, low.data());
+      std::copy_n(reinterpret_cast<const T*>(d) + c * n, n, middle.data());
+      std::copy_n(reinterpret_cast<const T*>(du) + c * n, n - 1, up.data());
+      flip(from, columns.data(), n, k);
+      call<T>(gtsv, &size, &count, low.data(), middle.data(), up.data(), columns.data(), &size, &info);
+      flip(columns.data(), to, k, n);
       if (info != 0) fill_nan(to, n * k);
     }
   });

@@ -6,10 +6,9 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <new>
 #include <type_traits>
 
-#include "runtime/memory/pool.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj::lapack {
 
@@ -31,20 +30,6 @@ template <class T, class... Args> void call(Routine routine, Args... args) {
   function(args..., size_t{1}, size_t{1}, size_t{1}, size_t{1});
 }
 
-// Uninitialised memory from the pool, so that it is warm, and counted with what programs need.
-template <class T> class Block {
- public:
-  explicit Block(int64_t size) : scratch_(sizeof(T) * static_cast<size_t>(size > 0 ? size : 1)) {
-    if (scratch_.failed) throw std::bad_alloc();
-  }
-  T* get() const { return reinterpret_cast<T*>(scratch_.data()); }
-  T& operator[](int64_t k) const { return get()[k]; }
-
- private:
-  Scratch scratch_;
-};
-template <class T> Block<T> block(int64_t size) { return Block<T>(size); }
-
 // A size beyond what the library's integers can hold.
 struct TooLarge : std::exception {};
 
@@ -58,6 +43,14 @@ template <class I> I length(int64_t size) {
 template <class T> int64_t answered(T value) {
   if constexpr (is_complex<T>) return answered(value.real());
   else return static_cast<int64_t>(std::ceil(std::nextafter(value, std::numeric_limits<T>::infinity())));
+}
+
+// The workspace that `run` asks for in a query; lwork, -1 before, becomes its size.
+template <class T, class I, class Run> Workspace<T> asked_workspace(I& lwork, Run run) {
+  T size{};
+  run(&size);
+  lwork = length<I>(answered(size) + 1);
+  return Workspace<T>(lwork);
 }
 
 template <class T> T not_a_number() {
@@ -82,8 +75,8 @@ template <class I, class Body> int64_t by_code(int64_t code, Body& body) {
     case 1: body(double{}, I{}); return 0;
     case 2: body(std::complex<float>{}, I{}); return 0;
     case 3: body(std::complex<double>{}, I{}); return 0;
+    default: return 2;
   }
-  return 2;
 }
 
 // body(T{}, I{}) for the element type of that code and the library's integers. Status: 2 bad code,

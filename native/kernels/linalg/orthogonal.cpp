@@ -7,32 +7,34 @@
 #include "kernels/registry.h"
 #include "kernels/linalg/lapack.h"
 
+using nj::Workspace;
 using namespace nj::lapack;
 
 // A[:, pivots] = QR: R above, Householder vectors below the diagonal; pivots (int32) from 0.
 template <class T, class I>
 static void factor_pivoted(int64_t batch, int64_t m, int64_t n, const T* from, T* to, int32_t* pivots, T* tau) {
   int64_t k = std::min(m, n);
-  auto columns = block<T>(m * n);
-  auto chosen = block<I>(n);
-  auto rwork = block<Real<T>>(2 * n);
+  const Workspace<T> columns(m * n);
+  const Workspace<I> chosen(n);
+  const Workspace<Real<T>> rwork(2 * n);
   I rows = length<I>(m), cols = length<I>(n), lda = std::max<I>(1, rows), info = 0, lwork = -1;
   T size{};
   auto run = [&](T* work, T* taus) {
     if constexpr (is_complex<T>)
-      call<T>(geqp3, &rows, &cols, columns.get(), &lda, chosen.get(), taus, work, &lwork, rwork.get(), &info);
-    else call<T>(geqp3, &rows, &cols, columns.get(), &lda, chosen.get(), taus, work, &lwork, &info);
+      call<T>(geqp3, &rows, &cols, columns.data(), &lda, chosen.data(), taus, work, &lwork, rwork.data(), &info);
+    else call<T>(geqp3, &rows, &cols, columns.data(), &lda, chosen.data(), taus, work, &lwork, &info);
   };
   run(&size, tau);
   lwork = length<I>(std::max<int64_t>(answered(size), 4 * n + 4));
-  auto work = block<T>(lwork);
+  const Workspace<T> work(lwork);
   for (int64_t b = 0; b < batch; ++b, from += m * n, to += m * n, tau += k) {
-    flip(from, columns.get(), m, n);
-    std::fill_n(chosen.get(), n, I(0));
-    if (k > 0) run(work.get(), tau);
-    flip(columns.get(), to, n, m);
+    flip(from, columns.data(), m, n);
+    std::fill_n(chosen.data(), n, I(0));
+    if (k > 0) run(work.data(), tau);
+    flip(columns.data(), to, n, m);
     if (info != 0) fill_nan(to, m * n);
-    for (int64_t j = 0; j < n; ++j) pivots[b * n + j] = k ? static_cast<int32_t>(chosen[j]) - 1 : static_cast<int32_t>(j);
+    for (int64_t j = 0; j < n; ++j)
+      pivots[b * n + j] = k ? static_cast<int32_t>(chosen.data()[j]) - 1 : static_cast<int32_t>(j);
   }
 }
 
@@ -52,7 +54,7 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    auto columns = block<T>(n * n);
+    const Workspace<T> columns(n * n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto* to = reinterpret_cast<T*>(v);
     auto* values = reinterpret_cast<Real<T>*>(w);
@@ -60,9 +62,9 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     auto run = [&](T* work, Real<T>* rwork, I* iwork) {
       const char* triangle = lower ? "L" : "U";
       if constexpr (is_complex<T>)
-        call<T>(syevd, "V", triangle, &order, columns.get(), &order, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
+        call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
                 &info);
-      else call<T>(syevd, "V", triangle, &order, columns.get(), &order, values, work, &lwork, iwork, &liwork, &info);
+      else call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, iwork, &liwork, &info);
     };
     T size{};
     Real<T> rsize{};
@@ -72,14 +74,14 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     const int64_t least = is_complex<T> ? 2 * n + n * n : 1 + 6 * n + 2 * n * n;
     lwork = length<I>(std::max(answered(size), least) + 1);
     lrwork = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * n * n) + 1), liwork = length<I>(int64_t{isize} + 1);
-    auto work = block<T>(lwork);
-    auto rwork = block<Real<T>>(lrwork);
-    auto iwork = block<I>(liwork);
+    const Workspace<T> work(lwork);
+    const Workspace<Real<T>> rwork(lrwork);
+    const Workspace<I> iwork(liwork);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, values += n) {
-      flip(from, columns.get(), n, n);
-      bool finite = std::all_of(columns.get(), columns.get() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.get(), rwork.get(), iwork.get());
-      flip(columns.get(), to, n, n);
+      flip(from, columns.data(), n, n);
+      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+      if (finite) run(work.data(), rwork.data(), iwork.data());
+      flip(columns.data(), to, n, n);
       if (!finite || info != 0) fill_nan(to, n * n), fill_nan(values, n);
     }
   });
@@ -94,37 +96,37 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
     using I = decltype(i);
     int64_t k = std::min(m, n), big = std::max(m, n);
     int64_t left = job == 2 ? m : job == 1 ? k : 0, right = job == 2 ? n : job == 1 ? k : 0;
-    auto columns = block<T>(m * n), lefts = block<T>(m * left), rights = block<T>(right * n);
+    const Workspace<T> columns(m * n), lefts(m * left), rights(right * n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to_u = reinterpret_cast<T*>(u), *to_v = reinterpret_cast<T*>(vt);
     auto* values = reinterpret_cast<Real<T>*>(s);
     I rows = length<I>(m), cols = length<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
     I ldv = length<I>(std::max<int64_t>(1, right));
-    auto rwork = block<Real<T>>(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
-    auto iwork = block<I>(8 * k);
+    const Workspace<Real<T>> rwork(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
+    const Workspace<I> iwork(8 * k);
     auto run = [&](T* work) {
       const char* mode = job == 2 ? "A" : job == 1 ? "S" : "N";
       if constexpr (is_complex<T>)
-        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work, &lwork,
-                rwork.get(), iwork.get(), &info);
+        call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work, &lwork,
+                rwork.data(), iwork.data(), &info);
       else
-        call<T>(gesdd, mode, &rows, &cols, columns.get(), &ldu, values, lefts.get(), &ldu, rights.get(), &ldv, work, &lwork,
-                iwork.get(), &info);
+        call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work, &lwork,
+                iwork.data(), &info);
     };
     T size{};
     if (k > 0) run(&size);
     const int64_t least = is_complex<T> ? k * k + 2 * k + big : 4 * k * k + 6 * k + big;
     lwork = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
-    auto work = block<T>(lwork);
+    const Workspace<T> work(lwork);
     for (int64_t b = 0; b < batch && k > 0; ++b, from += m * n, values += k) {
-      flip(from, columns.get(), m, n);
-      bool finite = std::all_of(columns.get(), columns.get() + m * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.get());
+      flip(from, columns.data(), m, n);
+      bool finite = std::all_of(columns.data(), columns.data() + m * n, [](T x) { return x - x == T(0); });
+      if (finite) run(work.data());
       bool failed = !finite || info != 0;
-      if (failed) fill_nan(values, k), fill_nan(lefts.get(), m * left), fill_nan(rights.get(), right * n);
+      if (failed) fill_nan(values, k), fill_nan(lefts.data(), m * left), fill_nan(rights.data(), right * n);
       if (job == 0) continue;
-      flip(lefts.get(), to_u, left, m);
-      flip(rights.get(), to_v, n, right);
+      flip(lefts.data(), to_u, left, m);
+      flip(rights.data(), to_v, n, right);
       to_u += m * left, to_v += right * n;
     }
     for (int64_t b = 0; b < batch && k == 0 && job == 2; ++b) {  // no values: the full vectors are the identity
@@ -157,40 +159,37 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
     using R = Real<T>;
     using C = std::complex<R>;
     if (n == 0) return;
-    auto columns = block<T>(n * n), lefts = block<T>(n * n), rights = block<T>(n * n), values = block<T>(n);
-    auto more = block<R>(2 * n);
+    const Workspace<T> columns(n * n), lefts(n * n), rights(n * n), values(n);
+    const Workspace<R> more(2 * n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to_w = reinterpret_cast<C*>(w), *to_l = reinterpret_cast<C*>(vl), *to_r = reinterpret_cast<C*>(vr);
     I order = length<I>(n), info = 0, lwork = -1;
     auto run = [&](T* work) {
       const char *l = left ? "V" : "N", *r = right ? "V" : "N";
       if constexpr (is_complex<T>)
-        call<T>(geev, l, r, &order, columns.get(), &order, values.get(), lefts.get(), &order, rights.get(), &order, work,
-                &lwork, more.get(), &info);
+        call<T>(geev, l, r, &order, columns.data(), &order, values.data(), lefts.data(), &order, rights.data(), &order, work,
+                &lwork, more.data(), &info);
       else
-        call<T>(geev, l, r, &order, columns.get(), &order, values.get(), more.get(), lefts.get(), &order, rights.get(), &order,
-                work, &lwork, &info);
+        call<T>(geev, l, r, &order, columns.data(), &order, values.data(), more.data(), lefts.data(), &order, rights.data(),
+                &order, work, &lwork, &info);
     };
-    T size{};
-    run(&size);
-    lwork = length<I>(answered(size) + 1);
-    auto work = block<T>(lwork);
+    const Workspace<T> work = asked_workspace<T>(lwork, run);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to_w += n, to_l += n * n, to_r += n * n) {
-      flip(from, columns.get(), n, n);
-      bool finite = std::all_of(columns.get(), columns.get() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.get());
+      flip(from, columns.data(), n, n);
+      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+      if (finite) run(work.data());
       std::fill_n(to_l, n * n, C(0));
       std::fill_n(to_r, n * n, C(0));
       if (!finite || info != 0) {
         fill_nan(to_w, n), fill_nan(to_l, n * n), fill_nan(to_r, n * n);
       } else if constexpr (is_complex<T>) {
-        std::copy_n(values.get(), n, to_w);
-        if (left) flip(lefts.get(), to_l, n, n);
-        if (right) flip(rights.get(), to_r, n, n);
+        std::copy_n(values.data(), n, to_w);
+        if (left) flip(lefts.data(), to_l, n, n);
+        if (right) flip(rights.data(), to_r, n, n);
       } else {
-        for (int64_t k = 0; k < n; ++k) to_w[k] = {values[k], more[k]};
-        if (left) unpack(more.get(), lefts.get(), n, to_l);
-        if (right) unpack(more.get(), rights.get(), n, to_r);
+        for (int64_t k = 0; k < n; ++k) to_w[k] = {values.data()[k], more.data()[k]};
+        if (left) unpack(more.data(), lefts.data(), n, to_l);
+        if (right) unpack(more.data(), rights.data(), n, to_r);
       }
     }
   });
@@ -203,8 +202,8 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    auto columns = block<T>(n * n), basis = block<T>(n * n), values = block<T>(n);
-    auto more = block<Real<T>>(n);
+    const Workspace<T> columns(n * n), basis(n * n), values(n);
+    const Workspace<Real<T>> more(n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(form), *to_z = reinterpret_cast<T*>(z);
     I order = length<I>(n), info = 0, lwork = -1, sorted = 0;
@@ -213,23 +212,20 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     auto run = [&](T* work) {
       const char* job = vectors ? "V" : "N";
       if constexpr (is_complex<T>)
-        call<T>(gees, job, "N", no_choice, &order, columns.get(), &order, &sorted, values.get(), basis.get(), &order, work,
-                &lwork, more.get(), no_flags, &info);
+        call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), basis.data(), &order, work,
+                &lwork, more.data(), no_flags, &info);
       else
-        call<T>(gees, job, "N", no_choice, &order, columns.get(), &order, &sorted, values.get(), more.get(), basis.get(),
+        call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), more.data(), basis.data(),
                 &order, work, &lwork, no_flags, &info);
     };
-    T size{};
-    run(&size);
-    lwork = length<I>(answered(size) + 1);
-    auto work = block<T>(lwork);
+    const Workspace<T> work = asked_workspace<T>(lwork, run);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, to_z += n * n) {
-      flip(from, columns.get(), n, n);
-      std::fill_n(basis.get(), n * n, T(0));
-      bool finite = std::all_of(columns.get(), columns.get() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.get());
-      flip(columns.get(), to, n, n);
-      flip(basis.get(), to_z, n, n);
+      flip(from, columns.data(), n, n);
+      std::fill_n(basis.data(), n * n, T(0));
+      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+      if (finite) run(work.data());
+      flip(columns.data(), to, n, n);
+      flip(basis.data(), to_z, n, n);
       if (!finite || info != 0) fill_nan(to, n * n), fill_nan(to_z, n * n);
     }
   });
@@ -242,19 +238,19 @@ extern "C" int64_t nj_gehrd(int64_t code, int64_t batch, int64_t n, const char* 
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    auto columns = block<T>(n * n), tau_block = block<T>(n);
+    const Workspace<T> columns(n * n), tau_block(n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
     I order = length<I>(n), first = 1, info = 0, lwork = -1;
-    T size{};
-    call<T>(gehrd, &order, &first, &order, columns.get(), &order, tau_block.get(), &size, &lwork, &info);
-    lwork = length<I>(answered(size) + 1);
-    auto work = block<T>(lwork);
+    const auto run = [&](T* work) {
+      call<T>(gehrd, &order, &first, &order, columns.data(), &order, tau_block.data(), work, &lwork, &info);
+    };
+    const Workspace<T> work = asked_workspace<T>(lwork, run);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, tau += n - 1) {
-      flip(from, columns.get(), n, n);
-      call<T>(gehrd, &order, &first, &order, columns.get(), &order, tau_block.get(), work.get(), &lwork, &info);
-      flip(columns.get(), to, n, n);
-      std::copy_n(tau_block.get(), n - 1, tau);
+      flip(from, columns.data(), n, n);
+      run(work.data());
+      flip(columns.data(), to, n, n);
+      std::copy_n(tau_block.data(), n - 1, tau);
       if (info != 0) fill_nan(to, n * n);
     }
   });
@@ -268,20 +264,18 @@ extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    auto columns = block<T>(n * n);
+    const Workspace<T> columns(n * n);
     const auto* from = reinterpret_cast<const T*>(in);
     auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
     auto *d = reinterpret_cast<Real<T>*>(diagonals), *e = reinterpret_cast<Real<T>*>(off_diagonals);
     I order = length<I>(n), info = 0, lwork = -1;
     const char* triangle = lower ? "L" : "U";
-    T size{};
-    call<T>(sytrd, triangle, &order, columns.get(), &order, d, e, tau, &size, &lwork, &info);
-    lwork = length<I>(answered(size) + 1);
-    auto work = block<T>(lwork);
+    const auto run = [&](T* work) { call<T>(sytrd, triangle, &order, columns.data(), &order, d, e, tau, work, &lwork, &info); };
+    const Workspace<T> work = asked_workspace<T>(lwork, run);
     for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
-      flip(from, columns.get(), n, n);
-      call<T>(sytrd, triangle, &order, columns.get(), &order, d, e, tau, work.get(), &lwork, &info);
-      flip(columns.get(), to, n, n);
+      flip(from, columns.data(), n, n);
+      run(work.data());
+      flip(columns.data(), to, n, n);
       if (info != 0) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
     }
   });

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/threads/threads.h"
+#include "runtime/threads/parallel.h"
 
 namespace nj::select {
 
@@ -57,19 +57,11 @@ struct Problem {
   }
 };
 
-template <void (Problem::*step)(int64_t) const> void run(const Problem& problem) {
-  nj_parallel_for(
-      chunk_count(problem.size),
-      [](void* context, int64_t begin, int64_t end) {
-        for (int64_t chunk = begin; chunk < end; ++chunk) (static_cast<const Problem*>(context)->*step)(chunk);
-      },
-      const_cast<Problem*>(&problem));
-}
-
 }  // namespace
 
 int64_t count(const uint8_t* mask, int64_t size, int64_t* before) {
-  run<&Problem::count>({mask, size, before, nullptr, 0, nullptr});
+  const Problem problem{mask, size, before, nullptr, 0, nullptr};
+  parallel_for(chunk_count(size), [&](int64_t chunk) { problem.count(chunk); });
   int64_t total = 0;
   for (int64_t chunk = 0; chunk < chunk_count(size); ++chunk) total += std::exchange(before[chunk], total);
   before[chunk_count(size)] = total;
@@ -77,7 +69,8 @@ int64_t count(const uint8_t* mask, int64_t size, int64_t* before) {
 }
 
 void gather(const uint8_t* mask, int64_t size, int64_t* before, const char* rows, int64_t row_bytes, char* to) {
-  run<&Problem::write>({mask, size, before, rows, row_bytes, to});
+  const Problem problem{mask, size, before, rows, row_bytes, to};
+  parallel_for(chunk_count(size), [&](int64_t chunk) { problem.write(chunk); });
 }
 
 }  // namespace nj::select

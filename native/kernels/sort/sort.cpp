@@ -141,13 +141,12 @@ void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
 Status sort_values(const Problem& p, int64_t first, int64_t last) {
   const int64_t line = p.axis * p.item_size(0);
   const bool direct = p.strides(p.out_strides, 0).axis == p.item_size(0);
-  Array<char> spare(direct ? line : 2 * line);
-  if (!spare.data) return status_no_memory;
+  const Workspace<char> spare(direct ? line : 2 * line);
   for (int64_t r = first; r < last; ++r) {
     Row row = row_of(p, 0, r);
-    char* work = direct ? row.out : spare.data + line;
+    char* work = direct ? row.out : spare.data() + line;
     copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
-    sort_contiguous(p.codes[0], work, p.axis, spare.data);
+    sort_contiguous(p.codes[0], work, p.axis, spare.data());
     if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
   }
   return status_good;
@@ -181,19 +180,18 @@ int64_t largest_item(const Problem& p) {
 // Rows first ... last of any operands: sort positions by the keys, then gather.
 Status sort_by_keys(const Problem& p, int64_t first, int64_t last) {
   int64_t n = p.axis, parts = count_parts(p);
-  Array<uint64_t> values(n * parts), words(n);
-  Array<uint32_t> order(n);
-  Array<char> line(n * largest_item(p));
-  Array<Keys> keys(parts);
-  if (!values.data || !words.data || !order.data || !line.data || !keys.data) return status_no_memory;
+  const Workspace<uint64_t> values(n * parts), words(n);
+  const Workspace<uint32_t> order(n);
+  const Workspace<char> line(n * largest_item(p));
+  const Workspace<Keys> keys(parts);
   for (int64_t r = first; r < last; ++r) {
-    fill_row_keys(p, r, values.data, keys.data);
-    if (!argsort(order.data, keys.data, parts, words.data, n)) return status_row_too_long;
+    fill_row_keys(p, r, values.data(), keys.data());
+    if (!argsort(order.data(), keys.data(), parts, words.data(), n)) return status_row_too_long;
     for (int64_t operand = 0; operand < p.num_operands; ++operand) {
       Row row = row_of(p, operand, r);
       // Through a copy: an operand may be sorted in place.
-      copy_row(line.data, row.size, row.in, row.in_stride, row.size, n);
-      gather_row(row.out, row.out_stride, line.data, row.size, order.data, n);
+      copy_row(line.data(), row.size, row.in, row.in_stride, row.size, n);
+      gather_row(row.out, row.out_stride, line.data(), row.size, order.data(), n);
     }
   }
   return status_good;

@@ -147,22 +147,21 @@ struct Selection {
 
   static Status rows(const Problem& p, int64_t first, int64_t last) {
     const int64_t room = room_for(p);
-    Array<Word> words(room + kBlock);  // a block more, as it is looked at after a block
-    Array<Bits> line(p.inner == 1 ? 0 : p.axis);
-    if (!words.data || !line.data) return status_no_memory;
+    const Workspace<Word> words(room + kBlock);  // a block more, as it is looked at after a block
+    const Workspace<Bits> line(p.inner == 1 ? 0 : p.axis);
     for (int64_t row = first; row < last; ++row) {
       const int64_t o = row / p.inner, i = row % p.inner;
       const Bits* from = reinterpret_cast<const Bits*>(p.in) + o * p.axis * p.inner + i;
       const Bits* data = from;
       if (p.inner != 1) {
-        for (int64_t j = 0; j < p.axis; ++j) line.data[j] = from[j * p.inner];
-        data = line.data;
+        for (int64_t j = 0; j < p.axis; ++j) line.data()[j] = from[j * p.inner];
+        data = line.data();
       }
-      best_of(p, data, words.data, room);
+      best_of(p, data, words.data(), room);
       const int64_t start = o * p.k * p.inner + i;
       Bits* values = reinterpret_cast<Bits*>(p.values) + start;
       for (int64_t j = 0; j < p.k; ++j) {
-        const int64_t position = Entry::position(words.data[j]);
+        const int64_t position = Entry::position(words.data()[j]);
         values[j * p.inner] = data[position];
         p.positions[start + j * p.inner] = int32_t(position);
       }
