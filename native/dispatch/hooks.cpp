@@ -5,6 +5,7 @@
 
 #include "array/array.h"
 #include "runtime/python/guard.h"
+#include "runtime/python/sequence.h"
 
 namespace nj {
 
@@ -35,14 +36,7 @@ PyObject* set_hook(PyObject*, PyObject* args) {
 }
 
 PyObject* hook_names(PyObject*, PyObject*) {
-  PyRef list(PyList_New(hook_count));
-  if (!list) return nullptr;
-  for (int hook = 0; hook < hook_count; ++hook) {
-    PyObject* name = PyUnicode_FromString(kNames[hook]);
-    if (!name) return nullptr;
-    PyList_SET_ITEM(list.get(), hook, name);
-  }
-  return list.release();
+  return new_list(hook_count, [](size_t hook) { return PyUnicode_FromString(kNames[hook]); });
 }
 
 PyMethodDef functions[] = {

@@ -72,10 +72,7 @@ class Flattener {
   }
 
   PyObject* path_tuple() {
-    PyRef path(PyTuple_New(Py_ssize_t(path_.size())));
-    if (!path) return nullptr;
-    for (size_t i = 0; i < path_.size(); ++i) PyTuple_SET_ITEM(path.get(), Py_ssize_t(i), Py_NewRef(path_[i]));
-    return path.release();
+    return new_tuple(path_.size(), [this](size_t i) { return Py_NewRef(path_[i]); });
   }
 
   PyObject* with_path(PyObject* object) {

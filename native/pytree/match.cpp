@@ -237,14 +237,7 @@ PyObject* prefix_counts(TreeDef* prefix, TreeDef* full) {
     if (walk.mismatch.found()) walk.mismatch.raise(PyRef());
     return nullptr;
   }
-  PyRef result(PyList_New(Py_ssize_t(counts.size())));
-  if (!result) return nullptr;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    PyObject* count = PyLong_FromUnsignedLong(counts[i]);
-    if (!count) return nullptr;
-    PyList_SET_ITEM(result.get(), Py_ssize_t(i), count);
-  }
-  return result.release();
+  return new_list(counts.size(), [&](size_t i) { return PyLong_FromUnsignedLong(counts[i]); });
 }
 
 void raise_from_current(PyObject* type, const char* format, ...) {

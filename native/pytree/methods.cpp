@@ -37,34 +37,26 @@ PyObject* subtree(const Node* nodes, size_t end) {
   return buffer.finish();
 }
 
-PyObject* children(TreeDef* self) {
+PyObject* method_children(PyObject* self, PyObject*) {
+  const Node* nodes = self_of(self)->nodes();
   std::vector<size_t> ends;
-  child_ends(self->nodes(), size_t(Py_SIZE(self)) - 1, ends);
-  PyRef list(PyList_New(Py_ssize_t(ends.size())));
-  if (!list) return nullptr;
-  for (size_t i = 0; i < ends.size(); ++i) {
-    PyObject* child = subtree(self->nodes(), ends[i]);
-    if (!child) return nullptr;
-    PyList_SET_ITEM(list.get(), Py_ssize_t(i), child);
-  }
-  return list.release();
+  child_ends(nodes, size_t(Py_SIZE(self)) - 1, ends);
+  return new_list(ends.size(), [&](size_t i) { return subtree(nodes, ends[i]); });
 }
 
-PyObject* method_children(PyObject* self, PyObject*) { return children(self_of(self)); }
-
-PyObject* child_keys(const Node& node) {
+PyObject* method_child_keys(PyObject* self, PyObject*) {
+  const Node& root = self_of(self)->root();
   std::vector<PyRef> keys;
-  for (unsigned i = 0; i < node.arity; ++i) {
-    PyRef key(child_key(node.kind, node.registration, node.data, Py_ssize_t(i)));
-    if (!key) return nullptr;
-    keys.push_back(std::move(key));
+  for (unsigned i = 0; i < root.arity; ++i) {
+    keys.emplace_back(child_key(root.kind, root.registration, root.data, Py_ssize_t(i)));
+    if (!keys.back()) return nullptr;
   }
   return to_list(std::move(keys));
 }
 
-PyObject* method_child_keys(PyObject* self, PyObject*) { return child_keys(self_of(self)->root()); }
-
-PyObject* compose(TreeDef* outer, TreeDef* inner) {
+PyObject* method_compose(PyObject* self, PyObject* other) {
+  TreeDef *outer = self_of(self), *inner = as_treedef(other);
+  if (!inner) return nullptr;
   NodeBuffer buffer;
   size_t leaves = inner->root().num_leaves, nodes = inner->root().num_nodes;
   for (Py_ssize_t i = 0; i < Py_SIZE(outer); ++i) {
@@ -79,12 +71,6 @@ PyObject* compose(TreeDef* outer, TreeDef* inner) {
   return buffer.finish();
 }
 
-PyObject* method_compose(PyObject* self, PyObject* other) {
-  TreeDef* inner = as_treedef(other);
-  if (!inner) return nullptr;
-  return compose(self_of(self), inner);
-}
-
 PyObject* method_walk(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   if (!check_arguments("walk", n, 3, 3)) return nullptr;
   return walk(self_of(self), args[0], args[1], args[2]);
@@ -92,14 +78,13 @@ PyObject* method_walk(PyObject* self, PyObject* const* args, Py_ssize_t n) {
 
 PyObject* method_from_iterable_tree(PyObject* self, PyObject* tree) { return from_iterable_tree(self_of(self), tree); }
 
-PyObject* node_data(const Node& node) {
+PyObject* method_node_data(PyObject* self, PyObject*) {
+  const Node& node = self_of(self)->root();
   PyObject* type = node_type(node);
   if (!type) Py_RETURN_NONE;
   PyRef data(node.kind == Kind::NamedTuple ? Py_NewRef(Py_None) : walk_data(node));
   return data ? PyTuple_Pack(2, type, data.get()) : nullptr;
 }
-
-PyObject* method_node_data(PyObject* self, PyObject*) { return node_data(self_of(self)->root()); }
 
 // The root of a treedef that is being made of parts: its kind, data and registration.
 struct Root {
@@ -195,13 +180,8 @@ PyObject* node_state(const Node& node) {
 }
 
 PyObject* method_reduce(PyObject* self, PyObject*) {
-  PyRef states(PyTuple_New(Py_SIZE(self)));
+  PyRef states(new_tuple(size_t(Py_SIZE(self)), [&](size_t i) { return node_state(self_of(self)->nodes()[i]); }));
   if (!states) return nullptr;
-  for (Py_ssize_t i = 0; i < Py_SIZE(self); ++i) {
-    PyObject* state = node_state(self_of(self)->nodes()[i]);
-    if (!state) return nullptr;
-    PyTuple_SET_ITEM(states.get(), i, state);
-  }
   PyRef restore(PyObject_GetAttrString(reinterpret_cast<PyObject*>(treedef_type), "_from_state"));
   return restore ? Py_BuildValue("(O(O))", restore.get(), states.get()) : nullptr;
 }
@@ -237,7 +217,7 @@ bool restore_node(PyObject* state, NodeBuffer& buffer, std::vector<Subtree>& sta
   return true;
 }
 
-PyObject* from_state(PyObject* states) {
+PyObject* method_from_state(PyObject*, PyObject* states) {
   PyRef items(PySequence_Tuple(states));
   if (!items) return nullptr;
   NodeBuffer buffer;
@@ -249,8 +229,6 @@ PyObject* from_state(PyObject* states) {
   PyErr_SetString(PyExc_ValueError, "invalid state of a PyTreeDef: not one tree");
   return nullptr;
 }
-
-PyObject* method_from_state(PyObject*, PyObject* states) { return from_state(states); }
 
 PyObject* method_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pytree/pytree.h"
+#include "runtime/python/sequence.h"
 
 namespace nj::pytree {
 

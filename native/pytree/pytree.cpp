@@ -77,15 +77,11 @@ PyObject* one_level(PyObject* tree, bool with_keys) {
   if (kind != int(Kind::Dict) && !data) data = PyRef::share(Py_None);
   if (!data) return nullptr;
   if (!with_keys) return PyTuple_Pack(2, children.get(), data.get());
-  Py_ssize_t n = PyTuple_GET_SIZE(children.get());
-  PyRef pairs(PyTuple_New(n));
-  if (!pairs) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* pair = PyTuple_Pack(2, PyTuple_GET_ITEM(keys.get(), i), PyTuple_GET_ITEM(children.get(), i));
-    if (!pair) return nullptr;
-    PyTuple_SET_ITEM(pairs.get(), i, pair);
-  }
-  return PyTuple_Pack(2, pairs.get(), data.get());
+  PyRef pairs(new_tuple(size_t(PyTuple_GET_SIZE(children.get())), [&](size_t i) {
+    const auto at = Py_ssize_t(i);
+    return PyTuple_Pack(2, PyTuple_GET_ITEM(keys.get(), at), PyTuple_GET_ITEM(children.get(), at));
+  }));
+  return pairs ? PyTuple_Pack(2, pairs.get(), data.get()) : nullptr;
 }
 
 PyObject* py_one_level(PyObject*, PyObject* tree) { return one_level(tree, false); }

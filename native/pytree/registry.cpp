@@ -80,14 +80,8 @@ PyObject* namedtuple_key(PyObject* type, Py_ssize_t i) {
 }
 
 bool default_keys(Kind kind, const Registration* registration, PyObject* data, Py_ssize_t n, PyRef& keys) {
-  keys = PyRef(PyTuple_New(n));
-  if (!keys) return false;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* key = child_key(kind, registration, data, i);
-    if (!key) return false;
-    PyTuple_SET_ITEM(keys.get(), i, key);
-  }
-  return true;
+  keys = PyRef(new_tuple(size_t(n), [=](size_t i) { return child_key(kind, registration, data, Py_ssize_t(i)); }));
+  return bool(keys);
 }
 
 // Checks what a user's flatten function returned, and takes it apart.
@@ -132,15 +126,8 @@ bool split_pairs(const Registration* registration, PyRef& children, PyRef& keys)
 }
 
 PyObject* get_fields(PyObject* object, PyObject* names) {
-  Py_ssize_t n = PyTuple_GET_SIZE(names);
-  PyRef values(PyTuple_New(n));
-  if (!values) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* value = PyObject_GetAttr(object, PyTuple_GET_ITEM(names, i));
-    if (!value) return nullptr;
-    PyTuple_SET_ITEM(values.get(), i, value);
-  }
-  return values.release();
+  return new_tuple(size_t(PyTuple_GET_SIZE(names)),
+                   [=](size_t i) { return PyObject_GetAttr(object, PyTuple_GET_ITEM(names, Py_ssize_t(i))); });
 }
 
 bool expand_dataclass(PyObject* object, const Registration* registration, PyRef& children, PyRef& data) {
@@ -165,17 +152,11 @@ PyObject* namedtuple_children(PyObject* object) { return PyTuple_GetSlice(object
 PyObject* name_tuple(PyObject* names) {
   PyRef tuple(PySequence_Tuple(names));
   if (!tuple) return nullptr;
-  PyRef result(PyTuple_New(PyTuple_GET_SIZE(tuple.get())));
-  if (!result) return nullptr;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(tuple.get(), i);
-    if (!PyUnicode_CheckExact(name)) {
-      PyErr_Format(PyExc_TypeError, "field names of a pytree dataclass must be strings, got %R", name);
-      return nullptr;
-    }
-    PyTuple_SET_ITEM(result.get(), i, interned(name).release());
-  }
-  return result.release();
+  return new_tuple(size_t(PyTuple_GET_SIZE(tuple.get())), [&](size_t i) {
+    PyObject* name = PyTuple_GET_ITEM(tuple.get(), Py_ssize_t(i));
+    if (PyUnicode_CheckExact(name)) return interned(name).release();
+    return PyErr_Format(PyExc_TypeError, "field names of a pytree dataclass must be strings, got %R", name);
+  });
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ bool node_text(const Node& node, const std::string* children, std::string& text)
   }
 }
 
-PyObject* treedef_text(TreeDef* treedef) {
+PyObject* treedef_repr(PyObject* self) {
+  TreeDef* treedef = reinterpret_cast<TreeDef*>(self);
   std::vector<std::string> stack;
   for (Py_ssize_t i = 0; i < Py_SIZE(treedef); ++i) {
     const Node& node = treedef->nodes()[i];
@@ -135,8 +136,6 @@ PyObject* treedef_text(TreeDef* treedef) {
   std::string all = "PyTreeDef(" + stack.back() + ")";
   return PyUnicode_FromStringAndSize(all.data(), Py_ssize_t(all.size()));
 }
-
-PyObject* treedef_repr(PyObject* self) { return treedef_text(reinterpret_cast<TreeDef*>(self)); }
 
 PyObject* treedef_richcompare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != treedef_type) Py_RETURN_NOTIMPLEMENTED;
@@ -188,9 +187,7 @@ PyObject* NodeBuffer::finish() {
 }
 
 PyObject* to_list(std::vector<PyRef> items) {
-  PyObject* list = PyList_New(Py_ssize_t(items.size()));
-  for (size_t i = 0; list && i < items.size(); ++i) PyList_SET_ITEM(list, Py_ssize_t(i), items[i].release());
-  return list;
+  return new_list(items.size(), [&](size_t i) { return items[i].release(); });
 }
 
 TreeDef* as_treedef(PyObject* object) {

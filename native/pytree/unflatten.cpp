@@ -5,17 +5,7 @@ namespace nj::pytree {
 namespace {
 
 PyObject* tuple_of(PyObject* const* items, Py_ssize_t n) {
-  PyObject* tuple = PyTuple_New(n);
-  if (!tuple) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i]));
-  return tuple;
-}
-
-PyObject* list_of(PyObject* const* items, Py_ssize_t n) {
-  PyObject* list = PyList_New(n);
-  if (!list) return nullptr;
-  for (Py_ssize_t i = 0; i < n; ++i) PyList_SET_ITEM(list, i, Py_NewRef(items[i]));
-  return list;
+  return new_tuple(size_t(n), [=](size_t i) { return Py_NewRef(items[i]); });
 }
 
 PyObject* dict_of(PyObject* keys, PyObject* const* items, Py_ssize_t n) {
@@ -96,7 +86,7 @@ PyObject* build_node(const Node& node, PyObject* const* children) {
     case Kind::Leaf: PyErr_SetString(PyExc_SystemError, "a leaf cannot be built from children"); return nullptr;
     case Kind::None: Py_RETURN_NONE;
     case Kind::Tuple: return tuple_of(children, n);
-    case Kind::List: return list_of(children, n);
+    case Kind::List: return new_list(size_t(n), [=](size_t i) { return Py_NewRef(children[i]); });
     case Kind::Dict: return dict_of(node.data, children, n);
     case Kind::NamedTuple: {
       PyRef arguments(tuple_of(children, n));

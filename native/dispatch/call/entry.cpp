@@ -4,6 +4,7 @@
 #include "array/from_python.h"
 #include "pytree/pytree.h"
 #include "runtime/python/error.h"
+#include "runtime/python/sequence.h"
 
 namespace nj {
 
@@ -71,18 +72,11 @@ int collect_forwarded(const EntryPlan* plan, LeafArrays& leaves, Objects& result
   return 0;
 }
 
-template <class Item>
-PyObject* list_of(size_t count, Item item) {
-  PyObject* list = PyList_New(Py_ssize_t(count));
-  for (size_t k = 0; list && k < count; ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef(item(k)));
-  return list;
-}
-
 // Calls an executable of another machine: foreign(arrays, donated, committed) -> list of arrays.
 int run_foreign(Entry* entry, const Signature& signature, const SmallVector<Array*, 16>& ins, Objects& outputs) {
-  PyRef arrays(list_of(ins.size(), [&ins](size_t k) { return reinterpret_cast<PyObject*>(ins[k]); }));
+  PyRef arrays(new_list(ins.size(), [&ins](size_t k) { return Py_NewRef(reinterpret_cast<PyObject*>(ins[k])); }));
   const std::vector<char>& flags = entry->plan->donated;
-  PyRef donated(list_of(ins.size(), [&flags](size_t k) { return flags[k] ? Py_True : Py_False; }));
+  PyRef donated(new_list(ins.size(), [&flags](size_t k) { return PyBool_FromLong(flags[k]); }));
   if (!arrays || !donated) return -1;
   PyObject* arguments[] = {arrays.get(), donated.get(), signature.committed ? Py_True : Py_False};
   PyRef results(PyObject_Vectorcall(entry->foreign, arguments, 3, nullptr));
@@ -135,12 +129,7 @@ PyObject* unflatten(Entry* entry, Objects& results) {
   size_t count = results.size();
   if (entry->plan->structure == Structure::Tree) return pytree_unflatten(entry->treedef, results.begin(), Py_ssize_t(count));
   if (entry->plan->structure == Structure::Leaf) return Py_NewRef(results[0]);
-  PyObject* tuple = PyTuple_New(Py_ssize_t(count));
-  if (!tuple) return nullptr;
-  for (size_t k = 0; k < count; ++k) {
-    PyTuple_SET_ITEM(tuple, Py_ssize_t(k), results[k].release());
-  }
-  return tuple;
+  return new_tuple(count, [&](size_t k) { return results[k].release(); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "runtime/python/guard.h"
+#include "runtime/python/sequence.h"
 #include "runtime/python/stack.h"
 #include "dispatch/trace.h"
 
@@ -50,9 +51,8 @@ bool as_it_was(const Signature& signature) {
 // slow_path(args, kwargs) -> (result, Entry or None); keeps the entry if there is a signature for it.
 PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
   if (!require_stack("a jitted function")) return nullptr;
-  PyRef tuple(PyTuple_New(count));
+  PyRef tuple(new_tuple(size_t(count), [=](size_t k) { return Py_NewRef(args[k]); }));
   if (!tuple) return nullptr;
-  for (Py_ssize_t k = 0; k < count; ++k) PyTuple_SET_ITEM(tuple.get(), k, Py_NewRef(args[k]));
   PyRef kwargs(make_kwargs(args + count, kwnames));
   if (!kwargs) return nullptr;
   PyObject* pair[] = {tuple.get(), kwargs.get()};

@@ -1,51 +1,22 @@
 // The loops of eager.cpp, in a file of their own to be compiled for speed.
 #include "dispatch/eager/eager.h"
 
+#include <functional>
+
 namespace nj {
 
 namespace {
 
-struct Add {
-  template <class T> static T of(T a, T b) { return a + b; }
-};
-struct Sub {
-  template <class T> static T of(T a, T b) { return a - b; }
-};
-struct Mul {
-  template <class T> static T of(T a, T b) { return a * b; }
-};
-struct Div {
-  template <class T> static T of(T a, T b) { return a / b; }
-};
-struct Lt {
-  template <class T> static bool of(T a, T b) { return a < b; }
-};
-struct Le {
-  template <class T> static bool of(T a, T b) { return a <= b; }
-};
-struct Eq {
-  template <class T> static bool of(T a, T b) { return a == b; }
-};
-struct Ne {
-  template <class T> static bool of(T a, T b) { return a != b; }
-};
-struct Gt {
-  template <class T> static bool of(T a, T b) { return a > b; }
-};
-struct Ge {
-  template <class T> static bool of(T a, T b) { return a >= b; }
-};
-
 // The result is always fresh memory, so that it may be declared unaliased. Integers wrap (-fwrapv).
-template <class Op, class T, Operands kOperands>
+template <template <class> class Op, class T, Operands kOperands>
 void loop(char* out_bytes, const char* a_bytes, const char* b_bytes, Py_ssize_t n) {
-  using Out = decltype(Op::template of<T>(T(), T()));
+  using Out = decltype(Op<T>()(T(), T()));
   Out* __restrict out = reinterpret_cast<Out*>(out_bytes);
   const T* a = reinterpret_cast<const T*>(a_bytes);
   const T* b = reinterpret_cast<const T*>(b_bytes);
   const T a0 = n ? a[0] : T(), b0 = n ? b[0] : T();
   for (Py_ssize_t i = 0; i < n; ++i) {
-    out[i] = Op::template of<T>(kOperands == scalar_left ? a0 : a[i], kOperands == scalar_right ? b0 : b[i]);
+    out[i] = Op<T>()(kOperands == scalar_left ? a0 : a[i], kOperands == scalar_right ? b0 : b[i]);
   }
 }
 
@@ -56,7 +27,7 @@ void negate(char* out_bytes, const char* a_bytes, const char*, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; ++i) out[i] = -a[i];
 }
 
-template <class Op, class T>
+template <template <class> class Op, class T>
 EagerLoop pick_operands(Operands operands) {
   switch (operands) {
     case both_arrays: return loop<Op, T, both_arrays>;
@@ -65,7 +36,7 @@ EagerLoop pick_operands(Operands operands) {
   }
 }
 
-template <class Op>
+template <template <class> class Op>
 EagerLoop pick_kind(Kind kind, Operands operands) {
   switch (kind) {
     case Kind::Float32: return pick_operands<Op, float>(operands);
@@ -78,8 +49,8 @@ EagerLoop pick_kind(Kind kind, Operands operands) {
 
 EagerLoop pick_division(Kind kind, Operands operands) {
   switch (kind) {
-    case Kind::Float32: return pick_operands<Div, float>(operands);
-    case Kind::Float64: return pick_operands<Div, double>(operands);
+    case Kind::Float32: return pick_operands<std::divides, float>(operands);
+    case Kind::Float64: return pick_operands<std::divides, double>(operands);
     default: return nullptr;
   }
 }
@@ -88,16 +59,16 @@ EagerLoop pick_division(Kind kind, Operands operands) {
 
 EagerLoop eager_loop(EagerOp op, Kind kind, Operands operands) {
   switch (op) {
-    case op_add: return pick_kind<Add>(kind, operands);
-    case op_sub: return pick_kind<Sub>(kind, operands);
-    case op_mul: return pick_kind<Mul>(kind, operands);
+    case op_add: return pick_kind<std::plus>(kind, operands);
+    case op_sub: return pick_kind<std::minus>(kind, operands);
+    case op_mul: return pick_kind<std::multiplies>(kind, operands);
     case op_div: return pick_division(kind, operands);
-    case op_lt: return pick_kind<Lt>(kind, operands);
-    case op_le: return pick_kind<Le>(kind, operands);
-    case op_eq: return pick_kind<Eq>(kind, operands);
-    case op_ne: return pick_kind<Ne>(kind, operands);
-    case op_gt: return pick_kind<Gt>(kind, operands);
-    case op_ge: return pick_kind<Ge>(kind, operands);
+    case op_lt: return pick_kind<std::less>(kind, operands);
+    case op_le: return pick_kind<std::less_equal>(kind, operands);
+    case op_eq: return pick_kind<std::equal_to>(kind, operands);
+    case op_ne: return pick_kind<std::not_equal_to>(kind, operands);
+    case op_gt: return pick_kind<std::greater>(kind, operands);
+    case op_ge: return pick_kind<std::greater_equal>(kind, operands);
     default: return nullptr;
   }
 }

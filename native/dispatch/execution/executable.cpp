@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "runtime/python/guard.h"
+#include "runtime/python/sequence.h"
 #include "runtime/memory/small_vector.h"
 
 namespace nj {
@@ -185,16 +186,11 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   std::vector<PyRef> outs(count);
   const char* donated = mask == Py_None ? nullptr : arguments.donated.begin();
   if (execute(executable, arguments.arrays.begin(), donated, arguments.committed, outs.data()) < 0) return nullptr;
-  PyObject* results = PyList_New(Py_ssize_t(count));
-  for (size_t k = 0; results && k < count; ++k) PyList_SET_ITEM(results, Py_ssize_t(k), outs[k].release());
-  return results;
+  return new_list(count, [&](size_t k) { return outs[k].release(); });
 }
 
 PyObject* aval_tuple(const std::vector<AvalRef>& infos) {
-  PyObject* tuple = PyTuple_New(Py_ssize_t(infos.size()));
-  if (!tuple) return nullptr;
-  for (size_t k = 0; k < infos.size(); ++k) PyTuple_SET_ITEM(tuple, Py_ssize_t(k), Py_NewRef(infos[k]->aval));
-  return tuple;
+  return new_tuple(infos.size(), [&](size_t k) { return Py_NewRef(infos[k]->aval); });
 }
 
 PyObject* get_in_avals(PyObject* self, void*) { return aval_tuple(as_executable(self)->plan->ins); }

@@ -7,6 +7,7 @@
 #include "array/array.h"
 #include "runtime/python/error.h"
 #include "runtime/python/guard.h"
+#include "runtime/python/sequence.h"
 #include "runtime/queue/queue.h"
 
 namespace nj {
@@ -85,13 +86,8 @@ Handle<Execution> execution_new(PyObject* on_error) {
 }
 
 PyObject* status_error(PyObject* on_error, int64_t status, const int64_t* info) {
-  PyRef words(PyList_New(8));
+  PyRef words(new_list(8, [=](size_t k) { return PyLong_FromLongLong(info[k]); }));
   if (!words) return nullptr;
-  for (int k = 0; k < 8; ++k) {
-    PyObject* word = PyLong_FromLongLong(info[k]);
-    if (!word) return nullptr;
-    PyList_SET_ITEM(words.get(), k, word);
-  }
   PyRef error(PyObject_CallFunction(on_error, "LO", static_cast<long long>(status), words.get()));
   if (!error) return nullptr;
   if (PyExceptionInstance_Check(error.get())) return error.release();

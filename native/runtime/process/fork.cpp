@@ -11,6 +11,7 @@
 
 #include "runtime/python/guard.h"
 #include "runtime/python/native.h"
+#include "runtime/python/sequence.h"
 #include "runtime/process/signals_blocked.h"
 #include "runtime/threads/threads.h"
 
@@ -119,9 +120,7 @@ PyObject* guard_at_fork(PyObject*, PyObject* lock) {
 }
 
 PyObject* guarded_locks(PyObject*, PyObject*) {
-  PyObject* list = PyList_New(Py_ssize_t(locks.size()));
-  for (size_t k = 0; list && k < locks.size(); ++k) PyList_SET_ITEM(list, Py_ssize_t(k), Py_NewRef(locks[k]));
-  return list;
+  return new_list(locks.size(), [](size_t k) { return Py_NewRef(locks[k]); });
 }
 
 PyObject* call_whole(PyObject*, PyObject* const* args, Py_ssize_t count) {
