@@ -78,6 +78,7 @@ ENVIRONMENT = {
 }
 LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
+    "numjet/scipy/__init__.py": "its modules are imported when first named: most programs use few of them",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
     "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_probability import xlog1py, xlogy
+from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside
 from numjet.scipy.stats.publish import exp_of
 

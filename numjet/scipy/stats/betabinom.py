@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_gamma import betaln
+from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.stats.arguments import where_inside
 from numjet.scipy.stats.publish import exp_of
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_gamma import gammaln
-from numjet.scipy.special_probability import xlogy
+from numjet.scipy.special.gamma_family import gammaln
+from numjet.scipy.special.probability import xlogy
 
 _TOLERANCE = 1e-6       # of the sum of a point, which is 1
 

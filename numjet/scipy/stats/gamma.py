@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.scipy.special_gamma import gammainc, gammaincc, gammaln
-from numjet.scipy.special_probability import xlogy
+from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
+from numjet.scipy.special.probability import xlogy
 from numjet.scipy.stats.arguments import standard, where_inside
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc

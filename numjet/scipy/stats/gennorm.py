@@ -5,7 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_gamma import gammaincc, gammaln
+from numjet.scipy.special.gamma_family import gammaincc, gammaln
 from numjet.scipy.stats.arguments import LOG_2
 from numjet.scipy.stats.publish import exp_of
 

@@ -12,7 +12,7 @@ from numjet.foundation.tree import register_pytree_node_class
 from numjet.lax.linalg.triangular import cholesky, triangular_solve
 from numjet.nn.normalization import logsumexp
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
-from numjet.scipy.special_probability import ndtr
+from numjet.scipy.special.probability import ndtr
 from numjet.scipy.stats.arguments import LOG_2PI
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_probability import expit, logit
+from numjet.scipy.special.probability import expit, logit
 from numjet.scipy.stats.publish import LocationScale, exp_of
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
-from numjet.scipy.special_gamma import gammaln
-from numjet.scipy.special_probability import xlogy
+from numjet.scipy.special.gamma_family import gammaln
+from numjet.scipy.special.probability import xlogy
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Any:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import numjet.numpy as jnp
-from numjet.scipy.special_probability import log_ndtr, ndtr, ndtri
+from numjet.scipy.special.probability import log_ndtr, ndtr, ndtri
 from numjet.scipy.stats.arguments import LOG_2PI
 from numjet.scipy.stats.publish import LocationScale, exp_of
 

@@ -8,8 +8,8 @@ import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_gamma import gammaincc, gammaln
-from numjet.scipy.special_probability import xlogy
+from numjet.scipy.special.gamma_family import gammaincc, gammaln
+from numjet.scipy.special.probability import xlogy
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside
 from numjet.scipy.stats.publish import exp_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.scipy.special_gamma import betaln
+from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.stats.arguments import standard
 from numjet.scipy.stats.publish import exp_of
 

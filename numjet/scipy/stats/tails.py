@@ -10,7 +10,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop
-from numjet.scipy.special_gamma import betainc, betaln, floats, gammainc, gammaincc, gammaln
+from numjet.scipy.special.gamma_family import betainc, betaln, floats, gammainc, gammaincc, gammaln
 
 _SERIES_STEPS = 60          # each at least halves the term: 2**-60
 _FRACTION_STEPS = 60

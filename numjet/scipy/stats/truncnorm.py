@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.lax.elementwise import special
-from numjet.scipy.special_probability import log_ndtr
+from numjet.scipy.special.probability import log_ndtr
 from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
 from numjet.scipy.stats.publish import exp_of
 

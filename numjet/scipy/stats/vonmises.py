@@ -5,7 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special_integrals import i0e
+from numjet.scipy.special.integrals import i0e
 from numjet.scipy.stats.arguments import LOG_2PI
 from numjet.scipy.stats.publish import exp_of
 

@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
-from numjet.scipy.special_gamma import _bernoulli_numbers, floats
+from numjet.scipy.special.gamma_family import _bernoulli_numbers, floats
 
 _EULER = 0.57721566490153286061
 

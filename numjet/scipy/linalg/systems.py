@@ -1,8 +1,4 @@
-"""scipy.linalg on arrays that can be traced, differentiated, batched and compiled.
-
-Matrices are the last two axes. The arguments overwrite_*, check_finite, debug, lwork and the like are accepted and
-ignored, as in jax.scipy.linalg: arrays are never overwritten and values not checked.
-"""
+"""Systems of linear equations: Cholesky and LU factors, solvers, inverses, determinants."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,30 +6,17 @@ from typing import Any
 import numpy as np
 
 from numjet.control.custom.solve import custom_linear_solve
-from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
-from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.bits import stop_gradient
-from numjet.lax.elementwise.compare import eq_p, le_p
+from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.elementwise.convert import as_dtype, cast
 from numjet.lax.linalg import matrix as mx
 from numjet.lax.operands import real_dtype
 from numjet.lax.reduction.sort import sort_p
-from numjet.lax.shape.join import pad_p
 from numjet.numpy.contraction.dot import matmul
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.linalg import factorizations as factor
-from numjet.scipy.linalg_functions import expm as expm, expm_frechet as expm_frechet, polar as polar, sqrtm as sqrtm
-from numjet.scipy.linalg_special import (
-    block_diag as block_diag, circulant as circulant, companion as companion, dft as dft, hankel as hankel, hilbert as hilbert,
-    toeplitz as toeplitz,
-)
-
-
-def _inexact(name: str, *xs: Any) -> list[Any]:
-    return list(promote_args_inexact(f"scipy.linalg.{name}", *xs))
-
+from numjet.scipy.linalg.arguments import inexact
 
 # -------------------------------------------------------------------------------------------- cholesky
 
@@ -44,7 +27,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     >>> cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 1.0], [0.0, 2.0]]
     """
-    (a,) = _inexact("cholesky", a)
+    (a,) = inexact("cholesky", a)
     out = lax_linalg.cholesky(a if lower else mx.mH(a), symmetrize_input=False)
     return out if lower else mx.mH(out)
 
@@ -68,7 +51,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     [0.5, 0.5]
     """
     c, lower = c_and_lower
-    c, b = _inexact("cho_solve", c, b)
+    c, b = inexact("cho_solve", c, b)
     c, b, vector = factor.aligned("cho_solve", c, b)
     out = _cho_solve(c, bool(lower), b)
     return getitem(out, (..., 0)) if vector else out
@@ -89,7 +72,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     >>> lu_factor(jnp.array([[1.0, 2.0], [2.0, 2.0]]))[1].tolist()
     [1, 1]
     """
-    (a,) = _inexact("lu_factor", a)
+    (a,) = inexact("lu_factor", a)
     return lax_linalg.lu(a)[:2]
 
 
@@ -102,7 +85,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     [0.5, 0.5]
     """
     lu_, pivots = lu_and_piv
-    lu_, b = _inexact("lu_solve", lu_, b)
+    lu_, b = inexact("lu_solve", lu_, b)
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     order = lax_linalg.lu_pivots_to_permutation(pivots, lu_.shape[-1])
@@ -130,7 +113,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     >>> (p @ l @ u).tolist()
     [[1.0, 2.0], [2.0, 2.0]]
     """
-    (a,) = _inexact("lu", a)
+    (a,) = inexact("lu", a)
     packed, _, order = lax_linalg.lu(a)
     m, n = a.shape[-2:]
     k = min(m, n)
@@ -162,7 +145,7 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwr
         raise ValueError(f"Expected assume_a to be one of {kinds}; got {assume_a!r}")
     if assume_a != "pos":
         return factor.solve(a, b)
-    a, b = _inexact("solve", a, b)
+    a, b = inexact("solve", a, b)
     a, b, vector = factor.aligned("solve", a, b)
     c = cholesky(stop_gradient(a), lower=lower)
     out = custom_linear_solve(
@@ -181,7 +164,7 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, 
     """
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError(f"Invalid 'trans' value {trans}")
-    a, b = _inexact("solve_triangular", a, b)
+    a, b = inexact("solve_triangular", a, b)
     a, b, vector = factor.aligned("solve_triangular", a, b)
     out = lax_linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
                                       conjugate_a=trans in (2, "C"), unit_diagonal=unit_diagonal)
@@ -206,93 +189,3 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     4.0
     """
     return factor.det(a)
-
-
-# -------------------------------------------------------------------------------------------- orthogonal factors
-
-def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False,
-       check_finite: bool = True) -> tuple[Any, ...]:
-    """Q and R of matrices. mode: "full", "economic" (thin Q) or "r" ((R,) alone). pivoting: a last result, the permutation.
-
-    >>> import numjet.numpy as jnp
-    >>> q, r = qr(jnp.eye(2))
-    >>> (q @ r).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    (a,) = _inexact("qr", a)
-    if mode not in ("full", "economic", "r"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
-    out = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
-    return out[1:] if mode == "r" else out
-
-
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
-        lapack_driver: str = "gesdd") -> Any:
-    """Singular values and vectors, as numjet.numpy.linalg.svd, in a tuple.
-
-    >>> import numjet.numpy as jnp
-    >>> svd(2 * jnp.eye(2), compute_uv=False).tolist()
-    [2.0, 2.0]
-    """
-    (a,) = _inexact("svd", a)
-    return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
-
-
-def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
-         overwrite_b: bool = False, turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True) -> Any:
-    """Eigenvalues (ascending) and eigenvectors of Hermitian matrices, or the values alone.
-
-    NotImplementedError for generalized problems (b, type) and subsets (eigvals).
-
-    >>> import numjet.numpy as jnp
-    >>> eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True).tolist()
-    [1.0, 2.0]
-    """
-    if b is not None:
-        raise NotImplementedError("Only the b=None case of eigh is implemented")
-    if type != 1:
-        raise NotImplementedError("Only the type=1 case of eigh is implemented.")
-    if eigvals is not None:
-        raise NotImplementedError("Only the eigvals=None case of eigh is implemented.")
-    (a,) = _inexact("eigh", a)
-    v, w = lax_linalg.eigh(a, lower=lower)
-    return w if eigvals_only else (w, v)
-
-
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
-    """The Schur form T and the unitary Z of a = Z T Z^H. output: "complex" makes T triangular for real matrices, too.
-
-    >>> import numjet.numpy as jnp
-    >>> schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))[0].tolist()
-    [[1.0, 2.0], [0.0, 3.0]]
-    """
-    if output not in ("real", "complex"):
-        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
-    (a,) = _inexact("schur", a)
-    if output == "complex":
-        a = as_dtype(a, dtypes.promote_types(a.dtype, dtypes.complex64))
-    t, z = lax_linalg.schur(a)
-    return t, z
-
-
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The Hessenberg form H of a = Q H Q^H, and with calc_q (H, Q).
-
-    >>> import numjet.numpy as jnp
-    >>> hessenberg(jnp.eye(2)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    (a,) = _inexact("hessenberg", a)
-    n = a.shape[-1]
-    packed, taus = lax_linalg.hessenberg(a)
-    i, j = mx.indices(packed.shape)
-    form = mx.where(le_p.bind(i, add_p.bind(j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)
-    if not calc_q:
-        return form
-    inner = getitem(packed, (..., slice(1, None), slice(0, n - 1)))
-    if n > 1:
-        inner = lax_linalg.householder_product(inner, taus)
-    config = ((0, 0, 0),) * (a.ndim - 2) + ((1, 0, 0), (1, 0, 0))
-    q = pad_p.bind(inner, mx.scalar(0, a.dtype), padding_config=config)
-    corner = eq_p.bind(add_p.bind(i, j), mx.scalar(0, np.dtype(np.int32)))
-    return form, mx.where(corner, mx.eye(q.shape, a.dtype), q)

@@ -13,7 +13,7 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
-from numjet.scipy.special_gamma import floats
+from numjet.scipy.special.gamma_family import floats
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
