@@ -72,13 +72,13 @@ class Jitted:
         self.device = _pinned(options["device"], options["backend"])
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
         self.traces: Memo[Traced] = Memo("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
-        self.turns = 0
+        self.rotations = 0
 
     def _forget_native(self) -> None:
         """Drops native cache entries when programs are dropped here; those in use are fetched from here again, and so count
         as used."""
         native = self.native()
-        self.turns = self.traces.turns
+        self.rotations = self.traces.rotations
         if native is not None:
             type(native).clear_cache(native)
 
@@ -138,7 +138,7 @@ class Jitted:
             if epoch == _native.config_epoch():  # else flags changed while it was made
                 self.traces.put(key, traced)
                 traced.key = key
-        if self.turns != self.traces.turns:
+        if self.rotations != self.traces.rotations:
             self._forget_native()
         return traced
 

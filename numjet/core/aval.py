@@ -1,4 +1,4 @@
-"""Abstract values: shape, dtype and weak type, which are known while tracing."""
+"""Abstract values: the shape, dtype and weak type that are known while tracing."""
 from __future__ import annotations
 
 from math import prod
@@ -54,7 +54,7 @@ class ShapedArray:
         return self.dtype.itemsize
 
     def str_short(self) -> str:
-        """As jaxprs print it: `f32[2,3]`; weak types are not marked, as in JAX."""
+        """The text in jaxprs, `f32[2,3]`; weak types are not marked, as in JAX."""
         return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __len__(self) -> int:
@@ -91,7 +91,7 @@ def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, wea
 
 
 def sweep() -> None:
-    """Drops unreferenced avals. The next sweep comes when there are twice as many as this one left, so that the cost per
-    aval is constant; a weak dictionary would make each look-up slower."""
+    """Drops unreferenced avals. The next sweep is due when the table has doubled, which makes the amortized cost per aval
+    constant; a weak dictionary would make each look-up slower."""
     _native.drop_unshared(_table)
     _sweep_at[0] = max(_LEAST_SWEPT, 2 * len(_table))

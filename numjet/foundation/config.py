@@ -1,8 +1,8 @@
-"""Configuration: process-wide flags with thread-local overrides.
+"""Configuration: process-wide flags with thread-local overrides. The only module that reads the environment.
 
-The only module that reads the environment. Values live in the dictionary of a `threading.local`, one
-per thread, and every change of a flag updates them, so that reading one is a plain attribute read. The native core has a
-per-thread copy of the flags it needs; an epoch, which all threads compare, or one thread's mark says when that is stale.
+Values live in the dictionary of a `threading.local`, one per thread. Every change of a flag updates all of them, so that
+reading a flag is a plain attribute read. The native core has a per-thread copy of the flags it needs; that is stale when the
+epoch, which all threads compare, has changed, or when its thread has marked it.
 
 >>> from numjet.foundation.config import config, enable_x64
 >>> config.x64
@@ -28,16 +28,14 @@ from numjet.foundation import locks
 from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
 
 _TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
-
-
 _ABSENT = object()
 _serials = itertools.count(1)
 
 
 class TraceToken:
-    """Stands for one combination of the flags that programs depend on; interned, compare with `is`.
+    """Interned combination of the values of all flags that programs depend on; compare with `is`.
 
-    `serial` is a number that no other token ever has, for caches that hold no references. `plain` is for
+    `serial` is a number that no other token ever has, for caches that hold no references. `plain` belongs to
     `runtime.settings`. A token lives as long as a thread or a cache holds it.
     """
 
@@ -54,7 +52,7 @@ class TraceToken:
 
 
 class _Level:
-    """One override of one flag: what a block set, until that block ends."""
+    """One override of one flag; lives until the block that made it ends."""
 
     __slots__ = ("name", "thread", "value")
 
@@ -63,10 +61,10 @@ class _Level:
 
 
 class _Thread:
-    """One thread's values (the dictionary attributes are read from) and which of them it overrides.
+    """One thread's values (the dictionary from which attributes are read) and its overrides.
 
-    The overrides of a flag are a stack whose top holds. A block that ends takes out its own, wherever that is: generators
-    and tasks may end in another order than they began in.
+    The overrides of a flag form a stack, whose top is in force. A block that ends removes its own override from anywhere in
+    the stack, as generators and tasks may end in another order than they began.
     """
 
     __slots__ = ("__weakref__", "levels", "values")
@@ -76,7 +74,7 @@ class _Thread:
         self.levels: dict[str, list[_Level]] = {}
 
     def override(self, name: str) -> Any:
-        """The value that this thread gives the flag; _ABSENT for none."""
+        """This thread's override of the flag, or _ABSENT."""
         levels = self.levels.get(name)
         return levels[-1].value if levels else _ABSENT
 
@@ -129,8 +127,8 @@ def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
 class Config(threading.local):
     """The flags as this thread sees them: `config.jax_enable_x64`, or shorter `config.x64`.
 
-    `update` changes a flag for the process; the context managers of this module change one for a block
-    in one thread. A thread's override hides the process's value until its block ends.
+    `update` changes a flag for the process. The context managers of this module change one for a block in one thread;
+    such an override hides the value of the process until the block ends.
     """
 
     token: TraceToken
@@ -156,10 +154,10 @@ class Config(threading.local):
         raise AttributeError(f"flags are not assigned to; write config.update({full!r}, {value!r})")
 
     def update(self, name: str, value: Any) -> None:
-        """Set flag `name` to `value` in every thread that does not override it.
+        """Sets flag `name` to `value` in every thread that does not override it.
 
-        Raises AttributeError for an unknown name (with the nearest ones) and ValueError for a value the
-        flag does not take.
+        Raises AttributeError for an unknown name (with the nearest known ones) and ValueError for a value that the flag
+        does not accept.
         """
         flag = _flag(name)
         value = flag.convert(value)
@@ -173,7 +171,7 @@ class Config(threading.local):
             self._notify()
 
     def read(self, name: str) -> Any:
-        """The value of flag `name`, as the attribute gives it; AttributeError for an unknown name."""
+        """The value of flag `name` in this thread; AttributeError for an unknown name."""
         return self.__dict__[_flag(name).name]
 
     @property
@@ -182,23 +180,18 @@ class Config(threading.local):
         return {name: self.__dict__[name] for name in BY_NAME}
 
     def trace_token(self) -> TraceToken:
-        """An object that is the same (`is`) exactly while all flags that programs depend on are the same.
-
-        `config.token` is the same object without the call.
-        """
+        """`config.token`: an object that stays the same (`is`) as long as no flag that programs depend on changes."""
         return self.token
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback()` after a value changed in the thread that changed it; returns the unsubscriber.
-
-        Threads that merely see another thread's `update` are not called: compare `config.token` there.
-        """
+        """Calls `callback()` after each change of a value, in the thread that made the change; returns a function that
+        unsubscribes. Other threads, which merely see an `update`, are not called: compare `config.token` there."""
         callbacks = self._shared.callbacks
         callbacks.append(callback)
         return lambda: callbacks.remove(callback) if callback in callbacks else None
 
     def _enter(self, name: str, value: Any) -> _Level:
-        """Puts an override on this thread's stack for the flag."""
+        """Pushes an override of the flag for this thread."""
         _check_changeable(_flag(name), value, self.read(name))
         level = _Level(self._thread, name, value)
         with self._shared.lock:
@@ -209,7 +202,7 @@ class Config(threading.local):
         return level
 
     def _exit(self, level: _Level) -> None:
-        """Takes an override off the stack of the thread that made it."""
+        """Removes an override from the stack of the thread that made it."""
         with self._shared.lock:
             level.thread.levels[level.name].remove(level)
             changed = self._reassign(level)
@@ -217,7 +210,7 @@ class Config(threading.local):
             self._notify()
 
     def _set_local(self, name: str, value: Any) -> None:
-        """Gives the innermost override of this thread another value; _ABSENT: the value of the process."""
+        """Changes the innermost override of this thread; _ABSENT stands for the value of the process."""
         if value is not _ABSENT:
             _check_changeable(_flag(name), value, self.read(name))
         with self._shared.lock:
@@ -230,7 +223,7 @@ class Config(threading.local):
             self._notify()
 
     def _reassign(self, level: _Level) -> bool:
-        """Updates the level's thread; True when that is this thread and the value changed."""
+        """Updates the thread of the level; True if that is this thread and its value changed."""
         changed = self._shared.assign(level.thread, level.name)
         if level.thread is self._thread:
             _native.config_changed_here()
@@ -260,7 +253,7 @@ config = Config(_Shared(os.environ))
 
 
 class Override(contextlib.ContextDecorator):
-    """A flag's value for one block in one thread; entered as often as wanted, by any number of threads, also a decorator."""
+    """Context manager and decorator: a flag's value for one block in one thread. Reentrant, and shareable between threads."""
 
     __slots__ = ("_levels", "_name", "_value")
 
@@ -270,7 +263,7 @@ class Override(contextlib.ContextDecorator):
         self._levels: list[_Level] = []
 
     def _recreate_cm(self) -> Override:
-        """A new block for every call of a decorated function."""
+        """Each call of a decorated function is a block of its own."""
         return Override(self._name, self._value)
 
     def __enter__(self) -> None:
@@ -298,7 +291,7 @@ class Setting:
         if new_val is _REQUIRED:
             new_val = self._default
         if new_val is _REQUIRED:
-            raise TypeError(f"{self.flag.stem}() needs the value to hold inside the block")
+            raise TypeError(f"{self.flag.stem}() needs the value for the block, such as {self.flag.stem}({self.value!r})")
         return Override(self.flag.name, self.flag.convert(new_val))
 
     @property
@@ -307,15 +300,15 @@ class Setting:
         return config.__dict__[self.flag.name]
 
     def set_global(self, value: Any) -> None:
-        """As `config.update`."""
+        """`config.update` of this flag."""
         config.update(self.flag.name, value)
 
     def set_local(self, value: Any) -> None:
-        """Override the value in this thread from here on."""
+        """Overrides the value in this thread from now on."""
         config._set_local(self.flag.name, self.flag.convert(value))
 
     def clear_local(self) -> None:
-        """End this thread's override."""
+        """Ends this thread's override."""
         config._set_local(self.flag.name, _ABSENT)
 
     def __repr__(self) -> str:

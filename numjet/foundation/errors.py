@@ -1,8 +1,8 @@
-"""Public errors, under the names and with the bases that users know from JAX.
+"""Public errors, with the names and base classes of JAX's.
 
-Errors about traced values are built from the traced value: anything with `.aval`, and optionally a method
-`_origin_text()` that names the argument it depends on. Every text says what happened, to which value and
-where, and shows the wrong and the right way to write it.
+Errors about traced values take the traced value: an object with `.aval`, and optionally a method `_origin_text()` that
+names the argument it depends on. Each message says what happened, to which value and where, and shows the wrong and the
+right code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def describe(tracer: Any) -> str:
-    """`traced array of type float32[3]`, from whatever has an aval."""
+    """`traced array of type float32[3]`, for an object with an aval."""
     aval = getattr(tracer, "aval", None)
     return f"traced array of type {_type_text(aval)}" if aval is not None else f"value {tracer!r}"
 
@@ -24,19 +24,19 @@ def _type_text(aval: Any) -> str:
 
 
 def origin(tracer: Any) -> str:
-    """The reason why the value is unknown while tracing: the tracer's own, or the general one."""
-    tell = getattr(tracer, "_origin_text", "")
-    text = tell() if callable(tell) else tell
+    """Why the value is unknown while tracing: the tracer's own explanation, or the general one."""
+    own = getattr(tracer, "_origin_text", "")
+    text = own() if callable(own) else own
     return (text or "Its value is not known while the function is traced, only its shape and dtype").rstrip(".") + "."
 
 
 def compose(*parts: str) -> str:
-    """A message's paragraphs, without the empty ones."""
+    """A message of the paragraphs that are not empty."""
     return "\n\n".join(part.strip("\n") for part in parts if part and part.strip())
 
 
 def snippet(wrong: str, right: str) -> str:
-    """Two pieces of code, the one that fails and the one that works."""
+    """Code that fails, and the code that works instead."""
 
     def indent(text: str) -> str:
         return "\n".join(f"    {line}" for line in text.strip("\n").split("\n"))
@@ -57,7 +57,7 @@ class ConcretizationTypeError(JAXTypeError):
 
     Args:
       tracer: the traced value.
-      context: what needed the number, as a sentence.
+      context: a sentence that says what needed the number.
     """
 
     def __init__(self, tracer: Any, context: str = ""):
@@ -74,7 +74,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 _BOOL_REMEDIES = """\
-Remedies, the first that fits:
+Remedies; choose the first that fits:
   - choose between two values:      jnp.where(condition, a, b)   (numjet.numpy.where)
   - choose between two computations: lax.cond(condition, true_fun, false_fun, *operands)
   - loop until a condition fails:   lax.while_loop(cond_fun, body_fun, init)
@@ -84,7 +84,7 @@ Remedies, the first that fits:
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """A traced value decided a Python branch: `if x > 0`, `while`, `and`, `assert`, `bool(x)`."""
+    """A traced value was used as a Python condition: `if x > 0`, `while`, `and`, `assert`, `bool(x)`."""
 
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
@@ -99,7 +99,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A traced value was handed to NumPy, which needs numbers: `numpy.sin(x)`, `numpy.asarray(x)`."""
+    """A traced value was passed to NumPy, which needs numbers: `numpy.sin(x)`, `numpy.asarray(x)`."""
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -134,7 +134,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """A traced boolean array was used as an index, so that the result's size is not known."""
+    """A traced boolean array was used as an index, which makes the size of the result unknown."""
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -151,10 +151,10 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 
 class UnexpectedTracerError(JAXTypeError):
-    """A traced value outlived the function it belongs to, through a global, a closure or an attribute.
+    """A traced value outlived its function, through a global, a closure or an attribute.
 
     Args:
-      tracer: the value, or the whole text as a str.
+      tracer: the value, or the whole message as a str.
       created: where the value was made, for example "file.py:12 (f)".
       traced: the function that was being traced, in the same form.
     """
@@ -165,11 +165,11 @@ class UnexpectedTracerError(JAXTypeError):
             return
         where = f"It was made at {created}" if created else ""
         while_tracing = f"while {traced} was being traced" if traced else ""
-        place = " ".join(part for part in (where or ("It was made" if while_tracing else ""), while_tracing) if part)
+        origin = " ".join(part for part in (where or ("It was made" if while_tracing else ""), while_tracing) if part)
         super().__init__(
             compose(
                 f"A {describe(tracer)} leaked out of the function it belongs to.",
-                place + "." if place else "",
+                origin + "." if origin else "",
                 "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
                 "is a placeholder, not a number. Return every value that is needed outside. To find the leak, run "
                 "within `checking_leaks()` or with JAX_CHECK_TRACER_LEAKS=1.",
@@ -186,7 +186,7 @@ class KeyReuseError(JAXTypeError):
 
 
 class JaxprTypeError(TypeError):
-    """A program's types do not fit together."""
+    """The types of a program are inconsistent."""
 
 
 class JaxRuntimeError(RuntimeError):
@@ -194,8 +194,8 @@ class JaxRuntimeError(RuntimeError):
 
 
 class InconclusiveDimensionOperation(Exception):
-    """A comparison of symbolic dimensions has no answer that holds for all sizes."""
+    """A comparison of symbolic dimensions has different results for different sizes."""
 
 
 class TypePromotionError(ValueError):
-    """Two dtypes have no common dtype that one may silently convert to."""
+    """Two dtypes have no common dtype for an implicit conversion."""

@@ -1,6 +1,6 @@
 """Event stream: spans of time, counters, and reasons of cache misses.
 
-Counters always count (tests assert on them); spans and reasons cost a truth test while there are no listeners.
+Counters are always on (tests assert on them); without listeners, a span or a reason costs one truth test.
 
 >>> count("demo.calls")
 >>> counters()["demo.calls"]
@@ -30,10 +30,7 @@ logging = lazy_import.Module("logging")
 
 
 class Event(Record):
-    """One thing that happened.
-
-    kind is "span", "miss" or "message"; seconds is a span's duration; start is `time.perf_counter()` there.
-    """
+    """One event. kind: "span", "miss" or "message"; seconds: the duration of a span; start: `time.perf_counter()` then."""
 
     kind: str
     name: str
@@ -52,13 +49,13 @@ _counters_lock = locks.lock()
 
 
 class Subscription:
-    """Ends with `close()`, or with the `with` block it is used in."""
+    """Handle of a listener; `close()`, or the end of a `with` block, unsubscribes it."""
 
     def __init__(self, listener: Listener):
         self._listener: Listener | None = listener
 
     def close(self) -> None:
-        """Stop listening; more than once is fine."""
+        """Unsubscribes the listener; idempotent."""
         global _listeners
         with _listeners_lock:
             if self._listener is not None:
@@ -75,7 +72,7 @@ class Subscription:
 
 
 def subscribe(listener: Listener) -> Subscription:
-    """Call `listener(event)` for every event from now on, in the thread where it happens."""
+    """Calls `listener(event)` for every event from now on, in the thread of the event."""
     global _listeners
     with _listeners_lock:
         _listeners = (*_listeners, listener)
@@ -94,7 +91,7 @@ def _send(kind: str, name: str, start: float, seconds: float, data: dict[str, An
 
 
 def count(name: str, n: int = 1) -> None:
-    """Add `n` to counter `name`."""
+    """Adds `n` to the counter `name`."""
     with _counters_lock:
         _counters[name] = _counters.get(name, 0) + n
 
@@ -107,7 +104,7 @@ def counters() -> dict[str, int]:
 
 @contextlib.contextmanager
 def counting() -> Iterator[dict[str, int]]:
-    """Yields a dictionary that holds, after the block, by how much each counter grew in it (zeros left out).
+    """Yields a dictionary that after the block holds the increase of each counter in it (without zeros).
 
     >>> with counting() as grown:
     ...     count("demo.steps", 2)
@@ -150,15 +147,13 @@ _NO_SPAN = _NoSpan()
 
 
 def span(span_name: str, /, **data: Any) -> _Span | _NoSpan:
-    """Context manager: reports the duration of the block to the listeners, with `data`. Nearly free without listeners."""
+    """Context manager: reports the duration of the block, with `data`, to the listeners. Nearly free without listeners."""
     return _Span(span_name, data) if _listeners else _NO_SPAN
 
 
 def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
-    """Reports that cache `cache` had no entry. `reason`, which makes the text, is called only when it is read.
-
-    It goes to the listeners, and to the log when `jax_explain_cache_misses` is set.
-    """
+    """Reports a miss of the cache `cache` to the listeners, and to the log if `jax_explain_cache_misses` is set. `reason`
+    makes the explanation, and is called only if somebody reads it."""
     explain = config.explain_cache_misses
     if not explain and not _listeners:
         return
@@ -170,7 +165,7 @@ def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
 
 
 def compiled(what: str, seconds: float, **data: Any) -> None:
-    """Reports a compilation: a message to the listeners, and to the log when `jax_log_compiles` is set."""
+    """Reports a compilation to the listeners, and to the log if `jax_log_compiles` is set."""
     if config.log_compiles:
         logging.getLogger("numjet").warning("compiled %s in %.4f s", what, seconds)
     if _listeners:

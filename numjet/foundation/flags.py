@@ -1,7 +1,6 @@
 """Table of configuration flags: name, accepted values, default, description.
 
-Adding a flag means adding one row here; `config.py` gives it its environment variables, its
-attribute, its context manager's machinery and its place in the trace token.
+To add a flag, add a row: `config.py` derives its environment variables, attribute, context manager and part of the trace token.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def parse_float(value: Any) -> float:
 
 
 def parse_str(value: Any) -> str:
-    """Text; paths are accepted as text."""
+    """Text, or a path, which becomes text."""
     if isinstance(value, str):
         return value
     if hasattr(value, "__fspath__"):
@@ -65,13 +64,11 @@ def parse_str(value: Any) -> str:
 
 
 def parse_device(value: Any) -> Any:
-    """A device object, or a platform's name; the runtime knows which devices exist."""
+    """A device object, or the name of a platform; the runtime checks that it exists."""
     if isinstance(value, str) or hasattr(value, "platform"):
         return value
-    raise ValueError(
-        "expected a Device object (for example `devices('cpu')[0]`) or a platform name such as 'cpu', "
-        f"got {value!r} of type {type(value).__name__}"
-    )
+    raise ValueError("expected a Device object (for example `devices('cpu')[0]`) or a platform name such as 'cpu', "
+                     f"got {value!r} of type {type(value).__name__}")
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
@@ -92,9 +89,9 @@ class Flag(Record):
     parse: Callable[[Any], Any]
     default: Any
     doc: str
-    traces: bool = False  # part of the trace token: another value can give another program
+    traces: bool = False  # part of the trace token: programs depend on the value
     optional: bool = False  # None is a value, too
-    fixed: bool = False  # read when numjet is imported, and the same from then on
+    fixed: bool = False  # read when numjet is imported; does not change afterwards
 
     @property
     def stem(self) -> str:
@@ -103,13 +100,13 @@ class Flag(Record):
 
     @property
     def environment(self) -> tuple[str, ...]:
-        """Environment variables that set it; the first one present wins."""
+        """Environment variables that set the flag; the first one that is present wins."""
         stem = self.stem.upper()
         own = (f"NUMJET_{stem}",)
         return own if self.name.startswith("numjet_") else (*own, f"JAX_{stem}")
 
     def convert(self, value: Any) -> Any:
-        """The value to store, or ValueError."""
+        """The value to store; ValueError if the flag does not accept it."""
         if value is None and self.optional:
             return None
         try:
@@ -135,41 +132,24 @@ def _traced(name: str, parse: Callable[[Any], Any], default: Any, doc: str, opti
 FLAGS: tuple[Flag, ...] = (
     # numbers
     _traced("jax_enable_x64", parse_bool, False, "64-bit dtypes; off, they become their 32-bit counterparts."),
-    _traced(
-        "jax_numpy_rank_promotion",
-        one_of("allow", "warn", "raise"),
-        "allow",
-        "What happens when operands of different rank broadcast.",
-    ),
-    _traced(
-        "jax_numpy_dtype_promotion",
-        one_of("standard", "strict"),
-        "standard",
-        "strict: only Python scalars promote without a cast.",
-    ),
-    _traced(
-        "jax_default_matmul_precision",
-        one_of(*MATMUL_PRECISIONS, *_DOT_ALGORITHMS),
-        None,
-        "Precision of products where the call names none.",
-        optional=True,
-    ),
-    _traced(
-        "jax_default_prng_impl",
-        one_of("threefry2x32", "rbg", "unsafe_rbg"),
-        "threefry2x32",
-        "Generator of keys whose implementation is not named.",
-    ),
+    _traced("jax_numpy_rank_promotion", one_of("allow", "warn", "raise"), "allow",
+            "What happens when operands of different rank broadcast."),
+    _traced("jax_numpy_dtype_promotion", one_of("standard", "strict"), "standard",
+            "strict: only Python scalars promote without a cast."),
+    _traced("jax_default_matmul_precision", one_of(*MATMUL_PRECISIONS, *_DOT_ALGORITHMS), None,
+            "Precision of products where the call names none.", optional=True),
+    _traced("jax_default_prng_impl", one_of("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
+            "Generator of keys whose implementation is not named."),
     _traced("jax_threefry_partitionable", parse_bool, True, "Random bits that do not depend on how arrays are split."),
     _traced("jax_enable_custom_prng", parse_bool, False, "PRNGKey makes typed keys, as key does."),
     _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
-    _traced("jax_platforms", parse_str, None, "Comma-separated backends to use, the first is the default.", optional=True),
+    _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),
     _traced("jax_platform_name", parse_str, None, "One backend to use by default; jax_platforms is newer.", optional=True),
-    Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU shows itself as."),
-    Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run behind the caller's back."),
+    Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU counts as."),
+    Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call has returned."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
     Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),
     # checks
@@ -178,10 +158,10 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
-    _traced("jax_no_tracing", parse_bool, False, "Raise when a function would be traced again."),
+    _traced("jax_no_tracing", parse_bool, False, "Raise when a function would be retraced."),
     # logging and printing
     Flag("jax_log_compiles", parse_bool, False, "Log every compilation."),
-    Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is traced again."),
+    Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is retraced."),
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
     Flag("jax_pprint_use_color", parse_bool, True, "Colour programs printed to a terminal."),
     # the compilation cache on disk
@@ -190,22 +170,22 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_persistent_cache_min_compile_time_secs", parse_float, 0.0, "Cheaper programs are not kept on disk."),
     Flag("jax_persistent_cache_min_entry_size_bytes", parse_int, 0, "Smaller programs are not kept on disk."),
     Flag("jax_compilation_cache_max_size", parse_int, 1 << 30, "Bytes the cache may take; -1: no bound."),
-    Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Cache trouble raises instead of warning."),
+    Flag("jax_raise_persistent_cache_errors", parse_bool, False, "Errors of the cache raise instead of warning."),
     # numjet's own
     Flag("numjet_dump", parse_str, None, "Folder into which every compilation stage is written.", optional=True),
     Flag("numjet_verify", parse_bool, False, "Compare the first call of every compiled program with the reference."),
     Flag("numjet_instruction_set", one_of("native", "avx512", "avx2", "baseline"), "native",
-         "The widest instructions to use: those of this CPU, or fewer, for results as on another one.", fixed=True),
+         "The widest instructions to use: those of this CPU, or fewer, to reproduce results of another one.", fixed=True),
     Flag("numjet_num_threads", parse_count, None, "Threads of the CPU backend; none: one per core.", optional=True),
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
          "user's cache folder; '0': none.", optional=True),
-    Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: code for large programs is made quickly first, and well "
-         "once they are called again; one: well at once."),
+    Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: large programs are compiled quickly first, and optimized "
+         "once they are called again; one: optimized at once."),
 )
 
 BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}
 
-# Short names to read by; `enable_x64` itself names the context manager.
+# Short names of the attributes; `enable_x64` itself names the context manager.
 SHORT: dict[str, str] = {
     "x64": "jax_enable_x64",
     "x64_enabled": "jax_enable_x64",
@@ -222,7 +202,7 @@ for _short, _full in SHORT.items():
 
 
 def unknown(name: str, known: Iterable[str]) -> AttributeError:
-    """The error for a name that is no flag, with the nearest ones."""
+    """The error for an unknown name, with the nearest known ones."""
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return AttributeError(f"Unrecognized config option: {name!r}.{hint} `config.values` lists all of them.")

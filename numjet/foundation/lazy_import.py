@@ -1,4 +1,4 @@
-"""Lazy imports: a module is imported when it is first used, so that `import numjet` stays quick."""
+"""Lazy imports: a module is imported at its first use, so that `import numjet` stays fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numjet.foundation import locks
 
 
 class Module:
-    """Proxy of the module `name`, which is imported with the first access to an attribute.
+    """Proxy of the module `name`, which the first access to an attribute imports.
 
     >>> math = Module("math")
     >>> math.floor(1.5)
@@ -27,7 +27,7 @@ class Module:
 
 
 def names(facade: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` that give the module `facade` the public names of `module`, too."""
+    """`__getattr__` and `__dir__` by which the module `facade` exports the public names of `module`, too."""
     more = Module(module)
 
     def __getattr__(name: str) -> Any:

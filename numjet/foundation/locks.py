@@ -1,9 +1,9 @@
-"""Fork-safe locks: the forking thread holds all of them during the fork, so in the child no lock belongs to a thread that
-does not exist there, and no state behind one is half written.
+"""Fork-safe locks: the forking thread holds all of them during the fork. So in the child no lock belongs to a thread that
+does not exist there, and no state under a lock is half written.
 
-All are reentrant: a signal handler or a finalizer may run in the middle of a section of its own thread. A section must be
-bounded, for forks wait for it: no lock is held while a user's function runs. Locks are for modules and other objects that
-live as long: the registry never drops one.
+All are reentrant, as a signal handler or a finalizer may interrupt a critical section of its own thread. Forks wait for
+critical sections, so these must be short: no lock is held while a user's function runs. The registry never drops a lock;
+make them only for modules and objects that live as long.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lock() -> threading.RLock:
 
 
 def condition() -> threading.Condition:
-    """A condition variable with such a lock."""
+    """A condition variable with a fork-safe lock."""
     return threading.Condition(lock())
 
 
@@ -31,5 +31,5 @@ def held_at_fork(other: Any) -> Any:
 
 
 def import_module(name: str) -> ModuleType:
-    """Imports a module; forks in other threads wait, for a child could never finish a half-done import."""
+    """Imports a module; forks in other threads wait, as a child could never finish an interrupted import."""
     return _native.call_whole(importlib.import_module, name)

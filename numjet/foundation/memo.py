@@ -1,7 +1,7 @@
-"""Two-generation caches, an approximation of least recently used that costs one look-up.
+"""Two-generation caches, an approximation of LRU that costs one look-up.
 
-Hits and new entries are in the young generation. When that reaches half of the bound, in number or in bytes, it becomes the
-old one, and the rest of the old one, unused since the last such turn, is dropped. Keys are made by `exact_key`, so that
+Hits and new entries go to the young generation. When that reaches half of the bound, in number or in bytes, it becomes the
+old one; what remains of the previous old one, unused since the last rotation, is dropped. Keys come from `exact_key`, so that
 equal values of different types have different entries.
 """
 from __future__ import annotations
@@ -21,10 +21,10 @@ memos: weakref.WeakSet[Memo[Any]] = weakref.WeakSet()
 
 
 class Memo(Generic[T]):
-    """A cache of values, none of which is None.
+    """A cache of values other than None.
 
-    most: bound of the number of entries; most_bytes: bound of their bytes, as given to `put` and `grew`; on_turn: called
-    after each turn: faster caches in front of this one drop their entries, so that values in use are looked up here again.
+    most: bound of the number of entries; most_bytes: bound of their bytes, as passed to `put` and `grew`; on_rotation: called
+    after each rotation, so that faster caches in front of this one drop their entries and look them up here again.
 
     >>> squares = Memo("squares", 4)
     >>> for n in range(100):
@@ -33,9 +33,9 @@ class Memo(Generic[T]):
     (9801, None, True)
     """
 
-    def __init__(self, name: str, most: int, most_bytes: int = 1 << 62, on_turn: Callable[[], None] | None = None):
-        self.name, self.most, self.most_bytes, self.on_turn = name, most, most_bytes, on_turn
-        self.turns = 0  # how often the young generation became the old one
+    def __init__(self, name: str, most: int, most_bytes: int = 1 << 62, on_rotation: Callable[[], None] | None = None):
+        self.name, self.most, self.most_bytes, self.on_rotation = name, most, most_bytes, on_rotation
+        self.rotations = 0  # how often the young generation became the old one
         self.clear()
         memos.add(self)
 
@@ -62,7 +62,7 @@ class Memo(Generic[T]):
             self._keep(key, (found[0], found[1] + nbytes))
 
     def clear(self) -> None:
-        """Drops all."""
+        """Drops all entries."""
         self._young: dict[Hashable, tuple[T, int]] = {}
         self._old: dict[Hashable, tuple[T, int]] = {}
         self._bytes = 0
@@ -76,13 +76,13 @@ class Memo(Generic[T]):
         self._young[key] = kept
         if 2 * len(self._young) >= self.most or 2 * self._bytes >= self.most_bytes:
             self._old, self._young, self._bytes = self._young, {}, 0
-            self.turns += 1
-            if self.on_turn is not None:
-                self.on_turn()
+            self.rotations += 1
+            if self.on_rotation is not None:
+                self.on_rotation()
 
 
 def memoized(name: str, most: int = 4096) -> Callable[[F], F]:
-    """Decorator: caches results under the exact arguments and the flags that programs depend on."""
+    """Decorator: caches results by the exact arguments and the flags that programs depend on."""
     def decorate(fun: F) -> F:
         memo: Memo[Any] = Memo(name, most)
 
@@ -93,7 +93,7 @@ def memoized(name: str, most: int = 4096) -> Callable[[F], F]:
             found = memo.get(key)
             if found is None:
                 found = fun(*args, **kwargs)
-                if epoch == config_epoch():  # else flags changed while it was made
+                if epoch == config_epoch():  # otherwise flags have changed meanwhile
                     memo.put(key, found)
             return found
 

@@ -1,9 +1,8 @@
-"""Pretty printer: documents whose lines break only where a group does not fit.
+"""Pretty printer: lines break only where a group does not fit.
 
-Documents in Lindig's strict formulation of Wadler's algebra (P. Wadler, "A prettier printer", 2003;
-C. Lindig, "Strictly Pretty", 2000). A group is printed on one line when it fits into the width that is left,
-otherwise its own breaks become newlines while the groups inside it decide for themselves. Printing takes time
-linear in the document's size.
+Documents in Lindig's strict formulation of Wadler's algebra (P. Wadler, "A prettier printer", 2003; C. Lindig, "Strictly
+Pretty", 2000). A group that fits into the rest of the line is printed on it. Otherwise its own breaks become newlines, and
+the groups inside it are laid out independently. Printing takes time linear in the size of the document.
 
 >>> doc = bracket("f(", [text("first"), text("second")], ")")
 >>> print(render(doc, 40))
@@ -21,7 +20,7 @@ from collections.abc import Iterable, Sequence
 
 
 class Doc:
-    """A document; `a + b` puts one behind the other."""
+    """A document; `a + b` concatenates two."""
 
     __slots__ = ()
 
@@ -86,7 +85,7 @@ def nothing() -> Doc:
 
 
 def text(string: str) -> Doc:
-    """`string` as it is; newlines in it become hard lines."""
+    """`string` unchanged; newlines in it become hard lines."""
     if "\n" not in string:
         return _Text(string)
     return join(_HARD, [_Text(line) for line in string.split("\n")])
@@ -98,12 +97,12 @@ def brk(flat: str = " ") -> Doc:
 
 
 def line() -> Doc:
-    """A newline always; the groups around it cannot be flat."""
+    """An unconditional newline; no group around it fits on one line."""
     return _HARD
 
 
 def concat(docs: Iterable[Doc]) -> Doc:
-    """One behind the other."""
+    """Documents in sequence."""
     return _Concat(tuple(docs))
 
 
@@ -133,15 +132,15 @@ def bracket(opening: str, docs: Sequence[Doc], closing: str, separator: str = ",
     return group(concat((text(opening), nest(indent, concat((brk(""), body))), brk(""), text(closing))))
 
 
-# What is still to print: (indentation, flat?, document), last first.
+# Entry of the stack of pending documents: (indentation, flat?, document).
 _Item = tuple[int, bool, Doc]
 
 
-def _fits(room: int, todo: list[_Item], doc: Doc) -> bool:
-    """Whether `doc` printed flat, with what follows it up to the next newline, takes at most `room` columns."""
+def _fits(width: int, todo: list[_Item], doc: Doc) -> bool:
+    """Whether `doc` printed flat, and the rest up to the next newline, take at most `width` columns."""
     inner: list[_Item] = [(0, True, doc)]
     outer = len(todo)
-    while room >= 0:
+    while width >= 0:
         if inner:
             indent, flat, now = inner.pop()
         elif outer:
@@ -151,11 +150,11 @@ def _fits(room: int, todo: list[_Item], doc: Doc) -> bool:
             return True
         match now:
             case _Text(string):
-                room -= len(string)
+                width -= len(string)
             case _Break(string):
                 if not flat:
                     return True
-                room -= len(string)
+                width -= len(string)
             case _Line():
                 return not flat
             case _Concat(parts):
@@ -168,7 +167,7 @@ def _fits(room: int, todo: list[_Item], doc: Doc) -> bool:
 
 
 def render(doc: Doc, width: int = 80) -> str:
-    """The document as text with lines of at most `width` columns, as far as its breaks allow."""
+    """The text of a document, in lines of at most `width` columns as far as its breaks allow."""
     out: list[str] = []
     column = 0
     todo: list[_Item] = [(0, False, doc)]

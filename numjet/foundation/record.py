@@ -1,7 +1,7 @@
 """Record classes: named fields, without code generation.
 
-`dataclasses.dataclass` writes the methods of every class as source and compiles it at every import, which takes longer
-than all else in a small module. These classes share their methods.
+`dataclasses.dataclass` generates and compiles the methods of every class at every import, which dominates the import time of
+a small module. These classes share their methods.
 
 >>> class Point(Record):
 ...     x: int
@@ -18,22 +18,22 @@ from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 T = TypeVar("T")
 
 
-class _Fresh:
+class _Factory:
     def __init__(self, make: Callable[[], Any]):
         self.make = make
 
 
 def default_factory(make: Callable[[], T]) -> T:
-    """The default of a field that gets a new value for every object: `children: list[Node] = default_factory(list)`."""
-    return cast("T", _Fresh(make))
+    """Default of a field that gets a new value in every object: `children: list[Node] = default_factory(list)`."""
+    return cast("T", _Factory(make))
 
 
 def _value(default: Any) -> Any:
-    return default.make() if type(default) is _Fresh else default
+    return default.make() if type(default) is _Factory else default
 
 
 class _Named:
-    """Base of both kinds. A field's default is the value given in the class; subclasses add fields."""
+    """Base of `Fields` and `Record`. The default of a field is its value in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[tuple[Any, ...]] = ()  # of the last fields
@@ -42,7 +42,7 @@ class _Named:
         cls._fields = (*cls._fields, *cls.__annotations__)
         required = max((k + 1 for k, field in enumerate(cls._fields) if not hasattr(cls, field)), default=0)
         cls._defaults = tuple(getattr(cls, field) for field in cls._fields[required:])
-        type.__setattr__(cls, "__match_args__", cls._fields)  # mypy holds assignments to it for mistakes
+        type.__setattr__(cls, "__match_args__", cls._fields)  # mypy rejects plain assignments to it
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if len(args) != len(self._fields) or kwargs:
@@ -70,7 +70,7 @@ class _Named:
         return tuple(given[field] if field in given else _value(getattr(cls, field)) for field in fields)
 
     def __post_init__(self) -> None:
-        """Runs after construction: to check values, or to add attributes."""
+        """Hook after construction, to check values or add attributes."""
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{field}={getattr(self, field)!r}' for field in self._fields)})"
@@ -78,22 +78,22 @@ class _Named:
 
 @dataclass_transform(eq_default=False)
 class Fields(_Named):
-    """Base of classes whose annotations are their fields, as in a dataclass; compared by identity."""
+    """Mutable base class: annotations are fields, as in a dataclass; compared by identity."""
 
 
 @dataclass_transform(frozen_default=True)
 class Record(_Named):
-    """Base of classes whose annotations are their fields, which do not change; compared and hashed by their values."""
+    """Immutable base class: annotations are fields, as in a frozen dataclass; compared and hashed by their values."""
 
     def replace(self, **changes: Any) -> Self:
-        """An object with some fields changed."""
+        """A copy with some fields changed."""
         return type(self)(**{**self.__dict__, **changes})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"cannot assign to field {name!r}: a {type(self).__name__} does not change")
+        raise AttributeError(f"cannot assign to field {name!r}: {type(self).__name__} is immutable")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"cannot delete field {name!r}: a {type(self).__name__} does not change")
+        raise AttributeError(f"cannot delete field {name!r}: {type(self).__name__} is immutable")
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -1,7 +1,7 @@
 """Source locations: stack frames of the user's code, outside this package.
 
-Frames are found through `sys._getframe`. Whether a file is the package's own is cached, and a line number is computed
-only when it is read, so that this is cheap enough for every traced operation.
+Frames are found through `sys._getframe`. To be cheap enough for every traced operation, whether a file is internal is cached,
+and line numbers are computed only when they are read.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _HIDDEN_PREFIXES: list[str] = [_PACKAGE, "<frozen "]
-_hidden: dict[str, bool] = {}  # by file name: those hash once, code objects anew each time
+_hidden: dict[str, bool] = {}  # by file name: a string caches its hash, a code object does not
 
 
 def hide(folder: str) -> None:
-    """Counts the files under `folder` as internal, too; for libraries built on this one."""
+    """Treats the files under `folder` as internal, too; for libraries built on this one."""
     _HIDDEN_PREFIXES.append(os.path.join(os.path.abspath(folder), ""))
     _hidden.clear()
 
 
 def _is_hidden(file: str) -> bool:
-    if len(_hidden) > 100_000:  # names made up in a loop must not pile up
+    if len(_hidden) > 100_000:  # bounded, as file names may be generated
         _hidden.clear()
     return _hidden.setdefault(file, file.startswith(tuple(_HIDDEN_PREFIXES)))
 
 
 def is_internal(code: types.CodeType) -> bool:
-    """Whether the code is the package's own."""
+    """Whether the code belongs to the package."""
     known = _hidden.get(code.co_filename)
     return _is_hidden(code.co_filename) if known is None else known
 
@@ -103,25 +103,23 @@ def user_frame() -> Frame | None:
 
 
 def operation_frame() -> Frame | None:
-    """The user's frame of the current operation: that of the equation being replayed, if there is one."""
+    """The user's frame of the current operation: the replayed equation's, if there is one."""
     return _scopes.frame or user_frame()
 
 
 def replaying() -> _native.Scope:
-    """Block in which equations of a program are replayed (evaluated, transposed): new equations keep their lines.
-
-    Gives the frame around it, for `replay` before each equation.
-    """
+    """Context manager for replaying the equations of a program (evaluation, transposition): new equations keep their lines.
+    Yields the frame around it, for `replay` before each equation."""
     return _native.Scope(_scopes, "frame", _scopes.frame)
 
 
 def replay(frame: Frame | None, outer: Frame | None) -> None:
-    """Says which equation is replayed, by its source."""
+    """Sets the equation being replayed, by its source."""
     _scopes.frame = frame or outer
 
 
 def user_code() -> _native.Scope:
-    """Block in which a user's function runs inside of `replaying`: its operations have lines of their own."""
+    """Context manager for a user's function inside of `replaying`: its operations have lines of their own."""
     return _native.Scope(_scopes, "frame", None)
 
 
@@ -172,7 +170,7 @@ _scopes = _Scopes()
 
 
 class named_scope(contextlib.ContextDecorator):
-    """Puts `name` before the operations of a block in printed programs and profiles.
+    """Context manager: prefixes the operations of a block with `name` in printed programs and profiles.
 
     >>> with named_scope("layer1"):
     ...     name_stack()
@@ -196,7 +194,7 @@ class named_scope(contextlib.ContextDecorator):
 
 
 def name_stack() -> tuple[str, ...]:
-    """The names of the scopes this thread is in, outermost first."""
+    """The names of this thread's scopes, outermost first."""
     return _scopes.names
 
 
@@ -257,7 +255,7 @@ class UnfilteredStackTrace(Exception):
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and the ones Python prints before it."""
+    """The error and the ones that Python prints before it."""
     found: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and not isinstance(following, UnfilteredStackTrace):
@@ -269,7 +267,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Shortens `error`'s traceback to the user's frames as the flag `jax_traceback_filtering` says.
+    """Shortens `error`'s traceback to the user's frames, according to the flag `jax_traceback_filtering`.
 
     `remove_frames` keeps the full one as the error's cause, `tracebackhide` marks frames for IPython and pytest.
     """

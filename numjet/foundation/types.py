@@ -12,13 +12,13 @@ from numjet.foundation.dtypes.table import DType
 
 @runtime_checkable
 class SupportsDType(Protocol):
-    """Anything that carries a dtype."""
+    """An object with a dtype."""
 
     @property
     def dtype(self) -> DType: ...
 
 
-# What functions accept as an array besides numjet's own.
+# What functions accept as an array, besides numjet's arrays.
 ArrayLike: TypeAlias = Union[np.ndarray, np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
 
 # What functions accept as a dtype.

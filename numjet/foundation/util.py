@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def partition_list(flags: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
-    """The values whose flag is false, and those whose flag is true; `merge_lists` undoes it.
+    """The values whose flag is false, and those whose flag is true; inverse of `merge_lists`.
 
     >>> partition_list([False, True, False], [1, 2, 3])
     ([1, 3], [2])
@@ -31,7 +31,7 @@ def partition_list(flags: Sequence[bool], values: Sequence[T]) -> tuple[list[T],
 
 
 def merge_lists(flags: Sequence[bool], falses: Sequence[T], trues: Sequence[T]) -> list[T]:
-    """One list from two: where a flag is true, the next of `trues`, else the next of `falses`.
+    """One list from two: for each flag the next of `trues` if it is true, else the next of `falses`.
 
     >>> merge_lists([False, True, False], [1, 3], [2])
     [1, 2, 3]
@@ -46,7 +46,7 @@ def merge_lists(flags: Sequence[bool], falses: Sequence[T], trues: Sequence[T]) 
 
 
 def split_list(values: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
-    """Consecutive pieces of the given sizes, and what is left as the last one.
+    """Consecutive pieces of the given sizes, and the rest as the last one.
 
     >>> split_list([1, 2, 3, 4], [1, 2])
     [[1], [2, 3], [4]]
@@ -96,12 +96,12 @@ def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     return found + ndim if found < 0 else found
 
 
-# Every cache of this module, so that `clear_caches` finds them.
+# Registry of all caches, for `clear_caches`.
 _caches: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def clear_caches() -> None:
-    """Empties every cache made by `weakref_lru_cache`."""
+    """Empties all caches made by `weakref_lru_cache`."""
     for one in list(_caches):
         one.cache_clear()
 
@@ -110,12 +110,12 @@ _weak_lock = locks.lock()  # of all caches with weakly held arguments
 
 
 class _WeakCache:
-    """Results by a weakly held first argument, compared by identity, and the others, compared by value."""
+    """LRU cache keyed by the identity of a weakly held first argument and the values of the others."""
 
     def __init__(self, fun: Callable[..., Any], max_size: int | None):
         self._fun = fun
         self._max_size = max_size
-        # A dictionary in order of use: the first is the one to drop.
+        # In order of use: the first entry is the next one to drop.
         self._entries: dict[tuple[Hashable, ...], tuple[weakref.ref[Any], Any]] = {}
         self._keys_of: dict[int, set[tuple[Hashable, ...]]] = {}
         self.hits = 0
@@ -158,7 +158,7 @@ class _WeakCache:
                 del self._keys_of[key[0]]  # type: ignore[arg-type]
 
     def _forget(self, owner: int, ref: weakref.ref[Any], lock: Any = _weak_lock) -> None:
-        # The id may already belong to a newer object: only entries of the dead one go. At exit, globals go before objects do.
+        # Only entries of the dead object: its id may belong to a newer one. `lock` is bound as globals die first at exit.
         with lock:
             for key in [key for key in self._keys_of.get(owner, ()) if self._entries.get(key, (None,))[0] is ref]:
                 self._drop(key)
@@ -182,10 +182,10 @@ class _WeakCache:
 
 
 def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048) -> Any:
-    """Decorator: caches results under the identity of the first argument, as long as that lives, and the other arguments.
+    """Decorator: caches results by the identity of the first argument, which is held weakly, and the other arguments.
 
-    Flags that programs depend on are part of the key. The results must not hold the first argument, or it never
-    dies. The decorated function has `cache_info`, `cache_clear` and `evict(first)`.
+    Flags that programs depend on are part of the key. A result must not hold the first argument, or both live for ever.
+    The decorated function has `cache_info`, `cache_clear` and `evict(first)`.
     """
     if fun is None:
         return functools.partial(weakref_lru_cache, max_size=max_size)

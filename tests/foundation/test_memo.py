@@ -12,7 +12,7 @@ def test_a_memo_stays_within_its_number():
     for n in range(1000):
         memo.put(n, n + 1)
         assert len(memo) <= 10 and memo.get(n) == n + 1
-    assert memo.get(0) is None and memo.turns > 0
+    assert memo.get(0) is None and memo.rotations > 0
 
 
 def test_a_memo_stays_within_its_bytes():
@@ -36,12 +36,12 @@ def test_what_is_used_stays():
     assert memo.get(0) is None
 
 
-def test_turns_are_told():
-    told = []
-    memo = Memo("test", 4, on_turn=lambda: told.append(len(memo)))
+def test_rotations_are_reported():
+    sizes: list[int] = []
+    memo = Memo("test", 4, on_rotation=lambda: sizes.append(len(memo)))
     for n in range(10):
         memo.put(n, n)
-    assert len(told) == memo.turns > 1
+    assert len(sizes) == memo.rotations > 1
 
 
 def test_all_memos_are_known_and_cleared():

@@ -55,7 +55,7 @@ def test_wrong_fields_raise(args, named, why):
 
 def test_records_do_not_change():
     point = Point(1)
-    with pytest.raises(AttributeError, match="cannot assign to field 'x': a Point does not change"):
+    with pytest.raises(AttributeError, match="cannot assign to field 'x': Point is immutable"):
         point.x = 2
     with pytest.raises(AttributeError, match="cannot delete field 'x'"):
         del point.x

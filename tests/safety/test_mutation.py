@@ -23,7 +23,7 @@ from numjet.core.walk import eval_closed, eval_jaxpr
 from numjet.runtime import dispatch
 from numjet.testing import records
 
-SIZES = {"small": (4, 6), "large": (512, 600)}  # the large ones run on the queue, behind the caller's back
+SIZES = {"small": (4, 6), "large": (512, 600)}  # the large ones run on the queue, after the call has returned
 
 
 class Kind(NamedTuple):

@@ -1,6 +1,6 @@
-"""Dtypes: the table (`table`), promotion (`promotion`), checks of requested dtypes, and limits and properties.
+"""Dtypes: the table (`table`), promotion (`promotion`), checks of requested dtypes, limits and properties.
 Imports the configuration, errors and source locations.
-Add a dtype to `table`, its place in the lattice to `promotion`, a function of one dtype here.
+Add a dtype to `table`, its lattice edges to `promotion`, a function of one dtype here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_python_scalar(x: Any) -> bool:
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Whether `x` takes the dtype of its partner: Python numbers except bool, and values with a true `weak_type`.
+    """Whether `x` adopts the dtype of the other operand: Python numbers except bool, and values with a true `weak_type`.
 
     >>> is_weakly_typed(1), is_weakly_typed(True), is_weakly_typed(np.float64(1))
     (True, False, False)
@@ -69,7 +69,7 @@ def is_weakly_typed(x: Any) -> bool:
 
 
 def python_scalar_dtype(scalar: Any) -> DType:
-    """The dtype that a Python number, or its class, has by itself: int32, float32, ...; 64 bits with x64.
+    """The default dtype of a Python number or its class: int32, float32, ...; 64 bits with x64.
 
     >>> python_scalar_dtype(float).name, python_scalar_dtype(3).name
     ('float32', 'int32')
@@ -82,7 +82,7 @@ def python_scalar_dtype(scalar: Any) -> DType:
 
 
 def dtype(x: Any, *, canonicalize: bool = False) -> DType:
-    """The dtype of a value, or the dtype that `x` names; with `canonicalize`, the one an array of it gets.
+    """The dtype of a value, or the one that `x` names; with `canonicalize`, that of an array made of it.
 
     >>> dtype(1.0).name, dtype(1.0, canonicalize=True).name, dtype(np.int8(1)).name
     ('float64', 'float32', 'int8')
@@ -95,7 +95,7 @@ def dtype(x: Any, *, canonicalize: bool = False) -> DType:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python class of numbers like `x`: bool, int, float or complex; TypeError for others.
+    """The Python class of numbers of `x`'s dtype: bool, int, float or complex; TypeError for others.
 
     >>> scalar_type_of("bfloat16"), scalar_type_of(np.uint8(3))
     (<class 'float'>, <class 'int'>)
@@ -142,10 +142,10 @@ def _members(kind: Any) -> tuple[DType, ...]:
 
 
 def check_user_dtype(dtype: Any, what: str) -> DType:
-    """The dtype that the function `what` uses where its caller asked for `dtype`.
+    """The dtype that the function `what` uses when its caller requests `dtype`.
 
-    Python's `int`, `float` and `complex` ask for the default width. An explicit 64-bit dtype warns and becomes
-    32-bit when `jax_enable_x64` is off. Raises TypeError for what arrays cannot hold.
+    Python's `int`, `float` and `complex` stand for the default width. An explicit 64-bit dtype warns and becomes
+    32-bit when `jax_enable_x64` is off. Raises TypeError for dtypes that arrays cannot have.
 
     >>> check_user_dtype(float, "zeros").name
     'float32'
@@ -181,7 +181,7 @@ _LIMITS: dict[DType, tuple[int, int]] = {
 
 
 def check_int_fits(value: int, dtype: Any) -> None:
-    """Raise OverflowError when integer dtype `dtype` cannot hold the Python integer `value`; floats hold any.
+    """Raises OverflowError if the integer dtype `dtype` cannot hold the Python integer `value`; floats hold any.
 
     >>> check_int_fits(300, "int8")
     Traceback (most recent call last):
@@ -196,10 +196,11 @@ def check_int_fits(value: int, dtype: Any) -> None:
 
 
 def wrap_int(value: int, dtype: Any, held: Any = None) -> int:
-    """A Python integer in `dtype`, modulo its range when only the dtype `held` (the default integer) holds it.
+    """Wraparound of a Python integer operand: `value` modulo the range of `dtype`.
 
-    So operands beside an array of a narrow dtype wrap, as weakly typed arrays do inside of programs.
-    OverflowError when neither dtype holds the value. Arrays made of numbers refuse instead: see `check_int_fits`.
+    An operand next to an array of a narrow dtype wraps, as a weakly typed array does inside of a program. OverflowError if
+    neither `dtype` nor `held` (by default the default integer) holds the value. To make an array of a number, use
+    `check_int_fits` instead, which refuses what does not fit.
 
     >>> wrap_int(300, "uint8"), wrap_int(-1, "uint32"), wrap_int(200, "int8"), wrap_int(2**40, "float32") == 2**40
     (44, 4294967295, -56, True)

@@ -1,9 +1,8 @@
 """Type promotion: JAX's lattice of dtypes, with weak types.
 
-The order is the one JAX publishes in "Type promotion semantics". A Python `int`, `float` or `complex` is
-weakly typed: it stands in the lattice below the dtypes of its kind, so that it takes the dtype of the
-array it meets. Two dtypes promote to their least upper bound; where there is none, they do not promote.
-64-bit results become 32-bit ones unless `jax_enable_x64` is set.
+The order is the one that JAX publishes in "Type promotion semantics". Two dtypes promote to their least upper bound, and not
+at all if there is none. A Python `int`, `float` or `complex` is weakly typed: it is below the dtypes of its kind, so that
+it takes the dtype of the other operand. 64-bit results become 32-bit ones unless `jax_enable_x64` is set.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _PYTHON_NODES: dict[Any, Node] = {
 
 
 def _standard_edges() -> dict[Node, set[Node]]:
-    """The published diagram: from each node to the ones right above it."""
+    """The published diagram: each node with the ones directly above it."""
     above: dict[Any, tuple[Any, ...]] = {
         t.bool_: (WEAK_INT,),
         WEAK_INT: (t.uint2, t.uint4, t.uint8, t.int2, t.int4, t.int8),
@@ -131,7 +130,7 @@ def _no_path(mode: str, nodes: tuple[Node, ...]) -> str:
         kind, target = "8-bit and smaller floats", "float32"
     else:
         kind, target = "2-bit and 4-bit integers", "int32"
-    return f"{head}: {kind} never promote by themselves. Say which dtype you want, for example x.astype({target!r})."
+    return f"{head}: {kind} never promote implicitly. Cast to the dtype you want, for example x.astype({target!r})."
 
 
 def _node_of(x: Any) -> Node:
@@ -186,12 +185,12 @@ def _result(key: tuple[Any, ...]) -> tuple[DType, bool]:
 
 
 def _distinct(nodes: list[Node], x64: bool) -> tuple[Node, ...]:
-    # Operands are cut to 32 bits before they meet: int32 with uint64 is int32 with uint32.
+    # Operands are narrowed to 32 bits first: int32 with uint64 is int32 with uint32.
     return tuple(dict.fromkeys(node if x64 else _NARROWED.get(node, node) for node in nodes))
 
 
 def result_type_and_weakness(*args: Any) -> tuple[DType, bool]:
-    """`result_type` with whether the result is weakly typed."""
+    """`result_type`, and whether the result is weakly typed."""
     if not args:
         raise ValueError("at least one array or dtype is required")
     key = (config.x64, config.dtype_promotion, *map(_node_of, args))
@@ -218,7 +217,7 @@ def result_type(*args: Any, return_weak_type: bool = False, return_weak_type_fla
 
 
 def lattice_result_type(*args: Any) -> tuple[DType, bool]:
-    """As `result_type_and_weakness`, before 64 bits are cut.
+    """As `result_type_and_weakness`, without narrowing to 32 bits.
 
     >>> lattice_result_type(1, 2.0)
     (dtype('float64'), True)
@@ -230,13 +229,13 @@ def lattice_result_type(*args: Any) -> tuple[DType, bool]:
 
 
 def least_upper_bound(*args: Any) -> Node:
-    """The lattice node that `args` meet in; TypePromotionError where there is none."""
+    """The least upper bound of `args` in the lattice; TypePromotionError if there is none."""
     nodes = tuple(dict.fromkeys(map(_node_of, args)))
     return nodes[0] if len(nodes) == 1 else _least_upper_bound(config.dtype_promotion, nodes)
 
 
 def promote_types(a: Any, b: Any) -> DType:
-    """The dtype that two dtypes (or names, or Python scalar classes) promote to; 64 bits are not cut.
+    """The dtype that two dtypes (or names, or Python scalar classes) promote to, without narrowing to 32 bits.
 
     >>> promote_types("int32", "uint32").name, promote_types(float, "bfloat16").name
     ('int64', 'bfloat16')
@@ -254,7 +253,7 @@ def to_numeric_dtype(dtype: Any) -> DType:
 
 
 def to_inexact_dtype(dtype: Any) -> DType:
-    """The dtype functions like `sin` compute in: float32 for bool and integers, float64 for 64-bit ones.
+    """The dtype in which functions like `sin` compute: float32 for bool and integers, float64 for 64-bit ones.
 
     >>> to_inexact_dtype("int8").name, to_inexact_dtype("bfloat16").name
     ('float32', 'bfloat16')
@@ -268,7 +267,7 @@ def to_inexact_dtype(dtype: Any) -> DType:
 
 
 def to_floating_dtype(dtype: Any) -> DType:
-    """The real dtype functions compute in: that of `to_inexact_dtype`, of the parts where it is complex.
+    """The real dtype in which functions compute: `to_inexact_dtype`, or the dtype of its parts if that is complex.
 
     >>> to_floating_dtype("complex64").name
     'float32'
@@ -278,7 +277,7 @@ def to_floating_dtype(dtype: Any) -> DType:
 
 
 def to_complex_dtype(dtype: Any) -> DType:
-    """The complex dtype whose parts hold the numbers: complex64, or complex128 for 64-bit ones.
+    """The complex dtype that holds numbers of a dtype: complex64, or complex128 for 64-bit ones.
 
     >>> to_complex_dtype("float32").name
     'complex64'

@@ -1,7 +1,7 @@
 """Table of the dtypes that arrays may have: names and classes.
 
-NumPy's own numbers, the small ones of `ml_dtypes`, and two that carry no ordinary number: `float0`, the
-tangent of values without derivative, and the dtype of random keys.
+NumPy's own numbers, the small ones of `ml_dtypes`, and two without ordinary numbers: `float0`, for tangents of values that
+have no derivative, and the dtype of random keys.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _ABSTRACT_CLASSES = frozenset(
     )
 )
 
-# The dtype a Python scalar has by itself, before 64 bits are cut.
+# The default dtypes of Python scalars, before narrowing to 32 bits.
 PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 NARROW: dict[DType, DType] = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
@@ -122,7 +122,7 @@ _BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 
 def as_dtype(x: Any) -> DType:
     """The dtype that `x` names: a dtype, its name, a scalar class, a Python scalar class, or an object with `.dtype`.
 
-    Foreign byte orders become the native one. Nothing is cut to 32 bits here. TypeError when `x` names no dtype.
+    Foreign byte orders become the native one; nothing is narrowed to 32 bits. TypeError if `x` names no dtype.
 
     >>> as_dtype("bfloat16").name, as_dtype(int).name
     ('bfloat16', 'int64')
@@ -145,7 +145,7 @@ def _of_class(cls: type) -> DType:
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> DType:
     """The dtype that arrays get for a requested `dtype`: 64 bits become 32 unless `jax_enable_x64` is set.
 
-    Raises TypeError when `dtype` names none, ValueError for key dtypes where `allow_extended_dtype` is False.
+    Raises TypeError if `dtype` names none, ValueError for key dtypes if `allow_extended_dtype` is False.
 
     >>> canonicalize_dtype("float64").name, canonicalize_dtype(int).name
     ('float32', 'int32')
@@ -167,7 +167,7 @@ def is_array_dtype(dtype: DType) -> bool:
 
 
 def kind(dtype: Any) -> str:
-    """One letter, as `numpy.dtype.kind`, right for the small numbers too: b, i, u, f, c; V for keys and float0.
+    """One letter, as `numpy.dtype.kind` but correct for the small numbers: b, i, u, f, c; V for keys and float0.
 
     >>> kind("int8"), kind("int4"), kind("bfloat16"), kind(key_dtype)
     ('i', 'i', 'f', 'V')
@@ -186,21 +186,21 @@ def short_name(dtype: Any) -> str:
 
 
 def long_name(dtype: Any) -> str:
-    """The name that messages use: NumPy's, and `key<fry>` and `float0` for the two that have none there."""
+    """The name in messages: NumPy's; `key<fry>` and `float0` for the two dtypes that NumPy does not name."""
     found = as_dtype(dtype)
     return short_name(found) if found.fields else found.name
 
 
 def from_short_name(name: str) -> DType:
-    """The dtype that a printed program means by `name`; ValueError when none."""
+    """The dtype called `name` in printed programs; ValueError if there is none."""
     try:
         return _BY_SHORT_NAME[name]
     except KeyError:
-        raise ValueError(f"{name!r} is no dtype of a printed program; those are {sorted(_BY_SHORT_NAME)}") from None
+        raise ValueError(f"{name!r} is not a dtype of printed programs; expected one of {sorted(_BY_SHORT_NAME)}") from None
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """Bits of one element as information, which for 2- and 4-bit numbers is less than they occupy.
+    """Bits of information in one element; 2- and 4-bit numbers occupy more.
 
     >>> itemsize_bits("float32"), itemsize_bits("int4")
     (32, 4)
@@ -210,7 +210,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """`numpy.issubdtype` that knows the small numbers and the classes `extended` and `prng_key`.
+    """`numpy.issubdtype`, extended to the small numbers and the classes `extended` and `prng_key`.
 
     `a` and `b` are dtypes, their names, or abstract classes such as `numpy.floating`.
 

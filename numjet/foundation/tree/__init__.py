@@ -37,7 +37,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
     Args:
       tree: nested containers.
-      is_leaf: called at every node; True makes it a leaf.
+      is_leaf: predicate called at every node; True makes it a leaf.
 
     Raises:
       ValueError: a dict's keys cannot be sorted; is_leaf returned no bool.
@@ -85,11 +85,11 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
     Args:
       f: takes one argument per tree.
       tree: gives the structure of the result.
-      rest: trees of which `tree` is a prefix; where it has a leaf, f gets their whole subtree.
+      rest: trees of which `tree` is a prefix; for a leaf of `tree`, f gets their whole subtrees.
       is_leaf: where to stop in `tree`.
 
     Raises:
-      ValueError: `tree` is not a prefix of one of `rest`; names the key path, what was expected and what came.
+      ValueError: `tree` is not a prefix of one of `rest`; names the key path, the expected node and the actual one.
 
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
@@ -162,7 +162,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
 def tree_reduce(
     function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _missing, is_leaf: IsLeaf | None = None
 ) -> Any:
-    """functools.reduce over the leaves.
+    """`functools.reduce` over the leaves.
 
     Raises:
       TypeError: no leaves and no initializer.
@@ -179,12 +179,12 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[T, T], T], tree: Any, *, identity: Any = _missing, is_leaf: IsLeaf | None = None
 ) -> Any:
-    """Reduces the leaves in a balanced tree, of depth log2 of their number; `operation` must be associative.
+    """Balanced reduction of the leaves, of depth log2 of their number; `operation` must be associative.
 
     Args:
       operation: takes two values.
       tree: nested containers.
-      identity: the result when there are no leaves.
+      identity: the result if there are no leaves.
       is_leaf: where to stop.
 
     Raises:
@@ -209,11 +209,11 @@ def _reduce_halves(operation: Callable[[Any, Any], Any], items: list[Any]) -> An
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """Turns a tree of trees inside out: structure outer of inner becomes inner of outer.
+    """Transposes a tree of trees: an outer structure of inner ones becomes an inner structure of outer ones.
 
     Args:
       outer_treedef: the upper structure of `pytree_to_transpose`.
-      inner_treedef: the structure at each of its leaves; None: as at the first one.
+      inner_treedef: the structure at each of its leaves; None: that at the first one.
       pytree_to_transpose: the tree.
 
     Raises:
@@ -250,7 +250,7 @@ def _transpose_mismatch(expected: PyTreeDef, got: PyTreeDef) -> str:
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
-    """A tree like `full_tree` with the leaves of `prefix_tree`, each repeated over the subtree it stands for.
+    """A tree like `full_tree` with the leaves of `prefix_tree`, each repeated over its subtree.
 
     Raises:
       ValueError: `prefix_tree` is not a prefix of `full_tree`; names the key path.
@@ -262,7 +262,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Whether no item is a node. None is one.
+    """Whether no item is a node; None is a node.
 
     >>> all_leaves([1, "a"]), all_leaves([1, (2,)])
     (True, False)
@@ -271,7 +271,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a treedef has one node only: a leaf, None or an empty container.
+    """Whether a treedef has a single node: a leaf, None or an empty container.
 
     >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
     (True, False)

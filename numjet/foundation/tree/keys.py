@@ -1,7 +1,6 @@
 """Key paths, from the root of a pytree to a leaf.
 
-A key path is a tuple of key entries, one per level. `keystr` prints it as a Python expression for the leaf:
-`['layers'][0].weight`.
+A key path is a tuple of key entries, one per level. `keystr` prints it as Python syntax: `['layers'][0].weight`.
 """
 
 from collections.abc import Hashable, Iterable
@@ -60,7 +59,7 @@ class GetAttrKey(Record):
 
 
 class FlattenedIndexKey(Record):
-    """Position among the children of a node whose registration names no keys.
+    """Position among the children of a node type that was registered without keys.
 
     >>> str(FlattenedIndexKey(0))
     '[<flat index 0>]'
@@ -83,8 +82,8 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
 
     Args:
       keys: key entries, as `tree_flatten_with_path` gives them.
-      simple: print the bare index, key or name of each entry.
-      separator: goes between entries.
+      simple: print only the index, key or name of each entry.
+      separator: text between entries.
 
     >>> path = (DictKey("layers"), SequenceKey(0), GetAttrKey("weight"))
     >>> keystr(path)

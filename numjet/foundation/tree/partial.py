@@ -8,9 +8,9 @@ from numjet.foundation.tree.register import register_pytree_node
 
 
 class _OpaquePartial:
-    """A functools.partial below a `Partial`: not merged into it, so that its arguments stay metadata.
+    """Wrapper of a functools.partial inside a `Partial`, which would otherwise merge it and make its arguments children.
 
-    Two are equal when they bind identical objects, so that binding the same anew does not compile anew.
+    Two are equal if they bind identical objects, so that binding these again does not recompile.
     """
 
     def __init__(self, function: functools.partial[Any]):
@@ -38,7 +38,7 @@ class _OpaquePartial:
 class Partial(functools.partial[Any]):
     """functools.partial that is a pytree: the bound arguments are its children, the function is metadata.
 
-    A functools.partial that is given as the function stays as it is: its bound arguments are not children.
+    If the function is a functools.partial, the arguments bound by that are metadata, too, not children.
 
     >>> add = Partial(lambda x, y: x + y, 1.0)
     >>> add(2.0)

@@ -1,7 +1,7 @@
 """Prefixes of trees, and differences between two trees.
 
-A prefix of a tree has the same nodes from the root down to its own leaves; each of its leaves stands for everything
-below. `in_axes` of vmap is one. The functions that explain differences walk level by level and name key paths.
+A prefix of a tree has the same nodes from the root down to its own leaves; each of its leaves stands for a whole subtree.
+An example is `in_axes` of vmap. Differences are found level by level and located by key paths.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 class _Level(Record):
-    """The root of a tree and its children. A leaf has keys None."""
+    """The root of a tree and its children; `keys` is None for a leaf."""
 
     type: type | None
     data: Any
@@ -34,7 +34,7 @@ class _Level(Record):
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Leaves of `prefix_tree`, each repeated for every leaf of `full_tree` that it stands for.
+    """Leaves of `prefix_tree`, each repeated for every leaf of the subtree of `full_tree` in its position.
 
     Args:
       prefix_tree: a prefix of `full_tree`.
@@ -61,9 +61,9 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     """One entry of `axis_tree` per leaf of `treedef`; None is an entry too.
 
     Args:
-      name: whose axes they are, for the error: "vmap in_axes".
-      treedef: structure of the arguments (or results) that the axes are for.
-      axis_tree: a prefix of it.
+      name: of the axes, for the error: "vmap in_axes".
+      treedef: structure of the arguments (or results) that have these axes.
+      axis_tree: a prefix of `treedef`.
 
     Raises:
       ValueError: `axis_tree` is not a prefix of `treedef`; names the key path.
@@ -90,7 +90,7 @@ def _repeat(items: list[Any], counts: list[int]) -> list[Any]:
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Callable[[str], ValueError]]:
-    """Every reason why `prefix_tree` is not a prefix of `full_tree`: functions from its name to an exception.
+    """The reasons why `prefix_tree` is not a prefix of `full_tree`, each a function from the prefix's name to an exception.
 
     >>> [error] = prefix_errors({"a": (1, 2)}, {"a": [3, 4]})
     >>> print(error("in_axes"))
@@ -122,7 +122,7 @@ def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> It
 
 
 def equality_errors_treedef(treedef1: PyTreeDef, treedef2: PyTreeDef) -> Iterator[Difference]:
-    """As `equality_errors`, of treedefs."""
+    """`equality_errors` for treedefs."""
     return _differences((), treedef1, treedef2, _treedef_level, None)
 
 
@@ -171,7 +171,7 @@ def _differences(
 
 
 def _explain(level1: _Level, level2: _Level) -> str:
-    """What differs at this level; empty if nothing does."""
+    """The difference at this level; empty if there is none."""
     if level1.keys is None or level2.keys is None:
         return "" if level1.keys is level2.keys else "their Python types differ"
     if level1.type is not level2.type:

@@ -1,6 +1,6 @@
 """Registry of node types: the container classes, with the functions that flatten and rebuild them.
 
-A type is registered once, and exactly: a subclass of a registered class is a leaf until it is registered itself.
+A type is registered once. Registration is not inherited: a subclass of a node type is a leaf unless it is registered, too.
 """
 
 from collections import OrderedDict, defaultdict
@@ -72,8 +72,8 @@ def register_pytree_node(
 
     Args:
       nodetype: the class; its subclasses are not registered with it.
-      flatten_func: object -> (children, aux_data). aux_data must be hashable and have ==; it holds no arrays.
-      unflatten_func: aux_data, children (a tuple) -> object. Children can be any objects, not arrays only.
+      flatten_func: object -> (children, aux_data). aux_data must be hashable and have ==, and hold no arrays.
+      unflatten_func: aux_data, children (a tuple) -> object. Children may be any objects, not only arrays.
       flatten_with_keys_func: object -> ((key entry, child) pairs, aux_data), for key paths.
 
     Raises:
@@ -101,7 +101,7 @@ def register_pytree_with_keys(
       nodetype: the class.
       flatten_with_keys: object -> ((key entry, child) pairs, aux_data).
       unflatten_func: aux_data, children -> object.
-      flatten_func: object -> (children, aux_data), when there is a faster way than dropping the keys.
+      flatten_func: object -> (children, aux_data), if there is a faster way than dropping the keys.
 
     Raises:
       ValueError: the type is a node already.
@@ -115,7 +115,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: ClassT) -> ClassT:
-    """Class decorator: the class has `tree_flatten(self)` and a classmethod `tree_unflatten(cls, aux, children)`.
+    """Class decorator for a class with `tree_flatten(self)` and a classmethod `tree_unflatten(cls, aux, children)`.
 
     >>> @register_pytree_node_class
     ... class Point:
@@ -134,10 +134,8 @@ def register_pytree_node_class(cls: ClassT) -> ClassT:
 
 
 def register_pytree_with_keys_class(cls: ClassT) -> ClassT:
-    """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)`.
-
-    `tree_flatten` is used for flattening without paths where the class has it.
-    """
+    """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)`. Flattening without paths uses
+    `tree_flatten` if the class has it."""
     flatten = getattr(cls, "tree_flatten", None)
     register_pytree_with_keys(cls, _method(cls, "tree_flatten_with_keys"), _method(cls, "tree_unflatten"), flatten)
     return cls
@@ -151,9 +149,7 @@ def _method(cls: type, name: str) -> Any:
 
 
 def register_static(cls: ClassT) -> ClassT:
-    """Class decorator: instances have no leaves and are part of the treedef, as static arguments are.
-
-    They must be hashable and have ==.
+    """Class decorator: instances are nodes without leaves, part of the treedef. They must be hashable and have ==.
 
     >>> @register_static
     ... class Mode(str):
@@ -177,10 +173,10 @@ def register_dataclass(
       nodetype: a dataclass, or any class whose constructor takes the fields by keyword.
       data_fields: names of the children. By default the fields without `metadata={"static": True}`.
       meta_fields: names of fields that are part of the treedef; hashable, with ==, no arrays.
-      drop_fields: fields that are neither; their defaults come back.
+      drop_fields: fields that are neither; rebuilt objects have their defaults.
 
     Raises:
-      TypeError: only one of data_fields and meta_fields is given, or none and it is no dataclass.
+      TypeError: only one of data_fields and meta_fields is given, or neither for a class that is no dataclass.
       ValueError: the fields given are not those of the dataclass; the type is a node already.
 
     >>> @register_dataclass
@@ -204,7 +200,7 @@ def register_dataclass(
 
 
 def static(**kwargs: Any) -> Any:
-    """A dataclass field that `register_dataclass` makes part of the treedef; arguments as of dataclasses.field.
+    """A dataclass field that `register_dataclass` makes part of the treedef; arguments as for `dataclasses.field`.
 
     >>> @register_dataclass
     ... @dataclasses.dataclass
@@ -242,7 +238,7 @@ def _check_fields(nodetype: type, data: tuple[str, ...], meta: tuple[str, ...], 
     if missing := expected - given:
         raise ValueError(
             f"register_dataclass: fields of {nodetype!r} are neither in data_fields nor in meta_fields: "
-            f"{sorted(missing)}. Add them there, or to drop_fields if their defaults shall come back."
+            f"{sorted(missing)}. Add them there, or to drop_fields to rebuild objects with their defaults."
         )
     if unexpected := given - expected:
         raise ValueError(
