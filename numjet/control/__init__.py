@@ -5,10 +5,7 @@ Add an operation to the package of its kind, its type errors to `type_errors`.
 
 from numjet.control.branches.cond import cond as cond, switch as switch
 from numjet.control.branches.cond_op import cond_p as cond_p
-from numjet.control.branches.platform import (
-    platform_dependent as platform_dependent,
-    platform_index_p as platform_index_p,
-)
+from numjet.control.branches.platform import platform_dependent as platform_dependent, platform_index_p as platform_index_p
 from numjet.control.call.call import jit_p as jit_p, named_call as named_call
 from numjet.control.call.composite import composite as composite, composite_p as composite_p
 from numjet.control.custom.checkpoint import checkpoint as checkpoint, checkpoint_p as checkpoint_p, remat as remat

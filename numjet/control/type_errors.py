@@ -22,16 +22,8 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
     return "the shapes do not match"
 
 
-def check_carry(
-    kind: str,
-    what: str,
-    in_tree: Any,
-    out_tree: Any,
-    in_avals: Sequence[ShapedArray],
-    out_avals: Sequence[ShapedArray],
-    names: Sequence[str],
-    root: str,
-) -> None:
+def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Sequence[ShapedArray],
+                out_avals: Sequence[ShapedArray], names: Sequence[str], root: str) -> None:
     """TypeError when a loop's output carry differs from its input carry in structure or types.
 
     names: the path of each leaf of the carry, as the user wrote it; root: that of the whole carry.
@@ -53,25 +45,19 @@ def check_carry(
 
 def _carry_difference(name: str, a: ShapedArray, b: ShapedArray) -> str:
     part = "component " if "[" in name or "." in name else ""
-    return (
-        f"The input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
-        f"so {difference(a, b)}."
-    )
+    return (f"The input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
+            f"so {difference(a, b)}.")
 
 
 def _structure_error(kind: str, what: str, in_tree: Any, out_tree: Any, root: str) -> str:
     lines = []
     for d in tree.equality_errors_treedef(in_tree, out_tree):
         part = "component " if d.path else ""
-        lines.append(
-            f"The input carry {part}{root}{tree.keystr(d.path)} is a {d.thing1} but the corresponding component "
-            f"of the carry output is a {d.thing2}, so {d.explanation}."
-        )
-    return compose(
-        f"{kind} {what} carry input and carry output must have the same pytree structure, but they differ:",
-        "\n".join(lines) or f"The input carry is {in_tree}, the carry output is {out_tree}.",
-        "Revise the function so that the carry output has the same pytree structure as the carry input.",
-    )
+        lines.append(f"The input carry {part}{root}{tree.keystr(d.path)} is a {d.thing1} but the corresponding component "
+                     f"of the carry output is a {d.thing2}, so {d.explanation}.")
+    return compose(f"{kind} {what} carry input and carry output must have the same pytree structure, but they differ:",
+                   "\n".join(lines) or f"The input carry is {in_tree}, the carry output is {out_tree}.",
+                   "Revise the function so that the carry output has the same pytree structure as the carry input.")
 
 
 def check_branches(
@@ -85,12 +71,8 @@ def check_branches(
         wrong = _branch_differences(names[0], names[i], trees[0], avals[0], avals[i])
         if wrong:
             raise TypeError(
-                compose(
-                    f"{kind} branches must have equal output types but they differ.",
-                    pair,
-                    "\n".join(wrong),
-                    f"Revise {names[0]} and/or {names[i]} so that all output types match.",
-                )
+                compose(f"{kind} branches must have equal output types but they differ.", pair, "\n".join(wrong),
+                        f"Revise {names[0]} and/or {names[i]} so that all output types match.")
             )
 
 
@@ -111,12 +93,8 @@ def _branch_structure_error(kind: str, pair: str, name0: str, name1: str, tree0:
     for d in tree.equality_errors_treedef(tree0, tree1):
         at = f" at path {tree.keystr(d.path)}" if d.path else ""
         lines.append(f"{name0} output{at} is a {d.thing1} but {name1} output{at} is a {d.thing2}, so {d.explanation}.")
-    return compose(
-        f"{kind} branch outputs must have the same pytree structure, but they differ:",
-        pair,
-        "\n".join(lines),
-        f"Revise {name0} and/or {name1} so that they have the same pytree structure.",
-    )
+    return compose(f"{kind} branch outputs must have the same pytree structure, but they differ:", pair, "\n".join(lines),
+                   f"Revise {name0} and/or {name1} so that they have the same pytree structure.")
 
 
 def leaf_paths(treedef: Any) -> list[str]:

@@ -37,20 +37,9 @@ from numjet.cpu.verification.verifier import Verified
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
-PASSES = (
-    dead_calls.PASS,
-    in_place.PASS,
-    fusion.PASS,
-    array_contraction.ELEMENTS,
-    legalize_math.PASS,
-    estimate.PASS,
-    parallel_batches.PASS,
-    gemm_epilogues.PASS,
-    parallelize.PASS,
-    array_contraction.ROWS,
-    memory_plan.PASS,
-    cancellation.PASS,
-)
+PASSES = (dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS, estimate.PASS,
+          parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, memory_plan.PASS,
+          cancellation.PASS)
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()

@@ -89,12 +89,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
             self,
-            compose(
-                f"Python cannot branch on a {describe(tracer)}: its truth value is not known yet.",
-                origin(tracer),
-                _BOOL_REMEDIES,
-                snippet("if x > 0:\n    y = a\nelse:\n    y = b", "y = jnp.where(x > 0, a, b)"),
-            ),
+            compose(f"Python cannot branch on a {describe(tracer)}: its truth value is not known yet.", origin(tracer),
+                    _BOOL_REMEDIES, snippet("if x > 0:\n    y = a\nelse:\n    y = b", "y = jnp.where(x > 0, a, b)")),
         )
 
 
@@ -125,10 +121,8 @@ class TracerIntegerConversionError(JAXTypeError):
                 origin(tracer),
                 "Remedies: to index a list or NumPy array, make it an array first; to repeat, use lax.fori_loop; "
                 "where the integer decides a shape, make the argument static (`static_argnums` of jit).",
-                snippet(
-                    "y = [a, b, c][i]\nfor _ in range(n): x = step(x)",
-                    "y = jnp.stack([a, b, c])[i]\nx = lax.fori_loop(0, n, lambda _, x: step(x), x)",
-                ),
+                snippet("y = [a, b, c][i]\nfor _ in range(n): x = step(x)",
+                        "y = jnp.stack([a, b, c])[i]\nx = lax.fori_loop(0, n, lambda _, x: step(x), x)"),
             )
         )
 
@@ -173,10 +167,8 @@ class UnexpectedTracerError(JAXTypeError):
                 "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
                 "is a placeholder, not a number. Return every value that is needed outside. To find the leak, run "
                 "within `checking_leaks()` or with JAX_CHECK_TRACER_LEAKS=1.",
-                snippet(
-                    "log = []\n@jit\ndef f(x):\n    log.append(x)\n    return x + 1",
-                    "@jit\ndef f(x):\n    return x + 1, x",
-                ),
+                snippet("log = []\n@jit\ndef f(x):\n    log.append(x)\n    return x + 1",
+                        "@jit\ndef f(x):\n    return x + 1, x"),
             )
         )
 

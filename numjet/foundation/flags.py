@@ -116,11 +116,9 @@ class Flag(Record):
 
 
 MATMUL_PRECISIONS = ("default", "high", "highest", "bfloat16", "tensorfloat32", "float32")
-_DOT_ALGORITHMS = (
-    "ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM "
-    "F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
-    "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
-).split()
+_DOT_ALGORITHMS = ("ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM "
+                   "F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
+                   "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64").split()
 _FILTERS = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 
@@ -149,7 +147,7 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),
     _traced("jax_platform_name", parse_str, None, "One backend to use by default; jax_platforms is newer.", optional=True),
     Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU counts as."),
-    Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call has returned."),
+    Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
     Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),
     # checks

@@ -23,14 +23,8 @@ _missing: Any = object()
 _INT32 = np.dtype(np.int32)
 
 
-def cond(
-    pred: Any,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
-    *operands: Any,
-    operand: Any = _missing,
-    linear: Any = None,
-) -> Any:
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _missing,
+         linear: Any = None) -> Any:
     """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
 
     (Under vmap with a predicate per element both run, and each element takes its own result.) With a known predicate, only
@@ -138,13 +132,8 @@ def branch(
     bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
     # The order in which messages speak of the functions: true_fun first.
     order = [1, 0] if kind == "cond" else list(range(len(bodies)))
-    check_branches(
-        kind,
-        [names[i] for i in order],
-        [where(functions[i]) for i in order],
-        [bodies[i].out_tree for i in order],
-        [bodies[i].jaxpr.out_avals for i in order],
-    )
+    check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],
+                   [bodies[i].jaxpr.out_avals for i in order])
     if not isinstance(index, Tracer):
         outs = _evaluate(bodies[int(index)], bodies, leaves)
     else:

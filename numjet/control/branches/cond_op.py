@@ -159,10 +159,8 @@ def _batch_as_select(
 ) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
     if holds_effects(branches=branches):
-        raise NotImplementedError(
-            "vmap of a cond whose predicate is batched runs all branches, so branches with side "
-            f"effects are not supported: {set(holds_effects(branches=branches))}"
-        )
+        raise NotImplementedError("vmap of a cond whose predicate is batched runs all branches, so branches with side "
+                                  f"effects are not supported: {set(holds_effects(branches=branches))}")
     index, *operands = in_front(args, dims)
     index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
     batched = tuple(d is not None for d in dims[1:])
@@ -203,12 +201,9 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
         ClosedJaxpr(j.replace(invars=[v for v, k in zip(b.jaxpr.invars, kept, strict=True) if k]))
         for j, b in zip(thin, branches, strict=True)
     )
-    return eqn.replace(
-        params={"branches": made},
-        effects=holds_effects(branches=made),
-        invars=[eqn.invars[0], *[a for a, k in zip(eqn.invars[1:], kept, strict=True) if k]],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-    )
+    return eqn.replace(params={"branches": made}, effects=holds_effects(branches=made),
+                       invars=[eqn.invars[0], *[a for a, k in zip(eqn.invars[1:], kept, strict=True) if k]],
+                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u])
 
 
 def _reads(jaxpr: Any) -> set[Var]:
@@ -244,25 +239,7 @@ def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(made, eqn.outvars)
 
 
-cond_p = Op(
-    name="cond",
-    params=("branches",),
-    multiple=True,
-    compiled=True,
-    programs=True,
-    abstract=_abstract,
-    eager=_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    partial_eval=_partial_eval,
-    dce=_dce,
-    inline=_known_branch,
-    simplify=_simplify,
-    effects=holds_effects,
-    cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
-    hlo=_hlo,
-    traits=BRANCHES,
-    in_place=lambda eqn: range(1, len(eqn.invars)),
-    samples=Missing("holds programs"),
-)
+cond_p = Op(name="cond", params=("branches",), multiple=True, compiled=True, programs=True, abstract=_abstract, eager=_eager,
+            jvp=_jvp, transpose=_transpose, batch=_batch, partial_eval=_partial_eval, dce=_dce, inline=_known_branch,
+            simplify=_simplify, effects=holds_effects, cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
+            hlo=_hlo, traits=BRANCHES, in_place=lambda eqn: range(1, len(eqn.invars)), samples=Missing("holds programs"))

@@ -187,10 +187,8 @@ def _names(code: types.CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
-_LASTING = (
-    *(bool, int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc),
-    *(types.BuiltinFunctionType, types.ModuleType, Op),
-)
+_LASTING = (*(bool, int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc),
+            *(types.BuiltinFunctionType, types.ModuleType, Op))
 
 
 _BY_VALUE = frozenset({bool, int, str, bytes, frozenset})
@@ -210,10 +208,8 @@ def _read(used: Iterable[Any]) -> Iterator[Any]:
             yield from _read(x)
 
 
-_FIXED = (
-    *(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.dtype, np.ufunc),
-    *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array),
-)
+_FIXED = (*(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.dtype, np.ufunc),
+          *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array))
 _FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
 
 

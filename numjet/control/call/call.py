@@ -61,15 +61,8 @@ def call_transpose(
     return merge_lists(linear, [None] * len(known), found)
 
 
-def _call_batch(
-    op: Op,
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    jaxpr: ClosedJaxpr,
-    axis_name: Any,
-    params: dict[str, Any],
-) -> tuple[list[Any], list[int | None]]:
+def _call_batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], jaxpr: ClosedJaxpr, axis_name: Any,
+                params: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
     made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
     outs = call_program(made.jaxpr, [*made.consts, *in_front(args, dims)], op=op, **params)
     return outs, [0 if f else None for f in made.flags]
@@ -81,21 +74,12 @@ def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
     if "donated" in params:
         params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
-    return eqn.replace(
-        params=params,
-        invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
-        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
-        effects=jaxpr.effects,
-    )
+    return eqn.replace(params=params, invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
+                       outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u], effects=jaxpr.effects)
 
 
-def calling_op(
-    name: str,
-    params: tuple[str, ...],
-    rest: Callable[[dict[str, Any]], dict[str, Any]],
-    through: Op | None = None,
-    **slots: Any,
-) -> Op:
+def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any]], dict[str, Any]], through: Op | None = None,
+               **slots: Any) -> Op:
     """The record of an operation that calls the program in its parameter `jaxpr` once.
 
     Its derivatives and batches call derived programs by the operation `through` (None: by itself), whose other parameters
@@ -120,21 +104,10 @@ def calling_op(
         "traits": CALLS,
         "inline": lambda eqn: (eqn.params["jaxpr"], eqn.invars),
     }
-    record = Op(
-        name=name,
-        params=params,
-        multiple=True,
-        programs=True,
-        abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
-        eager=lambda *args, jaxpr, **_: eval_closed(jaxpr, *args),
-        jvp=jvp,
-        transpose=transpose,
-        batch=batch,
-        cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-        hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-        samples=Missing("holds a program"),
-        **{**usual, **slots},
-    )
+    record = Op(name=name, params=params, multiple=True, programs=True, abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+                eager=lambda *args, jaxpr, **_: eval_closed(jaxpr, *args), jvp=jvp, transpose=transpose, batch=batch,
+                cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args), hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
+                samples=Missing("holds a program"), **{**usual, **slots})
     return record
 
 
@@ -164,24 +137,14 @@ jit_p = calling_op(
     lambda params: {k: v for k, v in params.items() if k != "donated"},
     compiled=True,
     partial_eval=_partial_eval,
-    printing=PrintingRule(
-        first=("name", "jaxpr"),
-        implied={"inline": False, "keep_unused": False, "donated": lambda ins, outs: (False,) * len(ins)},
-        called="jaxpr",
-    ),
+    printing=PrintingRule(first=("name", "jaxpr"),
+                          implied={"inline": False, "keep_unused": False, "donated": lambda ins, outs: (False,) * len(ins)},
+                          called="jaxpr"),
 )
 
 
-def named_call(
-    jaxpr: ClosedJaxpr,
-    consts: Sequence[Any],
-    args: Sequence[Any],
-    name: str,
-    *,
-    inline: bool = False,
-    donated: Sequence[bool] | None = None,
-    keep_unused: bool = False,
-) -> list[Any]:
+def named_call(jaxpr: ClosedJaxpr, consts: Sequence[Any], args: Sequence[Any], name: str, *, inline: bool = False,
+               donated: Sequence[bool] | None = None, keep_unused: bool = False) -> list[Any]:
     """Applies `jit` to a program whose first inputs are `consts`.
 
     donated: one flag per operand of `args`: whether its memory may be reused.

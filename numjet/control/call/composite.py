@@ -22,14 +22,9 @@ def _dce(eqn: Any, used: list[bool]) -> Any:
     return eqn if any(used) else call_dce(eqn, used)
 
 
-composite_p = calling_op(
-    "composite",
-    ("name", "version", "attributes", "jaxpr"),
-    lambda params: {"name": params["name"], "inline": False, "keep_unused": False},
-    through=jit_p,
-    compiled=True,
-    dce=_dce,
-)
+composite_p = calling_op("composite", ("name", "version", "attributes", "jaxpr"),
+                         lambda params: {"name": params["name"], "inline": False, "keep_unused": False}, through=jit_p,
+                         compiled=True, dce=_dce)
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
@@ -58,14 +53,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         leaves, in_tree = tree.tree_flatten(args)
         fun = _with_attributes(decomposition, attributes) if attributes else decomposition
         body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "composite")
-        outs = composite_p.bind(
-            *body.consts,
-            *leaves,
-            name=name,
-            version=version,
-            attributes=_kept(attributes),
-            jaxpr=body.jaxpr,
-        )
+        outs = composite_p.bind(*body.consts, *leaves, name=name, version=version, attributes=_kept(attributes),
+                                jaxpr=body.jaxpr)
         return tree.tree_unflatten(body.out_tree, outs)
 
     return cached_with(decomposition, call)

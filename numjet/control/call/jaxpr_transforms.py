@@ -96,10 +96,7 @@ def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool |
 def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *operands that are not linear, *nonzero cotangents) -> nonzero cotangents of the linear operands."""
     jaxpr = closed.jaxpr
-    lin_vars, rest_vars = (
-        [v for v, f in zip(jaxpr.invars, linear, strict=True) if f],
-        partition_list(linear, jaxpr.invars)[0],
-    )
+    lin_vars, rest_vars = ([v for v, f in zip(jaxpr.invars, linear, strict=True) if f], partition_list(linear, jaxpr.invars)[0])
     want = [wanted] * len(lin_vars) if isinstance(wanted, bool) else list(wanted)
     ct_avals = [v.aval.to_tangent_aval() for v in jaxpr.outvars]
     flags: list[bool] = []

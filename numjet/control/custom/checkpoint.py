@@ -124,26 +124,15 @@ def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
 
 
-checkpoint_p: Op = calling_op(
-    "checkpoint",
-    ("jaxpr", "prevent_cse", "differentiated", "policy"),
-    lambda params: params,
-    partial_eval=_partial_eval,
-    inline=lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars),
-    simplify=_simplify,
-    traits=CALLS | KEEPS_APART,
-)
+checkpoint_p: Op = calling_op("checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
+                              partial_eval=_partial_eval,
+                              inline=lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars),
+                              simplify=_simplify, traits=CALLS | KEEPS_APART)
 
 
-def checkpoint(
-    fun: Callable[..., Any],
-    *,
-    prevent_cse: bool = True,
-    policy: Callable[..., bool] | None = None,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
-    concrete: Any = None,
-) -> Callable[..., Any]:
+def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Callable[..., bool] | None = None,
+               static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
+               concrete: Any = None) -> Callable[..., Any]:
     """Makes a function whose intermediate values are recomputed in the backward pass instead of being kept.
 
     Args:
@@ -162,10 +151,8 @@ def checkpoint(
     0.0
     """
     if concrete is not None:
-        raise NotImplementedError(
-            "The 'concrete' option of checkpoint is gone; mark arguments that Python control flow "
-            "depends on as static, with static_argnums or static_argnames."
-        )
+        raise NotImplementedError("The 'concrete' option of checkpoint is gone; mark arguments that Python control flow "
+                                  "depends on as static, with static_argnums or static_argnames.")
     numbers = frozenset((static_argnums,) if isinstance(static_argnums, int) else static_argnums)
     names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
 

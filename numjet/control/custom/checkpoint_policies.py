@@ -20,19 +20,10 @@ from numjet.lax.templates import ANY, elementwise
 
 Policy = Callable[..., bool]
 
-name_p = elementwise(
-    "name",
-    params=("name",),
-    accepts=ANY,
-    eager=lambda x, name: x,
-    jvp=lambda t, out, x, name: t,
-    transpose=lambda ct, x, name: ct if isinstance(x, Undefined) else None,
-    cpu=lambda b, x, name: x,
-    hlo=SCALARS,
-    traits=EXACT,
-    rewrites=itself,
-    samples=Samples(params=({"name": "a"},), dtypes=("float32", "int32", "bool"), ulps=0),
-)
+name_p = elementwise("name", params=("name",), accepts=ANY, eager=lambda x, name: x, jvp=lambda t, out, x, name: t,
+                     transpose=lambda ct, x, name: ct if isinstance(x, Undefined) else None, cpu=lambda b, x, name: x,
+                     hlo=SCALARS, traits=EXACT, rewrites=itself,
+                     samples=Samples(params=({"name": "a"},), dtypes=("float32", "int32", "bool"), ulps=0))
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -111,18 +102,14 @@ def save_and_offload_only_these_names(
     return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
 
 
-checkpoint_policies = SimpleNamespace(
-    everything_saveable=everything_saveable,
-    nothing_saveable=nothing_saveable,
-    dots_saveable=dots_saveable,
-    checkpoint_dots=dots_saveable,
-    dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
-    checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
-    save_only_these_names=save_only_these_names,
-    save_any_names_but_these=save_any_names_but_these,
-    save_anything_except_these_names=save_anything_except_these_names,
-    save_from_both_policies=save_from_both_policies,
-    offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
-    save_and_offload_only_these_names=save_and_offload_only_these_names,
-)
+checkpoint_policies = SimpleNamespace(everything_saveable=everything_saveable, nothing_saveable=nothing_saveable,
+                                      dots_saveable=dots_saveable, checkpoint_dots=dots_saveable,
+                                      dots_with_no_batch_dims_saveable=dots_with_no_batch_dims_saveable,
+                                      checkpoint_dots_with_no_batch_dims=dots_with_no_batch_dims_saveable,
+                                      save_only_these_names=save_only_these_names,
+                                      save_any_names_but_these=save_any_names_but_these,
+                                      save_anything_except_these_names=save_anything_except_these_names,
+                                      save_from_both_policies=save_from_both_policies,
+                                      offload_dot_with_no_batch_dims=offload_dot_with_no_batch_dims,
+                                      save_and_offload_only_these_names=save_and_offload_only_these_names)
 """The ready-made policies, under their names."""

@@ -164,11 +164,7 @@ def split_nondiff(kind: str, args: Sequence[Any], argnums: Sequence[int]) -> tup
             "differentiable. Those are for values that cannot be traced, such as functions. Pass arrays as ordinary "
             "arguments, and return None for them from the bwd rule."
         )
-    return (
-        fixed,
-        [a for i, a in enumerate(args) if i not in positions],
-        [i for i in range(len(args)) if i not in positions],
-    )
+    return (fixed, [a for i, a in enumerate(args) if i not in positions], [i for i in range(len(args)) if i not in positions])
 
 
 def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int]) -> Callable[..., Any]:

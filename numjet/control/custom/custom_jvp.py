@@ -157,10 +157,8 @@ class _FlatRule(UsersRule):
             pair = self.rule(*self.fixed, given, tree.tree_unflatten(in_tree, ts))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(
-                f"Custom JVP rule {self} for function {name} must produce a pair (list or tuple of length two) "
-                f"representing primal and tangent outputs, but got {pair}."
-            )
+            raise TypeError(f"Custom JVP rule {self} for function {name} must produce a pair (list or tuple of length two) "
+                            f"representing primal and tangent outputs, but got {pair}.")
         outs, out_tree = tree.tree_flatten(pair[0])
         outs_t, out_tree_t = tree.tree_flatten(pair[1], is_leaf=is_symbolic_zero)
         self._check_trees(name, out_tree, out_tree_t)
@@ -169,15 +167,11 @@ class _FlatRule(UsersRule):
 
     def _check_trees(self, name: str, out_tree: Any, out_tree_t: Any) -> None:
         if out_tree != out_tree_t:
-            raise TypeError(
-                f"Custom JVP rule {self} for function {name} must produce primal and tangent outputs with equal "
-                f"container (pytree) structures, but got {out_tree} and {out_tree_t} respectively."
-            )
+            raise TypeError(f"Custom JVP rule {self} for function {name} must produce primal and tangent outputs with equal "
+                            f"container (pytree) structures, but got {out_tree} and {out_tree_t} respectively.")
         if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(
-                f"Custom JVP rule {self} for function {name} must produce a pair whose first element has the "
-                f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
-            )
+            raise TypeError(f"Custom JVP rule {self} for function {name} must produce a pair whose first element has the "
+                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
 
     def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = aval_of(primal)
@@ -185,8 +179,6 @@ class _FlatRule(UsersRule):
         tangent = from_rule(tangent)
         got = tangent.aval if type(tangent) is Zero else aval_of(tangent)
         if (got.shape, got.dtype) != (expected.shape, expected.dtype):
-            raise TypeError(
-                f"Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
-                f"Expected {expected} (tangent type of {aval}) but got {got}."
-            )
+            raise TypeError(f"Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+                            f"Expected {expected} (tangent type of {aval}) but got {got}.")
         return tangent

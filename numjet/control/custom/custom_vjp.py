@@ -107,19 +107,15 @@ class _FlatForward(UsersRule):
         pair = self.call(*tree.tree_unflatten(self.flat.in_tree, given))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise TypeError(
-                f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
-                f"where the first element represents the primal output (equal to that of the function {name}) "
-                f"and the second element represents residuals (i.e. values stored from the forward pass for use on "
-                f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}."
-            )
+            raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
+                            f"where the first element represents the primal output (equal to that of the function {name}) "
+                            f"and the second element represents residuals (i.e. values stored from the forward pass for use on "
+                            f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}.")
         outs, out_tree = tree.tree_flatten(pair[0])
         residuals, self.res_tree = tree.tree_flatten(pair[1])
         if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(
-                f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
-                f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}."
-            )
+            raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
+                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
         self.flat.out_tree = self.out_tree = out_tree
         return list(map(frozen, outs)), list(map(frozen, residuals))
 
@@ -136,11 +132,8 @@ class _FlatBackward(UsersRule):
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         given = [for_rule(c, self.symbolic) for c in cts]
-        out = self.rule(
-            *self.fixed,
-            tree.tree_unflatten(self.fwd.res_tree, map(for_user, residuals)),
-            tree.tree_unflatten(self.fwd.out_tree, given),
-        )
+        out = self.rule(*self.fixed, tree.tree_unflatten(self.fwd.res_tree, map(for_user, residuals)),
+                        tree.tree_unflatten(self.fwd.out_tree, given))
         in_tree = self.fwd.flat.in_tree
         leaves, out_tree = tree.tree_flatten(_without_none(out, in_tree), is_leaf=is_symbolic_zero)
         if not isinstance(out, (tuple, list)) or out_tree != in_tree:
@@ -178,11 +171,9 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
     got = aval_of(ct)
     if got.shape != expected.shape or (got.dtype.kind == "c" and expected.dtype.kind != "c"):
         what = "shapes" if got.shape != expected.shape else "dtypes"
-        raise ValueError(
-            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
-            f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
-            f"input of type {aval}, so the {what} do not match"
-        )
+        raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+                         f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
+                         f"input of type {aval}, so the {what} do not match")
     if got.dtype != expected.dtype:
         return cast(ct, expected.dtype)
     return frozen(ct)
@@ -269,10 +260,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
         args, given = args_and_values[:count], iter(args_and_values[count:])
         xs, tree_now = tree.tree_flatten(tuple(args))
         if tree_now != in_tree:
-            raise TypeError(
-                f"The function converted by closure_convert takes arguments of the structure of the example "
-                f"arguments, {in_tree}, got {tree_now}"
-            )
+            raise TypeError(f"The function converted by closure_convert takes arguments of the structure of the example "
+                            f"arguments, {in_tree}, got {tree_now}")
         merged = [next(given) if m else c for c, m in zip(consts, traced, strict=True)]
         return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, merged, *xs))
 

@@ -86,10 +86,8 @@ def apply_custom_vjp(fun: Callable[..., list[Any]], fwd: Forward, bwd: Backward,
 
 
 def _forward_mode_error(*_: Any, name: str = "", **params: Any) -> Any:
-    raise TypeError(
-        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name or 'it'} has a rule for reverse "
-        "mode only. Use grad or vjp, or give it a custom_jvp rule, which serves both modes."
-    )
+    raise TypeError(f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name or 'it'} has a rule for reverse "
+                    "mode only. Use grad or vjp, or give it a custom_jvp rule, which serves both modes.")
 
 
 def _lin_abstract(*avals: ShapedArray, out_avals: tuple[ShapedArray, ...], out_nonzeros: tuple[bool, ...],

@@ -102,15 +102,8 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxprs: Programs, const_lengths: 
     return [*[None] * sum(const_lengths), *given]
 
 
-def _batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    jaxprs: Programs,
-    const_lengths: Programs,
-    axis_name: Any = None,
-) -> tuple[list[Any], list[int]]:
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxprs: Programs, const_lengths: Programs,
+           axis_name: Any = None) -> tuple[list[Any], list[int]]:
     """Every right-hand side and solution has the batch, in axis 0."""
     consts, right = _parts(in_front(args, dims), const_lengths)
     const_dims, right_dims = _parts(dims, const_lengths)
@@ -125,31 +118,14 @@ def _batch(
     return outs, [0] * len(outs)
 
 
-linear_solve_p = Op(
-    name="custom_linear_solve",
-    params=("const_lengths", "jaxprs"),
-    multiple=True,
-    programs=True,
-    abstract=_abstract,
-    eager=_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    effects=holds_effects,
-    cpu=_solve,
-    hlo=_solve,
-    samples=Missing("holds programs"),
-)
+linear_solve_p = Op(name="custom_linear_solve", params=("const_lengths", "jaxprs"), multiple=True, programs=True,
+                    abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch, effects=holds_effects,
+                    cpu=_solve, hlo=_solve, samples=Missing("holds programs"))
 
 
-def custom_linear_solve(
-    matvec: Callable[[Any], Any],
-    b: Any,
-    solve: Callable[[Callable[[Any], Any], Any], Any],
-    transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None,
-    symmetric: bool = False,
-    has_aux: bool = False,
-) -> Any:
+def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[[Callable[[Any], Any], Any], Any],
+                        transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None, symmetric: bool = False,
+                        has_aux: bool = False) -> Any:
     """The x with matvec(x) = b, found by `solve`, with the derivatives that the equation implies.
 
     Args:
@@ -226,13 +202,8 @@ def _check(name: str, body: Body, structure: Any, avals: Sequence[ShapedArray], 
 # ------------------------------------------------------------------------------------------------------- custom_root
 
 
-def custom_root(
-    f: Callable[[Any], Any],
-    initial_guess: Any,
-    solve: Callable[[Callable[[Any], Any], Any], Any],
-    tangent_solve: Callable[[Callable[[Any], Any], Any], Any],
-    has_aux: bool = False,
-) -> Any:
+def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Callable[[Any], Any], Any], Any],
+                tangent_solve: Callable[[Callable[[Any], Any], Any], Any], has_aux: bool = False) -> Any:
     """A root of f, found by `solve`, with the derivatives of the implicit function theorem.
 
     Derivatives are with respect to values that f closes over; the guess and the steps of `solve` have none.

@@ -14,15 +14,8 @@ from numjet.foundation.tree import tree_leaves
 pdb = lazy_import.Module("pdb")
 
 
-def breakpoint(
-    *,
-    backend: str | None = None,
-    filter_frames: bool = True,
-    num_frames: int | None = None,
-    ordered: bool = False,
-    token: Any = None,
-    **kwargs: Any,
-) -> None:
+def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
+               token: Any = None, **kwargs: Any) -> None:
     """Opens pdb when the program reaches this call, with the calling function's local variables as arrays with values.
 
     `p x` shows a variable, `c` continues. Variables cannot be changed for the program. Inside of loops it opens at every

@@ -48,15 +48,8 @@ def _io_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, callback: HostFu
     )
 
 
-def _pure_batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    callback: HostFunction,
-    sharding: Any,
-    vmap_method: str | None,
-) -> tuple[list[Any], list[int]]:
+def _pure_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, callback: HostFunction, sharding: Any,
+                vmap_method: str | None) -> tuple[list[Any], list[int]]:
     if vmap_method is None:
         raise NotImplementedError(
             f"vmap of pure_callback needs to know how {callback.where()} takes a batch: pass vmap_method, one of "
@@ -95,15 +88,8 @@ def _unrolled(
     return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows, strict=True)]
 
 
-def _io_batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    callback: HostFunction,
-    ordered: bool,
-    sharding: Any,
-) -> tuple[list[Any], list[int]]:
+def _io_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, callback: HostFunction, ordered: bool,
+              sharding: Any) -> tuple[list[Any], list[int]]:
     if ordered:
         raise ValueError(
             f"Cannot `vmap` ordered IO callback ({callback.where()}): a batch has no order. Pass ordered=False, or "
@@ -115,36 +101,14 @@ def _io_batch(
 
 _NOT_LINEAR = Missing("a Python function is not known to be linear; define derivatives with custom_jvp or custom_vjp")
 
-pure_callback_p = Op(
-    name="pure_callback",
-    params=("callback", "sharding", "vmap_method"),
-    multiple=True,
-    abstract=_abstract,
-    eager=run,
-    jvp=_pure_jvp,
-    transpose=_NOT_LINEAR,
-    batch=_pure_batch,
-    cpu=lowered,
-    hlo=called(),
-    traits=EXACT | KEEPS_APART,
-    samples=Missing("calls Python"),
-)
+pure_callback_p = Op(name="pure_callback", params=("callback", "sharding", "vmap_method"), multiple=True, abstract=_abstract,
+                     eager=run, jvp=_pure_jvp, transpose=_NOT_LINEAR, batch=_pure_batch, cpu=lowered, hlo=called(),
+                     traits=EXACT | KEEPS_APART, samples=Missing("calls Python"))
 
-io_callback_p = Op(
-    name="io_callback",
-    params=("callback", "ordered", "sharding"),
-    multiple=True,
-    abstract=_abstract,
-    eager=run,
-    jvp=_io_jvp,
-    transpose=_NOT_LINEAR,
-    batch=_io_batch,
-    cpu=lowered,
-    hlo=called(ordered=lambda params: params["ordered"]),
-    traits=EXACT,
-    samples=Missing("calls Python"),
-    effects=lambda *, ordered, **_: frozenset({effects.ORDERED_IO if ordered else effects.IO}),
-)
+io_callback_p = Op(name="io_callback", params=("callback", "ordered", "sharding"), multiple=True, abstract=_abstract, eager=run,
+                   jvp=_io_jvp, transpose=_NOT_LINEAR, batch=_io_batch, cpu=lowered,
+                   hlo=called(ordered=lambda params: params["ordered"]), traits=EXACT, samples=Missing("calls Python"),
+                   effects=lambda *, ordered, **_: frozenset({effects.ORDERED_IO if ordered else effects.IO}))
 
 
 def _prepare(
@@ -162,14 +126,8 @@ def _prepare(
     return HostFunction(kind, fun, in_tree, outs, (), weak_flags(arrays)), arrays, out_tree
 
 
-def pure_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
-    vmap_method: str | None = None,
-    **kwargs: Any,
-) -> Any:
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,
+                  vmap_method: str | None = None, **kwargs: Any) -> Any:
     """Calls a Python function whose result depends on its arguments alone, from within compiled programs, too.
 
     The program may call it any number of times, or not at all when the result is unused.
@@ -204,14 +162,8 @@ def pure_callback(
     return tree_unflatten(out_tree, outs)
 
 
-def io_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
-    ordered: bool = False,
-    **kwargs: Any,
-) -> Any:
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None, ordered: bool = False,
+                **kwargs: Any) -> Any:
     """Calls a Python function with side effects, exactly once each time the program reaches the call.
 
     Args:

@@ -37,27 +37,14 @@ def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, An
         op.bind(*primals, **kept)
         return [], []
 
-    def batch(
-        size: int, args: Sequence[Any], dims: Sequence[int | None], **kept: Any
-    ) -> tuple[list[Any], list[int | None]]:
+    def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **kept: Any) -> tuple[list[Any], list[int | None]]:
         call_each(lambda *xs: op.bind(*xs, **kept), size, args, dims)
         return [], []
 
-    op = Op(
-        name=name,
-        params=params,
-        multiple=True,
-        abstract=_abstract,
-        eager=run,
-        jvp=jvp,
-        transpose=lambda cts, *args, **_: [None] * len(args),
-        batch=batch,
-        cpu=lowered,
-        hlo=called(ordered=ordered),
-        samples=Missing("calls Python"),
-        traits=EXACT,
-        effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}),
-    )
+    op = Op(name=name, params=params, multiple=True, abstract=_abstract, eager=run, jvp=jvp,
+            transpose=lambda cts, *args, **_: [None] * len(args), batch=batch, cpu=lowered, hlo=called(ordered=ordered),
+            samples=Missing("calls Python"), traits=EXACT,
+            effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}))
     return op
 
 

@@ -30,15 +30,8 @@ class HostFunction:
     statics: leaves of the arguments that are no arrays, by position; `in_tree` is the structure of all of them.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        fun: Callable[..., Any],
-        in_tree: PyTreeDef,
-        outs: Sequence[ShapedArray],
-        statics: Sequence[tuple[int, Any]] = (),
-        weak: Sequence[bool] = (),
-    ):
+    def __init__(self, kind: str, fun: Callable[..., Any], in_tree: PyTreeDef, outs: Sequence[ShapedArray],
+                 statics: Sequence[tuple[int, Any]] = (), weak: Sequence[bool] = ()):
         self.kind, self.fun, self.in_tree, self.outs = kind, fun, in_tree, tuple(outs)
         self.statics, self.weak = tuple(statics), tuple(weak)
 
@@ -84,10 +77,8 @@ def _array(x: np.ndarray, weak: bool) -> Any:
 
 def _checked(host: HostFunction, results: Sequence[Any]) -> list[np.ndarray]:
     if len(results) != len(host.outs):
-        raise JaxRuntimeError(
-            f"{host.kind}: {host.where()} returned {len(results)} arrays, but result_shape_dtypes promises "
-            f"{len(host.outs)}. Return a pytree of the structure of result_shape_dtypes."
-        )
+        raise JaxRuntimeError(f"{host.kind}: {host.where()} returned {len(results)} arrays, but result_shape_dtypes promises "
+                              f"{len(host.outs)}. Return a pytree of the structure of result_shape_dtypes.")
     return [_as_promised(host, k, x, aval) for k, (x, aval) in enumerate(zip(results, host.outs, strict=True))]
 
 
@@ -116,16 +107,12 @@ def results_of(kind: str, described: Any) -> tuple[list[ShapedArray], PyTreeDef]
     avals = []
     for leaf in leaves:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-            raise TypeError(
-                f"{kind}: result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
-                f"ShapeDtypeStruct((3,), float32); got {leaf!r} of type {type(leaf).__name__}"
-            )
+            raise TypeError(f"{kind}: result_shape_dtypes must be a pytree of objects with shape and dtype, such as "
+                            f"ShapeDtypeStruct((3,), float32); got {leaf!r} of type {type(leaf).__name__}")
         dtype = dtypes.as_dtype(leaf.dtype)
         if dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ValueError(
-                f"{kind}: result_shape_dtypes cannot specify the 64-bit type {dtype} while jax_enable_x64 is off. "
-                "Promise the 32-bit type, or switch 64 bits on: config.update('jax_enable_x64', True)."
-            )
+            raise ValueError(f"{kind}: result_shape_dtypes cannot specify the 64-bit type {dtype} while jax_enable_x64 is off. "
+                             "Promise the 32-bit type, or switch 64 bits on: config.update('jax_enable_x64', True).")
         avals.append(ShapedArray(tuple(leaf.shape), dtype))
     return avals, tree
 
@@ -143,9 +130,7 @@ def weak_flags(arrays: Sequence[Any]) -> list[bool]:
     return [aval_of(x).weak_type for x in arrays]
 
 
-def call_each(
-    bind: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None]
-) -> list[Any]:
+def call_each(bind: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """`bind` for every element of the batch in order; results stacked along axis 0."""
     batched = [moveaxis(a, d, 0) for a, d in zip(args, dims, strict=True) if d is not None]
 

@@ -53,10 +53,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         raise ValueError(f"associative_scan needs arrays with an axis to scan over, got shapes {[a.shape for a in avals]}")
     axis = canonicalize_axis(axis, avals[0].ndim)
     if len({a.shape[axis : axis + 1] for a in avals}) > 1:
-        raise ValueError(
-            "Array inputs to associative_scan must have the same first dimension. "
-            f"(saw: {[a.shape for a in avals]}, along axis {axis})"
-        )
+        raise ValueError("Array inputs to associative_scan must have the same first dimension. "
+                         f"(saw: {[a.shape for a in avals]}, along axis {axis})")
     outs = parallel_prefix.associative_scan(_flat(fn, treedef), [flip(x, axis, reverse) for x in leaves], axis)
     return tree.tree_unflatten(treedef, [flip(x, axis, reverse) for x in outs])
 

@@ -48,11 +48,8 @@ def _adapted(before: ShapedArray, after: ShapedArray) -> Any:
     return None if dtype == before.dtype else dtype
 
 
-def fixpoint(
-    step: Callable[[Flags], tuple[Any, Sequence[bool]]],
-    start: Sequence[bool],
-    leads: Callable[[], Sequence[int]] | None = None,
-) -> tuple[Any, Flags]:
+def fixpoint(step: Callable[[Flags], tuple[Any, Sequence[bool]]], start: Sequence[bool],
+             leads: Callable[[], Sequence[int]] | None = None) -> tuple[Any, Flags]:
     """Fixpoint: raises flags until step(flags) -> (result, flags) raises none; that result and the flags.
 
     Ends, as flags are only ever raised. leads: for every flag, the flags that may follow from it, as bits of a number. In a

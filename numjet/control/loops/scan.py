@@ -21,15 +21,8 @@ from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import expand_dims
 
 
-def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-    unroll: int | bool = 1,
-    _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+         unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[Any, Any]:
     """Carries a value through `f` along the leading axis of `xs` and stacks the results.
 
     Like the Python loop
@@ -81,17 +74,8 @@ def scan(
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree))
-    outs = scan_p.bind(
-        *body.consts,
-        *init_flat,
-        *xs_flat,
-        reverse=bool(reverse),
-        length=count,
-        jaxpr=body.jaxpr,
-        num_consts=len(body.consts),
-        num_carry=len(init_flat),
-        unroll=_unroll(unroll, count),
-    )
+    outs = scan_p.bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
+                       num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
     carry, ys = split_list(outs, [len(init_flat)])
     return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
 
@@ -101,10 +85,8 @@ def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
     children = body.out_tree.children()
     node = body.out_tree.node_data()
     if node is None or node[0] is not tuple or len(children) != 2:
-        raise TypeError(
-            f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
-            "Return (carry, None) when there is nothing to stack."
-        )
+        raise TypeError(f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
+                        "Return (carry, None) when there is nothing to stack.")
     return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]
 
 
@@ -129,16 +111,12 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
     if length is not None:
         length = _known_length(length)
         if any(n != length for n in sizes):
-            raise ValueError(
-                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
-                f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}."
-            )
+            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                             f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}.")
         return max(length, 0)
     if len(set(sizes)) > 1:
-        raise ValueError(
-            "scan got values with different leading axis sizes: "
-            f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}."
-        )
+        raise ValueError("scan got values with different leading axis sizes: "
+                         f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}.")
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     return sizes[0]

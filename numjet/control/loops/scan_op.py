@@ -67,15 +67,8 @@ def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_const
     return [*carry, *stacks]
 
 
-def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    jaxpr: ClosedJaxpr,
-    num_consts: int,
-    num_carry: int,
-    **params: Any,
-) -> tuple[list[Any], list[Any]]:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+         **params: Any) -> tuple[list[Any], list[Any]]:
     consts_nz, init_nz, xs_nz = split_list(nonzero_flags(tangents), [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
 
@@ -107,17 +100,8 @@ def _ranges(sizes: Sequence[int]) -> list[range]:
     return out
 
 
-def _batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    jaxpr: ClosedJaxpr,
-    num_consts: int,
-    num_carry: int,
-    axis_name: Any = None,
-    **params: Any,
-) -> tuple[list[Any], list[int | None]]:
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+           axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
     consts_b, init_b, xs_b = split_list([d is not None for d in dims], [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
 
@@ -131,14 +115,8 @@ def _batch(
         move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
         for k, (a, d, f) in enumerate(zip(args, dims, flags, strict=True))
     ]
-    outs = scan_p.bind(
-        *made.consts,
-        *operands,
-        **params,
-        jaxpr=made.jaxpr,
-        num_consts=len(made.consts) + num_consts,
-        num_carry=num_carry,
-    )
+    outs = scan_p.bind(*made.consts, *operands, **params, jaxpr=made.jaxpr, num_consts=len(made.consts) + num_consts,
+                       num_carry=num_carry)
     return outs, [(0 if k < num_carry else 1) if f else None for k, f in enumerate(made.flags)]
 
 
@@ -218,24 +196,8 @@ def _carries(eqn: JaxprEqn) -> Carries:
     return Carries(eqn.params["jaxpr"].jaxpr, consts, consts, count)
 
 
-scan_p: Op = Op(
-    name="scan",
-    params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"),
-    multiple=True,
-    compiled=True,
-    programs=True,
-    abstract=_abstract,
-    eager=_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params),
-    dce=_dce,
-    simplify=lambda eqn, simplify: loops.simplify_scan(eqn, simplify),
-    effects=holds_effects,
-    cpu=_cpu,
-    hlo=_hlo,
-    in_place=carried,
-    carries=_carries,
-    samples=Missing("holds a program"),
-)
+scan_p: Op = Op(name="scan", params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"), multiple=True,
+                compiled=True, programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
+                partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params), dce=_dce,
+                simplify=lambda eqn, simplify: loops.simplify_scan(eqn, simplify), effects=holds_effects, cpu=_cpu, hlo=_hlo,
+                in_place=carried, carries=_carries, samples=Missing("holds a program"))

@@ -61,16 +61,8 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
     invars = split.unknown.jaxpr.invars
     count = len(sources)
     unknown = split.unknown.jaxpr.replace(invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]])
-    return Plan(
-        placed.known(),
-        split.consts,
-        placed.hoisted(),
-        ClosedJaxpr(unknown),
-        carry_u,
-        split.flags,
-        [sources[i] for i in fixed],
-        [sources[i] for i in varying],
-    )
+    return Plan(placed.known(), split.consts, placed.hoisted(), ClosedJaxpr(unknown), carry_u, split.flags,
+                [sources[i] for i in fixed], [sources[i] for i in varying])
 
 
 def _varies(source: Source, first_carry: int) -> bool:
@@ -166,12 +158,8 @@ def _rest(plan: Plan, flags: Flags, residuals: Sequence[list[Any]], args: Sequen
         "num_consts": len(invariant) + sum(flags[:num_consts]),
         "num_carry": sum(plan.carry_unknown),
     }
-    return Rest(
-        operands,
-        own,
-        [*[None] * len(invariant), *positions, *[None] * len(stacked)],
-        [i for i, f in enumerate(plan.out_unknown) if f],
-    )
+    return Rest(operands, own, [*[None] * len(invariant), *positions, *[None] * len(stacked)],
+                [i for i, f in enumerate(plan.out_unknown) if f])
 
 
 def scan_partial_eval(op: Op, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

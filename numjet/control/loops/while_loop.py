@@ -60,27 +60,12 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     body, init, avals = trace_with_carry(
         lambda carry: trace_body(body_fun, in_tree, carry, "while_loop"), init, lambda b: b.jaxpr.out_avals
     )
-    check_carry(
-        "while_loop",
-        "body function",
-        init_tree,
-        body.out_tree,
-        avals,
-        body.jaxpr.out_avals,
-        argument_names(body_fun, in_tree),
-        _root(body_fun),
-    )
+    check_carry("while_loop", "body function", init_tree, body.out_tree, avals, body.jaxpr.out_avals,
+                argument_names(body_fun, in_tree), _root(body_fun))
     cond = trace_body(cond_fun, in_tree, avals, "while_loop")
     _check_condition(cond_fun, cond)
-    outs = while_p.bind(
-        *cond.consts,
-        *body.consts,
-        *init,
-        cond_jaxpr=cond.jaxpr,
-        cond_nconsts=len(cond.consts),
-        body_jaxpr=body.jaxpr,
-        body_nconsts=len(body.consts),
-    )
+    outs = while_p.bind(*cond.consts, *body.consts, *init, cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts),
+                        body_jaxpr=body.jaxpr, body_nconsts=len(body.consts))
     return tree.tree_unflatten(body.out_tree, outs)
 
 
@@ -93,10 +78,8 @@ def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.")
     (aval,) = cond.jaxpr.out_avals
     if aval.shape != () or aval.dtype != np.bool_:
-        raise TypeError(
-            f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]. It is {where(cond_fun)}."
-            f"{' Use jnp.all(...) or jnp.any(...).' if aval.shape else ''}"
-        )
+        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]. It is {where(cond_fun)}."
+                        f"{' Use jnp.all(...) or jnp.any(...).' if aval.shape else ''}")
 
 
 def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], value: Any) -> Any:
@@ -136,23 +119,16 @@ def fori_loop(
     low, high = _known_int(lower), _known_int(upper)
     if low is None or high is None:
         if unroll is not None:
-            raise ValueError(
-                "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
-                "`lower` or `upper` is traced."
-            )
+            raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
+                             "`lower` or `upper` is traced.")
         return _dynamic_loop(lower, upper, body_fun, init_val, aval)
     if config.disable_jit and high > low:
         init_val = as_arrays(init_val)
         for i in range(low, high):
             init_val = body_fun(as_arrays(i), init_val)
         return init_val
-    (_, value), _ = scan(
-        _counted(body_fun),
-        (low, init_val),
-        None,
-        length=max(high - low, 0),
-        unroll=1 if unroll is None else unroll,
-    )
+    (_, value), _ = scan(_counted(body_fun), (low, init_val), None, length=max(high - low, 0),
+                         unroll=1 if unroll is None else unroll)
     return value
 
 
@@ -161,10 +137,8 @@ def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
     avals = [aval_of(lower), aval_of(upper)]
     strong = {a.dtype for a in avals if not a.weak_type}
     if len(strong) > 1 or any(a.dtype.kind not in "iu" for a in avals):
-        raise TypeError(
-            "lower and upper arguments to fori_loop must have equal types, and be integers, got "
-            f"{avals[0].dtype.name} and {avals[1].dtype.name}"
-        )
+        raise TypeError("lower and upper arguments to fori_loop must have equal types, and be integers, got "
+                        f"{avals[0].dtype.name} and {avals[1].dtype.name}")
     if any(a.shape for a in avals):
         raise TypeError(
             f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and {avals[1].shape}"

@@ -44,10 +44,8 @@ from numjet.transforms.vmap import move_to, per_lane
 
 loops = lazy_import.Module("numjet.control.simplify.loops")
 
-_REVERSE = (
-    "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
-    "values. Try using lax.scan, or using fori_loop with static start/stop."
-)
+_REVERSE = ("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
+            "values. Try using lax.scan, or using fori_loop with static start/stop.")
 
 
 def _abstract(
@@ -67,15 +65,8 @@ def _eager(*args: Any, cond_jaxpr: ClosedJaxpr, cond_nconsts: int, body_jaxpr: C
     return list(carry)
 
 
-def _jvp(
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    *,
-    cond_jaxpr: ClosedJaxpr,
-    cond_nconsts: int,
-    body_jaxpr: ClosedJaxpr,
-    body_nconsts: int,
-) -> tuple[list[Any], list[Any]]:
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+         body_jaxpr: ClosedJaxpr, body_nconsts: int) -> tuple[list[Any], list[Any]]:
     _, body_t, carry_t = split_list(tangents, [cond_nconsts, body_nconsts])
     body_nz = nonzero_flags(body_t)
 
@@ -88,29 +79,14 @@ def _jvp(
     t = head + consts + carry
     body = reordered(
         made.jaxpr,
-        (
-            *range(head + consts),
-            *range(t, t + num_t),
-            *range(head + consts, t),
-            *range(t + num_t, t + num_t + carry_num_t),
-        ),
+        (*range(head + consts), *range(t, t + num_t), *range(head + consts, t), *range(t + num_t, t + num_t + carry_num_t)),
         tuple(range(carry + carry_num_t)),
     )
     cond = _wider(cond_jaxpr, tuple(v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]))
     cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
     init_t = [instantiate(x) for x, f in zip(carry_t, nz, strict=True) if f]
-    outs = while_p.bind(
-        *cond_consts,
-        *made.consts,
-        *body_consts,
-        *only_nonzero(body_t),
-        *init,
-        *init_t,
-        cond_jaxpr=cond,
-        cond_nconsts=cond_nconsts,
-        body_jaxpr=body,
-        body_nconsts=head + consts + num_t,
-    )
+    outs = while_p.bind(*cond_consts, *made.consts, *body_consts, *only_nonzero(body_t), *init, *init_t, cond_jaxpr=cond,
+                        cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=head + consts + num_t)
     return outs[:carry], with_zeros(nz, outs[carry:], [aval_of(o) for o in outs[:carry]])
 
 
@@ -170,29 +146,16 @@ def _known_loop(
     thin, _ = dce_jaxpr(known)
     cond_vars = cond_jaxpr.jaxpr.invars
     kept = [v for v, u in zip(cond_vars, [*[False] * len(cond_u), *carry_u], strict=True) if not u]
-    return _KnownLoop(
-        ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)),
-        ClosedJaxpr(thin.replace(invars=known.invars)),
-        split.consts,
-        carry_u,
-    )
+    return _KnownLoop(ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)), ClosedJaxpr(thin.replace(invars=known.invars)),
+                      split.consts, carry_u)
 
 
 def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
     raise ValueError(_REVERSE)
 
 
-def _batch(
-    size: int,
-    args: Sequence[Any],
-    dims: Sequence[int | None],
-    *,
-    cond_jaxpr: ClosedJaxpr,
-    cond_nconsts: int,
-    body_jaxpr: ClosedJaxpr,
-    body_nconsts: int,
-    axis_name: Any = None,
-) -> tuple[list[Any], list[int | None]]:
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,
+           body_jaxpr: ClosedJaxpr, body_nconsts: int, axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
     cond_b, body_b, init_b = split_list([d is not None for d in dims], [cond_nconsts, body_nconsts])
     constant = _passed_on(body_jaxpr, body_nconsts)
 
@@ -216,17 +179,9 @@ def _passed_on(body: ClosedJaxpr, body_nconsts: int) -> list[bool]:
 
 
 def _plain_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
-    return while_p.bind(
-        *cond.consts,
-        *cond_consts,
-        *body.consts,
-        *body_consts,
-        *init,
-        cond_jaxpr=cond.jaxpr,
-        cond_nconsts=len(cond.consts) + len(cond_consts),
-        body_jaxpr=body.jaxpr,
-        body_nconsts=len(body.consts) + len(body_consts),
-    )
+    return while_p.bind(*cond.consts, *cond_consts, *body.consts, *body_consts, *init, cond_jaxpr=cond.jaxpr,
+                        cond_nconsts=len(cond.consts) + len(cond_consts), body_jaxpr=body.jaxpr,
+                        body_nconsts=len(body.consts) + len(body_consts))
 
 
 def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
@@ -235,16 +190,8 @@ def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_cons
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
     masked = masked_program(body.jaxpr, cond.jaxpr, len(body_args), len(cond_args))
     running = eval_closed(cond.jaxpr, *cond_args, *init)[0]
-    outs = while_p.bind(
-        *body_args,
-        *cond_args,
-        running,
-        *init,
-        cond_jaxpr=masked.jaxpr.cond,
-        cond_nconsts=0,
-        body_jaxpr=masked.jaxpr.body,
-        body_nconsts=len(body_args) + len(cond_args),
-    )
+    outs = while_p.bind(*body_args, *cond_args, running, *init, cond_jaxpr=masked.jaxpr.cond, cond_nconsts=0,
+                        body_jaxpr=masked.jaxpr.body, body_nconsts=len(body_args) + len(cond_args))
     return outs[1:]
 
 
@@ -325,12 +272,8 @@ def _hlo(
 ) -> list[Any]:
     cond_consts, body_consts, init = split_list(args, [cond_nconsts, body_nconsts])
     ordered = effects.ordered(cond_jaxpr.effects | body_jaxpr.effects)
-    return b.while_loop(
-        lambda *state: b.inline(cond_jaxpr, [*cond_consts, *state])[0],
-        lambda *state: b.inline(body_jaxpr, [*body_consts, *state]),
-        init,
-        ordered=ordered,
-    )
+    return b.while_loop(lambda *state: b.inline(cond_jaxpr, [*cond_consts, *state])[0],
+                        lambda *state: b.inline(body_jaxpr, [*body_consts, *state]), init, ordered=ordered)
 
 
 def _carries(eqn: JaxprEqn) -> Carries:
@@ -338,24 +281,7 @@ def _carries(eqn: JaxprEqn) -> Carries:
     return Carries(eqn.params["body_jaxpr"].jaxpr, inside, outside, len(eqn.invars) - outside)
 
 
-while_p = Op(
-    name="while",
-    params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"),
-    multiple=True,
-    compiled=True,
-    programs=True,
-    abstract=_abstract,
-    eager=_eager,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    partial_eval=_partial_eval,
-    dce=_dce,
-    simplify=lambda eqn, simplify: loops.simplify_while(eqn, simplify),
-    effects=holds_effects,
-    cpu=_cpu,
-    hlo=_hlo,
-    in_place=carried,
-    carries=_carries,
-    samples=Missing("holds programs"),
-)
+while_p = Op(name="while", params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"), multiple=True, compiled=True,
+             programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
+             partial_eval=_partial_eval, dce=_dce, simplify=lambda eqn, simplify: loops.simplify_while(eqn, simplify),
+             effects=holds_effects, cpu=_cpu, hlo=_hlo, in_place=carried, carries=_carries, samples=Missing("holds programs"))

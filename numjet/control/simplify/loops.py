@@ -49,9 +49,7 @@ def hoist(body: Jaxpr, invariant: Sequence[Var]) -> Hoisted:
         return Hoisted([], body, [])
     made = {v for e in moved for v in e.outvars}
     rest = [e for e in body.eqns if e not in chosen]
-    read = dict.fromkeys(
-        a for a in (*(a for e in rest for a in e.invars), *body.outvars) if isinstance(a, Var) and a in made
-    )
+    read = dict.fromkeys(a for a in (*(a for e in rest for a in e.invars), *body.outvars) if isinstance(a, Var) and a in made)
     return Hoisted(moved, body.replace(eqns=rest), list(read))
 
 

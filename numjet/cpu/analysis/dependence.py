@@ -11,18 +11,7 @@ from collections.abc import Iterator
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.analysis.vectorize import Facts
-from numjet.cpu.ir.nodes import (
-    Buffer,
-    Call,
-    Check,
-    Copy,
-    Expr,
-    Fill,
-    For,
-    Stmt,
-    Store,
-    SwapBuffers,
-)
+from numjet.cpu.ir.nodes import Buffer, Call, Check, Copy, Expr, Fill, For, Stmt, Store, SwapBuffers
 from numjet.cpu.ir.traversal import binds, expressions, nodes, operands, walk, written
 from numjet.cpu.kernels.products import GEMM, POINTERS, gemm_sizes, result_words
 from numjet.foundation.record import Record

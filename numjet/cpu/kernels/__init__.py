@@ -55,35 +55,9 @@ PREFIX_KINDS: dict[str, int] = {name: code for code, name in enumerate(("add", "
 DTYPE_CODES: dict[str, int] = {
     name: code
     for code, name in enumerate(
-        (
-            "bool",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "uint16",
-            "uint32",
-            "uint64",
-            "float16",
-            "bfloat16",
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-            "float8_e4m3fn",
-            "float8_e5m2",
-            "float8_e4m3b11fnuz",
-            "float8_e4m3fnuz",
-            "float8_e5m2fnuz",
-            "float8_e4m3",
-            "float8_e3m4",
-            "float8_e8m0fnu",
-            "int4",
-            "uint4",
-            "int2",
-            "uint2",
-        )
+        ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
+         "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz",
+         "float8_e5m2fnuz", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "int4", "uint4", "int2", "uint2")
     )
 }
 """Codes of dtypes by name, in the order of native/kernels/dtypes.h."""

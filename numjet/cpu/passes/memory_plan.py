@@ -12,13 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from numjet.cpu.ir.nodes import (
-    Buffer,
-    For,
-    Function,
-    Stmt,
-    SwapBuffers,
-)
+from numjet.cpu.ir.nodes import Buffer, For, Function, Stmt, SwapBuffers
 from numjet.cpu.ir.traversal import blocks, touches, walk
 from numjet.cpu.passes.manager import Pass
 

@@ -168,11 +168,9 @@ _AS_ASKED = frozenset((*ALL, float0, key_dtype)) - frozenset(NARROW)
 
 
 def _cut_text(asked: DType, got: DType, what: str) -> str:
-    return (
-        f"Explicitly requested dtype {asked.name} requested in {what} is not available, and will be truncated to "
-        f"dtype {got.name}. To have 64-bit dtypes, call config.update('jax_enable_x64', True) at the program's start "
-        "or set the environment variable JAX_ENABLE_X64=1."
-    )
+    return (f"Explicitly requested dtype {asked.name} requested in {what} is not available, and will be truncated to "
+            f"dtype {got.name}. To have 64-bit dtypes, call config.update('jax_enable_x64', True) at the program's start "
+            "or set the environment variable JAX_ENABLE_X64=1.")
 
 
 _LIMITS: dict[DType, tuple[int, int]] = {

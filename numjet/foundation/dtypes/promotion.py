@@ -75,13 +75,7 @@ def _standard_edges() -> dict[Node, set[Node]]:
 
 def _strict_edges() -> dict[Node, set[Node]]:
     """Python scalars take the dtype of their kind or a wider one; nothing else promotes."""
-    return _as_nodes(
-        {
-            WEAK_INT: (WEAK_FLOAT, *t.INTEGRAL),
-            WEAK_FLOAT: (WEAK_COMPLEX, *t.FLOATING),
-            WEAK_COMPLEX: t.COMPLEX,
-        }
-    )
+    return _as_nodes({ WEAK_INT: (WEAK_FLOAT, *t.INTEGRAL), WEAK_FLOAT: (WEAK_COMPLEX, *t.FLOATING), WEAK_COMPLEX: t.COMPLEX, })
 
 
 def _as_nodes(above: dict[Any, tuple[Any, ...]]) -> dict[Node, set[Node]]:
@@ -121,10 +115,8 @@ def _no_path(mode: str, nodes: tuple[Node, ...]) -> str:
     names = tuple(dict.fromkeys(node.name for node in nodes))
     head = f"Input dtypes {names} have no available implicit dtype promotion path"
     if mode == "strict":
-        return (
-            f"{head} when jax_numpy_dtype_promotion=strict. Cast the inputs to the dtype you want, for example "
-            f"x.astype({nodes[0].dtype.name!r}), or set jax_numpy_dtype_promotion=standard."
-        )
+        return (f"{head} when jax_numpy_dtype_promotion=strict. Cast the inputs to the dtype you want, for example "
+                f"x.astype({nodes[0].dtype.name!r}), or set jax_numpy_dtype_promotion=standard.")
     strong = [node.dtype for node in nodes if not node.weak]
     if any(dtype in t.SMALL_FLOATS for dtype in strong):
         kind, target = "8-bit and smaller floats", "float32"

@@ -49,16 +49,8 @@ complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
 
 SIGNED: tuple[DType, ...] = (int2, int4, int8, int16, int32, int64)
 UNSIGNED: tuple[DType, ...] = (uint2, uint4, uint8, uint16, uint32, uint64)
-FLOAT8: tuple[DType, ...] = (
-    float8_e3m4,
-    float8_e4m3,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-)
+FLOAT8: tuple[DType, ...] = (float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
+                             float8_e5m2fnuz, float8_e8m0fnu)
 SMALL_FLOATS: tuple[DType, ...] = (float4_e2m1fn, *FLOAT8)
 FLOATING: tuple[DType, ...] = (*SMALL_FLOATS, bfloat16, float16, float32, float64)
 COMPLEX: tuple[DType, ...] = (complex64, complex128)
@@ -84,20 +76,8 @@ _KIND_LETTERS: dict[DType, str] = {
     bool_: "b",
 }
 _ABSTRACT_CLASSES = frozenset(
-    (
-        np.generic,
-        np.number,
-        np.integer,
-        np.signedinteger,
-        np.unsignedinteger,
-        np.inexact,
-        np.floating,
-        np.complexfloating,
-        np.flexible,
-        np.character,
-        extended,
-        prng_key,
-    )
+    (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating, np.complexfloating,
+     np.flexible, np.character, extended, prng_key)
 )
 
 # The default dtypes of Python scalars, before narrowing to 32 bits.

@@ -133,13 +133,8 @@ def tree_leaves_with_path(
     return _native.pytree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
+                       is_leaf_takes_path: bool = False) -> Any:
     """As `tree_map`, with the key path as the first argument of f.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"a": [1, 2]})

@@ -151,14 +151,8 @@ def _treedef_level(treedef: PyTreeDef, _: IsLeaf | None) -> _Level:
     return _Level(*root, tuple(treedef.child_keys()), tuple(treedef.children()))
 
 
-def _differences(
-    path: KeyPath,
-    tree1: Any,
-    tree2: Any,
-    level_of: Callable[[Any, IsLeaf | None], _Level],
-    is_leaf: IsLeaf | None,
-    prefix: bool = False,
-) -> Iterator[Difference]:
+def _differences(path: KeyPath, tree1: Any, tree2: Any, level_of: Callable[[Any, IsLeaf | None], _Level],
+                 is_leaf: IsLeaf | None, prefix: bool = False) -> Iterator[Difference]:
     level1 = level_of(tree1, is_leaf)
     if prefix and level1.keys is None:
         return

@@ -22,13 +22,9 @@ PyTreeDef = _native.PyTreeDef
 class PyTreeRegistry:
     """The registered node types. There is one registry, `default_registry`."""
 
-    def register_node(
-        self,
-        nodetype: type[T],
-        to_iterable: Callable[[T], tuple[Iterable[Any], Any]],
-        from_iterable: Callable[[Any, Any], T],
-        to_iterable_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-    ) -> None:
+    def register_node(self, nodetype: type[T], to_iterable: Callable[[T], tuple[Iterable[Any], Any]],
+                      from_iterable: Callable[[Any, Any], T],
+                      to_iterable_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None) -> None:
         """Registers a class; see `register_pytree_node`."""
         _native.pytree_register_node(nodetype, to_iterable, from_iterable, to_iterable_with_keys)
 
@@ -62,12 +58,9 @@ class PyTreeRegistry:
 default_registry = PyTreeRegistry()
 
 
-def register_pytree_node(
-    nodetype: type[T],
-    flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
-    unflatten_func: Callable[[Any, Any], T],
-    flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
-) -> None:
+def register_pytree_node(nodetype: type[T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
+                         unflatten_func: Callable[[Any, Any], T],
+                         flatten_with_keys_func: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None) -> None:
     """Makes a class a pytree node.
 
     Args:
@@ -89,12 +82,9 @@ def register_pytree_node(
     default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
-def register_pytree_with_keys(
-    nodetype: type[T],
-    flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_func: Callable[[Any, Any], T],
-    flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None,
-) -> None:
+def register_pytree_with_keys(nodetype: type[T], flatten_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]],
+                              unflatten_func: Callable[[Any, Any], T],
+                              flatten_func: Callable[[T], tuple[Iterable[Any], Any]] | None = None) -> None:
     """Makes a class a pytree node whose children have key entries.
 
     Args:
@@ -161,12 +151,8 @@ def register_static(cls: ClassT) -> ClassT:
     return cls
 
 
-def register_dataclass(
-    nodetype: ClassT,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> ClassT:
+def register_dataclass(nodetype: ClassT, data_fields: Sequence[str] | None = None, meta_fields: Sequence[str] | None = None,
+                       drop_fields: Sequence[str] = ()) -> ClassT:
     """Makes a dataclass a pytree node; also as a class decorator.
 
     Args:
@@ -188,10 +174,8 @@ def register_dataclass(
     ([1.0], PyTreeDef(CustomNode(Layer[('first',)], [*])))
     """
     if (data_fields is None) != (meta_fields is None):
-        raise TypeError(
-            "register_dataclass: give both data_fields and meta_fields or neither, "
-            f"got data_fields={data_fields!r} and meta_fields={meta_fields!r}"
-        )
+        raise TypeError("register_dataclass: give both data_fields and meta_fields or neither, "
+                        f"got data_fields={data_fields!r} and meta_fields={meta_fields!r}")
     if data_fields is None or meta_fields is None:
         data_fields, meta_fields = _fields_by_metadata(nodetype, drop_fields)
     _check_fields(nodetype, tuple(data_fields), tuple(meta_fields), tuple(drop_fields))
@@ -216,9 +200,7 @@ def static(**kwargs: Any) -> Any:
 
 def _fields_by_metadata(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
     if not dataclasses.is_dataclass(nodetype):
-        raise TypeError(
-            f"register_dataclass: {nodetype!r} is not a dataclass, so data_fields and meta_fields must be given"
-        )
+        raise TypeError(f"register_dataclass: {nodetype!r} is not a dataclass, so data_fields and meta_fields must be given")
     data: list[str] = []
     meta: list[str] = []
     for field in dataclasses.fields(nodetype):
@@ -236,15 +218,11 @@ def _check_fields(nodetype: type, data: tuple[str, ...], meta: tuple[str, ...], 
     expected = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop)
     given = set(data) | set(meta)
     if missing := expected - given:
-        raise ValueError(
-            f"register_dataclass: fields of {nodetype!r} are neither in data_fields nor in meta_fields: "
-            f"{sorted(missing)}. Add them there, or to drop_fields to rebuild objects with their defaults."
-        )
+        raise ValueError(f"register_dataclass: fields of {nodetype!r} are neither in data_fields nor in meta_fields: "
+                         f"{sorted(missing)}. Add them there, or to drop_fields to rebuild objects with their defaults.")
     if unexpected := given - expected:
-        raise ValueError(
-            f"register_dataclass: {sorted(unexpected)} are not fields with init=True of {nodetype!r}; "
-            "name only such fields, or put them into drop_fields"
-        )
+        raise ValueError(f"register_dataclass: {sorted(unexpected)} are not fields with init=True of {nodetype!r}; "
+                         "name only such fields, or put them into drop_fields")
 
 
 def _flatten_ordered(tree: OrderedDict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
