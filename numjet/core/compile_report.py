@@ -29,7 +29,7 @@ class Operation(Record):
     "shared" (the memory of an operand); `why` says why."""
     name: str
     type: str
-    place: Location
+    location: Location
     fate: str
     why: str
 
@@ -38,8 +38,8 @@ class Operation(Record):
 
 
 class Loop(Record):
-    """A nest of loops. trips: iterations per level, None where they are not known before the program runs. mode: "vector"
-    when iterations run side by side in registers, or "serial"; pieces: chunks of iterations that threads share.
+    """A nest of loops. trips: iterations per level, None if unknown before the program runs. mode: "vector" if
+    iterations are lanes of registers, or "serial"; pieces: chunks of iterations that threads share.
     writes: operations that it stores or reduces; fuses: operations that it computes without storing them.
     nanoseconds: an estimate for one execution, or one piece of it, by one thread."""
     trips: tuple[int | None, ...]
@@ -47,7 +47,7 @@ class Loop(Record):
     pieces: int
     writes: tuple[str, ...]
     fuses: tuple[str, ...]
-    places: tuple[Location, ...]
+    locations: tuple[Location, ...]
     nanoseconds: float
     inside: tuple[Loop, ...] = ()
 
@@ -63,7 +63,7 @@ class Call(Record):
     """A call of a library routine; workspace: bytes that it takes for itself in one thread. They depend on the CPU, and are
     printed where they matter. then: epilogue loops, which it calls for each part of its result as soon as that is ready."""
     symbol: str
-    place: Location
+    location: Location
     workspace: int
     then: tuple[Loop, ...] = ()
 
@@ -75,7 +75,7 @@ class Call(Record):
 class Copy(Record):
     """Memory that is copied; nbytes None where it is not known before the program runs."""
     nbytes: int | None
-    place: Location
+    location: Location
     why: str
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Allocation(Record):
     """A buffer. kind: "temporary" (a part of the scratch arena, from byte `offset` on), "result" or "constant"."""
     kind: str
     nbytes: int
-    place: Location
+    location: Location
     why: str
     offset: int | None = None
 
@@ -134,22 +134,22 @@ class CompileReport(Record):
                              (f"allocations from {_bytes(LARGE)}", self.allocations)):
             if items:
                 yield title
-                yield from (f"  {item.place}  {item}" for item in items)
+                yield from (f"  {item.location}  {item}" for item in items)
         if self.operations:
             yield "operations"
             yield from self._operations()
 
     def _loops(self, loops: Sequence[Loop], indent: str) -> Iterator[str]:
         for loop in loops:
-            yield f"{indent}{', '.join(map(str, loop.places)) or '?'}  {loop}"
+            yield f"{indent}{', '.join(map(str, loop.locations)) or '?'}  {loop}"
             yield from self._loops(loop.inside, indent + "  ")
 
     def _operations(self) -> Iterator[str]:
         last: Location | None = None
         for operation in self.operations:
-            if operation.place != last:
-                yield f"  {operation.place}  {operation.place.text}"
-            last = operation.place
+            if operation.location != last:
+                yield f"  {operation.location}  {operation.location.text}"
+            last = operation.location
             yield f"    {operation}"
 
 

@@ -43,7 +43,7 @@ class Failures:
         self._lock = locks.lock()
         self._numbers = itertools.count()
         self._waiting: dict[int, BaseException] = {}
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def record(self, error: BaseException) -> int:
         """Keeps an exception; its number, at least FIRST_FAILURE."""
@@ -65,8 +65,8 @@ class Failures:
     def unseen(self) -> list[BaseException]:
         """The unseen exceptions, oldest first; they count as seen from now on. Arrays still raise theirs."""
         with self._lock:
-            found = [e for number, e in self._waiting.items() if number not in self._told]
-            self._told = set(self._waiting)
+            found = [e for number, e in self._waiting.items() if number not in self._reported]
+            self._reported = set(self._waiting)
         return found
 
 

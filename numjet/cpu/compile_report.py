@@ -25,13 +25,13 @@ def explain(function: Function, recorder: Recorder, name: str, target: Target, n
         function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
 
 
-def _place(eqn: JaxprEqn | None) -> Location:
+def _location(eqn: JaxprEqn | None) -> Location:
     return Location(None, 0) if eqn is None or eqn.source is None else Location(*location(eqn.source))
 
 
 def _operation(made: Made, recorder: Recorder) -> Operation:
     fate, why = _fate(made, recorder)
-    return Operation(made.eqn.primitive.name, made.var.aval.str_short(), _place(made.eqn), fate, why)
+    return Operation(made.eqn.primitive.name, made.var.aval.str_short(), _location(made.eqn), fate, why)
 
 
 def _fate(made: Made, recorder: Recorder) -> tuple[str, str]:
@@ -55,7 +55,7 @@ def _readers(made: Made, recorder: Recorder) -> str:
     readers = recorder.consumers.get(made.var, [])
     if not readers:
         return "stored as a part of something else"
-    names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({_place(e)})" for e in readers))
+    names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({_location(e)})" for e in readers))
     count = sum(a is made.var for e in readers for a in e.invars if not isinstance(a, Literal))
     reads = "read once" if count == 1 else f"read {count} times"
     return f"into {names}: {reads}, and it " + (
@@ -94,9 +94,9 @@ def _loop(stmt: For | While, recorder: Recorder, target: Target, pieces: int) ->
     written = recorder.loops[_key(stmt)][1]
     fused = [e for e in recorder.computed.get(id(stmt.body), ([], []))[1] if not any(e is w for w in written)]
     writes, fuses = ((tuple(e.primitive.name for e in _distinct(eqns))) for eqns in (written, fused))
-    places = tuple(dict.fromkeys(_place(e) for e in (*written, *fused)))
-    return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, places, block_ns([nest[0]], target),
-                tuple(_loops(stmt.body, recorder, target)))
+    locations = tuple(dict.fromkeys(_location(e) for e in (*written, *fused)))
+    return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, locations,
+                block_ns([nest[0]], target), tuple(_loops(stmt.body, recorder, target)))
 
 
 def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
@@ -104,7 +104,7 @@ def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
 
 
 def _calls(function: Function, recorder: Recorder, target: Target) -> list[Call]:
-    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _place(_writer(s.writes, recorder)),
+    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _location(_writer(s.writes, recorder)),
                  workspace.of(s), tuple(_loops(s.body, recorder, target)) if isinstance(s, GemmWithEpilogue) else ())
             for s in walk(function.body) if isinstance(s, nodes.Call)]
 
@@ -119,7 +119,7 @@ def _copies(function: Function, recorder: Recorder) -> list[Copy]:
         if isinstance(stmt, nodes.Copy) and id(stmt) in recorder.copies:
             _, eqn, why = recorder.copies[id(stmt)]
             count = int(stmt.count.attr) * stmt.target.dtype.itemsize if stmt.count.op == "const" else None
-            found.append(Copy(count, _place(eqn), why))
+            found.append(Copy(count, _location(eqn), why))
     return found
 
 
@@ -129,5 +129,5 @@ def _allocations(function: Function, recorder: Recorder) -> list[Allocation]:
         for b in buffers:
             if b.nbytes >= LARGE:
                 eqn, why = recorder.buffers.get(b, (None, "partial results of a loop that threads share"))
-                found.append(Allocation(kind, b.nbytes, _place(eqn), why, b.offset))
+                found.append(Allocation(kind, b.nbytes, _location(eqn), why, b.offset))
     return found

@@ -80,7 +80,7 @@ def markdown() -> str:
     cell = lambda text: text.replace("|", "\\|") or " "
     line = lambda r: "| " + " | ".join(map(cell, r)) + " |"
     body = [line(HEAD), "|" + "---|" * len(HEAD), *map(line, rows())]
-    traits = [f"- *{word}*: {meaning}" for word, meaning in DESCRIPTIONS.items()]
+    traits = [f"- *{word}*: {description}" for word, description in DESCRIPTIONS.items()]
     missing = [f"- `{name}`, {slot}: {why}" for name, slot, why in holes() if slot != "hlo"]
     return "\n".join([
         "# Operations", "",

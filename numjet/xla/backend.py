@@ -111,13 +111,13 @@ class Executable:
 def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
     """A callback for XLA, which passes arrays of the device's buffers."""
     def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
-        turn, args = (given[:1], given[1:]) if call.ordered else ((), given)
+        token, args = (given[:1], given[1:]) if call.ordered else ((), given)
         try:
             outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
         except JaxRuntimeError as error:
             buffers.failed_calls.append(error)
             raise
-        return (*turn, *[buffers.to_stored(np.asarray(x), a) for x, a in zip(outs, call.out_avals, strict=True)])
+        return (*token, *[buffers.to_stored(np.asarray(x), a) for x, a in zip(outs, call.out_avals, strict=True)])
     return run
 
 

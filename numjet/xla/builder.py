@@ -48,7 +48,7 @@ class Builder:
         self.platform, self._equation = platform, equation
         self.lines: list[str] = []
         self.callbacks: list[HostCall] = []
-        self.turn: Value | None = None
+        self.token: Value | None = None
         self.location = ""
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
@@ -265,11 +265,11 @@ class Builder:
             avals = [v.aval for v in init]
             regions = [self.region(avals, cond), self.region(avals, body)]
             return self.op("stablehlo.while", init, avals, regions=regions)
-        before = [self._turn(), *init]
+        before = [self._ordering_token(), *init]
         avals = [v.aval for v in before]
-        # Calls in the condition are ordered among themselves; its last turn cannot leave it.
-        regions = [self.region(avals, self._taking_turns(cond, gives=False)), self.region(avals, self._taking_turns(body))]
-        self.turn, *out = self.op("stablehlo.while", before, avals, regions=regions)
+        # Calls in the condition are ordered among themselves; its last token cannot leave it.
+        regions = [self.region(avals, self._with_token(cond, gives=False)), self.region(avals, self._with_token(body))]
+        self.token, *out = self.op("stablehlo.while", before, avals, regions=regions)
         return out
 
     def case(self, index: Value, branches: Sequence[Callable[[], Sequence[Value]]], outs: Sequence[ShapedArray], *,
@@ -277,21 +277,21 @@ class Builder:
         """The branch numbered `index` (int32; out of range: the last one), and no other. Branches may use outer values."""
         if not ordered:
             return self.op("stablehlo.case", [index], list(outs), regions=[self.region([], b) for b in branches])
-        turn = self._turn()
-        regions = [self.region([], lambda b=b: self._taking_turns(b)(turn)) for b in branches]
-        self.turn, *found = self.op("stablehlo.case", [index], [turn.aval, *outs], regions=regions)
+        token = self._ordering_token()
+        regions = [self.region([], lambda b=b: self._with_token(b)(token)) for b in branches]
+        self.token, *found = self.op("stablehlo.case", [index], [token.aval, *outs], regions=regions)
         return found
 
-    def _taking_turns(self, fn: Callable[..., Any], gives: bool = True) -> Callable[..., Any]:
-        """fn with the turn as its first argument and, with `gives`, as its first result."""
-        def with_turn(turn: Value, *args: Value) -> Any:
-            outer, self.turn = self.turn, turn
+    def _with_token(self, fn: Callable[..., Any], gives: bool = True) -> Callable[..., Any]:
+        """fn with the token as its first argument and, with `gives`, as its first result."""
+        def with_token(token: Value, *args: Value) -> Any:
+            outer, self.token = self.token, token
             try:
                 outs = fn(*args)
-                return [self.turn, *outs] if gives else outs
+                return [self.token, *outs] if gives else outs
             finally:
-                self.turn = outer
-        return with_turn
+                self.token = outer
+        return with_token
 
     def custom_call(self, target: str, operands: Sequence[Value], out: Any, *, config: Mapping[str, Any] | None = None,
                     attrs: Mapping[str, Any] | None = None) -> Any:
@@ -304,7 +304,7 @@ class Builder:
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Value], outs: Sequence[ShapedArray], *,
                  ordered: bool = False) -> list[Value]:
         """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program."""
-        order = [self._turn()] if ordered else []
+        order = [self._ordering_token()] if ordered else []
         results = [ShapedArray(v.shape, v.dtype) for v in order] + list(outs)
         target = "xla_ffi_python_cpu_callback" if self.platform == "cpu" else "xla_ffi_python_gpu_callback"
         operands = [*order, *args]
@@ -314,14 +314,14 @@ class Builder:
         self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered))
         found = self.custom_call(target, operands, results, config=config, attrs=attrs)
         if ordered:
-            self.turn, *found = found
+            self.token, *found = found
         return found
 
-    def _turn(self) -> Value:
+    def _ordering_token(self) -> Value:
         """The value by which ordered calls depend on one another."""
-        if self.turn is None:
-            self.turn = self.constant(0, np.int32)
-        return self.turn
+        if self.token is None:
+            self.token = self.constant(0, np.int32)
+        return self.token
 
     # -- scalar rules
     def scalars(self, shape: Sequence[int]) -> Scalars:

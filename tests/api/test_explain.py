@@ -19,43 +19,43 @@ def line_of(fun, offset=0):
     return inspect.getsourcelines(fun)[1] + offset
 
 
-def fates(told):
-    return [(o.name, o.fate) for o in told.operations]
+def fates(report):
+    return [(o.name, o.fate) for o in report.operations]
 
 
 def test_a_chain_is_one_loop_and_nothing_is_stored():
     def fun(x):
         y = jnp.sin(x)
         return jnp.sum(y * 2)
-    told = nj.explain(fun)(np.ones(1000, np.float32))
-    assert fates(told) == [("sin", "fused"), ("mul", "fused"), ("reduce_sum", "registers")]
-    assert [o.place.line for o in told.operations] == [line_of(fun, k) for k in (1, 2, 2)]
-    assert told.operations[0].place.text == "y = jnp.sin(x)"
-    assert "into mul" in told.operations[0].why and "read once" in told.operations[0].why
-    (loop,) = told.loops
+    report = nj.explain(fun)(np.ones(1000, np.float32))
+    assert fates(report) == [("sin", "fused"), ("mul", "fused"), ("reduce_sum", "registers")]
+    assert [o.location.line for o in report.operations] == [line_of(fun, k) for k in (1, 2, 2)]
+    assert report.operations[0].location.text == "y = jnp.sin(x)"
+    assert "into mul" in report.operations[0].why and "read once" in report.operations[0].why
+    (loop,) = report.loops
     assert (loop.trips, loop.mode, loop.pieces) == ((1000,), "vector", 1)
     assert (loop.writes, loop.fuses) == (("reduce_sum",), ("sin", "mul"))
-    assert told.scratch_bytes == told.temporaries == 0 and not told.copies and not told.calls
+    assert report.scratch_bytes == report.temporaries == 0 and not report.copies and not report.calls
 
 
 def test_why_an_array_is_stored():
     def fun(x, w):
         e = jnp.exp(x)
         return (e / jnp.sum(e, axis=1, keepdims=True)) @ w
-    told = nj.explain(fun)(np.ones((64, 64), np.float32), np.ones((64, 64), np.float32))
-    why = {o.name: o.why for o in told.operations if o.fate == "stored"}
+    report = nj.explain(fun)(np.ones((64, 64), np.float32), np.ones((64, 64), np.float32))
+    why = {o.name: o.why for o in report.operations if o.fate == "stored"}
     assert "read 2 times" in why["exp"] and "about 12 operations per element" in why["exp"]
     assert why["div"] == "operand of a matrix product"
     assert why["dot_general"] == "dot_general writes it"
-    (call,) = told.calls
-    assert "gemm" in call.symbol and call.place.line == line_of(fun, 2)
+    (call,) = report.calls
+    assert "gemm" in call.symbol and call.location.line == line_of(fun, 2)
 
 
 def test_results_loops_and_views():
-    told = nj.explain(lambda x: (x * 2, jnp.reshape(jnp.cumsum(x), (10, 10))))(np.ones(100, np.float32))
-    assert [(o.name, o.fate) for o in told.operations if o.name in ("mul", "reshape")] == [
+    report = nj.explain(lambda x: (x * 2, jnp.reshape(jnp.cumsum(x), (10, 10))))(np.ones(100, np.float32))
+    assert [(o.name, o.fate) for o in report.operations if o.name in ("mul", "reshape")] == [
         ("mul", "stored"), ("reshape", "shared")]
-    assert next(o.why for o in told.operations if o.name == "mul") == "result"
+    assert next(o.why for o in report.operations if o.name == "mul") == "result"
 
 
 def test_copies_say_why_and_donating_avoids_them():
@@ -63,7 +63,7 @@ def test_copies_say_why_and_donating_avoids_them():
         return x.at[3].set(0.0)
     x = np.ones(1000, np.float32)
     (copy,) = nj.explain(fun)(x).copies
-    assert copy.nbytes == 4000 and copy.place.line == line_of(fun, 1) and "donate" in copy.why
+    assert copy.nbytes == 4000 and copy.location.line == line_of(fun, 1) and "donate" in copy.why
     assert not nj.explain(nj.jit(fun, donate_argnums=0))(x).copies
 
 
@@ -72,8 +72,8 @@ def test_an_old_value_read_later_is_a_copy():
         y = jnp.sort(x)
         z = y.at[0].set(5.0)
         return jnp.dot(y, z)
-    told = nj.explain(fun)(np.ones(100, np.float32))
-    assert [(c.nbytes, c.why) for c in told.copies] == [(400, "updated while its old value is still read later")]
+    report = nj.explain(fun)(np.ones(100, np.float32))
+    assert [(c.nbytes, c.why) for c in report.copies] == [(400, "updated while its old value is still read later")]
 
 
 def test_loops_of_the_program():
@@ -83,18 +83,18 @@ def test_loops_of_the_program():
 
     def fun(xs):
         return lax.scan(step, jnp.zeros(50), xs)
-    told = nj.explain(fun)(np.ones((7, 50), np.float32))
-    (loop,) = [one for one in told.loops if one.trips[0] == 7]
+    report = nj.explain(fun)(np.ones((7, 50), np.float32))
+    (loop,) = [one for one in report.loops if one.trips[0] == 7]
     assert loop.mode == "serial" and [inner.trips for inner in loop.inside] == [(50,), (50,)]
     assert loop.inside[0].writes == ("tanh",) and loop.inside[0].fuses == ("add",)
-    assert loop.inside[0].places == (loop.inside[0].places[0],)
-    assert loop.inside[0].places[0].line == line_of(step, 1)
-    assert "read 2 times" in next(o.why for o in told.operations if o.name == "tanh")
+    assert loop.inside[0].locations == (loop.inside[0].locations[0],)
+    assert loop.inside[0].locations[0].line == line_of(step, 1)
+    assert "read 2 times" in next(o.why for o in report.operations if o.name == "tanh")
 
 
 def test_trips_known_only_at_run_time():
-    told = nj.explain(lambda n: lax.while_loop(lambda i: i < n, lambda i: i + 1, 0))(5)
-    (loop,) = told.loops
+    report = nj.explain(lambda n: lax.while_loop(lambda i: i < n, lambda i: i + 1, 0))(5)
+    (loop,) = report.loops
     assert loop.trips == (None,) and "loop over ?" in str(loop)
 
 
@@ -102,24 +102,24 @@ def test_large_loops_are_shared_and_large_arrays_listed():
     def fun(x):
         y = jnp.exp(x)
         return jnp.sort(y) + y
-    told = nj.explain(fun)(np.ones(1 << 20, np.float32))
-    assert told.loops[0].pieces > 1 and told.loops[0].trips == (1 << 20,)
-    assert {(a.kind, a.nbytes) for a in told.allocations} == {("temporary", 1 << 22), ("result", 1 << 22)}
-    assert all(a.place.line in (line_of(fun, 1), line_of(fun, 2)) for a in told.allocations)
+    report = nj.explain(fun)(np.ones(1 << 20, np.float32))
+    assert report.loops[0].pieces > 1 and report.loops[0].trips == (1 << 20,)
+    assert {(a.kind, a.nbytes) for a in report.allocations} == {("temporary", 1 << 22), ("result", 1 << 22)}
+    assert all(a.location.line in (line_of(fun, 1), line_of(fun, 2)) for a in report.allocations)
 
 
 def test_gradients_have_the_lines_of_the_function():
     def fun(x):
         y = jnp.sin(x)
         return jnp.sum(y * y)
-    told = nj.explain(nj.grad(fun))(np.ones(1000, np.float32))
-    assert {o.place.line for o in told.operations} == {line_of(fun, 1), line_of(fun, 2)}
+    report = nj.explain(nj.grad(fun))(np.ones(1000, np.float32))
+    assert {o.location.line for o in report.operations} == {line_of(fun, 1), line_of(fun, 2)}
 
 
 def test_text_and_shapes_in_place_of_arrays():
-    told = nj.explain(lambda x: jnp.sum(jnp.sin(x)))(nj.ShapeDtypeStruct((1000,), jnp.float32))
-    text = repr(told)
-    assert text == str(told) and "1 loop, 0 library calls, 0 copies" in text.splitlines()[0]
+    report = nj.explain(lambda x: jnp.sum(jnp.sin(x)))(nj.ShapeDtypeStruct((1000,), jnp.float32))
+    text = repr(report)
+    assert text == str(report) and "1 loop, 0 library calls, 0 copies" in text.splitlines()[0]
     assert "sin f32[1000]: fused, into reduce_sum (test_explain.py:" in text
 
 

@@ -64,7 +64,7 @@ def operands(op, case):
 
 
 def run(case, device):
-    """One machine's results as NumPy arrays."""
+    """One backend's results as NumPy arrays."""
     avals = [aval_of(x) for x in case.operands]
     program = dispatch.one_equation(case.op, avals, case.params)
     executable = dispatch.compile_closed(program, "special", device=device)
@@ -73,14 +73,14 @@ def run(case, device):
 
 
 def agree(case, device):
-    """Compares a machine's results with the eager ones, as docs/xla.md says."""
+    """Compares the results of a backend with the eager ones, as docs/xla.md says."""
     for got, want in zip(run(case, device), records.apply_eager(case), strict=True):
         note = f"{device} {case}"
         assert got.dtype == want.dtype and got.shape == want.shape, note
         if dtypes.kind(want.dtype) not in "fc":
             assert_close(got, want, note=note)
             continue
-        got, want = settled(case, got, want)
+        got, want = defined_results(case, got, want)
         for g, w in [(got.real, want.real), (got.imag, want.imag)] if want.dtype.kind == "c" else [(got, want)]:
             assert_same_kind(g, w, case, note)
         finite = np.isfinite(want)
@@ -88,7 +88,7 @@ def agree(case, device):
                      atol=1e-6 if case.op.name in ("lgamma", "atan2") else float(dtypes.finfo(want.dtype).tiny), note=note)
 
 
-def settled(case, got, want):
+def defined_results(case, got, want):
     """The results of complex operations that are defined: where neither has a NaN; near poles, where all is finite."""
     if not any(x.dtype.kind == "c" for x in case.operands):
         return got, want

@@ -45,19 +45,19 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     split = split_program(closed, unknown_in, False)
     known = _inlined(split.known.jaxpr)
     wanted = [known.invars[r.at] if r.from_input else known.outvars[r.at] for r in split.residuals]
-    again, kept = _slice(known, wanted, policy)
+    recomputed, kept = _slice(known, wanted, policy)
     inputs = {v: i for i, v in enumerate(known.invars)}
-    needed = {a for e in again for a in e.invars} | set(wanted)
+    needed = {a for e in recomputed for a in e.invars} | set(wanted)
     read = [i for v, i in inputs.items() if v in needed]
     unknown = split.unknown.jaxpr
     count = len(wanted)
     env = dict(zip(unknown.invars[:count], wanted, strict=True))
     rest = substituted(unknown, env, [*kept, *[known.invars[i] for i in read], *unknown.invars[count:]])
-    body = rest.replace(eqns=[*again, *rest.eqns])
+    body = rest.replace(eqns=[*recomputed, *rest.eqns])
     first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
     thin = dce_jaxpr(first)[0].replace(invars=known.invars)
     check_if_enabled(thin, body)
-    return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(again))
+    return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(recomputed))
 
 
 def _inlined(jaxpr: Jaxpr) -> Jaxpr:
@@ -89,7 +89,7 @@ def _find(env: dict[Var, Atom], atom: Atom) -> Atom:
 def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[JaxprEqn], list[Var]]:
     """The equations that recompute `wanted`, and the kept values that they start from."""
     needed = {v for v in wanted if isinstance(v, Var)}
-    again: list[JaxprEqn] = []
+    recomputed: list[JaxprEqn] = []
     kept: list[Var] = []
     for eqn in reversed(jaxpr.eqns):
         own = [v for v in eqn.outvars if v in needed]
@@ -98,9 +98,9 @@ def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[Jaxp
         if policy is not None and policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
             kept += own
         else:
-            again.append(eqn)
+            recomputed.append(eqn)
             needed.update(a for a in eqn.invars if isinstance(a, Var))
-    return again[::-1], kept[::-1]
+    return recomputed[::-1], kept[::-1]
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

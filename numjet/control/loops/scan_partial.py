@@ -54,14 +54,14 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
 
     split, carry_u = fixpoint(step, init_u, forwards(closed, num_consts, num_carry))
     first_carry = len(split.consts) + consts_u.count(False)
-    placed = _Places(split, first_carry, first_carry + carry_u.count(False), carry_u.count(False))
-    sources = [placed.source(r) for r in split.residuals]
+    residuals = _ResidualSources(split, first_carry, first_carry + carry_u.count(False), carry_u.count(False))
+    sources = [residuals.source(r) for r in split.residuals]
     fixed = [i for i, s in enumerate(sources) if not _varies(s, first_carry)]
     varying = [i for i, s in enumerate(sources) if _varies(s, first_carry)]
     invars = split.unknown.jaxpr.invars
     count = len(sources)
     unknown = split.unknown.jaxpr.replace(invars=[*[invars[i] for i in fixed], *invars[count:], *[invars[i] for i in varying]])
-    return Plan(placed.known(), split.consts, placed.hoisted(), ClosedJaxpr(unknown), carry_u, split.flags,
+    return Plan(residuals.known(), split.consts, residuals.hoisted(), ClosedJaxpr(unknown), carry_u, split.flags,
                 [sources[i] for i in fixed], [sources[i] for i in varying])
 
 
@@ -69,7 +69,7 @@ def _varies(source: Source, first_carry: int) -> bool:
     return source.kind == "result" or (source.kind == "operand" and source.at >= first_carry)
 
 
-class _Places:
+class _ResidualSources:
     """Finds an origin for every residual, and adds results to the known program."""
 
     def __init__(self, split: Split, first_carry: int, first_xs: int, carries: int):
@@ -78,14 +78,14 @@ class _Places:
         self.outvars = list(self.jaxpr.outvars[: split.known_count])
         self.results = {v: i for i, v in enumerate(self.outvars) if i >= carries and isinstance(v, Var)}
         self.fixed = _invariant(self.jaxpr, self.jaxpr.invars[:first_carry])
-        self.moved: dict[Var, int] = {}
+        self.invariants: dict[Var, int] = {}
 
     def source(self, residual: Any) -> Source:
         if residual.from_input and not self.first_carry <= residual.at < self.first_xs:
             return Source("operand", residual.at)
         var = self.jaxpr.invars[residual.at] if residual.from_input else self.jaxpr.outvars[residual.at]
         if var in self.fixed:
-            return Source("hoisted", self.moved.setdefault(var, len(self.moved)))
+            return Source("hoisted", self.invariants.setdefault(var, len(self.invariants)))
         if var not in self.results:
             self.results[var] = len(self.outvars)
             self.outvars.append(var)
@@ -97,7 +97,7 @@ class _Places:
 
     def hoisted(self) -> ClosedJaxpr:
         pure = [e for e in self.jaxpr.eqns if not e.effects]
-        thin, _ = dce_jaxpr(self.jaxpr.replace(eqns=pure, outvars=list(self.moved)))
+        thin, _ = dce_jaxpr(self.jaxpr.replace(eqns=pure, outvars=list(self.invariants)))
         return ClosedJaxpr(thin.replace(invars=self.jaxpr.invars[: self.first_carry]))
 
 

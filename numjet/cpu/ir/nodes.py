@@ -1,13 +1,12 @@
-"""Loop IR: what a program is between the jaxpr and LLVM.
+"""Nodes of loop IR, the representation of a program between the jaxpr and LLVM.
 
 A `Function` owns `Buffer`s (flat, contiguous memory) and a block of statements over them. Statements hold
-scalar `Expr`essions: a hash-consed DAG, so equal expressions are the same object. The meaning of a function is
-defined by `verification/interpreter`; `printer` writes it as text, which `parser` reads back; `traversal` knows what each
-statement consists of.
+scalar `Expr`essions: a hash-consed DAG, so equal expressions are the same object. `verification/interpreter` defines the
+semantics of a function; `printer` writes it as text, which `parser` reads back; `traversal` knows the parts of each statement.
 
 Rules:
-- An expression is evaluated where the statement that uses it stands. A `load` sees the memory of that moment;
-  `Let` pins a value to a point in time (needed when a later store overwrites what the load read).
+- An expression is evaluated at the statement that uses it. A `load` sees the memory at that time; `Let` pins a value to a
+  point in the program (needed if a later store overwrites the loaded element).
 - Indices are flat element offsets of dtype int64.
 - Only real scalar types occur (bool, ints, uints, float16, bfloat16, float32, float64). Complex numbers and PRNG keys
   are lowered to them by the builder. float16 and bfloat16 are only loaded, stored, selected, bitcast and converted.
@@ -31,10 +30,10 @@ from numjet.foundation.record import Fields, default_factory
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 
-CALLBACK = "nj.callback."  # begins the symbols of calls into Python
-KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, so that it is no check's
+CALLBACK = "nj.callback."  # prefix of the symbols of calls into Python
+KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, to tell it from that of a check
 
-# name -> number of operands; what the code generator implements directly
+# Operations that the code generator implements directly: name -> number of operands.
 ARITHMETIC = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "neg": 1, "abs": 1, "sign": 1, "min": 2, "max": 2,
     "fma": 3, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "round_even": 1, "round_away": 1, "copysign": 2,
@@ -43,7 +42,7 @@ ARITHMETIC = {
     "scale": 2, "exponent": 1, "significand": 1,
 }
 EXPONENTS = ("scale", "exponent", "significand")   # those of ARITHMETIC that only Target.exponents have
-# Expanded by mathlib into ARITHMETIC, or called by lane from the C library where mathlib has no expansion yet.
+# Expanded by mathlib into ARITHMETIC, or called from the C library, lane by lane, where mathlib has no expansion.
 MATH = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log1p": 1, "log2": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1,
     "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "atan2": 2, "pow": 2,
@@ -54,12 +53,11 @@ MATH = {
 
 
 class Buffer:
-    """A flat array of `size` elements; `kind` is input, output, temp, const (then `data` holds the values) or tile: the
-    result of a product of which only a tile is there at a time, see `GemmWithEpilogue`.
+    """A flat array of `size` elements. `kind`: input, output, temp, const (`data` holds the values) or tile: the result of a
+    product of which only one tile exists at a time, see `GemmWithEpilogue`.
 
-
-    `cell`: of a buffer that an `SwapBuffers` names, what stands for the place where the program notes its address: values
-    that have read a cell are not valid any more once it is written, as those that have read a buffer.
+    `cell`, for operands of `SwapBuffers`: a pseudo-buffer for the variable that holds the buffer's address. A swap writes the
+    cell, which invalidates values computed from it like a store invalidates loads.
     """
 
     __slots__ = ("cell", "data", "dtype", "kind", "name", "offset", "size")
@@ -78,15 +76,15 @@ class Buffer:
 
 
 class Expr:
-    """One scalar value. op is `const` (attr: value), `var` (attr: name), `load` (attr: Buffer, args: index),
-    `convert`, `bitcast`, `select_rare`, `lookup` (attr: name of one of TABLES, args: int64 index, which counts
-    modulo the table's length), or a name of ARITHMETIC or MATH.
+    """One scalar value. op: `const` (attr: value), `var` (attr: name), `load` (attr: Buffer, args: index), `convert`,
+    `bitcast`, `select_rare`, `lookup` (attr: name of one of TABLES, args: int64 index, modulo the length of the table),
+    `libm` (attr: name of a C function such as "sinf", args: operands), or a name of ARITHMETIC or MATH.
 
-    A load with a second operand, a bool mask, touches memory only where the mask holds (elsewhere the value is 0): its
-    index may then be out of bounds. In vector code it is a masked load.
+    A load with a second operand, a bool mask, is a masked load: it accesses memory only where the mask holds, so its index
+    may be out of bounds elsewhere, where the value is 0.
 
-    select_rare(cond, rare, usual): as select, but `rare` is only evaluated where some lane's cond is true, so it may
-    be a slow `libm` call (op "libm", attr: C function name such as "sinf"; args: operands).
+    select_rare(cond, rare, usual) is a select that evaluates `rare` only if cond is true in some lane, so that it may be a
+    slow `libm` call.
     """
 
     __slots__ = ("args", "attr", "dtype", "id", "op")
@@ -102,7 +100,7 @@ class Expr:
 
 
 class Exprs:
-    """Makes expressions, each distinct one once. `make` is raw; lowering/scalars folds constants on top of it."""
+    """Hash-consing table of expressions. `make` does not simplify; lowering/scalars folds constants on top of it."""
 
     def __init__(self) -> None:
         self.table: dict[tuple, Expr] = {}
@@ -127,7 +125,7 @@ class Exprs:
         return found
 
     def var(self, dtype: np.dtype, hint: str = "v") -> Expr:
-        """A fresh variable, to be bound by exactly one statement."""
+        """A new variable, to be bound by exactly one statement."""
         self.counter += 1
         return self.make("var", dtype, (), f"{hint}{self.counter}")
 
@@ -150,16 +148,15 @@ class Exprs:
 
 
 def _attr_key(attr: Any) -> Any:
-    """Hashable identity of an attribute; constants by their bits, so that -0.0 and NaN keep apart."""
+    """Hashable identity of an attribute; constants are keyed by their bits, which keeps -0.0 and NaN distinct."""
     return (attr.dtype, attr.tobytes()) if isinstance(attr, np.generic) else attr
 
 
 class Carry(Fields):
-    """A value that a loop hands from one iteration to the next.
+    """A loop-carried value: `var` is bound inside the loop, `next` is its value in the next iteration, `out` is bound after it.
 
-    `var` is bound inside the loop, `next` is its value for the next iteration, `out` is bound after the loop.
-    `combine` (add, mul, min, max, and, or, xor) says that next == combine(var, term): such a carry may be split
-    into partial results; `term` is that term.
+    `combine` (add, mul, min, max, and, or, xor) marks a reduction, next == combine(var, term), which may be split into
+    partial results.
     """
     var: Expr
     init: Expr
@@ -183,12 +180,12 @@ class Store(Fields):
 
 class For(Fields):
     """for var in range(start, stop). `mode`:
-    serial: in order; vector: iterations are independent apart from combining carries, codegen chooses lanes;
-    parallel: iterations are independent and shared among threads, each going through its own in order (with carries, or
-    inside of another parallel loop: as vector); unroll: static and short, to be repeated in line.
+    serial: in order; vector: iterations are independent apart from reductions, codegen chooses the lanes;
+    parallel: iterations are independent and shared among threads, each of which runs its own in order (with carries, or
+    inside of another parallel loop: as vector); unroll: a short loop with constant bounds, to be unrolled.
 
-    Annotations that passes leave for later ones: `fused`: others were joined with this loop; `polls`: after so many iterations
-    it asks for the first time whether it is still wanted."""
+    Annotations of passes for later ones: `fused`: the result of loop fusion; `cancellation_point`: the number of iterations
+    before the first check for cancellation."""
     var: Expr
     start: Expr
     stop: Expr
@@ -196,23 +193,23 @@ class For(Fields):
     carries: list[Carry] = default_factory(list)
     mode: str = "serial"
     fused: bool = False
-    polls: int | None = None
+    cancellation_point: int | None = None
 
     def replace(self, **changes: Any) -> For:
-        """A loop with some fields changed, which shares all others."""
+        """A copy with some fields changed, which shares the others."""
         return For(**{**self.__dict__, **changes})
 
 
 class While(Fields):
     """Repeats `body` as long as `cond` (evaluated after the statements of `cond_body`) holds. `idempotent_after_exit`: once
-    the condition is false, further repetitions change nothing, so lanes of vector code may go on until the last one has
-    finished. `polls`: as of a For."""
+    the condition is false, further iterations change nothing, so the lanes of vector code may continue until the last one
+    has finished. `cancellation_point`: see For."""
     carries: list[Carry]
     cond_body: list[Stmt]
     cond: Expr
     body: list[Stmt]
     idempotent_after_exit: bool = False
-    polls: int | None = None
+    cancellation_point: int | None = None
 
 
 class If(Fields):
@@ -224,7 +221,7 @@ class If(Fields):
 
 
 class Switch(Fields):
-    """Several branches on an int64 `index`, which is already clamped to range(len(branches))."""
+    """Runs the branch number `index`, an int64 already clamped to range(len(branches))."""
     index: Expr
     branches: list[list[Stmt]]
     results: list[tuple[Expr, tuple[Expr, ...]]] = default_factory(list)
@@ -247,10 +244,10 @@ class Fill(Fields):
 
 
 class SwapBuffers(Fields):
-    """Buffers take each other's memory, and nothing is copied: from here on, targets[k] is what sources[k] was.
+    """Permutes the memory of buffers without copying: from here on, targets[k] names the memory that sources[k] named.
 
-    Both name the same buffers, each once: distinct temporaries of one dtype and size. What different buffers name is
-    therefore different memory at any time. An iteration of a parallel loop ends with the names it began with.
+    Both sides name the same buffers, each once: distinct temporaries of one dtype and size. So different buffers never
+    alias. At the end of an iteration of a parallel loop, every buffer names the same memory as at its start.
     """
     targets: tuple[Buffer, ...]
     sources: tuple[Buffer, ...]
@@ -264,8 +261,8 @@ class Call(Fields):
     """Calls the C function `symbol`, void or returning an int64 status when `checked`.
 
     An argument is an Expr (int64, float64 ...: passed by value) or a pair (Buffer, offset Expr): a pointer.
-    `writes` names the buffers that the call may write, `reads` those it may read. A status other than 0 leaves the
-    function with KERNEL_STATUS | status.
+    `writes` names the buffers that the call may write, `reads` those that it may read. On a status other than 0 the function
+    returns KERNEL_STATUS | status.
     """
     symbol: str
     args: list[Expr | tuple[Buffer, Expr]]
@@ -275,12 +272,11 @@ class Call(Fields):
 
 
 class GemmWithEpilogue(Call):
-    """A call of the matrix product `nj_gemm_epilogue` (see kernels/products.py; `args` as of `nj_gemm`), and what is done with
-    each part of its result as soon as it is there: `body`, one loop, for the rows and columns of the result between
-    `bounds`, variables that hold the first row, the end of the rows, the first column and the end of the columns.
+    """A matrix product with a fused epilogue: a call of `nj_gemm_epilogue` (see kernels/products.py; `args` as for `nj_gemm`).
 
-    Parts come in any order and are shared among threads; `whole` says that rows are not cut. A result of kind `tile` is
-    there only while the body reads it.
+    `body`, one loop, runs on each part of the result as soon as that is computed. `bounds` are variables for the part: its
+    first row, end of rows, first column and end of columns. Parts come in any order and are shared among threads; with
+    `whole`, rows are not split. A result of kind `tile` exists only while the body reads it.
     """
     bounds: tuple[Expr, ...] = ()
     body: list[Stmt] = default_factory(list)
@@ -288,19 +284,19 @@ class GemmWithEpilogue(Call):
 
     @property
     def result(self) -> Buffer:
-        """What the product writes."""
+        """The buffer of the product."""
         return self.writes[0]
 
 
 class Check(Fields):
-    """Leaves the function with status `code` when `ok` is false; `values` (int64, at most 7) go into info[1:]."""
+    """Returns from the function with status `code` if `ok` is false; `values` (int64, at most 7) go into info[1:]."""
     ok: Expr
     code: int
     values: tuple[Expr, ...] = ()
 
 
 class Comment(Fields):
-    """Where the following statements come from: the operation and the user's line."""
+    """Origin of the following statements: the operation and the user's line."""
     text: str
     file: str | None = None
     line: int = 0
@@ -319,4 +315,4 @@ class Function(Fields):
     temps: list[Buffer] = default_factory(list)
     consts: list[Buffer] = default_factory(list)
     scratch_bytes: int = 0
-    errors: list[Any] = default_factory(list)  # what status code k + 1 means
+    errors: list[Any] = default_factory(list)  # errors[k] explains status code k + 1

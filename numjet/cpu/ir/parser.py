@@ -1,4 +1,4 @@
-"""Recursive-descent parser of the text that `printer.show` writes."""
+"""Recursive-descent parser of the text of `printer.show`."""
 from __future__ import annotations
 
 import json
@@ -46,11 +46,11 @@ _OPERANDS = {**ARITHMETIC, **MATH, **dict.fromkeys([*_DTYPES, "bitcast", "lookup
 
 
 class LoopSyntaxError(ValueError):
-    """Text that is not loop IR; says in which line, what was expected and what stands there."""
+    """Text that is not loop IR; the message has the line, the expected token and the actual one."""
 
 
 def parse(text: str) -> Function:
-    """The function that `printer.show` wrote as `text`, with comments from # to the end of a line. Raises LoopSyntaxError.
+    """The function with the text of `printer.show`; # begins a comment. Raises LoopSyntaxError.
 
     Example:
         >>> parse("function f() -> (y: int64[1]) scratch 0 { store y[0] = add(1, 2) }").outputs
@@ -82,13 +82,13 @@ class _Parser:
         return token
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
-        """Raises LoopSyntaxError with the line of a token: that just taken, unless one is given."""
+        """Raises LoopSyntaxError at the line of a token, by default the last one taken."""
         at = self.at - 1 if at is None else at
         end = self.starts[at] if at < len(self.starts) else len(self.text.rstrip())
         raise LoopSyntaxError(f"line {self.text.count(chr(10), 0, end) + 1}: {message}")
 
     def accept(self, *tokens: str) -> bool:
-        """Steps over `tokens` if they come next."""
+        """Consumes `tokens` if they come next, and returns whether they did."""
         found = self.tokens[self.at:self.at + len(tokens)] == list(tokens)
         self.at += len(tokens) if found else 0
         return found
@@ -112,7 +112,7 @@ class _Parser:
         return _DTYPES[name] if name in _DTYPES else self.fail(f"expected a dtype ({', '.join(_DTYPES)}), got '{name}'")
 
     def many(self, item: Callable[[], Any], end: str = ")") -> list[Any]:
-        """Items with commas between them, up to the closing token."""
+        """Comma-separated items up to the closing token."""
         found = []
         while not self.accept(end):
             if self.at >= len(self.tokens):
@@ -166,7 +166,7 @@ class _Parser:
     # --- expressions ---
 
     def var(self, dtype: np.dtype | None = None) -> Expr:
-        """Binds a name; the dtype is read unless it is known."""
+        """Binds a name; reads its dtype unless that is given."""
         name = self.take()
         if dtype is None:
             self.expect(":")
@@ -239,7 +239,7 @@ class _Parser:
     # --- statements ---
 
     def block(self, *ends: str) -> list[Stmt]:
-        """Statements up to `}`, or up to one of `ends`, which is left standing."""
+        """Statements up to `}`, which is consumed, or up to one of `ends`, which is not."""
         found: list[Stmt] = []
         while self.token not in ends:
             if not ends and self.accept("}"):
@@ -310,7 +310,7 @@ class _Parser:
         return GemmWithEpilogue(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
 
     def _pair(self, word: str) -> list[Expr]:
-        """Two names of new variables, in brackets after a word."""
+        """Two new variables in brackets after a word."""
         self.expect(word, "(")
         names = self.many(self.take)
         for name in names:
@@ -333,7 +333,7 @@ class _Parser:
         return json.loads(token) if token.startswith('"') else self.fail(f"expected a string, got '{token}'")
 
     def _carries(self) -> list[Carry]:
-        """The carries in a loop's head: each is its own next and out until they are read."""
+        """The carries in the head of a loop; `next` and `out` are placeholders until `_ends` reads them."""
         self.expect("(")
         pairs = self.many(self._carry)
         self.expect("{")
@@ -351,7 +351,7 @@ class _Parser:
         return name, dtype, self.expr()
 
     def _ends(self, carries: list[Carry]) -> None:
-        """What a loop ends with: the next values and the names of the results."""
+        """The end of a loop: the next values and the names of the results."""
         for carry in carries:
             self._named_before("next")
             self.expect("next", carry.var.attr, "=")
@@ -375,25 +375,25 @@ class _Parser:
         self.expect("in")
         start = self.expr()
         self.expect("..")
-        stop, mode, fused, polls = self.expr(), self.take(), self.accept("fused"), self._polls()
+        stop, mode, fused, cancel = self.expr(), self.take(), self.accept("fused"), self._cancellation_point()
         carries = self._carries()
         var = self.names[name] = self.exprs.make("var", INT64, (), name)
         body = self.block("next", "}")
         self._ends(carries)
-        return For(var, start, stop, body, carries, mode, fused, polls)
+        return For(var, start, stop, body, carries, mode, fused, cancel)
 
     def _while(self) -> Stmt:
-        idempotent_after_exit, polls = self.accept("idempotent_after_exit"), self._polls()
+        idempotent_after_exit, cancel = self.accept("idempotent_after_exit"), self._cancellation_point()
         carries = self._carries()
         cond_body = self.block("test")
         self.expect("test")
         cond = self.expr()
         body = self.block("next", "}")
         self._ends(carries)
-        return While(carries, cond_body, cond, body, idempotent_after_exit, polls)
+        return While(carries, cond_body, cond, body, idempotent_after_exit, cancel)
 
-    def _polls(self) -> int | None:
-        return self.number() if self.accept("polls") else None
+    def _cancellation_point(self) -> int | None:
+        return self.number() if self.accept("cancellation_point") else None
 
     def _branch(self) -> tuple[list[Stmt], list[Expr]]:
         body = self.block("yield")

@@ -1,4 +1,4 @@
-"""Loop IR as text. `parser.parse` reads it back; only `Function.errors` and object identities are lost.
+"""Printer of loop IR. `parser.parse` reads the text back; only `Function.errors` and object identities are lost.
 
     function scale(x: float32[8]) -> (y: float32[8]) scratch 0 {
       for i1 in 0 .. 8 vector {
@@ -6,8 +6,8 @@
       }
     }
 
-Constants without a dtype are int64 or bool. `$1 = ...` names an expression for several uses; it is not a statement, and
-is evaluated where it is used.
+Constants without a dtype are int64 or bool. `$1 = ...` names an expression that is used more than once. It is not a
+statement: the expression is evaluated where it is used.
 """
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def show_statement(stmt: Stmt) -> str:
 
 
 def show_expr(expr: Expr) -> str:
-    """The text of one expression, shared parts written out by name in front of it."""
+    """The text of one expression, preceded by the names of shared subexpressions."""
     text = _Show([expr])
     result = text.expr(expr)
     return "\n".join([*text.pending, result])
 
 
 class _Show:
-    """Collects lines. Expressions that are used twice, or nested too deeply, get a name."""
+    """Collects lines. Expressions that are used twice or nested too deeply get names."""
 
     def __init__(self, roots: list[Expr]):
         self.lines: list[str] = []
@@ -172,12 +172,12 @@ class _Show:
 
     def _loop(self, stmt: For | While, level: int) -> None:
         carries = ", ".join(f"{c.var.attr}: {c.var.dtype} = {self.expr(c.init)}" for c in stmt.carries)
-        polls = "" if stmt.polls is None else f" polls {stmt.polls}"
+        cancel = "" if stmt.cancellation_point is None else f" cancellation_point {stmt.cancellation_point}"
         if isinstance(stmt, For):
             bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}"
-            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{' fused' * stmt.fused}{polls} ({carries}) {{")
+            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{' fused' * stmt.fused}{cancel} ({carries}) {{")
         else:
-            self.line(level, f"while{' idempotent_after_exit' * stmt.idempotent_after_exit}{polls} ({carries}) {{")
+            self.line(level, f"while{' idempotent_after_exit' * stmt.idempotent_after_exit}{cancel} ({carries}) {{")
             self.block(stmt.cond_body, level + 1)
             self.line(level + 1, f"test {self.expr(stmt.cond)}")
         self.block(stmt.body, level + 1)
@@ -233,7 +233,7 @@ def _operation(expr: Expr, args: list[str]) -> str:
 
 
 def constant_text(value: np.generic) -> str:
-    """A constant; its dtype is left out for int64 and bool. NaN is written by its bits."""
+    """A constant, without its dtype for int64 and bool. NaN is printed as its bits."""
     if value.dtype == BOOL:
         return "true" if value else "false"
     if value.dtype == INT64:

@@ -1,4 +1,4 @@
-"""Bottom-up rewriting of the expressions of statements. Each distinct expression is rewritten once."""
+"""Bottom-up rewriting of the expressions in statements; each distinct expression is rewritten once."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from numjet.cpu.ir.traversal import map_operands, postorder, walk
 
 
 class Rewrite:
-    """Replaces expressions bottom up: `rule` gets each one with its operands already replaced."""
+    """Replaces expressions bottom up; `rule` gets each expression after its operands were replaced."""
 
     def __init__(self, function: Function, rule: Callable[[Expr], Expr]):
         self.exprs, self.rule = function.exprs, rule

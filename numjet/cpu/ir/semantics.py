@@ -1,6 +1,6 @@
-"""What the operations of loop IR mean, as NumPy functions of scalars or arrays: the definition for `verification/interpreter`.
+"""Semantics of the operations of loop IR, as NumPy functions of scalars or arrays, for `verification/interpreter`.
 
-Each takes and returns values of exactly the operands' dtype (comparisons: bool). Machine code is tested against this.
+Each takes and returns values of exactly the operands' dtype (comparisons: bool). Machine code is tested against these.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _unsigned(dtype: np.dtype) -> np.dtype:
 
 
 def div(x: Array, y: Array) -> Array:
-    """Integers towards zero; x / 0 is -1, the smallest by -1 wraps."""
+    """Division, for integers towards zero: x / 0 is -1, and the smallest integer by -1 wraps."""
     if x.dtype.kind == "f":
         return np.divide(x, y)
     one, minus = x.dtype.type(1), ~x.dtype.type(0)
@@ -36,7 +36,7 @@ def div(x: Array, y: Array) -> Array:
 
 
 def rem(x: Array, y: Array) -> Array:
-    """What is left over, with the sign of the dividend; x rem 0 is x for integers."""
+    """Remainder with the sign of the dividend; x rem 0 is x for integers."""
     if x.dtype.kind == "f":
         return np.fmod(x, y)
     special = (y == 0) | (y == ~x.dtype.type(0)) if x.dtype.kind == "i" else y == 0
@@ -44,26 +44,26 @@ def rem(x: Array, y: Array) -> Array:
 
 
 def minimum(x: Array, y: Array) -> Array:
-    """The smaller one, y of equals; NaN if one of them is."""
+    """Minimum; y if they are equal, NaN if either is NaN."""
     chosen = np.where(x < y, x, y)
     return np.where(np.isnan(x), x, chosen) if x.dtype.kind == "f" else chosen
 
 
 def maximum(x: Array, y: Array) -> Array:
-    """The larger one, y of equals; NaN if one of them is."""
+    """Maximum; y if they are equal, NaN if either is NaN."""
     chosen = np.where(x > y, x, y)
     return np.where(np.isnan(x), x, chosen) if x.dtype.kind == "f" else chosen
 
 
 def sign(x: Array) -> Array:
-    """-1, 0 or 1; zeros and NaN are their own sign."""
+    """Sign: -1, 0 or 1; zeros and NaN are returned unchanged."""
     if x.dtype.kind == "f":
         return np.where((x == 0) | np.isnan(x), x, np.copysign(x.dtype.type(1), x))
     return np.sign(x)
 
 
 def round_away(x: Array) -> Array:
-    """To the nearest integer, halves away from zero."""
+    """Rounding to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     up = np.abs(x - whole) >= 0.5
     return np.copysign(np.where(up, whole + np.copysign(x.dtype.type(1), x), whole), x)
@@ -76,45 +76,45 @@ def _amount(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def shl(x: Array, y: Array) -> Array:
-    """Shift left; 0 from the width on. Amounts count as unsigned."""
+    """Left shift; 0 for amounts of at least the width. Amounts are unsigned."""
     fits, amount = _amount(x, y)
     return np.where(fits, np.left_shift(x, amount), x.dtype.type(0))
 
 
 def shrl(x: Array, y: Array) -> Array:
-    """Shift right, filling with zeros; 0 from the width on."""
+    """Logical right shift; 0 for amounts of at least the width."""
     fits, amount = _amount(x, y)
     wide = _unsigned(x.dtype)
     return np.where(fits, np.right_shift(x.astype(wide), amount.astype(wide)), wide.type(0)).astype(x.dtype)
 
 
 def shra(x: Array, y: Array) -> Array:
-    """Shift right, filling with the sign bit."""
+    """Arithmetic right shift."""
     amount = _amount(x, y)[1]
     signed = np.dtype(f"int{8 * x.dtype.itemsize}")
     return np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype)
 
 
 def clz(x: Array) -> Array:
-    """Leading zero bits."""
+    """Number of leading zero bits."""
     bits = 8 * x.dtype.itemsize
     return np.vectorize(lambda v: bits - int(v).bit_length(), otypes=[x.dtype])(x.astype(_unsigned(x.dtype)))
 
 
 def popcount(x: Array) -> Array:
-    """Bits that are one."""
+    """Number of one bits."""
     return np.bitwise_count(x.astype(_unsigned(x.dtype))).astype(x.dtype)
 
 
 def mulhi(x: Array, y: Array) -> Array:
-    """The upper half of the product of twice the width."""
+    """The upper half of the double-width product."""
     bits = 8 * x.dtype.itemsize
     product = np.vectorize(lambda a, b: ((int(a) * int(b)) >> bits) % 2**bits, otypes=[_unsigned(x.dtype)])(x, y)
     return product.astype(x.dtype)
 
 
 def fma(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z, rounded once."""
+    """Fused multiply-add: x * y + z, rounded once."""
     if x.dtype.kind != "f":
         return x * y + z
     kind = x.dtype.type
@@ -167,7 +167,7 @@ def significand(x: Array) -> Array:
 
 
 def select(cond: Array, yes: Array, no: Array) -> Array:
-    """yes where cond, else no."""
+    """Element-wise choice: `yes` where cond holds, otherwise `no`."""
     return np.where(cond, yes, no)
 
 
@@ -194,7 +194,7 @@ def _saturate(x: Array, dtype: np.dtype) -> Array:
 
 
 def bitcast(x: Array, dtype: np.dtype) -> Array:
-    """The same bits as another dtype of that size."""
+    """Reinterpretation of the bits as another dtype of the same size."""
     bits = np.ascontiguousarray(x)
     result = (bits.view(np.uint8) != 0) if dtype.kind == "b" else bits.view(dtype)
     return result.reshape(np.shape(x))
@@ -207,7 +207,7 @@ def _by_double(function: Callable[..., float]) -> Callable[..., Array]:
 
 
 def erf_inv(x: float) -> float:
-    """Inverse error function, from the normal quantile with a Newton step."""
+    """Inverse error function: the normal quantile, refined by a Newton step."""
     if not -1 < x < 1:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     if abs(x) < 1e-8:
@@ -217,7 +217,7 @@ def erf_inv(x: float) -> float:
 
 
 def digamma(x: float) -> float:
-    """By recurrence up to 10, then the asymptotic series (DLMF 5.11.2); by reflection for negative arguments."""
+    """Digamma by recurrence up to 10, then the asymptotic series (DLMF 5.11.2); by reflection for negative arguments."""
     if x != x or x == math.inf:
         return x
     if x == 0:
@@ -234,7 +234,7 @@ def digamma(x: float) -> float:
 
 
 def lgamma(x: float) -> float:
-    """log |gamma(x)|; infinite at the poles."""
+    """log |gamma(x)|; infinity at the poles."""
     if x in (math.inf, -math.inf) or (x <= 0 and x == math.floor(x)):
         return math.inf
     return math.lgamma(x)

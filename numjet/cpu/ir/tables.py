@@ -1,12 +1,12 @@
-"""Tables of numbers that loop IR can look up (operation `lookup`): named, of a length that is a power of two.
+"""Lookup tables of loop IR (operation `lookup`), by name. Their lengths are powers of two.
 
-Those of mathlib are small enough for the registers of AVX-512, where looking up is one instruction.
+Those of mathlib fit into registers of AVX-512, where a lookup is one instruction.
 """
 from __future__ import annotations
 
 import numpy as np
 
-# 2**(k/16), rounded to nearest, and the relative error of that, 2**(k/16) / entry - 1.
+# 2**(k/16), rounded to nearest, and the relative rounding error 2**(k/16) / entry - 1.
 _POWERS = (1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721, 1.241857812073484,
            1.2968395546510096, 1.3542555469368927, 1.4142135623730951, 1.4768261459394993, 1.5422108254079407,
            1.6104903319492543, 1.681792830507429, 1.7562521603732995, 1.8340080864093424, 1.9152065613971474)

@@ -1,7 +1,7 @@
 """Traversal of loop IR: the operands, blocks, bindings, reads and writes of every kind of statement, stated once.
 
-`operands`, `binds`, `places`, `reads` and `writes` are about a statement itself, without the blocks inside it; `walk` visits
-those too. A new kind of statement gets its cases here, and every analysis and pass knows it.
+`operands`, `binds`, `locations`, `reads` and `writes` describe a statement without the blocks inside it; `walk` visits those,
+too. Every analysis and pass learns of a new kind of statement by its cases here.
 """
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _PLAIN = frozenset({Let, Store, Copy, Fill, SwapBuffers, Call, Check, Comment}) 
 # --- expressions
 
 def operands(stmt: Stmt) -> list[Expr]:
-    """The expressions in a statement: of a loop its bounds, then of each carry init, next and term; of a branch the condition,
-    then the results of all blocks."""
+    """The expressions in a statement: for a loop its bounds, then init, next and term of each carry; for a branch the
+    condition, then the results of all blocks."""
     match stmt:
         case Let(value=value):
             return [value]
@@ -100,7 +100,7 @@ def _map_carries(carries: Sequence[Carry], fn: Callable[[Expr], Expr]) -> None:
 
 
 def expressions(block: Sequence[Stmt]) -> list[Expr]:
-    """The operands of all statements of a block, those inside included."""
+    """The operands of all statements of a block, nested ones included."""
     return [expr for stmt in walk(block) for expr in operands(stmt)]
 
 
@@ -118,10 +118,10 @@ def nodes(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 def postorder(roots: Sequence[Expr], known: Container[int] = (),
               operands_of: Callable[[Expr], Sequence[Expr]] = attrgetter("args")) -> Iterator[Expr]:
-    """Every expression below `roots`, each once, operands before users, as they are computed.
+    """Every expression below `roots`, each once, operands before users.
 
-    known: ids of expressions that were visited before, such as the keys of a table that the caller fills as it goes.
-    operands_of: the operands to visit before an expression; asked again when those of the last answer have been visited.
+    known: ids of expressions visited before, such as the keys of a table that the caller fills meanwhile.
+    operands_of: the operands to visit before an expression; called again after these have been visited.
     """
     seen: set[int] = set()
     stack = list(roots[::-1])
@@ -163,7 +163,7 @@ def blocks(stmt: Stmt) -> list[list[Stmt]]:
 
 
 def walk(block: Sequence[Stmt]) -> Iterator[Stmt]:
-    """Every statement of a block, outer before inner."""
+    """Every statement of a block in preorder."""
     stack = list(block[::-1])
     while stack:
         stmt = stack.pop()
@@ -198,8 +198,8 @@ def static_trips(loop: For) -> int | None:
 
 # --- memory
 
-def places(stmt: Stmt) -> list[tuple[Buffer, Expr]]:
-    """Where a statement touches memory other than by loads: each buffer with the index of the first element."""
+def locations(stmt: Stmt) -> list[tuple[Buffer, Expr]]:
+    """The memory that a statement accesses other than by loads: each buffer with the index of the first element."""
     match stmt:
         case Store():
             return [(stmt.buffer, stmt.index)]
@@ -212,8 +212,8 @@ def places(stmt: Stmt) -> list[tuple[Buffer, Expr]]:
     return []
 
 
-def map_places(stmt: Stmt, fn: Callable[[Buffer, Expr], tuple[Buffer, Expr]]) -> None:
-    """Replaces each of a statement's `places` by `fn` of it, in place; a call's `reads` and `writes` stay."""
+def map_locations(stmt: Stmt, fn: Callable[[Buffer, Expr], tuple[Buffer, Expr]]) -> None:
+    """Replaces each of a statement's `locations` by `fn` of it, in place; a call's `reads` and `writes` stay."""
     match stmt:
         case Store():
             stmt.buffer, stmt.index = fn(stmt.buffer, stmt.index)
@@ -227,12 +227,12 @@ def map_places(stmt: Stmt, fn: Callable[[Buffer, Expr], tuple[Buffer, Expr]]) ->
 
 
 def reads(stmt: Stmt) -> set[Buffer]:
-    """The buffers that a statement may read, by loads or as a whole."""
-    return loaded(operands(stmt)).union(moved(stmt))
+    """The buffers that a statement may read, by loads or in bulk."""
+    return loaded(operands(stmt)).union(bulk_reads(stmt))
 
 
-def moved(stmt: Stmt) -> Sequence[Buffer]:
-    """The buffers that a statement may read other than by loads: what it copies, passes to a call, or swaps."""
+def bulk_reads(stmt: Stmt) -> Sequence[Buffer]:
+    """The buffers that a statement may read other than by loads: those that it copies, passes to a call, or swaps."""
     match stmt:
         case Copy(source=source):
             return (source,)
@@ -244,7 +244,7 @@ def moved(stmt: Stmt) -> Sequence[Buffer]:
 
 
 def writes(stmt: Stmt) -> Sequence[Buffer]:
-    """The buffers that a statement may write. A swap writes what it swaps, and the cells that hold the addresses."""
+    """The buffers that a statement may write. A swap writes its buffers and the cells of their addresses."""
     match stmt:
         case Store(buffer=buffer) | Copy(target=buffer) | Fill(target=buffer):
             return (buffer,)
@@ -261,10 +261,10 @@ def touches(stmt: Stmt) -> set[Buffer]:
 
 
 def written(block: Sequence[Stmt]) -> set[Buffer]:
-    """The buffers that a block may write, and the cells of those that change places in it."""
+    """The buffers that a block may write, and the cells of those that are swapped in it."""
     return {buffer for stmt in walk(block) for buffer in writes(stmt)}
 
 
 def swapped(block: Sequence[Stmt]) -> list[Buffer]:
-    """The buffers that change places in a block, in the order of their first swap."""
+    """The buffers swapped in a block, in the order of their first swap."""
     return list(dict.fromkeys(b for stmt in walk(block) if isinstance(stmt, SwapBuffers) for b in stmt.targets))

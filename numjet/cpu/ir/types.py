@@ -24,14 +24,14 @@ def kind(dtype: np.dtype) -> str:
 
 
 def usual_dtype(op: str, args: tuple[Expr, ...]) -> np.dtype:
-    """The result type that an operation has unless it says otherwise."""
+    """The default result type of an operation."""
     if op in _PREDICATES:
         return _BOOL
     return args[1].dtype if op in ("select", "select_rare") else args[0].dtype
 
 
 def identity(combine: str, dtype: np.dtype) -> np.generic:
-    """The neutral element of a combination, exact to the bit: of float sums it is -0.0, since 0.0 + -0.0 is 0.0.
+    """The neutral element of a reduction, exact to the bit: for float sums -0.0, as 0.0 + -0.0 is 0.0.
 
     Example:
         >>> identity("add", np.dtype(np.float32)), identity("min", np.dtype(np.int8))

@@ -1,10 +1,10 @@
 """Kernels that compiled programs call by address.
 
-Native kernels are extern "C" functions of the native core (`native/kernels/`), and
-`numjet._native.kernel_address(name)` gives their addresses. They hold no Python state, may run in any thread without
-the GIL, and never raise: what can go wrong is a status, 0 for success. Memory that they need for themselves comes from
-the buffer pool. How much it is can be asked, see `workspace`: of `nj_X_bytes(threads, arguments of nj_X)`, or by a call
-of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the memory of one thread.
+Native kernels are extern "C" functions of the native core (`native/kernels/`); `numjet._native.kernel_address(name)` gives
+their addresses. They hold no Python state, may run in any thread without the GIL, and never raise: they return a status, 0
+for success. Their workspace comes from the buffer pool. Its size (see `workspace`) is the result of
+`nj_X_bytes(threads, arguments of nj_X)`, or is measured by a call of the kernel without rows or matrices (`outer` or `batch`
+0), which allocates the memory of one thread.
 
 `nj_sort`: stable sort of rows, lexicographic in several keys
 
@@ -12,9 +12,9 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
                     char* const* ins, char* const* outs, int64_t outer, int64_t axis, int64_t inner,
                     const int64_t* in_strides, const int64_t* out_strides)
 
-  All operands have the shape (outer, axis, inner) and are sorted along the middle axis, alike: by the first num_keys
-  operands, of which the first counts most. `codes` gives each operand's dtype (DTYPE_CODES below). Strides are three
-  byte counts per operand, for outer, axis and inner; a null pointer means that all operands are C-contiguous.
+  All operands have the shape (outer, axis, inner) and are permuted along the middle axis in the same way: in the order of
+  the first num_keys operands, of which the first is the most significant. `codes` gives each operand's dtype (DTYPE_CODES
+  below). Strides are three byte counts per operand, for outer, axis and inner; null: all operands are C-contiguous.
   An operand may be sorted in place (outs[k] == ins[k] with equal strides); other overlap is not allowed.
   Order: numbers ascending; -0.0 equals 0.0; NaNs are equal to one another and come last; complex numbers by real, then
   imaginary part. Equal rows keep their order, bits included.
@@ -34,18 +34,18 @@ of the kernel for no rows or matrices (`outer` or `batch` 0), which takes the me
   their positions; the results have the shape (outer, k, inner). `code` is one of DTYPE_CODES, bool to float64.
   Order: floats totally, that is NaN, inf, ..., 0.0, -0.0, ..., -inf, NaN with a sign; equal elements by position.
   Status: 1 out of memory, 2 bad argument, 3 more than 2**31 - 1 elements along the axis.
-  Cost: a row is read once, against the least element that still belongs to the best; rows are shared among threads.
+  Cost: each row is read once and compared with the least of its k greatest elements so far; rows are shared among threads.
 
 `nj_prefix`: running sums, products, maxima and minima of rows
 
     int64_t nj_prefix(int64_t kind, int64_t code, int64_t backwards, int64_t rows, int64_t length, const void* in, void* out)
     int64_t nj_prefix_in_place(int64_t kind, int64_t code, int64_t backwards, int64_t rows, int64_t length, void* data)
 
-  Rows of `length` elements, contiguous, each from its first element on, or from its last one backwards. PREFIX_KINDS and
-  PREFIX_CODES below; complex numbers are only added. Integers wrap; NaN stays once it is met.
-  Floats are added in runs of 32768 elements, and inside of these by a tree: the bits depend on `length` only.
-  Status: 1 for a kind or code that is not known. Cost: memory is read and written once; rows, and runs of long ones, are
-  shared among threads.
+  Contiguous rows of `length` elements, each scanned forwards or backwards. `kind` and `code`: PREFIX_KINDS and PREFIX_CODES
+  below; for complex numbers only "add". Integers wrap; NaN propagates.
+  Floats are added in runs of 32768 elements, and inside of these by a tree: the bits depend only on `length`.
+  Status: 1 for an unknown kind or code. Cost: memory is read and written once; rows, and runs of long rows, are shared among
+  threads.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The BLAS and LAPACK of the kernels for decompositions: OpenBLAS as shipped in the wheels of scipy (or numpy).
+"""BLAS and LAPACK for decompositions: OpenBLAS as shipped in the wheels of scipy (or numpy).
 
-scipy's copy is loaded without importing scipy. It chooses its kernels for the CPU itself, or as OPENBLAS_CORETYPE says: the
-environment is the user's. (Older ones take those for Haswell on AMD's Zen 4, where OPENBLAS_CORETYPE=SkylakeX is quicker.)
+scipy's copy is loaded without importing scipy. It chooses its kernels by the CPU or by OPENBLAS_CORETYPE, which belongs to
+the user. (Old versions choose those for Haswell on AMD's Zen 4, where OPENBLAS_CORETYPE=SkylakeX is faster.)
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def library() -> tuple[ctypes.CDLL, str]:
     for package, pattern in (("scipy", "scipy_{}"), ("numpy", "scipy_{}64_")):
         for path in _candidates(package):
             lib = ctypes.CDLL(str(path))
-            # Its threads spin while they wait: next to our own work they collapse.
+            # Its threads spin while they wait, which would slow our own threads down.
             getattr(lib, pattern.format("openblas_set_num_threads"))(1)
             return lib, pattern
     raise RuntimeError("no OpenBLAS found: numjet calls the one in the wheels of scipy or numpy (pip install scipy)")

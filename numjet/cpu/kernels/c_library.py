@@ -7,13 +7,13 @@ import functools
 import platform
 from typing import Any
 
-# By system; None is what this process has loaded. ctypes.util.find_library would start other programs to find them.
+# By system; None stands for the libraries of this process. ctypes.util.find_library would start other programs to find them.
 _NAMES: dict[str, tuple[str | None, ...]] = {
     "Linux": ("libm.so.6", "libc.so.6", None), "Darwin": ("libSystem.B.dylib", None), "Windows": ("ucrtbase", "msvcrt")}
 
 
 def c_function(name: str) -> Any | None:
-    """The function as a ctypes object; None where there is none.
+    """The function as a ctypes object; None if there is none.
 
     Example:
         >>> c_function("no_such_function") is None
@@ -28,7 +28,7 @@ def c_function(name: str) -> Any | None:
 
 @functools.cache
 def c_symbol(name: str) -> int | None:
-    """The address of a C function; None where there is none."""
+    """The address of a C function; None if there is none."""
     function = c_function(name)
     return None if function is None else ctypes.cast(function, ctypes.c_void_p).value
 

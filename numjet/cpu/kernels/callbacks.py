@@ -1,7 +1,7 @@
-"""Calls from machine code into Python: a C function per call site, made by ctypes, which takes the GIL.
+"""Trampolines from machine code into Python: one C function per call site, made by ctypes, which acquires the GIL.
 
-The function gets pointers to the operands, then to the results, and returns a status: 0, or the number under which
-core.effects keeps the exception.
+The function gets pointers to the operands, then to the results. It returns 0, or the number by which core.effects keeps the
+exception.
 """
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST_POINTERS = 1000   # ctypes takes 1024 arguments
 
 
 class Trampoline:
-    """The C function that calls `fun(*ndarrays) -> ndarrays` of the avals' shapes and dtypes; alive as long as this."""
+    """C function that calls `fun(*ndarrays) -> ndarrays` with the avals' shapes and dtypes; lives as long as this object."""
 
     def __init__(self, fun: Callable[..., Sequence[np.ndarray]], ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]):
         if len(ins) + len(outs) > MOST_POINTERS:
             raise ValueError(f"a Python callback in a compiled program takes at most {MOST_POINTERS} arrays, operands and "
                              f"results together; got {len(ins) + len(outs)}. Concatenate some of them.")
         self._fun, self._ins, self._outs = fun, list(ins), list(outs)
-        self._x64 = config.x64  # the thread that calls may have other settings
+        self._x64 = config.x64  # the calling thread may have other settings
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * (len(ins) + len(outs)))
         self._function = kind(_native.callback(self._call, failures.record))
         self.address: int = ctypes.cast(self._function, ctypes.c_void_p).value or 0

@@ -1,6 +1,6 @@
-"""LAPACK for the kernels of native/kernels/linalg/: they are told the addresses of its routines, once.
+"""Registration of LAPACK routines: passes their addresses once to the kernels of native/kernels/linalg/.
 
-Addresses are kept in the native core and never in compiled programs, which may be stored on disk.
+The native core keeps the addresses, never a compiled program, which may be stored on disk.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import functools
 from numjet import _native
 from numjet.cpu.kernels import blas
 
-# In the order of native/kernels/linalg/lapack.h. A second name is that of the complex versions.
+# In the order of native/kernels/linalg/lapack.h. A second name is for complex dtypes.
 _ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd", "gtsv",
              "geqp3", "sytrd/hetrd", "gemm")
 KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",
@@ -19,7 +19,7 @@ KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", 
 
 @functools.cache
 def load() -> None:
-    """Gives the kernels the addresses of all routines. Raises RuntimeError when there is no OpenBLAS."""
+    """Passes the addresses of all routines to the kernels. Raises RuntimeError if there is no OpenBLAS."""
     lib, pattern = blas.library()
     wide = pattern.endswith("64_")
     give = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(_native.kernel_address("nj_lapack_set"))
@@ -34,7 +34,7 @@ def load() -> None:
 
 
 def address(name: str) -> int | None:
-    """The address of a kernel that calls LAPACK, ready to be called; None for other names."""
+    """The address of a kernel that calls LAPACK, after loading that; None for other names."""
     if name not in KERNELS:
         return None
     load()

@@ -4,25 +4,25 @@
                  const char* a, int64_t a_batch, int64_t a_row, int64_t a_col,
                  const char* b, int64_t b_batch, int64_t b_row, int64_t b_col, char* c, int64_t add)
 
-For each of `batch` products: C = A B, or C += A B where `add` is not 0. A is m x k and B k x n, their strides count
-elements and may be any; C is contiguous and overlaps neither. `code` is the dtype of A and B (CODES below); C has that of
-`result`. Products of halves are exact and summed in float32, of integers modulo 2**32 or 2**64; floats round once per
-multiply-add where the CPU can. Every element is summed in the same order whatever the number of threads, and every
-product counts: 0 * inf is NaN; subnormal numbers are kept, which is why halves don't use the CPU's own products of bfloat16.
-The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (nj_gemm_bytes tells
-how much) it needs 384 KiB of stack only.
+For each of `batch` products: C = A B, or C += A B if `add` is not 0. A is m x k and B is k x n, with any strides, in
+elements; C is contiguous and overlaps neither. `code` is the dtype of A and B (CODES below); that of C is given by `result`.
+Products of halves are exact and summed in float32, those of integers modulo 2**32 or 2**64; floats round once per
+multiply-add if the CPU can. The order of each sum does not depend on the number of threads, and no product is skipped:
+0 * inf is NaN. Subnormal numbers are kept, which rules out the CPU's bfloat16 instructions for halves.
+The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (of nj_gemm_bytes bytes)
+it uses 384 KiB of stack.
 
     void nj_gemm_epilogue(... the same ..., int64_t whole, void (*then)(void* context, char* c, int64_t row, int64_t row_end,
                       int64_t column, int64_t column_end), void* context)
 
-calls `then` for parts of C as soon as they are there, in any order and any thread. Rows are counted through the whole
-batch: element (i, j) is n * i + j elements behind `c`. `whole` says that rows are not cut. With whole rows C may be null:
-then each part is only there for the time of the call. MOST_ROWS rows of C have to fit into PASSING_BYTES for that.
+calls `then` for parts of C as soon as they are computed, in any order and any thread. Rows are counted through the whole
+batch: element (i, j) is n * i + j elements behind `c`. With `whole`, rows are not split, and C may be null: then each part
+exists only during the call. That requires MOST_ROWS rows of C to fit into PASSING_BYTES.
 
     int64_t nj_gemm_level(int64_t level)
 
-limits the instructions that it uses, for tests: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI (where there
-is; the default). Returns the level in use.
+limits its instruction set, for tests: 0 the baseline, 1 AVX2 and FMA, 2 AVX-512, 3 (the default) AVX-512 with VNNI; at most
+that of the CPU. Returns the level in use.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SIZES = slice(1, 5)       # batch, m, n, k among the arguments
 
 
 def result(dtype: np.dtype) -> np.dtype | None:
-    """The dtype of C for operands of `dtype`; None where the kernel does not know it."""
+    """The dtype of C for operands of `dtype`; None if the kernel does not support it."""
     if dtype.name not in CODES:
         return None
     if dtype.name in NARROW:
@@ -56,7 +56,7 @@ def result(dtype: np.dtype) -> np.dtype | None:
 
 
 def gemm_sizes(stmt: Stmt) -> tuple[int, int, int, int] | None:
-    """batch, m, n, k of a call of the kernel; None for other statements, and where a size is not known."""
+    """batch, m, n, k of a call of the kernel; None for other statements, and if a size is unknown."""
     if not isinstance(stmt, Call) or stmt.symbol != GEMM or any(a.op != "const" for a in stmt.args[SIZES]):  # type: ignore[union-attr]
         return None
     batch, m, n, k = (int(a.attr) for a in stmt.args[SIZES])  # type: ignore[union-attr]

@@ -1,8 +1,7 @@
-"""How much memory library routines take for themselves while they run, beyond their operands and results.
+"""Workspace of library routines: their memory beyond operands and results, which comes from the buffer pool.
 
-Routines of the native core take it from the buffer pool. Those whose threads share one matrix tell how much it will be. Of
-the others, the pool tells it: they are called for no repetitions, which takes the memory of one thread and computes
-nothing.
+Routines whose threads share one matrix report its size. For the others it is measured: a call with no repetitions allocates
+the memory of one thread and computes nothing.
 """
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ from numjet.cpu.ir.traversal import blocks
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
-# Kernels that tell: nj_X_bytes(threads, arguments of nj_X), see native/runtime/threads/parallel.h.
-_TOLD = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",
+# Kernels with a function that reports it: nj_X_bytes(threads, arguments of nj_X), see native/runtime/threads/parallel.h.
+_REPORTING = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_fft_complex", "nj_fft_real",
                    "nj_fft_hermitian"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
-# Which argument counts the repetitions (the batch) of others.
-_REPEATS = {**dict.fromkeys(lapack.KERNELS - _TOLD - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
+# For other kernels, the argument with the number of repetitions (the batch).
+_REPEATS = {**dict.fromkeys(lapack.KERNELS - _REPORTING - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
 _ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
 _ROWS_PER_CHUNK = 32768  # kChunkElements of native/kernels/sort/rows.h
 
 
 def routines(function: Function) -> list[tuple[Call, bool]]:
-    """The calls of a planned function, and whether they are in a parallel loop, whose chunks run side by side."""
+    """The calls of a planned function, and whether they are in a parallel loop, whose chunks run concurrently."""
     return list(_calls(function.body, False))
 
 
@@ -41,35 +40,34 @@ def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
 
 
 def largest(calls: Sequence[tuple[Call, bool]], threads: int) -> int:
-    """Bytes that the routines of a program take at most at a time."""
+    """The largest workspace of a program at any time, in bytes."""
     return max((threads * of(call, 1) if parallel else of(call, threads) for call, parallel in calls), default=0)
 
 
 def of(call: Call, threads: int = 1) -> int:
-    """Bytes that one call takes for itself, with so many threads at work on it; 0 for routines that take none from the
-    pool."""
-    if call.symbol not in _REPEATS and call.symbol not in _TOLD:
+    """Bytes of workspace of one call with so many threads; 0 for routines that do not use the pool."""
+    if call.symbol not in _REPEATS and call.symbol not in _REPORTING:
         return 0
     numbers: list[int | None] = []
     for a in call.args:
         if isinstance(a, Expr) and a.op != "const":
             return 0  # part of a loop whose pieces are small
         numbers.append(None if isinstance(a, tuple) else int(a.attr))
-    if call.symbol in _TOLD:
+    if call.symbol in _REPORTING:
         kept = isinstance(call, GemmWithEpilogue) and call.result.kind != "tile"
-        return _told(GEMM if kept else call.symbol, threads, tuple(numbers))
+        return _reported(GEMM if kept else call.symbol, threads, tuple(numbers))
     return _measured(call.symbol, tuple(numbers)) * min(threads, _chunks(call.symbol, numbers))
 
 
 def _chunks(symbol: str, numbers: Sequence[int | None]) -> int:
-    """How many parts of its work a routine runs side by side, each with memory of its own."""
+    """How many chunks of its work a routine runs concurrently, each with a workspace of its own."""
     if symbol not in _ROWS:
         return 1
     outer, axis, inner = (n or 0 for n in numbers[_ROWS[symbol]])
     return -(-outer * inner // max(1, _ROWS_PER_CHUNK // max(1, axis)))
 
 
-def _told(symbol: str, threads: int, numbers: tuple[int | None, ...]) -> int:
+def _reported(symbol: str, threads: int, numbers: tuple[int | None, ...]) -> int:
     if symbol in lapack.KERNELS:
         lapack.load()
     kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
@@ -79,7 +77,7 @@ def _told(symbol: str, threads: int, numbers: tuple[int | None, ...]) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _measured(symbol: str, numbers: tuple[int | None, ...]) -> int:
-    """The pool's peak during a call for nothing."""
+    """The pool's peak during a call with no repetitions."""
     address = lapack.address(symbol) or _native.kernel_address(symbol)
     kinds = [ctypes.c_void_p if n is None else ctypes.c_int64 for n in numbers]
     given = list(numbers)

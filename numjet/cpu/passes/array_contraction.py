@@ -13,7 +13,7 @@ from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.dependence import Place, own_place
 from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import blocks, expressions, map_places, nodes, operands, static_trips, touches, walk
+from numjet.cpu.ir.traversal import blocks, expressions, map_locations, nodes, operands, static_trips, touches, walk
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.passes.memory_plan import ALIGNMENT
 from numjet.cpu.remarks import Recorder
@@ -164,7 +164,7 @@ def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: E
     """Rewrites the body of a loop to index from `row` on, instead of from the start of its iteration's row."""
     sums, exprs, dropped = AffineForms.of(loop.body), function.exprs, {term.id for term, _ in place.base} | {loop.var.id}
 
-    def moved(index: Expr) -> Expr:
+    def shifted(index: Expr) -> Expr:
         total = sums.split(index)
         found = row
         for term, factor in total.terms:
@@ -172,8 +172,8 @@ def _one_row(function: Function, loop: For, buffer: Buffer, place: Place, row: E
                 found = exprs.prim("add", found, term if factor == 1 else exprs.prim("mul", term, exprs.index(factor)))
         return exprs.prim("add", found, exprs.index(total.constant - place.low)) if total.constant != place.low else found
     for stmt in walk(loop.body):
-        map_places(stmt, lambda b, index: (b, moved(index) if b is buffer else index))
-    Rewrite(function, lambda e: exprs.load(buffer, moved(e.args[0])) if e.op == "load" and e.attr is buffer else e
+        map_locations(stmt, lambda b, index: (b, shifted(index) if b is buffer else index))
+    Rewrite(function, lambda e: exprs.load(buffer, shifted(e.args[0])) if e.op == "load" and e.attr is buffer else e
             ).block([For(loop.var, loop.start, loop.stop, loop.body, loop.carries)])
 
 

@@ -1,7 +1,8 @@
-"""Cancellation points: long loops ask from time to time whether they are still wanted, so that Ctrl-C can end them.
+"""Cancellation points: long loops check periodically whether they were cancelled, so that Ctrl-C can end them.
 
-Loops that end when values say so may never end, and others take long. They are marked with `polls`, the iterations until they
-ask for the first time. Their code counts iterations and calls `nj_poll` of the native core about ten times a second.
+A loop whose end depends on data may never end, and others take long. Both are marked with `cancellation_point`, the number of
+iterations before the first check. Their code counts iterations and calls `nj_poll` of the native core about ten times a
+second.
 """
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ from numjet.cpu.passes.manager import Pass
 from numjet.cpu.target import Target
 
 LONG_NS = 1e9
-_FIRST_NS = 5e7                # until a loop asks for the first time
+_FIRST_NS = 5e7                # until the first check of a loop
 _MOST_ITERATIONS = 1 << 16     # as the estimate may be wrong
 
 
 def open_ended(function: Function) -> bool:
-    """Whether values decide when a loop of the function ends: nothing here knows then how long a call will take."""
+    """Whether the end of a loop of the function depends on data, which makes the duration of a call unknown."""
     return may_go_on(function.body)
 
 
 def may_go_on(block: list[Stmt]) -> bool:
-    """Whether values decide when a loop of a block ends."""
+    """Whether the end of a loop of a block depends on data."""
     return any(isinstance(s, While) or _unknown(s) for s in walk(block))
 
 
 def mark(function: Function, target: Target, nanoseconds: float = math.inf) -> None:
-    """Marks every loop that has to ask, in place: `polls` says after how many iterations the first time.
+    """Sets, in place, `cancellation_point` of every loop that has to check for cancellation.
 
     nanoseconds: no loop is estimated to take longer.
     """
@@ -37,15 +38,15 @@ def mark(function: Function, target: Target, nanoseconds: float = math.inf) -> N
 
 
 def _mark(block: list[Stmt], target: Target, outside: bool, long: bool) -> None:
-    """outside: all loops around the block, if any, ask themselves or are shared among threads; long: some may take long."""
+    """outside: all loops around the block, if any, are cancellable or parallel; long: some loops may take long."""
     for stmt in block:
         inside = outside
         if isinstance(stmt, For):
             asks = outside and (_unknown(stmt) or (long and _takes_long(stmt, target)))
-            stmt.polls = _period(stmt, target) if asks else None
+            stmt.cancellation_point = _period(stmt, target) if asks else None
             inside = asks or (outside and stmt.mode == "parallel")
         elif isinstance(stmt, While):
-            stmt.polls, inside = _period(stmt, target), True
+            stmt.cancellation_point, inside = _period(stmt, target), True
         if not isinstance(stmt, GemmWithEpilogue):   # which is made to its end
             for inner in blocks(stmt):
                 _mark(inner, target, inside, long)
@@ -70,5 +71,5 @@ def _period(stmt: For | While, target: Target) -> int:
     return max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
 
 
-PASS = Pass("cancellation", "has loops that may take long ask whether they are still wanted",
+PASS = Pass("cancellation", "makes loops that may take long check for cancellation",
             lambda function, context: mark(function, context.target, context.nanoseconds), ("arithmetic", "shared"))

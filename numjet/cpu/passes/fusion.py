@@ -38,7 +38,7 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import binds, blocks, moved, nodes, operands, places, static_trips, walk, written
+from numjet.cpu.ir.traversal import binds, blocks, bulk_reads, locations, nodes, operands, static_trips, walk, written
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import TYPICAL, Target
@@ -76,7 +76,7 @@ class _Touched:
     def of(stmt: Stmt) -> _Touched:
         inside = list(walk([stmt]))
         found = list(nodes([e for s in inside for e in operands(s)]))
-        reads = {e.attr for e in found if e.op == "load"}.union(b for s in inside for b in moved(s))
+        reads = {e.attr for e in found if e.op == "load"}.union(b for s in inside for b in bulk_reads(s))
         return _Touched(reads, written([stmt]), {e.id for e in found if e.op == "var"},
                         {v.id for s in inside for v in binds(s)},
                         any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
@@ -367,7 +367,7 @@ class _Facts:
         touched: list[tuple[Buffer, Expr]] = []
         for stmt in walk(loop.body):
             roots += operands(stmt)
-            touched += places(stmt)
+            touched += locations(stmt)
         found = list(nodes(roots))
         self.operations = sum(scalar_cost(e.op) for e in found if e.op not in ("const", "var"))
         self.written = written(loop.body)

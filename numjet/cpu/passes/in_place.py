@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import Buffer, Call, Comment, Expr, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import expressions, map_places, nodes, static_trips, swapped, touches, walk
+from numjet.cpu.ir.traversal import expressions, map_locations, nodes, static_trips, swapped, touches, walk
 from numjet.cpu.passes.manager import Pass
 
 WORTH_BYTES = 1 << 18   # of each: less memory against fewer loops that may be fused
@@ -87,7 +87,7 @@ def _rename(function: Function, homes: dict[Buffer, Buffer]) -> None:
         return homes.get(buffer, buffer)
     Rewrite(function, loaded).block(function.body)
     for stmt in walk(function.body):
-        map_places(stmt, lambda buffer, index: (of(buffer), index))
+        map_locations(stmt, lambda buffer, index: (of(buffer), index))
         if isinstance(stmt, Call):
             stmt.reads, stmt.writes = tuple(map(of, stmt.reads)), tuple(map(of, stmt.writes))
 

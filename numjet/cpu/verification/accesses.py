@@ -1,7 +1,7 @@
-"""Which elements statements touch, by abstract execution over iteration spaces: index expressions of loop variables are
-evaluated for many iterations at once, each loop having an axis of its own; what depends on data is not known.
+"""Memory accesses by abstract execution over iteration spaces: index expressions of loop variables are evaluated for many
+iterations at once, with one axis per loop. Whatever depends on data is unknown.
 
-Both checks of memory, `races` and `unset_reads`, are walks of this kind. They only tell of what surely happens.
+Both checks of memory, `races` and `unset_reads`, are such walks. They report only what certainly happens.
 """
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from numjet.cpu.ir.nodes import (
 )
 from numjet.cpu.ir.traversal import postorder
 
-MOST = 1 << 20    # elements of one array of indices; larger ones count as not known
-DEEPEST = 10      # loops around a statement
+MOST = 1 << 20    # elements of one array of indices; larger ones count as unknown
+DEEPEST = 10      # most loops around a statement
 _GUARDS = 3       # conditions in a row that a load may depend on
 
 Known = np.ndarray | None
 
 
-class Places:
-    """A walk over statements; subclasses say which iterations of a loop are looked at, and what to do with accesses.
+class AccessWalk:
+    """A walk over statements; subclasses choose the iterations to examine, and handle accesses.
 
-    values: of variables, by id, each with one axis per loop around it. alive: for which iterations a statement is executed.
-    certain: whether it is executed at all as far as that is known.
+    values: of variables, by id, with one axis per enclosing loop. alive: the iterations in which a statement is executed.
+    certain: whether it is certain that the statement is reached.
     """
 
     def __init__(self) -> None:
@@ -55,26 +55,26 @@ class Places:
     # --- what subclasses decide ---
 
     def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
-        """Elements of a buffer are touched; index: None where that is not known."""
+        """Hook: a statement accesses elements of a buffer; index: None if unknown."""
 
     def call(self, stmt: Call) -> None:
-        """A library function touches memory."""
+        """Hook: a library function accesses memory."""
 
     def swap(self, stmt: SwapBuffers) -> None:
-        """Buffers change places."""
+        """Hook: buffers are swapped."""
 
     def loop(self, stmt: For) -> None:
-        """A loop is executed, whose bounds have been read."""
+        """Hook: a loop is executed, after its bounds were read."""
         raise NotImplementedError
 
     def positions(self, trips: int) -> np.ndarray:
-        """Which iterations of a loop are looked at, counted from 0; more than MOST stand for a loop that is not known."""
+        """The iterations of a loop to examine, from 0; more than MOST make the loop unknown."""
         return np.arange(min(trips, MOST + 1))
 
     # --- values ---
 
     def bind(self, var: Expr, value: Known) -> None:
-        """A variable has a value from here on."""
+        """Binds a variable to a value."""
         self._memo.clear()
         if value is None:
             self.values.pop(var.id, None)
@@ -82,7 +82,7 @@ class Places:
             self.values[var.id] = value
 
     def value(self, expr: Expr) -> Known:
-        """The value of an expression for all iterations that are looked at; None if it is not known."""
+        """The value of an expression in all examined iterations; None if unknown."""
         for e in postorder([expr], self._memo, lambda e: () if e.op in ("load", "libm") else e.args):
             self._memo[e.id] = self._evaluate(e)
         return self._memo[expr.id]
@@ -166,7 +166,7 @@ class Places:
                 self.block(block)
 
     def repeat(self, stmt: While) -> None:
-        """A While: how often is not known."""
+        """Walks over a While, whose number of iterations is unknown."""
         self.block(stmt.cond_body)
         self.reads(stmt, [stmt.cond])
         with self.perhaps():
@@ -175,7 +175,7 @@ class Places:
 
     @contextmanager
     def perhaps(self) -> Iterator[None]:
-        """What follows may not be executed."""
+        """Context manager for statements that may not be executed."""
         before, self.certain = self.certain, False
         try:
             yield
@@ -184,7 +184,7 @@ class Places:
 
     @contextmanager
     def where(self, condition: np.ndarray) -> Iterator[None]:
-        """What follows is executed where a condition holds."""
+        """Context manager for statements executed where a condition holds."""
         before, self.alive = self.alive, self.alive & condition
         try:
             yield
@@ -192,8 +192,8 @@ class Places:
             self.alive = before
 
     def iterations(self, stmt: For) -> tuple[np.ndarray, np.ndarray] | None:
-        """The values of a loop's variable that are looked at, along an axis of its own, and which of them are reached; None
-        where the bounds are not known."""
+        """The examined values of a loop's variable, along an axis of its own, and which of them are reached; None if the
+        bounds are unknown."""
         start, stop = self.value(stmt.start), self.value(stmt.stop)
         if start is None or stop is None or self.depth >= DEEPEST:
             return None
@@ -204,7 +204,7 @@ class Places:
 
     @contextmanager
     def inside(self, stmt: For, values: Known, reached: np.ndarray) -> Iterator[None]:
-        """The body of a loop."""
+        """Context manager for the body of a loop."""
         self.bind(stmt.var, values)
         self.depth += 1
         try:
@@ -215,7 +215,7 @@ class Places:
             self._memo.clear()
 
     def walk(self, stmt: For, found: tuple[np.ndarray, np.ndarray] | None) -> None:
-        """Walks over a loop for the iterations that `iterations` found; without any nothing is touched."""
+        """Walks over a loop for the iterations that `iterations` found."""
         if found is not None and not found[0].size:
             return
         with self.inside(stmt, *(found if found is not None else (None, np.asarray(True)))):
@@ -226,14 +226,14 @@ class Places:
                 self.body(stmt)
 
     def body(self, stmt: For) -> None:
-        """Walks over the body of a loop, and what it hands on."""
+        """Walks over the body of a loop and the next values of its carries."""
         self.block(stmt.body)
         self.reads(stmt, _nexts(stmt.carries))
 
     # --- loads ---
 
     def reads(self, stmt: Stmt, roots: Sequence[Expr]) -> None:
-        """Looks at the loads in expressions that a statement evaluates."""
+        """Visits the loads in expressions that a statement evaluates."""
         for load, guards in _loads(roots):
             conditions = [self.value(c) for c, _ in guards]
             if len(load.args) > 1:
@@ -255,7 +255,7 @@ def _nexts(carries: Sequence[Carry]) -> list[Expr]:
 
 
 def _loads(roots: Sequence[Expr]) -> Iterator[tuple[Expr, tuple[tuple[Expr, bool], ...]]]:
-    """Every load, and the conditions of selections on the way to it: what is not selected may be anything."""
+    """Every load, with the conditions of the selects around it, as values that are not selected do not matter."""
     seen: set[tuple[int, ...]] = set()
     stack: list[tuple[Expr, tuple[tuple[Expr, bool], ...]]] = [(root, ()) for root in roots]
     while stack:

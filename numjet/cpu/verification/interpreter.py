@@ -1,6 +1,6 @@
-"""Runs a loop IR function with NumPy: the definition of what a function means. Slow, but without surprises.
+"""Reference interpreter of loop IR, with NumPy; it defines the semantics of functions.
 
-Independent loops are computed for all iterations at once where their body is simple; `lanes=False` never does so.
+Independent loops with simple bodies are computed for all iterations at once, unless `lanes` is False.
 Every access is checked against the size of its buffer.
 """
 from __future__ import annotations
@@ -42,7 +42,7 @@ from numjet.foundation.record import Fields
 
 
 class Result(Fields):
-    """status: 0 or that of the check which failed; outputs: arrays by output; info: what the check told."""
+    """status: 0 or that of the failed check; outputs: one array per output; info: the values of the check."""
 
     status: int
     outputs: list[np.ndarray]
@@ -104,7 +104,7 @@ class _Run:
 
     @staticmethod
     def _operands(expr: Expr, now: dict[int, Any]) -> tuple[Expr, ...]:
-        """A rare value is only evaluated where it is asked for."""
+        """The operands to evaluate: a `rare` value only if some lane needs it."""
         if expr.op == "select_rare":
             cond, _, usual = expr.args
             if cond.id not in now:

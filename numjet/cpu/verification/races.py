@@ -1,4 +1,4 @@
-"""Dependence test: loops that are said to have independent iterations, of which one touches what another one writes."""
+"""Data races: loops marked as independent in which one iteration accesses an element that another one writes."""
 from __future__ import annotations
 
 from collections import defaultdict
@@ -8,15 +8,15 @@ import numpy as np
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, Store
 from numjet.cpu.ir.traversal import nodes, operands, walk, written
-from numjet.cpu.verification.accesses import DEEPEST, Known, Places
+from numjet.cpu.verification.accesses import DEEPEST, AccessWalk, Known
 
 UNORDERED = ("vector", "parallel")
-_FEW, _INSIDE = 12, 5   # iterations of the loop that is tested, and of the ones in it, that are looked at
+_FEW, _INSIDE = 12, 5   # how many iterations of the tested loop, and of loops in it, are examined
 _PAIRS = 64
 
 
 class Race(Exception):
-    """Two iterations that need an order: the loop, and why."""
+    """Two iterations that race: the loop, and why."""
 
     def __init__(self, loop: For, why: str):
         super().__init__(why)
@@ -24,7 +24,7 @@ class Race(Exception):
 
 
 def find(function: Function) -> Race | None:
-    """The first loop of a function that is said to be without order, and surely is not; None if there is none."""
+    """The first loop of a function that is marked as unordered and certainly has a race; None if there is none."""
     try:
         _Outside().block(function.body)
     except Race as race:
@@ -32,8 +32,8 @@ def find(function: Function) -> Race | None:
     return None
 
 
-class _Outside(Places):
-    """Goes into every loop, as its first iteration."""
+class _Outside(AccessWalk):
+    """Walks through the first iteration of every loop, and tests unordered loops."""
 
     def positions(self, trips: int) -> np.ndarray:
         return np.arange(min(trips, 1))
@@ -41,7 +41,7 @@ class _Outside(Places):
     def loop(self, stmt: For) -> None:
         first = self.iterations(stmt)
         if first is not None and not first[0].size:
-            return   # no iteration, so that nothing is touched
+            return   # no iterations
         if stmt.mode in UNORDERED and first is not None:
             start, stop = self.value(stmt.start), self.value(stmt.stop)
             assert start is not None and stop is not None
@@ -50,8 +50,8 @@ class _Outside(Places):
             self.body(stmt)
 
 
-class _Inside(Places):
-    """Notes what each iteration of one loop touches of the buffers that the loop writes."""
+class _Inside(AccessWalk):
+    """Records the accesses of each iteration of one loop to the buffers that it writes."""
 
     def __init__(self, loop: For, values: dict[int, np.ndarray], start: int, stop: int):
         super().__init__()
@@ -62,7 +62,7 @@ class _Inside(Places):
         self.limit = _INSIDE
 
     def test(self) -> None:
-        """Raises Race if two iterations touch one place and at least one of them writes it."""
+        """Raises Race if two iterations access one element and at least one of them writes it."""
         if self.trips < 2:
             return
         chosen = np.array(sorted(self._chosen()))
@@ -73,7 +73,7 @@ class _Inside(Places):
             self._compare(buffer, accesses)
 
     def _chosen(self) -> set[int]:
-        """Numbers of iterations: the first and the last ones, and those as far apart as places in memory are."""
+        """The iterations to examine: the first and last ones, and those at the distances of accesses in memory."""
         n = self.trips
         chosen = {*range(min(n, _FEW)), n // 2, n - 2, n - 1}
         steps, sums = defaultdict(set), AffineForms()
@@ -98,25 +98,25 @@ class _Inside(Places):
     def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
         if buffer not in self.written or index is None or not self.certain:
             return
-        places, number, alive = np.broadcast_arrays(index, self.number, self.alive)
-        self.found[buffer].append((places[alive], number[alive], write))
+        indices, number, alive = np.broadcast_arrays(index, self.number, self.alive)
+        self.found[buffer].append((indices[alive], number[alive], write))
 
     def _compare(self, buffer: Buffer, accesses: list[tuple[np.ndarray, np.ndarray, bool]]) -> None:
-        places = np.concatenate([p for p, _, _ in accesses])
+        indices = np.concatenate([i for i, _, _ in accesses])
         numbers = np.concatenate([n for _, n, _ in accesses])
-        writes = np.concatenate([np.full(p.size, w) for p, _, w in accesses])
+        writes = np.concatenate([np.full(i.size, w) for i, _, w in accesses])
         if not writes.any():
             return
-        order = np.lexsort((numbers, places))
-        places, numbers, writes = places[order], numbers[order], writes[order]
-        starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
+        order = np.lexsort((numbers, indices))
+        indices, numbers, writes = indices[order], numbers[order], writes[order]
+        starts = np.flatnonzero(np.diff(indices, prepend=indices[0] - 1))
         least, most = np.minimum.reduceat(numbers, starts), np.maximum.reduceat(numbers, starts)
         bad = (least != most) & np.logical_or.reduceat(writes, starts)
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
-            first, second, place = self.start + least[k], self.start + most[k], places[starts[k]]
+            first, second, element = self.start + least[k], self.start + most[k], indices[starts[k]]
             raise Race(self.tested, f"iterations of a loop without order need one: {first} and {second} both touch "
-                                    f"{buffer!r}[{place}], which one of them writes")
+                                    f"{buffer!r}[{element}], which one of them writes")
 
 
 def _indices(stmt: Stmt) -> list[tuple[Expr, Buffer]]:

@@ -1,21 +1,21 @@
-"""Assignment analysis: reads of memory that nothing can have written before.
+"""Definite assignment analysis: reads of memory that nothing can have written before.
 
-Which elements may have been written is followed in order, over all branches. A loop in order is walked through twice: as its
-first iteration, in which only what stands in front of a read has been done; and as all iterations, in which all of its writes
-may have been. Iterations of loops without order see no writes of each other.
+The walk tracks in program order, over all branches, which elements may have been written. An ordered loop is walked twice: as
+its first iteration, in which only the statements before a read have run; and as all iterations, in which any of its writes
+may have. Iterations of unordered loops do not see each other's writes.
 """
 from __future__ import annotations
 
 import numpy as np
 
 from numjet.cpu.ir.nodes import Buffer, Call, For, Function, Stmt, SwapBuffers, While
-from numjet.cpu.verification.accesses import MOST, Known, Places
+from numjet.cpu.verification.accesses import MOST, AccessWalk, Known
 
 _LARGE = 1 << 24   # elements of buffers that count as written as a whole
 
 
 class Unset(Exception):
-    """A read of what nothing wrote: the statement, and why."""
+    """A read of unset memory: the statement, and why."""
 
     def __init__(self, stmt: Stmt | None, why: str):
         super().__init__(why)
@@ -23,7 +23,7 @@ class Unset(Exception):
 
 
 def find(function: Function) -> Unset | None:
-    """The first statement of a function that surely reads unset memory, or a result that stays unset; None if there is none."""
+    """The first statement that certainly reads unset memory, or a result that stays unset; None if there is none."""
     try:
         for first in (True, False):
             walk = _Walk(function, first)
@@ -34,8 +34,8 @@ def find(function: Function) -> Unset | None:
     return None
 
 
-class _Walk(Places):
-    """The elements of temporaries and results that may have been written. first: loops in order do one iteration."""
+class _Walk(AccessWalk):
+    """The elements of temporaries and results that may have been written. first: ordered loops run one iteration."""
 
     def __init__(self, function: Function, first: bool):
         super().__init__()
@@ -64,11 +64,11 @@ class _Walk(Places):
         elif index is None:
             known[:] = True
         else:
-            places = index[np.broadcast_to(self.alive, index.shape)] if self._fits(index) else index
-            known[places[(places >= 0) & (places < known.size)]] = True
+            found = index[np.broadcast_to(self.alive, index.shape)] if self._fits(index) else index
+            known[found[(found >= 0) & (found < known.size)]] = True
 
     def _fits(self, index: np.ndarray) -> bool:
-        """Whether which iterations are executed tells which of these places are touched."""
+        """Whether the mask of executed iterations applies to these indices elementwise."""
         return np.broadcast_shapes(self.alive.shape, index.shape) == index.shape
 
     def _read(self, stmt: Stmt, buffer: Buffer, known: np.ndarray, index: Known) -> None:
@@ -81,11 +81,11 @@ class _Walk(Places):
         shape = np.broadcast_shapes(self.alive.shape, index.shape)
         if np.prod(shape, dtype=float) > 4 * MOST:
             return
-        places = np.broadcast_to(index, shape)[np.broadcast_to(self.alive, shape)]
-        places = places[(places >= 0) & (places < known.size)]
-        if not known[places].all():
-            place = int(places[int(np.argmin(known[places]))])
-            raise Unset(stmt, f"{buffer!r}[{place}] is read, and nothing can have written it before")
+        found = np.broadcast_to(index, shape)[np.broadcast_to(self.alive, shape)]
+        found = found[(found >= 0) & (found < known.size)]
+        if not known[found].all():
+            element = int(found[int(np.argmin(known[found]))])
+            raise Unset(stmt, f"{buffer!r}[{element}] is read, and nothing can have written it before")
 
     def call(self, stmt: Call) -> None:
         for buffer in stmt.reads:
@@ -128,7 +128,7 @@ class _Walk(Places):
         self.walk(stmt, self.iterations(stmt))
 
     def _mark(self, stmt: For | While) -> None:
-        """Notes all that a loop may write."""
+        """Marks all elements that a loop may write."""
         before, self.marking = self.marking, True
         try:
             self._all(stmt) if isinstance(stmt, For) else super().repeat(stmt)

@@ -1,4 +1,4 @@
-"""Verifies loop IR between passes: types, scopes, buffers, bounds of constants."""
+"""Verifier of loop IR, run between passes: types, scopes, buffers, bounds of constants."""
 from __future__ import annotations
 
 from numjet.cpu.ir.nodes import (
@@ -58,8 +58,8 @@ def check(function: Function) -> Function:
 
 
 def verify(function: Function) -> Function:
-    """As `check`; raises LoopIRError also if an iteration of a loop without order surely touches what another one writes, and
-    if memory is surely read, or a result returned, that nothing wrote."""
+    """As `check`; also raises LoopIRError for provable data races between iterations of an unordered loop and provable reads
+    of memory that nothing wrote."""
     check(function)
     race = races.find(function)
     if race is not None:
@@ -72,13 +72,13 @@ def verify(function: Function) -> Function:
 
 
 class Verified:
-    """Verifies a function after each pass over it, if that is wanted."""
+    """Verifies a function after each pass over it, if `wanted`."""
 
     def __init__(self, function: Function, wanted: bool):
         self.function, self.wanted = function, wanted
 
     def after(self, name: str) -> None:
-        """Raises LoopIRError that names the pass after which the function breaks a rule."""
+        """Raises LoopIRError, with the name of the pass, if the function breaks a rule."""
         if not self.wanted:
             return
         try:
@@ -95,7 +95,7 @@ class _Check:
         self.buffers = {*function.inputs, *function.outputs, *function.temps, *function.consts}
         self.bound: set[int] = set()
         self.stmt: Stmt | None = None
-        # The expressions that have passed, by the variables they need; a variable's need is itself.
+        # The free variables of the expressions checked so far.
         self.needs: dict[int, frozenset[int]] = {}
         self.variables: dict[int, Expr] = {}
 
@@ -350,7 +350,7 @@ class _Check:
             self.bind(carry.out, scope, carry.var.dtype)
 
     def _combining(self, stmt: For) -> None:
-        """The carries of an independent loop combine, and nothing else in the loop sees them."""
+        """Checks that the carries of an independent loop are reductions that nothing else in the loop uses."""
         if stmt.mode not in ("vector", "parallel"):
             return
         own = {c.var.id: c for c in stmt.carries if c.combine}

@@ -17,7 +17,7 @@ from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.elementwise.compare import select_n_p
 from numjet.lax.rewrites import Producer
-from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, filled, reshaped, settled
+from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, filled, is_array, reshaped
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import aligned_batch, broadcast_batch, call, promote_scalars
 
@@ -123,7 +123,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
     if not xs:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     axis = operator.index(dimension)
-    if len(xs) == 1 and settled(xs[0]) and 0 <= axis < xs[0].ndim:
+    if len(xs) == 1 and is_array(xs[0]) and 0 <= axis < xs[0].ndim:
         return xs[0]
     return concatenate_p.bind(*xs, dimension=axis)
 

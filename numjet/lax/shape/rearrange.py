@@ -25,7 +25,7 @@ from numjet.lax.templates import aligned_batch, call, moveaxis
 MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
 
 
-def settled(x: Any) -> bool:
+def is_array(x: Any) -> bool:
     """Whether x is an array or tracer already, so that it may be returned as a result."""
     return isinstance(x, (Array, Tracer))
 
@@ -131,7 +131,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
     """
     check_unsharded("broadcast_in_dim", out_sharding)
     target, dims = as_shape(shape), tuple(map(operator.index, broadcast_dimensions))
-    if settled(operand) and operand.shape == target and dims == tuple(range(operand.ndim)):
+    if is_array(operand) and operand.shape == target and dims == tuple(range(operand.ndim)):
         return operand
     return broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
@@ -285,7 +285,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
     order = None if dimensions is None else tuple(map(operator.index, dimensions))
     if order == tuple(range(aval_of(operand).ndim)):
         order = None
-    if order is None and settled(operand) and operand.shape == sizes:
+    if order is None and is_array(operand) and operand.shape == sizes:
         return operand
     return reshape_p.bind(operand, new_sizes=sizes, dimensions=order)
 
@@ -369,7 +369,7 @@ def transpose(operand: Any, permutation: Any) -> Any:
     (4, 2, 3)
     """
     order = tuple(map(operator.index, permutation))
-    if settled(operand) and order == tuple(range(operand.ndim)):
+    if is_array(operand) and order == tuple(range(operand.ndim)):
         return operand
     return transpose_p.bind(operand, permutation=order)
 
@@ -416,7 +416,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     (3,)
     """
     given = tuple(map(operator.index, dimensions))
-    if not given and settled(array):
+    if not given and is_array(array):
         return array
     aval = aval_of(array)
     dims = as_axes(given, aval.ndim, "squeeze")

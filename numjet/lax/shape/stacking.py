@@ -10,7 +10,7 @@ from numjet.lax.axes import as_axis, insert
 from numjet.lax.elementwise.convert import convert_element_type_p
 from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.shape.join import concatenate
-from numjet.lax.shape.rearrange import broadcast_in_dim, reshaped, settled, squeeze_p
+from numjet.lax.shape.rearrange import broadcast_in_dim, is_array, reshaped, squeeze_p
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -69,7 +69,7 @@ def stage(x: Any, /) -> Any:
     >>> stage(2.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    if settled(x):
+    if is_array(x):
         return x
     aval = aval_of(x)
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

@@ -145,11 +145,12 @@ def test_comments_end_with_the_line():
 
 
 def test_annotations_read_back():
-    text = ("function f(x: int64[1]) -> (y: int64[1]) scratch 0 {\n  for i in 0 .. 9 serial fused polls 7 () {\n  } -> ()\n"
-            "  while idempotent_after_exit polls 3 (n: int64 = 0) {\n    test lt(n, 3)\n    next n = add(n, 1)\n  } -> (m)\n"
+    text = ("function f(x: int64[1]) -> (y: int64[1]) scratch 0 {\n"
+            "  for i in 0 .. 9 serial fused cancellation_point 7 () {\n  } -> ()\n  while idempotent_after_exit "
+            "cancellation_point 3 (n: int64 = 0) {\n    test lt(n, 3)\n    next n = add(n, 1)\n  } -> (m)\n"
             "  store y[0] = m\n}\n")
     loop, repeat, _ = parse(text).body
-    assert show(parse(text)) == text and (loop.fused, loop.polls, repeat.polls) == (True, 7, 3)
+    assert show(parse(text)) == text and (loop.fused, loop.cancellation_point, repeat.cancellation_point) == (True, 7, 3)
 
 
 @pytest.mark.parametrize(("body", "message"), [

@@ -16,10 +16,10 @@ from numjet.cpu.ir.traversal import (
     blocks,
     expressions,
     loaded,
+    locations,
+    map_locations,
     map_operands,
-    map_places,
     operands,
-    places,
     postorder,
     reads,
     static_trips,
@@ -44,18 +44,18 @@ class Parts(NamedTuple):
     operands: str = ""
     binds: str = ""
     blocks: int = 0
-    places: str = ""
+    locations: str = ""
     reads: str = ""
     writes: str = ""
 
 
 PARTS = {
     "Let": Parts("let a: float32 = x[3]", "x[3]", "a", reads="x"),
-    "Store": Parts("store y[1] = x[2]", "1 x[2]", places="y:1", reads="x", writes="y"),
-    "Copy": Parts("copy y[1] = x[2] count n[0]", "1 2 n[0]", places="y:1 x:2", reads="n x", writes="y"),
-    "Fill": Parts("fill y[1] = x[2] count 3", "1 x[2] 3", places="y:1", reads="x", writes="y"),
+    "Store": Parts("store y[1] = x[2]", "1 x[2]", locations="y:1", reads="x", writes="y"),
+    "Copy": Parts("copy y[1] = x[2] count n[0]", "1 2 n[0]", locations="y:1 x:2", reads="n x", writes="y"),
+    "Fill": Parts("fill y[1] = x[2] count 3", "1 x[2] 3", locations="y:1", reads="x", writes="y"),
     "SwapBuffers": Parts("swap (t, u) = (u, t)", reads="t u", writes="t t.cell u u.cell"),
-    "Call": Parts("call g(&x[1], 7, &y[2]) reads (x) writes (y) checked", "1 7 2", places="x:1 y:2", reads="x", writes="y"),
+    "Call": Parts("call g(&x[1], 7, &y[2]) reads (x) writes (y) checked", "1 7 2", locations="x:1 y:2", reads="x", writes="y"),
     "Check": Parts("check lt(n[0], 4) code 1 values (n[0], 5)", "lt(n[0],4) n[0] 5", reads="n"),
     "Comment": Parts('note "sin" "file.py" 3'),
     "For": Parts("""for i in 1 .. n[0] vector (s: float32 = x[0]) {
@@ -118,7 +118,7 @@ def test_parts_of_a_statement(kind):
     assert texts(operands(stmt)) == parts.operands
     assert texts(binds(stmt)) == parts.binds
     assert len(blocks(stmt)) == parts.blocks
-    assert " ".join(f"{b.name}:{texts([index])}" for b, index in places(stmt)) == parts.places
+    assert " ".join(f"{b.name}:{texts([index])}" for b, index in locations(stmt)) == parts.locations
     assert (names(reads(stmt)), names(writes(stmt))) == (parts.reads, parts.writes)
     assert touches(stmt) == reads(stmt) | {*writes(stmt)}
 
@@ -137,10 +137,10 @@ def test_mapping_visits_the_operands_in_order_and_replaces_each(kind):
 @pytest.mark.parametrize("kind", PARTS)
 def test_mapping_places_replaces_buffers_and_indices(kind):
     stmt = statement(kind)
-    before = places(stmt)
+    before = locations(stmt)
     other, index = nodes.Buffer("other", np.dtype(np.float32), 8, "temp"), nodes.Exprs().index(5)
-    map_places(stmt, lambda b, i: (other, index))
-    assert places(stmt) == [(other, index)] * len(before)
+    map_locations(stmt, lambda b, i: (other, index))
+    assert locations(stmt) == [(other, index)] * len(before)
 
 
 def whole():

@@ -64,7 +64,7 @@ def asking(f, *args):
 
 
 def polling(function):
-    return sum(isinstance(s, For | While) and s.polls is not None for s in walk(function.body))
+    return sum(isinstance(s, For | While) and s.cancellation_point is not None for s in walk(function.body))
 
 
 @pytest.mark.parametrize(("f", "x"), [

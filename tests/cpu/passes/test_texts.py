@@ -124,8 +124,8 @@ CASES = {
     "loops that may not end ask": (
         "cancellation", PAIR, "  while (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> (w)\n"
         "  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n",
-        "  while polls 65536 (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> (w)\n"
-        "  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n"),
+        "  while cancellation_point 65536 (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> "
+        "(w)\n  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n"),
     "short loops do not": ("cancellation", FEW, loop("i", 16, "y[i] = neg(x[i])", "serial"), None),
 }
 TEMPS_AFTER = {   # where a pass changes the temporaries

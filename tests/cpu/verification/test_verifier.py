@@ -23,7 +23,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.verification.accesses import MOST, Places
+from numjet.cpu.verification.accesses import MOST, AccessWalk
 from numjet.cpu.verification.verifier import LoopIRError, check, verify
 from tests.cpu.ir.test_printer import every_statement
 from tests.cpu.loops import BF16, F32, F64
@@ -120,4 +120,4 @@ def test_loops_of_any_length_are_verified_in_bounded_memory(mode):
     n = fresh.var(INT64, "n")
     store = Store(out, n, fresh.const(1, F32))
     verify(Function("f", [], [out], fresh, [For(n, fresh.index(0), fresh.index(1 << 62), [store], [], mode)]))
-    assert Places().positions(1 << 62).size == MOST + 1
+    assert AccessWalk().positions(1 << 62).size == MOST + 1

@@ -42,7 +42,7 @@ class LoopHeader:
                       for c, v in zip(carries, inits, strict=True)]
         self.names = [f"%{self.writer.name('c')}" for _ in carries]
         self._types = [value_type(c.var.dtype, lanes) for c, lanes in zip(carries, self.lanes, strict=True)]
-        self._countdown = Countdown(self.writer, stmt.polls) if stmt.polls is not None else None
+        self._countdown = Countdown(self.writer, stmt.cancellation_point) if stmt.cancellation_point is not None else None
         self._first: list[str] = []
 
     def bind(self) -> None:
