@@ -1,7 +1,7 @@
-// Forking with other threads at work: a child has the thread that forked alone, so nothing may be left half done by another.
-// Before a fork the queue is parked, imports on demand are waited for, and the forking thread takes all locks of the package,
-// with Python's import lock, and keeps them until after the fork, here and in the child. All of it is one native function:
-// no signal handler runs between its steps, so none is left out.
+// Fork safety with several threads: a child has only the forking thread, so no other thread may be interrupted half-way.
+// Before a fork the queue is parked, lazy imports are waited for, and the forking thread acquires all locks of the package and
+// Python's import lock, which it holds until after the fork, in parent and child. One native function does all this: no
+// signal handler runs between its steps, so none can skip a step.
 #include "runtime/process/fork.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace {
 constexpr auto kNap = std::chrono::milliseconds(1);
 constexpr int kMostNaps = 30'000;
 
-// None is ever dropped.
+// Locks are never removed.
 PyGlobal acquire_name, release_name, lock_imports, unlock_imports, imports_locked;
-auto& locks = *new std::vector<PyRef>;  // the first is that of the thread that forks
+auto& locks = *new std::vector<PyRef>;  // the first one is for the forking thread
 auto& held = *new std::vector<PyRef>;   // in the order in which they were taken
 bool holds_imports = false;
 
@@ -38,7 +38,7 @@ void nap() {
   Py_END_ALLOW_THREADS;
 }
 
-// Whether the lock was taken; without an error.
+// Whether the lock was acquired; sets no error.
 bool take(PyObject* lock, bool waiting) {
   PyObject* arguments[] = {lock, Py_False};
   PyRef taken(PyObject_VectorcallMethod(acquire_name.get(), arguments, waiting ? 1 : 2, nullptr));
@@ -48,7 +48,7 @@ bool take(PyObject* lock, bool waiting) {
   return true;
 }
 
-// Without an error, and null, where it raised.
+// Null, with the error cleared, if it raised.
 PyRef call(const PyGlobal& function) {
   PyRef result(PyObject_CallNoArgs(function.get()));
   if (!result) PyErr_WriteUnraisable(function.get());
@@ -64,8 +64,8 @@ void release_all() {
   }
 }
 
-// The GIL is not given up from here to the end of a successful try: what is free stays free. Returns the lock to wait for
-// first next time, or null: all are held, or `retry` says that somebody was importing.
+// A successful try holds the GIL throughout, so that free locks stay free. Returns the lock to wait for before the next try, or
+// null if all are held or, with `retry` set, another thread was importing.
 PyObject* try_all(bool& retry, bool patient) {
   retry = patient && ((sections > own_sections && own_sections == 0) || call(imports_locked).get() == Py_True);
   if (retry) return nullptr;
@@ -78,9 +78,9 @@ PyObject* try_all(bool& retry, bool patient) {
   return nullptr;
 }
 
-// Never waits with a lock held, so the order in which others take them does not matter.
+// Never waits with a lock held, so the locking order of other threads does not matter.
 void hold_all() {
-  // Python runs signal handlers in a thread that waits for a lock and is interrupted there; other threads still see signals.
+  // Python would run signal handlers in a thread interrupted while it waits for a lock; other threads still get signals.
   SignalsBlocked blocked;
   PyObject* first = locks.front();
   for (int naps = 0;;) {
@@ -145,8 +145,8 @@ PyMethodDef functions[] = {
      PyDoc_STR("call_whole(function, *args): a call whose end forks in other threads wait for; for imports.")},
     {nullptr, nullptr, 0, nullptr}};
 
-// Python's lock around its table of modules: with it in hand nobody is between two steps there, and the fork, which takes
-// it too, does not wait with our locks held.
+// Python's import lock. While we hold it, no other thread is inside an import, and the fork, which acquires it too, does not
+// wait with our locks held.
 bool find_import_lock() {
   PyRef imp(PyImport_ImportModule("_imp"));
   if (!imp) return false;

@@ -1,4 +1,4 @@
-// Intrusive list of jobs, which it owns: nothing is allocated, so that to add one cannot fail. With the queue's lock held.
+// Intrusive list that owns its jobs. It allocates nothing, so adding a job cannot fail. With the queue's lock held.
 #pragma once
 #include <memory>
 #include <utility>

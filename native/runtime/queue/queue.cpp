@@ -1,4 +1,4 @@
-// The execution queue: a thread that never takes the GIL itself, waiting that Ctrl-C interrupts, fork and exit.
+// Execution queue: its thread, which never takes the GIL itself, waiting interruptible by Ctrl-C, fork and exit.
 #include "runtime/queue/queue.h"
 
 #include <pthread.h>
@@ -25,28 +25,28 @@ namespace {
 constexpr size_t kMaxQueued = 32;
 constexpr size_t kMostHelpers = 64;
 constexpr auto kSlice = std::chrono::milliseconds(50);
-constexpr auto kExitPatience = std::chrono::milliseconds(250);  // of the exit with what nobody needs
-constexpr auto kForkPatience = std::chrono::milliseconds(250);  // of a fork with the job that is running
+constexpr auto kExitPatience = std::chrono::milliseconds(250);  // at exit, for jobs that nobody needs
+constexpr auto kForkPatience = std::chrono::milliseconds(250);  // at a fork, for the running job
 
 struct Queue : Unfinished {
   std::mutex mutex;
   std::condition_variable work, done;
   std::thread thread;
   bool started = false;
-  uint64_t generation = 0;     // a thread of an older one ends
-  int parked = 0;              // forks under way: meanwhile no job begins, and no thread
-  bool closed = false;         // the process ends: jobs run as far as they have to, or somebody waits
-  size_t to_finish = 0;        // so many from the front
+  uint64_t generation = 0;     // threads of older generations end
+  int parked = 0;              // number of forks in progress, during which no job and no thread starts
+  bool closed = false;         // the process ends: only the first `to_finish` jobs run, unless somebody waits
+  size_t to_finish = 0;
   int waiters = 0;
-  JobChain finished;           // to be destroyed under the GIL
-  size_t helpers = 0;          // threads that run jobs before their turn
+  JobChain finished;           // to be destroyed with the GIL held
+  size_t helpers = 0;          // threads that run jobs out of order
 
   Queue() { ahead.reserve(kMostHelpers); }
   bool idle() const { return none(); }
 
   bool may_take() const { return !parked && Unfinished::has_next() && (!closed || to_finish > 0 || waiters > 0); }
 
-  // With the lock held, and something to run.
+  // With the lock held, if may_take().
   Job* take() {
     running = jobs.front();
     jobs.pop_front();
@@ -54,14 +54,14 @@ struct Queue : Unfinished {
     return running;
   }
 
-  // With the lock held: the thread, which ends after its job. `work` is to be notified.
+  // With the lock held: has the thread end after its job, and returns it. The caller notifies `work`.
   std::thread dismiss() {
     ++generation;
     started = false;
     return std::move(thread);
   }
 
-  // With the lock held: whether a thread is to run something before its turn that the execution (any, if null) needs.
+  // With the lock held: whether to start a helper for jobs that the execution (any, if null) needs, out of order.
   bool needs_help(const Execution* wanted) const {
     return !parked && helpers < kMostHelpers && helpers == ahead.size() && held_up() && before_turn(wanted);
   }
@@ -80,12 +80,12 @@ struct Queue : Unfinished {
 
 // Never destroyed: the thread may outlive main().
 Queue* queue = new Queue;
-__thread Job* current_job = nullptr;  // that this thread runs
+__thread Job* current_job = nullptr;  // the job that this thread runs
 uint64_t pushed = 0;
 
 Failure failure_of_stopped(const Job* job) { return job->abandoned ? Failure::Cancelled : Failure::Interrupted; }
 
-// The part of a job that may fail; leaves its outcome in job->done. Throws nothing: what allocates here returns null.
+// The part of a job that may fail; leaves its outcome in job->done. Does not throw: failed allocations return null.
 State run_job(Job* job) {
   Execution* outcome = job->done;
   if (job->stop.load(std::memory_order_relaxed)) {
@@ -126,11 +126,11 @@ int destroy_finished_callback(void*);
 void finish(Queue* q, Job* job, State state) {
   std::vector<QueuedBuffer> ins, outs;
   {
-    std::lock_guard<std::mutex> guard(q->mutex);  // others may be looking what this job touches
+    std::lock_guard<std::mutex> guard(q->mutex);  // other threads may be reading these lists
     ins.swap(job->ins);
     outs.swap(job->outs);
   }
-  // Memory goes back first: whoever waits for this job may want it.
+  // Memory is released first: a thread that waits for this job may reuse it.
   ins.clear();
   outs.clear();
   bool first;
@@ -142,7 +142,7 @@ void finish(Queue* q, Job* job, State state) {
     q->finished.push_back(std::unique_ptr<Job>(job));
   }
   q->done.notify_all();
-  // Not when the interpreter may be gone.
+  // Not while the interpreter ends.
   if (first && !interpreter_ends) (void)Py_AddPendingCall(guarded<destroy_finished_callback>, nullptr);
 }
 
@@ -153,7 +153,7 @@ void run_and_finish(Queue* q, Job* job) {
   finish(q, job, state);
 }
 
-// Runs what an execution (any, if null) needs before its turn, as long as callbacks hold up the others.
+// Helper thread: runs jobs that an execution (any, if null) needs out of order, while callbacks block the others.
 void helper_main(Queue* q, const Execution* wanted) {
   for (;;) {
     Job* job;
@@ -174,13 +174,13 @@ void helper_main(Queue* q, const Execution* wanted) {
   }
 }
 
-// Starts such a thread, with the lock held. Without one, whoever waits goes on waiting and tries again.
+// With the lock held: starts a helper thread. If that fails, the waiting thread tries again after its next slice.
 void start_helper(Queue* q, const Execution* wanted) {
   SignalsBlocked blocked;
   try {
     std::thread(helper_main, q, wanted).detach();
     ++q->helpers;
-  } catch (const std::exception&) {  // of the system, or of memory
+  } catch (const std::exception&) {  // too many threads, or out of memory
   }
 }
 
@@ -208,7 +208,7 @@ int destroy_finished_callback(void*) {
   return 0;
 }
 
-// With the lock held, which whoever ends threads holds, too: no thread begins with a generation that has ended already.
+// With the lock held, as in dismiss(), so that no thread starts with a generation that has ended already.
 std::error_code start_thread_locked(Queue* q) {
   if (q->started || q->parked) return {};
   std::error_code failure;
@@ -224,7 +224,7 @@ std::error_code start_thread_locked(Queue* q) {
   return failure;
 }
 
-// 0, or -1 with RuntimeError set. During a fork, which will start one, it does nothing.
+// 0, or -1 with RuntimeError set. Does nothing during a fork, whose end will start a thread.
 int start_thread() {
   std::error_code failure;
   {
@@ -242,7 +242,7 @@ bool some_queued() {
   return !queue->jobs.empty();
 }
 
-// Nobody wants the results any more: loops that run end, what has not begun never will, and their results say so.
+// Cancels an execution: running loops end, queued jobs never start, and their results report that.
 void stop_with_inputs(const Execution* execution) {
   std::lock_guard<std::mutex> guard(queue->mutex);
   queue->stop(execution);
@@ -255,15 +255,15 @@ void stop_all() {
 
 void stop_nothing() {}
 
-// What may be run before its turn while somebody waits: one execution with what it needs, or any (null).
+// What helpers may run while a thread waits: one execution with its dependencies, or any (null).
 struct Helped {
   bool at_all;
   const Execution* wanted;
 };
 constexpr Helped kNothing{false, nullptr}, kAnything{true, nullptr};
 
-// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 when a signal handler raised, after
-// `stop` has marked the jobs that nobody wants any more. Meanwhile the jobs that are `helped` may run before their turn.
+// Waits in slices without the GIL until `ready` (called with the lock held): 0, or -1 if a signal handler raised, after
+// `stop` has cancelled the jobs. Meanwhile the `helped` jobs may run out of order.
 template <class Ready, class Stop>
 int wait_until(Ready ready, Stop stop, Helped helped) {
   // A forked child inherits jobs, but not the thread.
@@ -290,7 +290,7 @@ int wait_until(Ready ready, Stop stop, Helped helped) {
   return 0;
 }
 
-// Somebody wants a result: jobs run although the process ends.
+// Scope of a wait for a result, which lets jobs run although the process ends.
 class Waiting {
  public:
   Waiting() {
@@ -308,7 +308,7 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
 };
 
-// With the lock held: ends a job that never runs, and is to leave the lists that it stands in.
+// With the lock held: fails a job that never runs. The caller removes it from its list.
 void fail_queued(Job* job, Failure failure) {
   job->done->failure = failure;
   job->done->state.store(State::Failed, std::memory_order_release);
@@ -331,7 +331,7 @@ void queue_push(std::unique_ptr<Job> job) {
   destroy_finished();
   {
     std::lock_guard<std::mutex> guard(queue->mutex);
-    queue->jobs.push_back(job.get());  // which may throw; from here on the queue owns it
+    queue->jobs.push_back(job.get());  // may throw; then the caller still owns the job
     (void)job.release();
   }
   ++pushed;
@@ -347,7 +347,7 @@ int queue_admit() {
     std::lock_guard<std::mutex> guard(q->mutex);
     if (q->jobs.size() < kMaxQueued) return 0;
   }
-  // A callback may be waiting for this thread: that only slows it down.
+  // Not for long: a callback may be waiting for this thread.
   const auto enough = std::chrono::steady_clock::now() + kSlice;
   const auto room = [=] { return q->jobs.size() < kMaxQueued || (q->held_up() && std::chrono::steady_clock::now() >= enough); };
   if (wait_until(room, stop_nothing, kAnything) < 0) return -1;
@@ -362,7 +362,7 @@ void queue_park() {
   {
     std::unique_lock<std::mutex> lock(q->mutex);
     ++q->parked;
-    // A callback that forks is part of what runs.
+    // Not in a callback that forks: it is itself part of a running job.
     const bool ended = !current_job && q->done.wait_for(lock, kForkPatience, [q] { return !q->running && q->ahead.empty(); });
     if (ended && q->started) ending = q->dismiss();
   }
@@ -393,13 +393,13 @@ void queue_note_callback(int more) {
     std::lock_guard<std::mutex> guard(queue->mutex);
     current_job->in_python += more;
   }
-  queue->done.notify_all();  // who waits may want something else to run meanwhile
+  queue->done.notify_all();  // a waiting thread may start a helper meanwhile
 }
 
 bool queue_open() { return !queue->closed; }
 uint64_t queue_pushed() { return pushed; }
 
-// Runs the computation here if it is the next one and brief: that saves waking one thread and being woken by it.
+// Runs a computation in this thread if it is the next one and brief, which saves two thread switches.
 void run_if_next(const Execution* execution) {
   Queue* q = queue;
   Job* job;
@@ -416,7 +416,7 @@ void run_if_next(const Execution* execution) {
   Py_END_ALLOW_THREADS;
 }
 
-// The job of this thread is in a callback that waits for an execution, if that can end before the job does.
+// Scope of a callback that waits for an execution; `can_end` is false for a deadlock, where that has to follow the job.
 class WaitOfCallback {
  public:
   explicit WaitOfCallback(const Execution* execution) {
@@ -435,7 +435,7 @@ class WaitOfCallback {
   bool can_end = false;
 };
 
-// 0 when it has ended, -1 with an error set.
+// 0 after its end, or -1 with an error set.
 int wait_for_end(Execution* execution, const StopFlag* given_up) {
   const Waiting waiting;
   const auto ended = [=] { return execution_state(execution) != State::Pending || (given_up && given_up->load()); };
@@ -453,7 +453,7 @@ int wait_in_callback(Execution* execution) {
 }
 
 int execution_wait(Execution* execution) {
-  // Another thread that waits for the same array drops the array's reference as soon as it has the value.
+  // Another thread that waits for the same array may drop the array's reference first.
   const Handle<Execution> alive = Handle<Execution>::share(execution);
   if (execution_state(execution) == State::Pending) {
     if (current_job) {
@@ -478,8 +478,8 @@ PyObject* synchronize(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// With the lock held. What has effects is to be finished, with what it waits for. Jobs in front of those are given up: run
-// later, they might find their inputs overwritten. Others stay, and run if somebody waits for them after all.
+// With the lock held, at exit. Jobs with effects are finished, with their dependencies. Other jobs in front of these are
+// cancelled: run later, they might find their inputs overwritten. Those behind stay, and run if somebody waits for them.
 void abandon_unneeded(Queue* q) {
   std::vector<const Execution*> needed;
   const auto is_needed = [&](const Job* job) {
@@ -505,7 +505,7 @@ void abandon_unneeded(Queue* q) {
   }
 }
 
-// Ends the thread; what runs may have no loop that stops, and nobody waits for it for long.
+// Ends the thread after a bounded wait, as the running job may have no cancellation point.
 void leave_thread() {
   Queue* q = queue;
   std::thread ending;
@@ -521,7 +521,7 @@ void leave_thread() {
   Py_END_ALLOW_THREADS;
 }
 
-// What nobody will run any more.
+// Cancels all queued jobs.
 void cancel_all() {
   Queue* q = queue;
   std::lock_guard<std::mutex> guard(q->mutex);
@@ -532,7 +532,7 @@ void cancel_all() {
   for (Job* job : q->under_way()) job->abandoned = true;
 }
 
-// At exit: what has effects is finished, unless Ctrl-C says otherwise; later work runs inline.
+// At exit: finishes jobs with effects, unless Ctrl-C interrupts that; later work runs inline.
 PyObject* close_queue(PyObject*, PyObject*) {
   Queue* q = queue;
   if (current_job) Py_RETURN_NONE;
@@ -554,8 +554,8 @@ PyObject* close_queue(PyObject*, PyObject*) {
   return ended < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
-// Of any fork, by os.fork or below Python. The child has the jobs, but no other thread. What another thread was running is
-// lost; a callback that forks goes on in the child with the job that called it, and the thread ends after that.
+// Handlers of every fork, by os.fork or below Python. The child has the jobs, but no other thread. Jobs that other threads
+// were running are lost; a callback that forks continues in the child with its job, after which the thread ends.
 void before_any_fork() { queue->mutex.lock(); }
 void after_any_fork_in_parent() { queue->mutex.unlock(); }
 void after_any_fork_in_child() {

@@ -1,4 +1,4 @@
-// One thread that runs computations in the order in which they were queued.
+// Execution queue: one thread that runs computations in FIFO order.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -12,7 +12,7 @@ namespace nj {
 
 using MachineCode = int64_t (*)(char** ins, char** outs, char* scratch, int64_t* info);
 
-// A reference that belongs to a queued computation, and is counted as such.
+// A reference of a queued computation, which also counts in Buffer::queued.
 class QueuedBuffer {
  public:
   explicit QueuedBuffer(BufferRef buffer) : buffer_(std::move(buffer)) {
@@ -29,26 +29,26 @@ class QueuedBuffer {
   BufferRef buffer_;
 };
 
-// A queued computation. Made and destroyed under the GIL; run without it.
+// A queued computation. Made and destroyed with the GIL; run without it.
 struct Job {
   MachineCode code = nullptr;
   std::vector<QueuedBuffer> ins, outs;  // until the job has run
   std::vector<Buffer*> overwrites;      // those of `outs` that are inputs, too
   size_t scratch_bytes = 0;
-  std::atomic<double>* took_ns = nullptr;  // where to write how long it took, if anybody wants to know
+  std::atomic<double>* took_ns = nullptr;  // where to store its duration, if not null
   StopFlag stop{false};
   std::atomic<bool> abandoned{false};  // stopped because the process ends
-  bool brief = false;        // short enough that whoever waits for it may run it, deaf to Ctrl-C meanwhile
-  bool has_effects = false;  // which happen in the order in which such programs were called
+  bool brief = false;        // short enough for a waiting thread to run it itself, without checking for Ctrl-C
+  bool has_effects = false;  // these happen in program order
   std::vector<Handle<Execution>> waits_for;  // computations that make the inputs
   Handle<Execution> done;
   PyRef keepalive;
   // With the queue's lock held:
-  int in_python = 0;                       // callbacks that it is in
-  const Execution* waiting_for = nullptr;  // what its callback waits for
+  int in_python = 0;                       // depth of callbacks
+  const Execution* waiting_for = nullptr;  // by its callback
   bool seen = false;
-  Job* after = nullptr;           // in a JobChain
-  std::vector<char*> addresses;   // room for those of ins, then of outs
+  Job* after = nullptr;           // link of a JobChain
+  std::vector<char*> addresses;   // storage for those of ins, then of outs
 
   Job() = default;
   Job(const Job&) = delete;
@@ -57,16 +57,16 @@ struct Job {
   void add_output(BufferRef buffer);
 };
 
-// Makes sure that there is a thread, and waits (without the GIL) until the queue is not too long:
+// Starts the thread if there is none, and waits (without the GIL) until the queue is not too long:
 // 0, or -1 with an error set (KeyboardInterrupt while waiting).
 int queue_admit();
 // Appends a job.
 void queue_push(std::unique_ptr<Job> job);
-// True in a thread that runs a job: it must never wait for one that has to come after that.
+// True in a thread that runs a job, which must never wait for one that has to follow it.
 bool on_queue_thread();
-// A callback of this thread's machine code begins (1) or ends (-1): it may wait for other threads meanwhile.
+// Notes that a callback of this thread's machine code begins (1) or ends (-1); it may wait for other threads meanwhile.
 void queue_note_callback(int more);
-// False once the interpreter is on its way out: everything runs inline then.
+// False once the interpreter ends; then everything runs inline.
 bool queue_open();
 uint64_t queue_pushed();
 

@@ -13,8 +13,8 @@ template <class List, class Item> bool contains(const List& list, const Item* it
   return std::any_of(list.begin(), list.end(), [=](const auto& other) { return address(other) == item; });
 }
 
-// Whether a computation has to come after one that was queued before it: it reads its results, overwrites what it reads, or
-// both have effects.
+// Dependence between two queued computations: the later one reads results of the earlier one (RAW), overwrites its inputs
+// (WAR), or both have effects.
 bool must_follow(const Job* later, const Job* earlier) {
   if (later->has_effects && earlier->has_effects) return true;
   return contains(later->waits_for, earlier->done.get()) ||
@@ -23,7 +23,7 @@ bool must_follow(const Job* later, const Job* earlier) {
 
 }  // namespace
 
-// In the order in which they were queued.
+// In FIFO order.
 template <class Visit> void Unfinished::each(Visit visit) const {
   if (running) visit(running);
   for (Job* job : ahead) visit(job);
@@ -49,7 +49,7 @@ bool Unfinished::has_next() const {
 Job* Unfinished::before_turn(const Execution* wanted) const {
   for (size_t k = 0; k < jobs.size(); ++k) {
     if (wanted && jobs[k]->done != wanted) continue;
-    // From here on back to the first one that it needs, directly or not, and that needs nothing itself.
+    // Follow its dependences back to a computation that has none.
     for (size_t last = k;;) {
       const auto begun = [&](const Job* job) { return must_follow(jobs[last], job); };
       if ((running && begun(running)) || std::any_of(ahead.begin(), ahead.end(), begun)) break;
@@ -63,7 +63,7 @@ Job* Unfinished::before_turn(const Execution* wanted) const {
   return nullptr;
 }
 
-// Along what computations come after, and what callbacks wait for.
+// Depth-first search over dependences and the waits of callbacks.
 bool Unfinished::leads_to(Job* from, const Job* to) {
   if (from == to) return true;
   if (from->seen) return false;
@@ -95,7 +95,7 @@ void Unfinished::stop(const Execution* unwanted) {
   const auto look = [&](Job* job) {
     if (needless(job)) job->stop.store(true, std::memory_order_relaxed);
   };
-  // From the last one on, as inputs are queued before what waits for them.
+  // Backwards, as inputs are queued before their readers.
   std::for_each(jobs.rbegin(), jobs.rend(), look);
   std::for_each(ahead.begin(), ahead.end(), look);
   if (running) look(running);

@@ -1,8 +1,7 @@
-// Which queued computations may run before their turn, while a Python callback holds up the one whose turn it is. No Python.
+// Out-of-order execution of queued computations while a Python callback blocks the current one. No Python.
 //
-// Computations run in the order in which they were queued. Where the running one calls Python, that may wait for another
-// thread, which may wait for something further back in the queue: whatever does not have to come after the running one is
-// then run by a second thread, so that neither waits for ever.
+// Computations run in FIFO order. A callback of the running one may wait for another thread, which may wait for a computation
+// further back in the queue. To avoid that deadlock, a second thread runs computations that do not depend on the running one.
 #pragma once
 #include <deque>
 #include <vector>
@@ -11,23 +10,23 @@
 
 namespace nj {
 
-// All computations that have not ended, each list in the order in which they were queued. With the queue's lock held.
+// All unfinished computations, each list in FIFO order. With the queue's lock held.
 struct Unfinished {
-  Job* running = nullptr;     // the one whose turn it is
-  std::vector<Job*> ahead;    // run before their turn
-  std::deque<Job*> jobs;      // not begun
+  Job* running = nullptr;     // in FIFO order
+  std::vector<Job*> ahead;    // running out of order
+  std::deque<Job*> jobs;      // not started
 
   bool none() const { return !running && ahead.empty() && jobs.empty(); }
-  // Whether all that has begun is in callbacks, and nothing may begin in its turn.
+  // Whether all started computations are in callbacks, and the next one may not start.
   bool held_up() const;
-  // Whether the next one may begin: nothing runs whose turn it is, and what runs ahead does not matter to it.
+  // Whether the next one may start: none runs in order, and it does not depend on those out of order.
   bool has_next() const;
-  // What to run first of all that the computation (any, if null) has to come after, itself included; null where that has to
-  // wait for something that has begun. To be taken out of `jobs`.
+  // The first computation to run of the dependences of `wanted` (any, if null) and itself; null if it depends on one that has
+  // started. The caller removes it from `jobs`.
   Job* before_turn(const Execution* wanted) const;
-  // Whether `wanted` ends only after `waiting`, a computation whose callback is about to wait for it.
+  // Deadlock test: whether `wanted` ends only after `waiting`, a computation whose callback is about to wait for it.
   bool waits_for_itself(Job* waiting, const Execution* wanted);
-  // Stops `unwanted` and what it waits for.
+  // Stops `unwanted` and its dependences.
   void stop(const Execution* unwanted);
   void stop_all();
 

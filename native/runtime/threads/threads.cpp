@@ -1,5 +1,5 @@
-// One pool of threads for the process. Work is split into chunks, which the caller and the workers claim one by one:
-// a worker that the system does not schedule claims nothing, and so holds up nobody.
+// Thread pool of the process. The caller and the workers claim chunks of work one by one (self-scheduling), so that a worker
+// that the system does not schedule claims nothing and delays nobody.
 #include "runtime/threads/threads.h"
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ constexpr auto kSpinTime = std::chrono::microseconds(20);
 constexpr auto kBetweenSignals = std::chrono::milliseconds(100);
 constexpr uint64_t kLeftMask = 0xffffffffu;
 constexpr int64_t kMostChunks = kLeftMask;
-constexpr int64_t kLooks = 64;  // at the stop flag, by a caller that works on a region alone
+constexpr int64_t kLooks = 64;  // checks of the stop flag by a caller that runs a region alone
 
 inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -51,9 +51,9 @@ struct Region {
 };
 
 struct Pool {
-  std::mutex entry;  // held while a region runs, or threads are started or ended; nobody waits for it
+  std::mutex entry;  // held while a region runs, or threads start or end; only try_lock
 
-  // Number of the region in the upper half, chunks that nobody has claimed yet in the lower one. Whoever lowers it owns a
+  // Number of the region in the upper half, number of unclaimed chunks in the lower half. A thread that decrements it owns a
   // chunk, and `region` does not change before that chunk is done.
   alignas(64) std::atomic<uint64_t> claims{0};
   Region region;
@@ -65,8 +65,8 @@ struct Pool {
   std::mutex mutex;
   std::condition_variable work, done;
   std::vector<std::thread> threads;
-  int started_for = 0;  // what thread_count() was when they were started; 0: there are none
-  std::atomic<bool> orphaned{false};  // in a forked child: the workers are not there
+  int started_for = 0;  // thread_count() at their start; 0: there are no threads
+  std::atomic<bool> orphaned{false};  // in a forked child, which has no workers
 };
 
 // Replaced in a forked child and never destroyed: threads may outlive main().
@@ -76,7 +76,7 @@ std::atomic<uint64_t> regions{0};
 thread_local bool inside_region = false;
 thread_local bool holds_entry = false;  // a signal handler may run in the middle of a region, and change the number of threads
 
-// Works on chunks as long as there are any.
+// Claims and runs chunks until none is left.
 void work_on(Pool* pool) {
   inside_region = true;
   uint64_t seen = pool->claims.load(std::memory_order_acquire);
@@ -99,7 +99,7 @@ void work_on(Pool* pool) {
 
 bool has_work(const Pool* pool) { return (pool->claims.load() & kLeftMask) != 0 || pool->stopping.load(); }
 
-// Whether `ready` came true within a short time of spinning.
+// Spins for a short time; whether `ready` became true.
 template <class Ready>
 bool spin_until(Ready ready) {
   const auto start = Clock::now();
@@ -136,7 +136,7 @@ void stop(Pool* pool) {
   pool->started_for = 0;
 }
 
-// With `entry` held. Fewer threads than wanted where the system has no more.
+// With `entry` held. Starts fewer threads than wanted if the system refuses more.
 void start(Pool* pool) {
   const int count = thread_count();
   if (pool->started_for == count) return;
@@ -145,7 +145,7 @@ void start(Pool* pool) {
   SignalsBlocked blocked;
   try {
     for (int k = 1; k < count; ++k) pool->threads.emplace_back(worker_main, pool);
-  } catch (const std::exception&) {  // of the system, or of memory
+  } catch (const std::exception&) {  // too many threads, or out of memory
   }
 }
 
@@ -172,7 +172,7 @@ class Entry {
 void wake(Pool* pool, int64_t chunks) {
   int sleeping = pool->sleepers.load();
   if (sleeping == 0) return;
-  // The lock: a worker that is about to sleep has looked for work before, or will be notified.
+  // With the lock, a worker that is about to sleep either sees this work or is notified.
   std::lock_guard<std::mutex> guard(pool->mutex);
   sleeping = std::min<int64_t>(sleeping, chunks - 1);
   for (int k = 0; k < sleeping; ++k) pool->work.notify_one();
@@ -186,7 +186,7 @@ void wait_for_workers(Pool* pool) {
     std::unique_lock<std::mutex> lock(pool->mutex);
     if (pool->done.wait_for(lock, kBetweenSignals, finished)) break;
     lock.unlock();
-    // Not within kernels, which run to their end: a signal handler may do anything.
+    // Not within kernels, which run to completion: a signal handler may do anything.
     if (pool->region.stop) stop_wanted();
     if (pool->orphaned.load()) break;  // a signal handler forked, and this is the child
   }
@@ -204,7 +204,7 @@ void run_shared(Pool* pool, const Region& region) {
   wait_for_workers(pool);
 }
 
-// The workers are not there. A signal handler may have forked in the middle of a region: what workers were at is lost then.
+// A forked child has no workers. If a signal handler forked in the middle of a region, the chunks of the workers are lost.
 void after_fork_in_child() {
   Pool* old = current_pool.load();
   old->orphaned.store(true);
@@ -226,7 +226,7 @@ int processors_of_affinity() {
 
 }  // namespace
 
-// More threads than a quota of time allows would be put to sleep, all of them, for a part of every period.
+// With more threads than the CPU quota allows, the system would put all of them to sleep for a part of every period.
 int available_processors() {
   const double quota = std::ceil(cgroup_limits("").processors);
   const int most = processors_of_affinity();
@@ -241,7 +241,7 @@ int thread_count() {
 
 void set_thread_count(int count) {
   wanted.store(count);
-  end_idle_threads();  // where a region is running, the next one changes them
+  end_idle_threads();  // if a region is running, the next one restarts them
 }
 
 void end_idle_threads() {
@@ -273,14 +273,14 @@ void run_region(int64_t chunks, Body body, void* context, StopFlag* stop) {
   run_shared(pool, {body, context, chunks, stop});
 }
 
-// A region of machine code: once the flag is set chunks are left out, and the status says so.
+// A region of machine code: once the flag is set, chunks are skipped, which the status reports.
 struct Stoppable {
   int64_t (*body)(void* context, int64_t begin_chunk, int64_t end_chunk);
   void* context;
   std::atomic<int64_t> status{0};
 
   void run(int64_t begin, int64_t end) {
-    // Ranges of more than one chunk are those of a caller that does it all.
+    // A range of more than one chunk means that the caller does all the work.
     const int64_t step = std::max<int64_t>(1, (end - begin) / kLooks);
     for (int64_t k = begin; k < end; k += step) {
       const int64_t left = stop_asked() ? kInterrupted : body(context, k, std::min(end, k + step));
