@@ -51,7 +51,7 @@ def _fate(made: Made, recorder: Recorder) -> tuple[str, str]:
 
 
 def _readers(made: Made, recorder: Recorder) -> str:
-    """Who computes the elements of a definition that was never stored."""
+    """The operations that compute the elements of a deferred array that was never stored."""
     readers = recorder.consumers.get(made.var, [])
     if not readers:
         return "stored as a part of something else"
@@ -72,7 +72,7 @@ def _loops(block: list[Stmt], recorder: Recorder, target: Target, pieces: int = 
     for stmt in block:
         if isinstance(stmt, (For, While)) and _key(stmt) in recorder.loops:
             found.append(_loop(stmt, recorder, target, pieces))
-        elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is told with the call
+        elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is reported with the call
             inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
             found += [loop for inner in blocks(stmt) for loop in _loops(inner, recorder, target, inside)]
     return found

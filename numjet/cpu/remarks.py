@@ -33,7 +33,7 @@ class Recorder:
         self.reasons: dict[int, str] = {}                                     # by array: why it was stored
         self.buffers: dict[Buffer, tuple[JaxprEqn | None, str]] = {}          # what a buffer holds, and why
         self.copies: dict[int, tuple[Copy, JaxprEqn | None, str]] = {}        # by statement
-        self.computed: dict[int, tuple[list[Stmt], list[JaxprEqn]]] = {}      # by block: definitions written out in it
+        self.computed: dict[int, tuple[list[Stmt], list[JaxprEqn]]] = {}      # by block: deferred arrays expanded in it
         self.loops: dict[Any, tuple[int | None, list[JaxprEqn]]] = {}         # by key: iterations, what it is there for
         self.kept: dict[Buffer, str] = {}                                     # what is not stored as a whole, and why
         self._owners: dict[int, Made] = {}
@@ -67,7 +67,7 @@ class Recorder:
         self._open.pop()
 
     def results(self, eqn: JaxprEqn, outs: Sequence[LoweredArray]) -> None:
-        """The current equation gave these arrays. What an operation with programs inside gives is told of there."""
+        """The current equation gave these arrays. The results of an operation with inner programs are recorded in these."""
         _, buffers, arrays = self._open[-1]
         if len(self.made) > arrays:
             return
@@ -92,7 +92,7 @@ class Recorder:
 
     @contextmanager
     def storing(self, items: Sequence[tuple[LoweredArray, Storage]], why: str) -> Iterator[None]:
-        """While a loop nest is made that stores definitions."""
+        """Context manager for a loop nest that stores deferred arrays."""
         why = why or self._wanted()
         origins = [self.origin(x) for x, _ in items]
         for (x, storage), eqn in zip(items, origins, strict=True):
@@ -105,7 +105,7 @@ class Recorder:
             self._writing = saved
 
     def kept_in_registers(self, x: LoweredArray, why: str) -> None:
-        """A small definition was evaluated."""
+        """A small deferred array was evaluated."""
         self.reasons[id(x)] = why or self._wanted()
 
     def copied(self, stmt: Copy, x: LoweredArray | None, why: str) -> None:
@@ -114,7 +114,7 @@ class Recorder:
         self.copies[id(stmt)] = stmt, eqn, why or self._wanted()
 
     def defined(self, x: LoweredArray, block: list[Stmt]) -> None:
-        """A definition was written out in a block."""
+        """A deferred array was expanded in a block."""
         made = self._owners.get(id(x))
         if made is not None:
             self.computed.setdefault(id(block), (block, []))[1].append(made.eqn)

@@ -1,4 +1,4 @@
-"""debug.print, debug.breakpoint, debug_nans, debug_infs, and the diagnostics of the public face."""
+"""debug.print, debug.breakpoint, debug_nans, debug_infs, and the diagnostics of the public facade."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs in examples/: they run, their page names them all, and both machines agree."""
+"""The programs in examples/: they run, their page names them all, and both backends agree."""
 import importlib.util
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Operations are evaluated by their eager slots in these tests: what a record means, before any machine."""
+"""Operations are evaluated by their eager slots in these tests: the semantics of a record, without a backend."""
 from __future__ import annotations
 
 from collections.abc import Iterator

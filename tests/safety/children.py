@@ -25,12 +25,12 @@ def forked(check: Callable[[], None], patience: float = PATIENCE) -> None:
     try:
         status = waited(pid, patience)
         with os.fdopen(reader, "rb") as pipe:
-            told = pipe.read().decode()
+            message = pipe.read().decode()
     except BaseException:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise
-    assert status == 7, told or f"the child ended with {status}"
+    assert status == 7, message or f"the child ended with {status}"
 
 
 def _report(check: Callable[[], None], writer: int) -> None:

@@ -23,8 +23,8 @@ for name in ("numjet", "numjet.numpy", "numjet._native", "numjet"):
     try:
         __import__(name)
     except ImportError as error:
-        told = str(error)
-        assert "sub-interpreter" in told or "subinterpreter" in told, told
+        errors = str(error)
+        assert "sub-interpreter" in errors or "subinterpreter" in errors, errors
     else:
         raise AssertionError("imported " + name)
 assert "numpy" not in sys.modules

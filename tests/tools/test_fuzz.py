@@ -10,9 +10,9 @@ from numjet.testing import generator, programs, verdict
 from numjet.tools import fuzz, fuzz_jobs
 
 
-def judged(seed, machine="cpu", **how):
+def judged(seed, backend="cpu", **how):
     p = programs.renumbered(generator.Generator(seed, **how).program())
-    return p, verdict.judge(p, machine)
+    return p, verdict.judge(p, backend)
 
 
 @pytest.mark.parametrize("start", range(0, 100, 20))

@@ -1,4 +1,4 @@
-"""The hlo slot of every record, on XLA's CPU client, against the eager meaning."""
+"""The hlo slot of every record, on XLA's CPU client, against eager evaluation."""
 import pytest
 
 import numjet.random  # noqa: F401  (its cipher is a record, too)

@@ -94,41 +94,41 @@ class BatchVectorization:
             return []
         found: list[tuple[int, ...]] = []
         for k in range(1, most + 1):
-            places = init[0].shape[:k]
-            if len(places) < k or any(a.shape[:k] != places for a in avals):
+            lane_shape = init[0].shape[:k]
+            if len(lane_shape) < k or any(a.shape[:k] != lane_shape for a in avals):
                 break
-            if places[-1] < FEWEST:
+            if lane_shape[-1] < FEWEST:
                 continue
             state = sum(prod(x.shape[k:]) for x in init)
             if state <= STATE and sum(prod(e.outvars[0].aval.shape[k:]) for e in jaxpr.eqns) <= WORK:
-                found.append(places)
+                found.append(lane_shape)
                 if state <= COMFORTABLE:
-                    return [places, *found[:-1]]
+                    return [lane_shape, *found[:-1]]
         return found
 
     def _first_success(self, choices: Sequence[tuple[int, ...]], loop: WriteLoop, reads: Sequence[LoweredArray],
                        results: Sequence[ShapedArray]) -> list[LoweredArray] | None:
         """The results of a loop over lanes along the first axes that permit one; None if none do."""
-        for places in choices:
-            storages = self._attempt(places, loop, reads, results)
+        for lane_shape in choices:
+            storages = self._attempt(lane_shape, loop, reads, results)
             if storages is not None:
                 return [LoweredArray(aval, storage) for aval, storage in zip(results, storages, strict=True)]
         return None
 
-    def _attempt(self, places: tuple[int, ...], loop: WriteLoop, reads: Sequence[LoweredArray],
+    def _attempt(self, lane_shape: tuple[int, ...], loop: WriteLoop, reads: Sequence[LoweredArray],
                  results: Sequence[ShapedArray]) -> list[Storage] | None:
         """Writes a loop over lanes, and returns where it leaves results; None, with nothing changed, if that cannot be."""
         ir = self.ir
         transaction = Transaction(ir, self.parts, reads)
         storages = [ir.allocation.temporary(aval) for aval in results]
         for x in reads:   # a lane reads its own elements from memory
-            if x.registers is not None and set(x.shape[:len(places)]) & set(places):
+            if x.registers is not None and set(x.shape[:len(lane_shape)]) & set(lane_shape):
                 self.walk.reads.spill(x)
-        variables = [ir.table.var(INT64, "lane") for _ in places]
-        lane = tuple(ir.terms.variable(v, (0, n - 1)) for v, n in zip(variables, places, strict=True))
+        variables = [ir.table.var(INT64, "lane") for _ in lane_shape]
+        lane = tuple(ir.terms.variable(v, (0, n - 1)) for v, n in zip(variables, lane_shape, strict=True))
         block: list[Stmt] = []
         try:
-            with self.liveness.operands_consumed(pinned=reads), self._in_lane(lane, places) as arrays, ir.inside(block):
+            with self.liveness.operands_consumed(pinned=reads), self._in_lane(lane, lane_shape) as arrays, ir.inside(block):
                 loop(arrays, storages)
         except NotVectorizable:
             transaction.rollback()
@@ -136,16 +136,16 @@ class BatchVectorization:
         finally:
             transaction.forget_elements()
         mode = "vector"
-        for var, n in zip(reversed(variables), reversed(places), strict=True):
+        for var, n in zip(reversed(variables), reversed(lane_shape), strict=True):
             block, mode = [For(var, ir.table.index(0), ir.table.index(n), block, [], mode)], "serial"
         ir.emit(block[0])
         return storages
 
     @contextmanager
-    def _in_lane(self, lane: tuple[Any, ...], places: tuple[int, ...]) -> Iterator[LaneArrays]:
+    def _in_lane(self, lane: tuple[Any, ...], lane_shape: tuple[int, ...]) -> Iterator[LaneArrays]:
         """While one lane's code is written, arrays are those of the lane, and there is no memory."""
-        arrays = LaneArrays(self.updates, lane, places)
-        self.walk.arrays, self.ir.allocation = arrays, RegisterAllocation(self.ir.memory, places)
+        arrays = LaneArrays(self.updates, lane, lane_shape)
+        self.walk.arrays, self.ir.allocation = arrays, RegisterAllocation(self.ir.memory, lane_shape)
         try:
             yield arrays
         finally:
@@ -163,8 +163,8 @@ def _may_run_in_lanes(eqn: JaxprEqn) -> bool:
 
 
 def carried_mask(cond: ClosedJaxpr, body: ClosedJaxpr, consts: int) -> int | None:
-    """The number of the carry that is a mask such that the loop runs while any of its elements holds, and places where it is
-    false don't change; None if there is none."""
+    """The number of the carry that masks the active lanes: the loop runs while any of its elements holds, and lanes where it
+    is false do not change; None if there is none."""
     eqns, carries = cond.jaxpr.eqns, cond.jaxpr.invars
     if len(eqns) != 1 or eqns[0].primitive.reduces != "or" or eqns[0].invars[0] not in carries:
         return None

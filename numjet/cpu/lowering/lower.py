@@ -29,7 +29,7 @@ class Lowered(Fields):
 def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: bool = True,
           recorder: Recorder | None = None) -> Lowered:
     """Lowers a whole program. notes: with the operations and the user's lines as comments; the recorder, if there is one,
-    is told why arrays are stored.
+    records why arrays are stored.
 
     Raises NotImplementedError naming an operation that has no native lowering.
     """

@@ -124,7 +124,7 @@ class JaxprWalk:
             if shifted is not None:
                 return [shifted]
         if isinstance(rule, Missing):
-            raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU machine yet: {rule.why}")
+            raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU backend yet: {rule.why}")
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
         if op.elementwise:

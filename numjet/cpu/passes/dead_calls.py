@@ -36,16 +36,16 @@ def _read(block: list[Stmt]) -> set[Buffer]:
     return loaded(expressions(block)).union(swapped(block), copied)
 
 
-def _without(block: list[Stmt], calls: set[int], unread: set[Buffer]) -> list[Stmt]:
+def _without(block: list[Stmt], calls: set[int], dead_buffers: set[Buffer]) -> list[Stmt]:
     kept: list[Stmt] = []
     for stmt in block:
         for inner in blocks(stmt):
-            inner[:] = _without(inner, calls, unread)
+            inner[:] = _without(inner, calls, dead_buffers)
         match stmt:
             case Call():
                 dead = id(stmt) in calls
             case Store(buffer=b) | Fill(target=b) | Copy(target=b):
-                dead = b in unread
+                dead = b in dead_buffers
             case For(body=body, carries=[]):
                 dead = all(isinstance(s, Let | Comment) for s in body)
             case _:
@@ -55,4 +55,4 @@ def _without(block: list[Stmt], calls: set[int], unread: set[Buffer]) -> list[St
     return kept
 
 
-PASS = Pass("dead_calls", "leaves out kernels whose results nobody reads", lambda function, _: remove(function), ("serial",))
+PASS = Pass("dead_calls", "removes kernel calls whose results are not read", lambda function, _: remove(function), ("serial",))

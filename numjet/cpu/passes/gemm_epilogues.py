@@ -103,7 +103,7 @@ class _Product:
         nest = self._rows()
         if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
             return None
-        if may_go_on(self.loop.body):   # the kernel has no way to be told that a loop was left
+        if may_go_on(self.loop.body):   # nothing can report to the kernel that a loop was left
             return None
         if not all(independent(loop) for loop in nest):
             return None

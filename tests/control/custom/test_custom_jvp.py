@@ -1,4 +1,4 @@
-"""custom_jvp: the rule is used under every transformation and in every order of them; what bad rules are told."""
+"""custom_jvp: the rule is used under every transformation and in every order of them; the errors of bad rules."""
 
 from __future__ import annotations
 

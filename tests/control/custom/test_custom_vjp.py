@@ -1,4 +1,4 @@
-"""custom_vjp, custom_gradient, closure_convert: rules under every transformation, and what bad rules are told."""
+"""custom_vjp, custom_gradient, closure_convert: rules under every transformation, and the errors of bad rules."""
 
 from __future__ import annotations
 

@@ -86,18 +86,18 @@ def test_bodies_of_loops_are_ordered_too():
 def test_sums_of_many_large_arrays_are_stored_on_the_way():
     def fun(x):
         return sum((x * k) @ x.T for k in range(20))
-    told = nj.explain(fun)(X)
-    assert any("large arrays would have to stay" in o.why for o in told.operations)
-    assert told.scratch_bytes < 10 * 400 * 400 * 4
+    report = nj.explain(fun)(X)
+    assert any("large arrays would have to stay" in o.why for o in report.operations)
+    assert report.scratch_bytes < 10 * 400 * 400 * 4
     np.testing.assert_allclose(nj.jit(fun)(X), 190 * (X @ X.T), rtol=1e-5)
 
 
 def test_a_small_part_lets_the_large_array_go():
     def fun(x):
         return jnp.concatenate([((x * k) @ x.T)[5:30] for k in range(8)])
-    told = nj.explain(fun)(X)
-    assert [o.why for o in told.operations if o.name == "slice"].count("the larger array that it is a part of can go") >= 7
-    assert told.scratch_bytes < 5 * 400 * 400 * 4
+    report = nj.explain(fun)(X)
+    assert [o.why for o in report.operations if o.name == "slice"].count("the larger array that it is a part of can go") >= 7
+    assert report.scratch_bytes < 5 * 400 * 400 * 4
 
 
 def test_arrays_that_stay_anyway_do_not_count():
@@ -105,8 +105,8 @@ def test_arrays_that_stay_anyway_do_not_count():
     def fun(x):
         made = [jnp.sort(x * k) for k in range(10)]
         return made, sum(made) * 2
-    told = nj.explain(fun)(X)
-    assert not any("would have to stay" in o.why for o in told.operations)
+    report = nj.explain(fun)(X)
+    assert not any("would have to stay" in o.why for o in report.operations)
 
 
 def test_old_values_are_read_before_they_are_overwritten():

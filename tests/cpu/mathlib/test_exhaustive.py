@@ -13,7 +13,7 @@ from tools.fit.gap import largest_gap
 from tools.fit.measure import bit_patterns, compiled, errors, reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "mathematics.md"
-TOLD = page.parse(PAGE.read_text(encoding="utf8"))
+DOCUMENTED = page.parse(PAGE.read_text(encoding="utf8"))
 
 
 def worst_place(op):
@@ -25,8 +25,8 @@ def worst_place(op):
 @pytest.mark.parametrize("op", exhaustive.FUNCTIONS)
 def test_the_page_tells_of_every_function(op):
     for dtype in ("float32", "float64"):
-        told = [e for e in TOLD[op, dtype] if e is not None]
-        assert told and max(told) <= mathlib.ACCURACY[op, dtype]
+        documented = [e for e in DOCUMENTED[op, dtype] if e is not None]
+        assert documented and max(documented) <= mathlib.ACCURACY[op, dtype]
 
 
 @pytest.mark.parametrize("op", exhaustive.UNARY)
@@ -35,9 +35,9 @@ def test_what_the_page_tells_is_true(op):
     x = np.append(bit_patterns(np.float32, (1 << 18) - 1, seed=5), worst_place(op))
     found = exhaustive.Progress(1)
     found.look(op, x, compiled(op, x.dtype, len(x)))
-    told = TOLD[op, "float32"]
-    assert all(e <= (t or 0.0) * 1.1 + 0.05 for e, t in zip(found.worst, told, strict=True)), (found.worst, told)
-    assert max(found.worst) == pytest.approx(max(t for t in told if t is not None), abs=0.006)
+    documented = DOCUMENTED[op, "float32"]
+    assert all(e <= (t or 0.0) * 1.1 + 0.05 for e, t in zip(found.worst, documented, strict=True)), (found.worst, documented)
+    assert max(found.worst) == pytest.approx(max(t for t in documented if t is not None), abs=0.006)
 
 
 def test_the_quick_search_finds_what_the_slow_one_finds():

@@ -240,7 +240,7 @@ def test_normal_numbers_are_split_by_their_bits():
 
 
 def test_tables():
-    """The powers are rounded to nearest, and what they miss is told to half of what float64 could."""
+    """The powers are rounded to nearest, and their errors are given to half an ulp of float64."""
     with mp.workprec(200):
         for k, (power, miss) in enumerate(zip(TABLES["exp2_16"], TABLES["exp2_16_miss"], strict=True)):
             exact = mp.mpf(2) ** (mp.mpf(k) / 16)

@@ -155,13 +155,13 @@ def test_failure_leaves_the_first_code(two_tiers, monkeypatch):
     f = chain(50)
     x = values(20)
     want = np.asarray(f(x))
-    told: list = []
-    monkeypatch.setattr(threading, "excepthook", told.append)
+    errors: list = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
     monkeypatch.setattr(jit, "compile", lambda *args: (_ for _ in ()).throw(RuntimeError("no code today")))
     with events.counting() as grown:
         np.testing.assert_array_equal(f(x), want)
         tiers.finish()
-    assert grown["compile.second_tier_failed"] == 1 and "no code today" in str(told[0].exc_value)
+    assert grown["compile.second_tier_failed"] == 1 and "no code today" in str(errors[0].exc_value)
     np.testing.assert_array_equal(f(x), want)
 
 
@@ -181,12 +181,12 @@ def test_executable_is_told_once():
 
 
 def test_what_goes_wrong_in_telling_is_no_error_of_the_call(monkeypatch):
-    e, told = executable(), []
-    monkeypatch.setattr(sys, "unraisablehook", lambda u: told.append(str(u.exc_value)))
+    e, errors = executable(), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda u: errors.append(str(u.exc_value)))
     e.set_on_second_call(lambda e: 1 / 0)
     for _ in range(2):
         np.testing.assert_array_equal(e([jnp.zeros(3, np.float32)])[0], np.ones(3))
-    assert told == ["division by zero"]
+    assert errors == ["division by zero"]
 
 
 def test_wrong_arguments_of_replace_and_set_on_second_call():

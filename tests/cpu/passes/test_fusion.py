@@ -152,8 +152,8 @@ def test_the_number_of_threads_changes_nothing():
 
 
 def test_explain_tells_of_rows():
-    told = nj.explain(nj.grad(lambda x: jnp.sum(jnp.sin(nj.nn.log_softmax(x, -1)))))(values(ROWS, COLUMNS))
-    assert any(o.fate == "fused" and "row" in o.why or "iteration" in o.why for o in told.operations)
+    report = nj.explain(nj.grad(lambda x: jnp.sum(jnp.sin(nj.nn.log_softmax(x, -1)))))(values(ROWS, COLUMNS))
+    assert any(o.fate == "fused" and "row" in o.why or "iteration" in o.why for o in report.operations)
 
 
 def test_more_memory_is_not_taken():

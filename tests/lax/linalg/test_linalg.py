@@ -1,4 +1,4 @@
-"""Records of linear algebra: samples on both machines, derivatives, special values, errors."""
+"""Records of linear algebra: samples on both backends, derivatives, special values, errors."""
 from __future__ import annotations
 
 from contextlib import nullcontext

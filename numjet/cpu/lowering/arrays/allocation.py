@@ -86,13 +86,13 @@ class MemoryAllocation:
         return True
 
 class RegisterAllocation:
-    """Registers only, for one lane of loops over `places`, the lengths of the axes along which lanes go.
+    """Registers only, for one lane of loops over lanes of shape `lane_shape`.
 
     No array with an element per lane counts as small: it would be read at all of them.
     """
 
-    def __init__(self, around: MemoryAllocation, places: Sequence[int]):
-        self.around, self.most = around, min(places) - 1
+    def __init__(self, around: MemoryAllocation, lane_shape: Sequence[int]):
+        self.around, self.most = around, min(lane_shape) - 1
 
     @property
     def small(self) -> int:

@@ -28,17 +28,17 @@ LARGEST = 64   # elements of one system in an array that an equation makes: code
 
 
 class LaneArrays:
-    """The array strategy (walk.py) in a lane. lane, places: its index along the common first axes, and their lengths."""
+    """The array strategy (walk.py) in a lane. lane, lane_shape: its index along the common first axes, and their lengths."""
 
-    def __init__(self, updates: ArrayUpdates, lane: tuple[Index, ...], places: tuple[int, ...]):
-        self.updates, self.lane, self.places = updates, lane, places
+    def __init__(self, updates: ArrayUpdates, lane: tuple[Index, ...], lane_shape: tuple[int, ...]):
+        self.updates, self.lane, self.lane_shape = updates, lane, lane_shape
         self.ir, self.scalars, self.reads = updates.ir, updates.scalars, updates.reads
         self._rows: dict[int, tuple[LoweredArray, LoweredArray]] = {}   # by id: writable arrays, and this lane's part of them
 
     # ------------------------------------------------------------------------------------------ elements of a lane
     def rest(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of what an array holds for one lane."""
-        return tuple(shape[len(self.places):])
+        return tuple(shape[len(self.lane_shape):])
 
     def elements(self, x: LoweredArray) -> list[Any]:
         """The elements of an array that belong to this lane, evaluated here."""
@@ -70,7 +70,7 @@ class LaneArrays:
             self.updates.memory.store(storage, position, value)
 
     def _has_lanes(self, shape: Sequence[int]) -> bool:
-        return tuple(shape[:len(self.places)]) == self.places
+        return tuple(shape[:len(self.lane_shape)]) == self.lane_shape
 
     def _require_small(self, shape: Sequence[int]) -> None:
         if not self._has_lanes(shape) or prod(self.rest(shape)) > LARGEST:

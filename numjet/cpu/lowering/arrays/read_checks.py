@@ -28,7 +28,7 @@ class ReadChecker:
         finally:
             self._open.pop()
         if hidden:
-            raise AssertionError(f"the definition of a {x.aval} reads {sorted(b.name for b in hidden)}, which are not among "
+            raise AssertionError(f"a deferred {x.aval} reads {sorted(b.name for b in hidden)}, which are not among "
                                  "what its parents read")
         return value
 
