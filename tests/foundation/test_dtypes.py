@@ -50,7 +50,7 @@ def test_short_names_are_those_of_printed_programs(dtype, name):
 
 
 def test_unknown_short_name_lists_known_ones():
-    with pytest.raises(ValueError, match=r"'f31' is no dtype.*'f32'"):
+    with pytest.raises(ValueError, match=r"'f31' is not a dtype.*'f32'"):
         dtypes.from_short_name("f31")
 
 
