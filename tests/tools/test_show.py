@@ -44,7 +44,7 @@ def test_arguments():
     assert show.argument("i32[2,3]").dtype == np.int32
     assert show.argument("f32[]").shape == ()
     assert np.asarray(show.argument("arange(3.0) + 1")).tolist() == [1.0, 2.0, 3.0]
-    with pytest.raises(ValueError, match="'f33' is no dtype"):
+    with pytest.raises(ValueError, match="'f33' is not a dtype"):
         show.argument("f33[2]")
 
 
