@@ -74,6 +74,7 @@ PACKAGES: dict[str, set[str]] = {
 ENVIRONMENT = {
     "numjet/foundation/config.py": "reads the flags",
     "numjet/xla/plugin.py": "sets the variable that jaxlib reads while it loads",
+    "numjet/as_jax/__main__.py": "sets the variable that child processes read",
     "numjet/tools/replay.py": "sets the environment of the processes that it starts",
 }
 LOADS_BY_NAME = {
@@ -81,6 +82,9 @@ LOADS_BY_NAME = {
     "numjet/scipy/__init__.py": "its modules are imported when first named: most programs use few of them",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
+    "numjet/as_jax/__init__.py": "gives the loader of modules one that knows the installed jaxlib",
+    "numjet/as_jax/finder.py": "imports the modules that JAX's names mean",
+    "numjet/as_jax/installed.py": "JAX need not be installed",
     "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",
     "numjet/foundation/locks.py": "the one loader of modules, which forks wait for",
     "numjet/foundation/lazy_import.py": "the loader of what follows",

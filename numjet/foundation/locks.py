@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import importlib
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from numjet import _native
+
+# What imports: numjet.as_jax replaces it, so that this package reaches the installed jaxlib where `import jaxlib` means numjet.
+importer: Callable[[str], ModuleType] = importlib.import_module
 
 
 def lock() -> threading.RLock:
@@ -32,4 +36,4 @@ def held_at_fork(other: Any) -> Any:
 
 def import_module(name: str) -> ModuleType:
     """Imports a module; forks in other threads wait, as a child could never finish an interrupted import."""
-    return _native.call_whole(importlib.import_module, name)
+    return _native.call_whole(importer, name)

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -32,7 +30,7 @@ def library() -> ModuleType:
     except ModuleNotFoundError:
         raise RuntimeError("The XLA backend needs jaxlib, which is not installed: pip install 'numjet[xla]' for XLA's CPU "
                            "client, 'numjet[cuda]' for NVIDIA GPUs, 'numjet[tpu]' for TPUs.") from None
-    version = importlib.metadata.version("jaxlib")
+    version = locks.import_module("jaxlib.version").__version__
     found = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     if not OLDEST <= found < BELOW:
         wanted = f"jaxlib >= {'.'.join(map(str, OLDEST))}, < {'.'.join(map(str, BELOW))}"

@@ -1,5 +1,4 @@
 """Loading jaxlib: what is missing, of another version, or broken says what to do."""
-import importlib.metadata
 import sys
 
 import pytest
@@ -15,7 +14,7 @@ def test_without_jaxlib_the_extras_are_named(monkeypatch):
 
 @pytest.mark.parametrize("version", ["0.4.30", "0.11.0", "1.0"])
 def test_other_versions_of_jaxlib_are_refused(monkeypatch, version):
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: version)
+    monkeypatch.setattr("jaxlib.version.__version__", version)
     with pytest.raises(RuntimeError, match=rf"needs jaxlib >= 0.10, < 0.11, found jaxlib {version}: pip install"):
         plugin.library.__wrapped__()
 

@@ -1,0 +1,49 @@
+"""JAX's name for numjet: after `import numjet.as_jax`, `import jax` means numjet, whether or not JAX is installed.
+
+    import numjet.as_jax              # the first line of a program
+    NUMJET_AS_JAX=1 python ...        # or a variable: every Python process of this environment
+    python -m numjet.as_jax program.py, python -m numjet.as_jax -m pytest ...
+
+>>> import numjet.as_jax
+>>> import jax, jax.numpy as jnp, numjet
+>>> jax.__version__, jnp is numjet.numpy, isinstance(jnp.ones(2), jax.Array)
+('0.10.2', True, True)
+
+What JAX has and numjet lacks can be imported and raises NotImplementedError when it is used. `real()` is the installed JAX.
+"""
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from numjet.as_jax.finder import AliasFinder, is_aliased
+from numjet.as_jax.installed import InstalledPackages
+from numjet.foundation import locks
+
+
+def install() -> InstalledPackages:
+    """Makes `import jax` and `import jaxlib` mean numjet.
+
+    Raises ImportError if JAX itself was imported already: modules that hold its functions would mix both.
+    """
+    if "jax" in sys.modules:
+        raise ImportError("numjet.as_jax must come before the first import of jax: JAX itself is imported already. Make "
+                          "`import numjet.as_jax` the first line of the program, or run it by `python -m numjet.as_jax`.")
+    finder = AliasFinder()
+    packages = InstalledPackages(finder)
+    for name in filter(is_aliased, list(sys.modules)):  # jaxlib, if the XLA backend was used already
+        packages.modules[name] = sys.modules.pop(name)
+    locks.importer = packages.import_module
+    sys.meta_path.insert(0, finder)
+    return packages
+
+
+_packages = install()
+
+
+def real() -> ModuleType:
+    """The installed JAX, for comparisons in one process. Arrays go between both by DLPack: numpy.from_dlpack of either.
+
+    Raises ModuleNotFoundError if JAX is not installed. JAX's first import must not happen while other threads import it.
+    """
+    return _packages.jax

@@ -1,0 +1,110 @@
+"""The import of JAX's names: a finder that answers `import jax.X` by modules of numjet.
+
+A module of JAX is one of these, in this order:
+- a module of the compatibility package: `numjet.as_jax.jax.X`, with what only JAX's users know;
+- numjet's module of the same name: `jax.X is numjet.X`, one object under both names, so classes and state are shared;
+- a placeholder, if JAX has the module and numjet does not: its names can be imported, and raise when they are used.
+
+Modules get a fallback for names that JAX has and they lack: a submodule, or a placeholder.
+"""
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import ModuleType
+from typing import Any
+
+from numjet.as_jax import distributions, names, unsupported
+
+OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
+OWN_JAXLIB = ("jaxlib", "jaxlib.version", "jaxlib.xla_client")  # the other modules of jaxlib are those that are installed
+
+
+def is_aliased(name: str) -> bool:
+    """Whether a module of this name means numjet."""
+    return name == "jax" or name.startswith("jax.") or name in OWN_JAXLIB
+
+
+def exists(name: str) -> bool:
+    """Whether a module can be imported; imports the packages around it."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def implementation(name: str) -> str | None:
+    """The module of numjet that a module of JAX means. None: there is none."""
+    if exists(OWN + name):
+        return OWN + name
+    shared = f"numjet{name.removeprefix('jax')}"
+    return shared if name in names.table() and exists(shared) else None
+
+
+class AliasLoader(Loader):
+    """Loads a module of numjet under JAX's name."""
+
+    def __init__(self, target: str | None):
+        self.target = target
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts numjet's module in the place of the new one, or makes the new one a placeholder."""
+        name = module.__name__
+        if self.target is not None:
+            module = importlib.import_module(self.target)
+            sys.modules[name] = module
+        else:
+            module.__doc__ = f"{name}, which numjet lacks: its names raise when they are used."
+        add_fallback(module, name)
+
+
+def add_fallback(module: ModuleType, name: str) -> None:
+    """Gives a module what it lacks of JAX's module `name`: submodules, imported when first named, and placeholders."""
+    own = vars(module).get("__getattr__")
+    if getattr(own, "falls_back", False):
+        return
+
+    def __getattr__(attribute: str) -> Any:
+        if own is not None:
+            try:
+                return own(attribute)
+            except AttributeError:
+                pass
+        full = f"{name}.{attribute}"
+        if full in names.table():
+            return importlib.import_module(full)
+        if names.is_name(name, attribute):
+            return unsupported.placeholder(full)
+        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+    vars(__getattr__)["falls_back"] = True
+    vars(module)["__getattr__"] = __getattr__
+
+
+class AliasFinder(MetaPathFinder):
+    """Finds JAX's modules and distributions, unless it is paused: then the installed JAX is found."""
+
+    def __init__(self) -> None:
+        self.paused = False
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        if self.paused or not is_aliased(fullname):
+            return None
+        found = implementation(fullname)
+        if found is None and fullname not in names.table():
+            raise ModuleNotFoundError(f"No module named {fullname!r}: neither JAX {names.VERSION_TEXT}'s public modules nor "
+                                      f"those that numjet.as_jax adds have it.", name=fullname)
+        return ModuleSpec(fullname, AliasLoader(found), is_package=True)
+
+    def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()) -> list[Distribution]:  # noqa: B008
+        """JAX's distributions, so that programs that ask for the version of JAX get an answer."""
+        return [] if self.paused else distributions.matching(context.name)

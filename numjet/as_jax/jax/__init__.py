@@ -1,0 +1,20 @@
+"""The module `jax`: numjet's names that JAX has too. Submodules and placeholders come by the fallback of the finder."""
+from types import ModuleType
+from typing import Any
+
+import numjet
+from numjet.as_jax import names
+from numjet.as_jax.names import VERSION as __version_info__, VERSION_TEXT as __version__  # noqa: F401
+
+
+def __getattr__(name: str) -> Any:
+    """What numjet has of JAX's names, modules aside."""
+    found = getattr(numjet, name) if names.is_name("jax", name) else None
+    if found is None or isinstance(found, ModuleType):
+        raise AttributeError(f"module 'jax' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *names.table()["jax"]})

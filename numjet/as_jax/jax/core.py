@@ -1,0 +1,10 @@
+"""`jax.core`: the parts of programs that libraries name."""
+
+from numjet.api.diagnostics import ensure_compile_time_eval as ensure_compile_time_eval
+from numjet.core.aval import ShapedArray as ShapedArray
+from numjet.core.ir import Atom as Atom
+from numjet.core.trace import Trace as Trace, Tracer as Tracer
+from numjet.core.walk import eval_jaxpr as eval_jaxpr
+from numjet.foundation.errors import (
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation, JaxprTypeError as JaxprTypeError,
+)

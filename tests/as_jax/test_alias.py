@@ -1,0 +1,183 @@
+"""`import jax` means numjet: modules, versions, placeholders, ways to switch it on."""
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+import numjet
+
+FOLDER = Path(numjet.__file__).parent / "as_jax"
+
+
+def test_modules_and_classes_are_numjets_own(run_as_jax):
+    run_as_jax("""
+        import sys, pickle, typing
+        import numjet
+        import jax, jax.numpy as jnp, jax.scipy.special, jax.numpy.linalg
+        from jax import lax, numpy, random, tree_util
+        from jax.experimental import pallas
+        assert jnp is numpy is jax.numpy is numjet.numpy is sys.modules["jax.numpy"]
+        assert lax is numjet.lax and jax.scipy.special is numjet.scipy.special and jax.numpy.linalg is numjet.numpy.linalg
+        assert numjet.numpy.__spec__.name == "numjet.numpy"
+        assert jax.jit is numjet.jit and jax.config is numjet.config and jax.Array is numjet.Array
+        x = jnp.arange(3.0)
+        assert isinstance(x, jax.Array) and pickle.loads(pickle.dumps(x)).tolist() == [0, 1, 2]
+        assert pickle.loads(pickle.dumps(jnp.sin)) is jnp.sin
+        def f(x: jax.Array, y: "jax.sharding.Mesh | None") -> jax.typing.ArrayLike: ...
+        assert typing.get_type_hints(f)["x"] is jax.Array
+        assert jax.jit(jax.grad(lambda x: jnp.sum(x ** 2)))(x).tolist() == [0, 2, 4]
+        assert {"jit", "pmap", "numpy", "__version__"} <= set(dir(jax)) and "cpu" not in dir(jax)
+    """)
+
+
+def test_versions(run_as_jax):
+    run_as_jax("""
+        from importlib.metadata import metadata, version
+        import jax, jax.lib, jax.version, jaxlib, jaxlib.version
+        assert jax.__version__ == jax.version.__version__ == jaxlib.__version__ == jax.lib.__version__ == "0.10.2"
+        assert jax.__version_info__ == jax.version.__version_info__ == (0, 10, 2)
+        assert jaxlib.version.__version__ == version("jax") == version("jaxlib") == "0.10.2"
+        assert metadata("jax")["Name"] == "jax" and version("numpy")
+    """)
+
+
+def test_what_numjet_lacks_raises_when_it_is_used(run_as_jax):
+    run_as_jax("""
+        import jax
+        from jax.experimental import pallas
+        from jax.experimental.pallas import pallas_call, BlockSpec
+        class Mine(BlockSpec): ...
+        def f(x: BlockSpec | None, y: pallas.GridSpec[int]): ...
+        assert not isinstance(3, BlockSpec) and pallas.DeviceIdType.MESH is not None
+        for use, name in [(lambda: pallas_call(f), "pallas_call"), (lambda: BlockSpec(), "BlockSpec"), (Mine, "BlockSpec"),
+                          (lambda: pallas.DeviceIdType.MESH(), "DeviceIdType.MESH"), (lambda: bool(BlockSpec), "BlockSpec"),
+                          (lambda: [*BlockSpec], "BlockSpec")]:
+            try:
+                use()
+            except NotImplementedError as error:
+                assert str(error).startswith(f"jax.experimental.pallas.{name} is part of JAX 0.10.2 and not supported"), error
+            else:
+                raise AssertionError(name)
+    """)
+
+
+@pytest.mark.parametrize("module", ["jax.cpu", "jax.numpy.ufuncs", "jax.experimental.nothing", "jax.tools"])
+def test_modules_that_jax_lacks_are_not_found(run_as_jax, module):
+    assert f"No module named '{module}'" in run_as_jax(f"""
+        try:
+            import {module}
+        except ModuleNotFoundError as error:
+            print(error)
+    """)
+
+
+@pytest.mark.parametrize("name", ["jax.nothing", "jax.numpy.nothing", "jax.foundation", "jax.explain"])
+def test_names_that_jax_lacks_are_attribute_errors(run_as_jax, name):
+    module, _, attribute = name.rpartition(".")
+    assert run_as_jax(f"""
+        import jax
+        try:
+            {name}
+        except AttributeError as error:
+            print(error)
+    """) == f"module '{module}' has no attribute '{attribute}'\n"
+
+
+def test_every_public_module_of_jax_is_imported_and_shows_its_names(run_as_jax):
+    run_as_jax("""
+        import importlib, warnings
+        from numjet.as_jax import names
+        warnings.simplefilter("ignore")
+        for module, shown in names.table().items():
+            found = importlib.import_module(module)
+            for name in shown - {names.ANY}:
+                getattr(found, name)
+    """)
+
+
+def test_jax_imported_before_is_an_error(run_python):
+    done = run_python("-c", "import sys, types; sys.modules['jax'] = types.ModuleType('jax')\nimport numjet.as_jax")
+    assert "ImportError: numjet.as_jax must come before the first import of jax" in done.stderr
+
+
+def test_a_second_import_changes_nothing(run_as_jax):
+    run_as_jax("import jax, numjet.as_jax\nimport jax as again\nassert jax is again")
+
+
+PROGRAM = "import sys, jax, numjet\nprint(jax.numpy is numjet.numpy, __name__, *sys.argv[1:])\n"
+
+
+def test_programs_modules_and_code_are_run_by_the_command(run_python, tmp_path):
+    (tmp_path / "program.py").write_text("import helper\n" + PROGRAM)
+    (tmp_path / "helper.py").write_text("import jax\n")
+    for arguments in (["program.py"], ["-m", "program"], ["-c", PROGRAM]):
+        done = run_python("-m", "numjet.as_jax", *arguments, "--flag", "x")
+        assert done.stdout == "True __main__ --flag x\n", done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["-m"], ["--help"]])
+def test_the_command_shows_its_usage(run_python, arguments):
+    done = run_python("-m", "numjet.as_jax", *arguments)
+    assert "python -m numjet.as_jax program.py [arguments]" in done.stderr and done.returncode == 1
+
+
+@pytest.mark.parametrize(("value", "found"), [("1", "True"), ("0", "False"), ("", "False")])
+def test_a_variable_switches_it_on(run_python, tmp_path, value, found):
+    """The .pth file is installed beside the package; here it is read from a folder of its own."""
+    shutil.copy(FOLDER / "numjet_as_jax.pth", tmp_path)
+    program = f"import site, sys; site.addsitedir({str(tmp_path)!r}); print('numjet' in sys.modules)"
+    assert run_python("-c", program, NUMJET_AS_JAX=value).stdout == f"{found}\n"
+
+
+def test_the_xla_backend_gets_the_installed_jaxlib(run_as_jax):
+    pytest.importorskip("jaxlib")
+    run_as_jax("""
+        import numpy as np
+        import jax, jax.numpy as jnp, jaxlib.xla_client
+        device = jax.devices("xla_cpu")[0]
+        x = jax.device_put(jnp.arange(3.0), device)
+        assert np.allclose(jax.jit(jnp.sin)(x), np.sin(np.arange(3.0)))
+        import jaxlib.xla_client as again
+        assert again is jaxlib.xla_client and isinstance(x, again.Array)
+    """)
+
+
+def test_jaxlib_used_before_is_kept_for_the_xla_backend(run_python):
+    pytest.importorskip("jaxlib")
+    done = run_python("-c", """if True:
+        import numjet
+        x = numjet.device_put(1.0, numjet.devices("xla_cpu")[0])
+        import numjet.as_jax
+        import jaxlib.xla_client, jax
+        assert isinstance(x, jaxlib.xla_client.Array) and float(jax.jit(lambda x: x + 1)(x)) == 2.0
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
+def test_the_installed_jax_is_reachable(run_as_jax):
+    run_as_jax("""
+        import warnings
+        warnings.simplefilter("ignore")
+        import numpy as np
+        import numjet, numjet.as_jax
+        real = numjet.as_jax.real()
+        import jax, jax.numpy as jnp
+        assert jnp is numjet.numpy and real is not jax and real.numpy is not jnp and numjet.as_jax.real() is real
+        x = real.jit(lambda x: real.numpy.sin(x))(np.arange(3.0, dtype=np.float32))
+        there, back = jnp.from_dlpack(x), real.numpy.from_dlpack(jnp.sin(jnp.arange(3.0)))
+        assert isinstance(there, jax.Array) and isinstance(back, real.Array) and not isinstance(back, jax.Array)
+        assert np.allclose(there, back) and np.allclose(real.scipy.stats.norm.pdf(x), jax.scipy.stats.norm.pdf(there))
+        assert real.vmap(lambda x: real.lax.cond(x > 0, lambda: 1, lambda: 2))(np.arange(3)).tolist() == [2, 1, 1]
+    """)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="JAX is installed")
+def test_without_jax_real_says_what_to_install(run_as_jax):
+    assert "numjet.as_jax.real() needs JAX itself, which is not installed: pip install jax" in run_as_jax("""
+        try:
+            numjet.as_jax.real()
+        except ModuleNotFoundError as error:
+            print(error)
+    """)
