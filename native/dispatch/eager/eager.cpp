@@ -83,6 +83,7 @@ struct Operand {
 
 PyObject* run(EagerOp op, const Operand& a, const Operand& b) {
   Array* like = a.array ? a.array : b.array;
+  if (!like) return nullptr;
   Operands operands = !a.array ? scalar_left : !b.array ? scalar_right : both_arrays;
   EagerLoop loop = eager_loop(op, like->info->kind, operands);
   if (!loop) return nullptr;
