@@ -59,7 +59,7 @@ __version__ = "0.1.0"
 if _TYPE_CHECKING:
     from numjet.api.explain import explain as explain
 
-_LAZY = frozenset({"flatten_util", "nn", "ops", "random", "scipy"})
+_LAZY = frozenset({"flatten_util", "interpreters", "nn", "ops", "random", "scipy"})
 
 
 def __getattr__(name: str) -> object:

@@ -10,8 +10,16 @@ from numjet import _native
 from numjet.foundation import dtypes
 
 
-class ShapedArray:
+class AbstractValue:
+    """Base of the types of values: `ShapedArray`, and what users derive from it."""
+
+    __slots__ = ()
+
+
+class ShapedArray(AbstractValue):
     """Shape, dtype and weak type of an array. Interned: equal avals are the same object.
+
+    Arrays are on one device, so shardings other than None, and other memory spaces than the device's, raise.
 
     >>> ShapedArray((3,), np.dtype("float32"))
     ShapedArray(float32[3])
@@ -24,17 +32,24 @@ class ShapedArray:
     ndim: int
     size: int
 
-    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> ShapedArray:
+    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak_type: bool = False, *, sharding: Any = None,
+                manual_axis_type: Any = None, memory_space: Any = None) -> ShapedArray:
+        if sharding is not None or manual_axis_type is not None or memory_space is not None:
+            _check_placement(sharding, manual_axis_type, memory_space)
         key = (shape, dtype, weak_type)
         try:
             return _table[key]
         except (KeyError, TypeError):
             return _intern(cls, tuple(map(int, shape)), np.dtype(dtype), bool(weak_type), key)
 
-    def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
+    def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
+               **placement: Any) -> ShapedArray:
         """The aval with some fields changed."""
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
-                           self.weak_type if weak_type is None else weak_type)
+                           self.weak_type if weak_type is None else weak_type, **placement)
+
+    def update_weak_type(self, weak_type: bool) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, weak_type)
 
     def strip_weak_type(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, False)
@@ -44,6 +59,8 @@ class ShapedArray:
         if self.dtype.kind in "fcV" and dtypes.issubdtype(self.dtype, np.inexact):
             return self
         return ShapedArray(self.shape, dtypes.float0, False)
+
+    to_ct_aval = to_tangent_aval
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +87,13 @@ class ShapedArray:
 
     def __reduce__(self) -> tuple:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+
+def _check_placement(sharding: Any, manual_axis_type: Any, memory_space: Any) -> None:
+    """Raises for types of arrays that are not on one device."""
+    if sharding is not None or manual_axis_type is not None or "device" not in str(memory_space or "device").lower():
+        raise NotImplementedError("ShapedArray describes an array on one device: leave out sharding, manual_axis_type and "
+                                  f"memory_space, got {sharding}, {manual_axis_type}, {memory_space}")
 
 
 _table: dict[tuple, ShapedArray] = {}

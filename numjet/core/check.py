@@ -108,7 +108,7 @@ class _Checker:
             check_jaxpr(inner)
         self.compare(eqn, self.abstract(eqn))
         op = eqn.primitive
-        effects = op.effects(**eqn.params) if op.effects is not None else frozenset()
+        effects = op.effects_of([a.aval for a in eqn.invars], eqn.params)
         if eqn.effects != effects:
             raise self.error(f"the equation says its effects are {set(eqn.effects)}, the operation's are {set(effects)}", eqn)
         self.bind(eqn.outvars, eqn)

@@ -16,8 +16,17 @@ _LAST_FAILURE = 1 << 31
 _MOST_FAILURES = 256      # kept for unread results; the oldest are dropped
 
 
-class Effect(Record):
-    """A kind of side effect. Operations that have one are not removed, merged or moved past each other."""
+class Effect:
+    """A kind of side effect, a base for users' own. Operations that have one are not removed, merged or moved past each
+    other. `ordered`: programs keep their order across loops and calls, too."""
+    ordered: bool = False
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class _NamedEffect(Record, Effect):
+    """An effect of numjet's own operations."""
     name: str
     ordered: bool = False
 
@@ -25,10 +34,10 @@ class Effect(Record):
         return self.name
 
 
-IO = Effect("IO")
-ORDERED_IO = Effect("OrderedIO", True)
-DEBUG = Effect("Debug")
-ORDERED_DEBUG = Effect("OrderedDebug", True)
+IO = _NamedEffect("IO")
+ORDERED_IO = _NamedEffect("OrderedIO", True)
+DEBUG = _NamedEffect("Debug")
+ORDERED_DEBUG = _NamedEffect("OrderedDebug", True)
 
 
 def ordered(effects: Iterable[Effect]) -> bool:

@@ -1,5 +1,5 @@
-"""Late-bound slots between layers: `evaluate`, `host_array` and `literal_array` (set by runtime), `simplify` (set by
-api), `methods` (set by numpy)."""
+"""Late-bound slots between layers: `evaluate`, `host_array`, `literal_array` and `user_value` (set by runtime), `simplify`
+(set by api), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -39,6 +39,15 @@ literal_array: Callable[[Any], Any] = lambda literal: _no_arrays(literal, litera
 def set_literal_array(fn: Callable[[Any], Any]) -> None:
     global literal_array
     literal_array = fn
+
+
+user_value: Callable[[Any], Any] = lambda x: _no_arrays(x, None)
+"""user_value(x): an operand for a rule that a user wrote: literals and NumPy values as Arrays, all else as it is."""
+
+
+def set_user_value(fn: Callable[[Any], Any]) -> None:
+    global user_value
+    user_value = fn
 
 
 simplify: Callable[[Any], Any] = lambda closed: closed

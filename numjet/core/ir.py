@@ -1,10 +1,14 @@
 """Programs as data: Var, Literal, JaxprEqn, Jaxpr, ClosedJaxpr."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from numjet.core.aval import ShapedArray
+from numjet.foundation.source_info import SourceInfo
 
 if TYPE_CHECKING:
     from numjet.core.op import Op
@@ -15,7 +19,9 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: ShapedArray):
+    def __init__(self, aval: ShapedArray, initial_qdd: None = None, final_qdd: None = None):
+        if initial_qdd is not None or final_qdd is not None:
+            raise NotImplementedError("variables have no types that change: leave out initial_qdd and final_qdd")
         self.aval = aval
 
     def __repr__(self) -> str:
@@ -36,12 +42,33 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
+    @property
+    def hash(self) -> int:
+        """A hash of the value, equal for equal literals."""
+        return hash((np.asarray(self.val).tobytes(), self.aval))
+
     def __repr__(self) -> str:
         return f"{self.val}:{self.aval.str_short()}"
 
 
 Atom = Var | Literal
 Effects = frozenset
+
+
+class JaxprEqnContext:
+    """The settings under which an equation was traced. Programs depend on none, so entering it changes nothing."""
+
+    __slots__ = ()
+    compute_type = None
+    xla_metadata = None
+
+    @property
+    def manager(self) -> contextlib.AbstractContextManager[None]:
+        """A block that evaluates the equation under its settings."""
+        return contextlib.nullcontext()
+
+
+NO_CONTEXT = JaxprEqnContext()
 
 
 class JaxprEqn:
@@ -55,13 +82,30 @@ class JaxprEqn:
         self.invars, self.outvars = list(invars), list(outvars)
         self.source, self.effects = source, effects
 
+    @property
+    def source_info(self) -> SourceInfo:
+        """The user's line that made it."""
+        return SourceInfo(self.source)
+
+    @property
+    def ctx(self) -> JaxprEqnContext:
+        return NO_CONTEXT
+
     def replace(self, **fields: Any) -> JaxprEqn:
-        """A copy with some fields changed."""
+        """A copy with some fields changed; `source_info` sets `source`, `ctx` has nothing to set."""
+        fields.pop("ctx", None)
+        if "source_info" in fields:
+            fields["source"] = frame_of(fields.pop("source_info"))
         kept = {k: getattr(self, k) for k in self.__slots__ if k not in fields}
         return JaxprEqn(**kept, **fields)
 
     def __repr__(self) -> str:
         return f"{self.outvars} = {self.primitive.name} {self.invars}"
+
+
+def frame_of(source_info: Any) -> Any:
+    """The user's frame of a SourceInfo; None for None."""
+    return source_info.traceback if isinstance(source_info, SourceInfo) else source_info
 
 
 class Jaxpr:
@@ -70,14 +114,25 @@ class Jaxpr:
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug", "__weakref__")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[JaxprEqn], effects: Effects | None = None, debug: Any = None):
+                 eqns: Sequence[JaxprEqn], effects: Effects | None = None, debug: Any = None, debug_info: Any = None,
+                 is_high: bool = False):
+        if is_high:
+            raise NotImplementedError("Jaxpr(is_high=True): there are no types that stand for other types")
         self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
         self.eqns = list(eqns)
         self.effects: Effects = join_effects(self.eqns) if effects is None else effects
-        self.debug = debug
+        self.debug = debug if debug_info is None else debug_info
+
+    is_high = False
+    debug_info = property(lambda self: self.debug)
 
     def replace(self, **fields: Any) -> Jaxpr:
+        """A copy with some fields changed; effects, unless given, are those of the equations."""
         names = ("constvars", "invars", "outvars", "eqns", "debug")
+        if "debug_info" in fields:
+            fields["debug"] = fields.pop("debug_info")
+        if unknown := fields.keys() - {*names, "effects"}:
+            raise TypeError(f"Jaxpr.replace changes {[*names, 'effects']}, got {sorted(unknown)}")
         return Jaxpr(**{k: fields.get(k, getattr(self, k)) for k in names}, effects=fields.get("effects"))
 
     @property
@@ -87,6 +142,10 @@ class Jaxpr:
     @property
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
+
+    def pretty_print(self, *, source_info: bool = False, **_: Any) -> str:
+        """The program as text; source_info: with the user's lines. Other settings of JAX's printer are hints."""
+        return printer(self, sources=source_info)
 
     def __str__(self) -> str:
         return printer(self)
@@ -108,6 +167,19 @@ class ClosedJaxpr:
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     literals = property(lambda self: self.consts)
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    debug_info = property(lambda self: self.jaxpr.debug)
+    is_high = False
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """The program f(jaxpr) with the same constants."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+    def pretty_print(self, *, source_info: bool = False, **_: Any) -> str:
+        """As Jaxpr.pretty_print."""
+        return self.jaxpr.pretty_print(source_info=source_info)
 
     def replace(self, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
         return ClosedJaxpr(jaxpr or self.jaxpr, self.consts if consts is None else consts)
@@ -127,7 +199,7 @@ def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
     return found
 
 
-def default_printer(jaxpr: Jaxpr) -> str:
+def default_printer(jaxpr: Jaxpr, *, sources: bool = False) -> str:
     return f"<jaxpr of {len(jaxpr.eqns)} equations>"
 
 

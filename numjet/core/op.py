@@ -39,6 +39,8 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.core.primitive import Missing as Missing, Primitive
+from numjet.core.trace import EVAL, set_trace
 from numjet.core.traits import DESCRIPTIONS, NONE, Traits
 from numjet.foundation import locks
 from numjet.foundation.record import Fields, Record
@@ -58,11 +60,6 @@ LINEAR = _Marker("LINEAR")
 ZERO = _Marker("ZERO")
 SCALARS = _Marker("SCALARS")
 _UNFILLED = _Marker("UNFILLED")
-
-
-class Missing(Record):
-    """Marker of a slot that cannot be filled, or not yet; `why` is shown to the user who needs it."""
-    why: str
 
 
 class PerArg:
@@ -105,6 +102,7 @@ class Zero:
     """A symbolic zero: a tangent or cotangent known to be zero, for which no array is made."""
 
     __slots__ = ("aval",)
+    instantiate: Callable[..., Any]  # the array of zeros; lax.tangent, which knows operations, defines it
 
     def __init__(self, aval: ShapedArray):
         self.aval = aval
@@ -132,7 +130,7 @@ class Undefined:
 _registry: dict[str, Op] = {}
 
 
-class Op(Fields):
+class Op(Fields, Primitive):
     """The record of one operation; calling it applies the operation to arrays, tracers and scalars."""
     name: str
     params: tuple[str, ...] = ()
@@ -195,13 +193,31 @@ class Op(Fields):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the operation to operands that need no canonicalisation (inside rules)."""
+        if len(params) > len(self.params):
+            params = self._known_params(params)
         return _native.current_trace().process(self, args, params)
 
-    def __repr__(self) -> str:
-        return self.name
+    replay = bind
 
-    def __str__(self) -> str:
-        return self.name
+    def _known_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters without those of JAX that this record does not have (`sharding`, `accuracy`), where they are None."""
+        return {k: v for k, v in params.items() if k in self.params or v is not None}
+
+    def effects_of(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        """The effects of an equation."""
+        return frozenset() if self.effects is None else self.effects(**params)
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """The result for arrays."""
+        with set_trace(EVAL):
+            return self.bind(*args, **params)
+
+    def _fixed(self, *_: Any) -> Any:
+        raise TypeError(f"'{self.name}' is numjet's own operation, whose rules do not change. Define a primitive of your own, "
+                        "or a function with numjet.custom_jvp, custom_vjp or custom_batching.custom_vmap.")
+
+    def_impl = def_abstract_eval = def_effectful_abstract_eval = _fixed  # type: ignore[assignment]
+    def_effectful_abstract_eval2 = def_bind_with_trace = _fixed  # type: ignore[assignment]
 
 
 later: list[str] = []  # modules whose records are made when they are first needed

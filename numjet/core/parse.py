@@ -184,7 +184,7 @@ class _Parser:
         outvars = [Var(a) for a in self.typed(op, operands, params, avals)]
         for (label, _), v in zip(outs, outvars, strict=True):
             self.put(scope, label, v)
-        effects = op.effects(**params) if op.effects is not None else frozenset()
+        effects = op.effects_of([a.aval for a in operands], params)
         return JaxprEqn(op, operands, outvars, params, None, effects)
 
     def operands(self, scope: dict[str, Var]) -> list[Atom]:

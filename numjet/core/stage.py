@@ -26,6 +26,10 @@ class DebugInfo(Record):
     line: int = 0
     arg_names: tuple[str, ...] = ()
 
+    traced_for = property(lambda self: self.kind)
+    func_src_info = property(lambda self: self.where())
+    result_paths = None
+
     def where(self) -> str:
         return f"{self.name} at {self.file}:{self.line}" if self.file else self.name
 
@@ -38,7 +42,7 @@ def _on_host(x: Any) -> bool:
 class StageTracer(Tracer):
     """A variable of the jaxpr that is being written."""
 
-    __slots__ = ("_var", "aval")
+    __slots__ = ("_var",)
     _trace: StageTrace
 
     def __init__(self, trace: StageTrace, var: Var):
@@ -58,10 +62,12 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Writes every operation down as an equation."""
 
-    __slots__ = ("eqns", "invars", "consts", "debug", "_producers", "_seen", "_values")
+    __slots__ = ("eqns", "invars", "consts", "debug", "partial", "_producers", "_seen", "_values")
 
-    def __init__(self, debug: DebugInfo | None = None):
+    def __init__(self, debug: DebugInfo | None = None, partial: bool = False):
+        """partial: its inputs are the unknown values of a partial evaluation."""
         super().__init__()
+        self.partial = partial
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
@@ -107,8 +113,9 @@ class StageTrace(Trace):
 
     def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         atoms = [self.atom(a) for a in args]
-        out = op.abstract(*[a.aval for a in atoms], **params)
-        effects = op.effects(**params) if op.effects is not None else frozenset()
+        avals = [a.aval for a in atoms]
+        out = op.abstract(*avals, **params)
+        effects = frozenset() if op.effects is None else op.effects_of(avals, params)
         if not op.multiple:
             var = Var(out)
             self.eqns.append(JaxprEqn(op, atoms, (var,), params, source.operation_frame(), effects))

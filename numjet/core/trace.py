@@ -22,15 +22,45 @@ Array = _native.Array
 
 
 class Trace:
-    """Base of all traces. `process` handles one operation; `valid` ends with the transformation."""
+    """Base of all traces. `process` handles one operation; `valid` ends with the transformation.
+
+    A user's trace defines `process_primitive` instead, and perhaps what a function with rules of its own means to it.
+    """
 
     __slots__ = ("valid", "__weakref__")
+    valid: bool
 
-    def __init__(self) -> None:
-        self.valid = True
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = object.__new__(cls)
+        made.valid = True
+        return made
 
     def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        return self.process_primitive(op, [hooks.user_value(a) for a in args], params)
+
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any], /) -> Any:
+        """Handles one operation."""
+        if type(self).process is Trace.process:
+            raise NotImplementedError(f"{type(self).__name__} must define process_primitive(primitive, tracers, params)")
+        return self.process(primitive, tracers, params)
+
+    def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Sequence[Any], /, *,
+                                symbolic_zeros: bool) -> Any:
+        """Handles a call of a custom_jvp function; users' traces may override it."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_jvp_call to handle {primitive.name}")
+
+    def process_custom_vjp_call(self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Sequence[Any], /, *,
+                                out_trees: Any, symbolic_zeros: bool) -> Any:
+        """Handles a call of a custom_vjp function; users' traces may override it."""
+        raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call to handle {primitive.name}")
+
+    def is_valid(self) -> bool:
+        """Whether the transformation still runs."""
+        return self.valid
+
+    def invalidate(self) -> None:
+        """Ends the trace: its tracers can no longer be used."""
+        self.valid = False
 
 
 class EvalTrace(Trace):
@@ -64,11 +94,14 @@ class ArrayBase(metaclass=ArrayMeta):
 class Tracer:
     """Stands for an array while a function is traced. Its methods come from hooks.set_methods."""
 
-    __slots__ = ("_trace", "__weakref__")
+    __slots__ = ("_trace", "aval", "__weakref__")
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
     _trace: Trace
     aval: ShapedArray
+
+    def __init__(self, trace: Trace, aval: ShapedArray):
+        self._trace, self.aval = trace, aval
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -94,6 +127,14 @@ class Tracer:
         return None
 
     _origin_text = property(lambda self: self.origin_text)
+
+    def full_lower(self) -> Any:
+        """The value itself: tracers are unwrapped by their traces only."""
+        return self
+
+    def to_concrete_value(self) -> Any:
+        """The value, where it can be known while tracing; else None."""
+        return self.concrete()
 
     def __bool__(self) -> bool:
         if self.aval.shape != ():

@@ -10,8 +10,11 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from numjet.foundation import source
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    """Applies every equation to values (arrays or tracers) under the current trace. Results that are literals are Arrays."""
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
+    """Applies every equation to values (arrays or tracers) under the current trace. Results that are literals are Arrays.
+
+    propagate_source_info is a hint: new equations always keep the lines of the old ones.
+    """
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -20,7 +23,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     with source.replaying() as outer:
         for eqn in jaxpr.eqns:
             source.replay(eqn.source, outer)
-            out = eqn.primitive.bind(*[read(a) for a in eqn.invars], **eqn.params)
+            out = eqn.primitive.replay(*[read(a) for a in eqn.invars], **eqn.params)
             if eqn.primitive.multiple:
                 env.update(zip(eqn.outvars, out, strict=True))
             else:

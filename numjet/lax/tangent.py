@@ -48,6 +48,9 @@ def instantiate(t: Any) -> Any:
     return zeros_like_aval(t.aval) if type(t) is Zero else t
 
 
+Zero.instantiate = instantiate
+
+
 def sum_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     """The transpose rule of x + y."""
     return (ct if isinstance(x, Undefined) else None), (ct if isinstance(y, Undefined) else None)

@@ -126,8 +126,14 @@ def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
     return _native.to_array(x, aval, CPU)
 
 
+def _user_value(x: Any) -> Any:
+    """A literal or NumPy value as an Array; all else, Python scalars included, as it is."""
+    return as_array(x) if isinstance(x, (Literal, np.ndarray, np.generic)) else x
+
+
 hooks.set_host_array(host_array)
 hooks.set_literal_array(as_array)
+hooks.set_user_value(_user_value)
 
 
 def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:
@@ -192,5 +198,5 @@ def one_equation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -
     out = op.abstract(*avals, **params)
     outs = out if op.multiple else [out]
     invars, outvars = [Var(a) for a in avals], [Var(a) for a in outs]
-    effects = op.effects(**params) if op.effects is not None else frozenset()
+    effects = op.effects_of(avals, params)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(op, invars, outvars, params, None, effects)]))

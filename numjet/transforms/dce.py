@@ -33,6 +33,7 @@ def _thin(eqn: JaxprEqn, live: set[Var]) -> JaxprEqn | None:
         return None
     if eqn.primitive.dce is not None and not all(used):
         thin = eqn.primitive.dce(eqn, used)
-        check_if_enabled(*subjaxprs(thin.params))
+        if thin is not None:
+            check_if_enabled(*subjaxprs(thin.params))
         return thin
     return eqn

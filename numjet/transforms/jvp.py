@@ -18,7 +18,7 @@ from numjet.lax.tangent import add_any, instantiate, no_tangent, zero_tangent
 class JVPTracer(Tracer):
     """A primal value with its tangent (never Zero)."""
 
-    __slots__ = ("primal", "tangent", "aval")
+    __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace, self.primal, self.tangent = trace, primal, tangent

@@ -66,7 +66,7 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], no
     nonzeros: primals with respect to which to linearize (default: those of inexact dtype).
     wanted: how many of the results, from the first, get tangents (default: all; a function is asked after the run).
     """
-    unknown = StageTrace(debug)
+    unknown = StageTrace(debug, partial=True)
     avals = [aval_of(p).to_tangent_aval() for p in primals]
     flags = [a.dtype.names is None for a in avals] if nonzeros is None else list(nonzeros)
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]
@@ -91,7 +91,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     A residual that is a known input stands among known's outvars as that input.
     """
     force = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
-    known_trace, unknown_trace = StageTrace(jaxpr.debug), StageTrace(jaxpr.debug)
+    known_trace, unknown_trace = StageTrace(jaxpr.debug), StageTrace(jaxpr.debug, partial=True)
     trace = PartialTrace(known_trace, unknown_trace)
     args = [(unknown_trace if u else known_trace).new_input(v.aval)
             for v, u in zip(jaxpr.invars, unknown_in, strict=True)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.op import Missing, Undefined, Zero
+from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.foundation import source
 from numjet.lax.tangent import add_any, instantiate, zero_tangent
 
@@ -40,7 +40,7 @@ def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
     if any(isinstance(a, Var) and a in linear for a in eqn.invars):
         linear.update(eqn.outvars)
         return False
-    out = eqn.primitive.bind(*[_read(env, a) for a in eqn.invars], **eqn.params)
+    out = eqn.primitive.replay(*[_read(env, a) for a in eqn.invars], **eqn.params)
     env.update(zip(eqn.outvars, out if eqn.primitive.multiple else [out], strict=True))
     return True
 
@@ -66,14 +66,18 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals:
 
 
 def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
-    op = eqn.primitive
+    if not eqn.primitive.multiple:
+        return apply_transpose(eqn.primitive, cts[0], args, eqn.params)
+    zeros = [zero_tangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
+    return apply_transpose(eqn.primitive, zeros, args, eqn.params)
+
+
+def apply_transpose(op: Op, ct: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """A cotangent per operand of one operation, None where there is none; ct: that of its result, or of all in a list."""
     if isinstance(op.transpose, Missing):
         raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{op.name}' "
                                   f"not implemented: {op.transpose.why}")
-    if op.multiple:
-        zeros = [zero_tangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
-        return op.transpose(zeros, *args, **eqn.params)
-    out = op.transpose(cts[0], *args, **eqn.params)
+    out = op.transpose(ct, *args, **params)
     return out if isinstance(out, (list, tuple)) else (out,)
 
 

@@ -19,7 +19,7 @@ from numjet.lax.templates import broadcast_batch, moveaxis
 class BatchTracer(Tracer):
     """An array whose axis `dim` is hidden from the function."""
 
-    __slots__ = ("val", "dim", "aval")
+    __slots__ = ("val", "dim")
 
     def __init__(self, trace: BatchTrace, val: Any, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
@@ -66,7 +66,7 @@ class BatchTrace(Trace):
         with set_trace(self.parent):
             if op.collective is not None and self._names(params):
                 outs, out_dims = op.collective(self, vals, dims, **params)
-            elif all(d is None for d in dims) and not self._names_inside(op, params):
+            elif all(d is None for d in dims) and not op.every_batch and not self._names_inside(op, params):
                 return op.bind(*vals, **params)
             else:
                 outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis_name)

@@ -20,10 +20,11 @@ from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.printer import PrintingRule
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
-from numjet.core.trace import Tracer, aval_of, current_trace, set_trace
+from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors, tree
+from numjet.foundation.linear_util import WrappedFun
 from numjet.foundation.util import function_name
 from numjet.lax.axes import insert, without
 from numjet.lax.elementwise.convert import constant
@@ -274,7 +275,18 @@ class CustomCalls:
             closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, self.kind))
             return self.op.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), **call.rules,
                                 num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
+        if trace is not EVAL:
+            return self._by_users_trace(trace, call, args)
         return call.fun(*args)
+
+    def _by_users_trace(self, trace: Trace, call: Call, args: Sequence[Any]) -> list[Any]:
+        """Calls a function under a trace that a user defined, which gets functions of flat arguments."""
+        functions = [WrappedFun(call.fun), *(WrappedFun(call.rules[rule]) for rule in self.rules)]
+        named: dict[str, Any] = {"symbolic_zeros": call.symbolic_zeros}
+        handle: Callable[..., Any] = trace.process_custom_jvp_call
+        if self.kind == "custom_vjp":
+            handle, named["out_trees"] = trace.process_custom_vjp_call, None
+        return list(handle(self.op, *functions, [for_user(a) for a in args], **named))
 
     def _differentiated(self, trace: JVPTrace, call: Call, args: Sequence[Any]) -> list[Any]:
         pairs = [trace.unpack(a) for a in args]

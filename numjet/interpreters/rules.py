@@ -1,0 +1,119 @@
+"""Tables of rules: mappings from primitives to rules in JAX's form, which are views of the slots of primitives.
+
+Putting a rule into a table fills a slot of a user's primitive with an adapter, which brings operands and results to the form
+that slots have. Records of numjet's own operations do not change, so tables refuse rules for those.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import Any
+
+from numjet.core import hooks
+from numjet.core.op import Missing, Op, all_ops
+from numjet.core.primitive import Primitive
+
+Rule = Callable[..., Any]
+
+
+class UsersRule:
+    """A slot filled by a user: `adapter(rule, primitive, ...)` called with the arguments of the slot."""
+
+    __slots__ = ("adapter", "rule", "primitive")
+
+    def __init__(self, adapter: Rule, rule: Rule, primitive: Primitive):
+        self.adapter, self.rule, self.primitive = adapter, rule, primitive
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.adapter(self.rule, self.primitive, *args, **kwargs)
+
+
+def users_primitive(primitive: Any, what: str) -> Primitive:
+    """The primitive, if a user defined it. TypeError for anything else: numjet's own operations do not change."""
+    if not isinstance(primitive, Primitive):
+        raise TypeError(f"{what} is for primitives (numjet.extend.core.Primitive), got {primitive!r} of type "
+                        f"{type(primitive).__name__}")
+    if isinstance(primitive, Op):
+        raise TypeError(f"{what} cannot be set for '{primitive.name}', which is numjet's own operation, whose rules do not "
+                        "change. Give the rule to a primitive of your own, or to a function: numjet.custom_jvp, custom_vjp, "
+                        "custom_batching.custom_vmap.")
+    return primitive
+
+
+def values(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Operands for a user's rule: literals of programs become arrays."""
+    return tuple(map(hooks.user_value, args))
+
+
+class RuleTable(MutableMapping[Any, Rule]):
+    """A table of rules that fill one slot. read(primitive): the rule of one of numjet's own operations, in JAX's form."""
+
+    def __init__(self, name: str, slot: str, adapter: Rule, read: Callable[[Op], Rule] | None = None, **flags: Any):
+        self._name, self._slot, self._adapter, self._read, self._flags = name, slot, adapter, read, flags
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        if not callable(rule):
+            raise TypeError(f"{self._name}[{primitive}] must be a function, got {rule!r}")
+        found = users_primitive(primitive, self._name)
+        setattr(found, self._slot, UsersRule(self._adapter, rule, found))
+        for flag, value in self._flags.items():
+            setattr(found, flag, value)
+
+    def __getitem__(self, primitive: Any) -> Rule:
+        if isinstance(primitive, Op):
+            if self._read is not None and not isinstance(getattr(primitive, self._slot), Missing):
+                return self._read(primitive)
+        elif isinstance(primitive, Primitive) and self._holds(primitive):
+            return getattr(primitive, self._slot).rule
+        raise KeyError(primitive)
+
+    def _holds(self, primitive: Primitive) -> bool:
+        slot = primitive.__dict__.get(self._slot)
+        return isinstance(slot, UsersRule) and slot.adapter is self._adapter
+
+    def __delitem__(self, primitive: Any) -> None:
+        if not self._holds(users_primitive(primitive, self._name)):
+            raise KeyError(primitive)
+        for name in (self._slot, *self._flags):
+            delattr(primitive, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        """numjet's own operations that have a rule; users' primitives are not listed, but found."""
+        if self._read is not None:
+            yield from (op for op in all_ops().values() if not isinstance(getattr(op, self._slot), Missing))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: rules of {len(self)} operations, and those of users>"
+
+
+class RefusedTable(MutableMapping[Any, Rule]):
+    """A table that takes no rules, and says why."""
+
+    def __init__(self, name: str, why: str):
+        self._name, self._why = name, why
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        raise NotImplementedError(f"{self._name}[{primitive}]: {self._why}")
+
+    def __getitem__(self, primitive: Any) -> Rule:
+        raise KeyError(primitive)
+
+    def __delitem__(self, primitive: Any) -> None:
+        raise KeyError(primitive)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def listed(primitive: Primitive, what: str, found: Any, count: int | None) -> list[Any]:
+    """A rule's sequence of results; TypeError for another number of them than `count`."""
+    if not isinstance(found, (list, tuple)) or (count is not None and len(found) != count):
+        got = f"{len(found)} of them" if isinstance(found, (list, tuple)) else f"{found!r}"
+        wanted = "a list" if count is None else f"a list of {count}"
+        raise TypeError(f"the {what} of primitive '{primitive.name}' must give {wanted}, got {got}")
+    return list(found)
