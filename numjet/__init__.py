@@ -59,7 +59,9 @@ __version__ = "0.1.0"
 if _TYPE_CHECKING:
     from numjet.api.explain import explain as explain
 
-_LAZY = frozenset({"flatten_util", "interpreters", "nn", "ops", "random", "scipy"})
+_LAZY = frozenset({
+    "ad_checkpoint", "custom_batching", "custom_derivatives", "flatten_util", "interpreters", "nn", "ops", "random", "scipy",
+})
 
 
 def __getattr__(name: str) -> object:

@@ -10,19 +10,26 @@ from numjet.control.call.call import jit_p as jit_p, named_call as named_call
 from numjet.control.call.composite import composite as composite, composite_p as composite_p
 from numjet.control.custom.checkpoint import checkpoint as checkpoint, checkpoint_p as checkpoint_p, remat as remat
 from numjet.control.custom.checkpoint_policies import (
+    Offloadable as Offloadable,
+    Recompute as Recompute,
+    Saveable as Saveable,
     checkpoint_name as checkpoint_name,
     checkpoint_policies as checkpoint_policies,
     name_p as name_p,
 )
-from numjet.control.custom.custom_calls import SymbolicZero as SymbolicZero
+from numjet.control.custom.custom_calls import SymbolicZero as SymbolicZero, zero_from_primal as zero_from_primal
 from numjet.control.custom.custom_jvp import custom_jvp as custom_jvp, custom_jvp_call_p as custom_jvp_call_p
 from numjet.control.custom.custom_vjp import (
     CustomVJPPrimal as CustomVJPPrimal,
     closure_convert as closure_convert,
     custom_gradient as custom_gradient,
     custom_vjp as custom_vjp,
+    custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
 from numjet.control.custom.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
+from numjet.control.custom.custom_vmap import custom_vmap as custom_vmap, sequential_vmap as sequential_vmap
+from numjet.control.custom.linear_call import linear_call as linear_call, linear_call_p as linear_call_p
+from numjet.control.custom.remat_opt import remat_opt_p as remat_opt_p
 from numjet.control.custom.solve import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from numjet.control.loops.associative import associative_scan as associative_scan
 from numjet.control.loops.map import map as map

@@ -1,14 +1,15 @@
 """Checkpoint policies: which values of the forward pass are kept for the backward pass; and names for values.
 
 A policy is called for every operation of the forward pass, policy(operation, *avals, **params), and says whether its
-results may be kept; all other values are recomputed in the backward pass.
+results may be kept: True or Saveable, or an Offloadable, which names two kinds of memory; all other values are recomputed in
+the backward pass. On the CPU the device's memory is the host's, so offloading is keeping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from numjet.core.op import SCALARS, Op, Samples, Undefined
 from numjet.core.traits import EXACT
@@ -18,7 +19,32 @@ from numjet.lax.contraction.dot import dot_general_p
 from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, elementwise
 
-Policy = Callable[..., bool]
+Policy = Callable[..., Any]  # -> bool, Saveable, Recompute or Offloadable
+
+class _Answer:
+    """What a policy may say instead of True or False."""
+
+    __slots__ = ("keep",)
+
+    def __init__(self, keep: bool):
+        self.keep = keep
+
+    def __bool__(self) -> bool:
+        return self.keep
+
+    def __repr__(self) -> str:
+        return "Saveable" if self.keep else "Recompute"
+
+
+Saveable, Recompute = _Answer(True), _Answer(False)
+
+
+class Offloadable(NamedTuple):
+    """What a policy says of results that are to wait in the memory `dst` and come back to `src`."""
+
+    src: str
+    dst: str
+
 
 name_p = elementwise("name", params=("name",), accepts=ANY, eager=lambda x, name: x, jvp=lambda t, out, x, name: t,
                      transpose=lambda ct, x, name: ct if isinstance(x, Undefined) else None, cpu=lambda b, x, name: x,
@@ -89,17 +115,36 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """As dots_with_no_batch_dims_saveable. On the CPU the device's memory is the host's, so offloading is keeping."""
-    del offload_src, offload_dst
-    return dots_with_no_batch_dims_saveable
+    """Keep the results of matrix products without batch dimensions, in the memory `offload_dst`."""
+    answer = Offloadable(offload_src, offload_dst)
+    return lambda op, *avals, **params: answer if dots_with_no_batch_dims_saveable(op, *avals, **params) else Recompute
 
 
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved: Any, names_which_can_be_offloaded: Any, offload_src: str, offload_dst: str
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
 ) -> Policy:
-    """Keep the values with these names. On the CPU the device's memory is the host's, so offloading is keeping."""
-    del offload_src, offload_dst
-    return save_only_these_names(*names_which_can_be_saved, *names_which_can_be_offloaded)
+    """Keep the values with these names, the latter in the memory `offload_dst`.
+
+    Raises:
+      ValueError: a name is in both lists.
+    """
+    saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+    if saved & offloaded:
+        raise ValueError("The names should be exclusive and should not intersect in `names_which_can_be_saved` and "
+                         f"`names_which_can_be_offloaded`. Got names_which_can_be_saved={names_which_can_be_saved}, "
+                         f"names_which_can_be_offloaded={names_which_can_be_offloaded} and the intersection="
+                         f"{sorted(saved & offloaded)}")
+    answer = Offloadable(offload_src, offload_dst)
+
+    def policy(op: Op, *_: Any, **params: Any) -> Any:
+        name = _name_of(op, params)
+        return Saveable if name in saved else answer if name in offloaded else Recompute
+
+    return policy
 
 
 checkpoint_policies = SimpleNamespace(everything_saveable=everything_saveable, nothing_saveable=nothing_saveable,

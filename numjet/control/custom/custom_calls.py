@@ -52,6 +52,18 @@ class SymbolicZero:
         return f"SymbolicZero({self.aval})"
 
 
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value: an array (of dtype float0 for integers), or a SymbolicZero.
+
+    >>> float(zero_from_primal(2.0))
+    0.0
+    >>> zero_from_primal(2.0, symbolic_zeros=True)
+    SymbolicZero(float32[])
+    """
+    aval = aval_of(val).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else zeros_like_aval(aval)
+
+
 class FunctionWithRules:
     """Base of custom_jvp and custom_vjp: a user's function, and its rules once they are set."""
 
@@ -69,6 +81,15 @@ class FunctionWithRules:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods that set other rules are those of the function inside, so that decorators can be stacked."""
+        if name in _SETTERS and isinstance(self.__dict__.get("fun"), FunctionWithRules):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+
+_SETTERS = frozenset({"defjvp", "defjvps", "defvjp", "def_vmap"})
 
 
 class UsersRule:

@@ -20,6 +20,7 @@ from numjet.control.custom.custom_calls import (
 )
 from numjet.control.custom.custom_jvp import FlatFunction
 from numjet.control.custom.custom_vjp_call import apply_custom_vjp
+from numjet.control.custom.remat_opt import OptimizedForward
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
 from numjet.core.snapshots import frozen, frozen_leaves
@@ -37,6 +38,15 @@ class CustomVJPPrimal(Record):
 
     value: Any
     perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+    """The values in a pytree of CustomVJPPrimal.
+
+    >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
+    [1.0]
+    """
+    return tree.tree_map(lambda leaf: leaf.value, tree_of_primals, is_leaf=lambda leaf: type(leaf) is CustomVJPPrimal)
 
 
 class custom_vjp(FunctionWithRules):
@@ -59,6 +69,7 @@ class custom_vjp(FunctionWithRules):
     """
 
     rules = ("fwd", "bwd")
+    optimize_remat = False
     fwd: Callable[..., Any] | None
     bwd: Callable[..., Any] | None
 
@@ -71,10 +82,13 @@ class custom_vjp(FunctionWithRules):
           bwd: (*nondiff arguments, residuals, cotangent of the result) -> tuple of cotangents, one per differentiated
             argument, of its structure; None stands for zero.
           symbolic_zeros: fwd gets CustomVJPPrimal values, bwd gets SymbolicZero for cotangents that are zero.
-          optimize_remat: accepted; forward rules are thinned in any case.
+          optimize_remat: where only the result of fwd is read, as in the first pass of a `checkpoint`, the function itself is
+            called instead. Without it the operations of fwd that make residuals only are left out; this is for those that make
+            both, such as a callback.
         """
-        del optimize_remat
-        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError("defvjp(optimize_remat=True) does not support symbolic_zeros=True: use one of them")
+        self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = function_name(self.fun)
@@ -86,7 +100,8 @@ class custom_vjp(FunctionWithRules):
         leaves = frozen_leaves(tuple(free))
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
-        outs = apply_custom_vjp(flat, fwd, bwd, name, self.symbolic_zeros, leaves)
+        forward = OptimizedForward(flat, fwd) if self.optimize_remat else fwd
+        outs = apply_custom_vjp(flat, forward, bwd, name, self.symbolic_zeros, leaves)
         return tree.tree_unflatten(flat.out_tree, outs)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
+from numjet.ad_checkpoint import Offloadable, Recompute, Saveable, print_saved_residuals
 from numjet.control import checkpoint, checkpoint_name, checkpoint_policies, named_call, remat, scan
 from numjet.control.call.jaxpr_transforms import without_consts
 from numjet.core.stage import trace_to_closed
@@ -143,3 +145,28 @@ def test_the_program():
     eqn = equation(program(checkpoint(lax.sin), A), "checkpoint")
     assert {k: v for k, v in eqn.params.items() if k != "jaxpr"} == {
         "prevent_cse": True, "differentiated": False, "policy": None}
+
+
+def test_answers_of_policies():
+    offload = P.save_and_offload_only_these_names(
+        names_which_can_be_saved=["h"], names_which_can_be_offloaded=["g"], offload_src="device", offload_dst="pinned_host")
+    kept = [offload(equation(program(lambda x, n=n: checkpoint_name(x, n), A), "name").primitive, name=n) for n in "hgx"]
+    assert kept == [Saveable, Offloadable("device", "pinned_host"), Recompute]
+    assert bool(Saveable) and not bool(Recompute) and repr(Recompute) == "Recompute"
+    with pytest.raises(ValueError, match="should be exclusive"):
+        P.save_and_offload_only_these_names(names_which_can_be_saved=["h"], names_which_can_be_offloaded=["h"],
+                                            offload_src="device", offload_dst="pinned_host")
+
+
+def test_print_saved_residuals(capsys):
+    fun = lambda d, y: lax.mul(checkpoint_name(lax.sin(d["a"]), "s"), lax.exp(named_exp(y)))
+    named_exp = nj.jit(lax.exp)
+    print_saved_residuals(fun, {"a": A}, A)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" from /")[0] for line in lines].count("f32[] named 's'") == 1
+    assert any(line.startswith("f32[] output of cos from ") and "test_checkpoint.py:" in line for line in lines)
+    print_saved_residuals(checkpoint(fun), {"a": A}, A)
+    assert set(capsys.readouterr().out.splitlines()) == {"f32[] from the argument d['a']", "f32[] from the argument y"}
+    weights = np.ones((3, 3), np.float32)
+    print_saved_residuals(lambda x: lax.dot(weights, x), np.ones(3, np.float32))
+    assert capsys.readouterr().out == "f32[3,3] from a constant\n"

@@ -274,3 +274,32 @@ def test_python_numbers_reach_the_rules_as_arrays():
     slope = nj.grad(lambda v: jnp.sum(gently(v, 2.0) ** 3))
     for f in (slope, nj.jit(slope), nj.vmap(slope)):
         np.testing.assert_allclose(f(jnp.array([0.1, 1.0, 10.0])), [0.03, 2.0, 2.0], rtol=1e-6)
+
+
+def test_optimize_remat_calls_the_function_where_no_residual_is_read():
+    from_fwd = []
+
+    @custom_vjp
+    def tan(x):
+        return lax.tan(x)
+
+    def fwd(x):
+        from_fwd.append(1)
+        return lax.sin(x), x
+
+    tan.defvjp(fwd, lambda x, ct: (lax.mul(ct, lax.cos(x)),), optimize_remat=True)
+    value = lambda f: nj.value_and_grad(f)(F32(0.5))
+    kept, g = value(tan)
+    assert np.isclose(float(kept), np.sin(0.5)) and np.isclose(float(g), np.cos(0.5))
+    for f in (nj.checkpoint(tan), nj.jit(nj.checkpoint(tan)), lambda x: nj.vmap(nj.checkpoint(tan))(x[None])[0]):
+        again, g = value(f)
+        assert np.isclose(float(again), np.tan(0.5)) and np.isclose(float(g), np.cos(0.5))
+    assert from_fwd
+    assert np.isclose(float(nj.grad(nj.grad(tan))(F32(0.5))), -np.sin(0.5))
+    second = nj.jit(nj.jacfwd(nj.checkpoint(nj.grad(tan))))
+    assert np.isclose(float(second(F32(0.5))), -np.sin(0.5))
+    with pytest.raises(NotImplementedError, match="does not support symbolic_zeros"):
+        tan.defvjp(fwd, fwd, symbolic_zeros=True, optimize_remat=True)
+    tan.defvjp(lambda x: (lax.convert_element_type(x, np.float16), x), lambda x, ct: (ct,), optimize_remat=True)
+    with pytest.raises(TypeError, match="results of the types of the function's own"):
+        nj.grad(tan)(F32(0.5))

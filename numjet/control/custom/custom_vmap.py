@@ -1,0 +1,307 @@
+"""`custom_vmap`: functions with a batching rule of their own, and `sequential_vmap`, whose rule is a loop.
+
+A call is one operation, `custom_vmap_call`, which holds the function's program and its rule. Batching the operation calls the
+rule; the operation's derivative holds the derivative of the program, with the derivative of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.control.call.body_tracing import cached_with, trace_body
+from numjet.control.call.jaxpr_transforms import (
+    batch_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    with_zeros,
+)
+from numjet.control.custom.custom_calls import FunctionWithRules, UsersRule, for_user, positional
+from numjet.control.loops.map import map as lax_map
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.op import Missing, Op
+from numjet.core.printer import PrintingRule
+from numjet.core.snapshots import frozen, frozen_leaves
+from numjet.core.trace import aval_of
+from numjet.core.traits import CALLS
+from numjet.core.walk import eval_closed
+from numjet.foundation import source, tree
+from numjet.foundation.util import function_name, merge_lists, partition_list, split_list
+from numjet.lax.tangent import instantiate, zero_tangent
+from numjet.lax.templates import in_front
+from numjet.transforms.jvp import jvp_flat
+from numjet.transforms.vmap import batch_flat, move_to
+
+# rule(batch size, which operands are batched in axis 0, operands) -> (results, which of them are batched in axis 0)
+Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
+
+
+class custom_vmap(FunctionWithRules):
+    """Gives a function its own rule for batches: `vmap` of the function calls the rule.
+
+    Without vmap the function is what it is. Forward-mode derivatives are those of the function, and under vmap those of the
+    rule. There is no reverse mode: for that, wrap the function in `custom_vjp` as well, on the outside.
+
+    Args:
+      fun: function of pytrees of arrays.
+
+    >>> from numjet import lax, vmap
+    >>> import numpy as np
+    >>> @custom_vmap
+    ... def f(x, y):
+    ...     return lax.add(x, y)
+    >>> @f.def_vmap
+    ... def f_vmap(axis_size, in_batched, xs, ys):
+    ...     return lax.mul(xs, ys), True
+    >>> vmap(f)(np.arange(3), np.arange(1, 4)).tolist()
+    [0, 2, 6]
+    """
+
+    rules = ("vmap_rule",)
+    vmap_rule: Callable[..., Any] | None
+
+    def def_vmap(self, vmap_rule: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+        """Sets the rule: vmap_rule(axis_size, in_batched, *args) -> (result, out_batched).
+
+        Args:
+          vmap_rule: gets the size of the batch, for every argument a bool per array (in a pytree like the argument), and the
+            arguments, with the batch in axis 0 where they have one. out_batched is a pytree of bools like the result.
+
+        Returns:
+          The rule.
+        """
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        name = function_name(self.fun)
+        if self.vmap_rule is None:
+            raise AttributeError(f"No batching rule defined for custom_vmap function {name} using def_vmap.")
+        args = self._by_position(name, args, kwargs)
+        in_tree = tree.tree_structure(args)
+        leaves = frozen_leaves(args)
+        body = trace_body(_called(self.fun), in_tree, [aval_of(x) for x in leaves], "custom_vmap")
+        rule = _FlatRule(self.vmap_rule, in_tree, body.out_tree)
+        outs = custom_vmap_call_p.bind(*body.consts, *leaves, name=name, call=body.jaxpr, rule=rule,
+                                       num_consts=len(body.consts))
+        return tree.tree_unflatten(body.out_tree, outs)
+
+    def _by_position(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            return positional(self.fun, args, kwargs)
+        except TypeError as error:
+            raise TypeError(f"The input arguments to the custom_vmap-decorated function {name} could not be ordered by "
+                            f"position, as the rule gets them:\n{error}") from None
+
+
+def _called(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, for tracing: also where `fun` is an object with rules of its own."""
+    def call(*args: Any) -> Any:
+        return fun(*args)
+
+    call.__name__ = function_name(fun)
+    return cached_with(fun, call)
+
+
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+    """Makes a function whose vmap is a loop over the batch, one element at a time.
+
+    Args:
+      f: function of pytrees of arrays.
+
+    Returns:
+      The function, as a `custom_vmap` with its rule set.
+
+    >>> from numjet import lax, vmap
+    >>> import numpy as np
+    >>> vmap(sequential_vmap(lambda x: lax.neg(x)))(np.arange(3)).tolist()
+    [0, -1, -2]
+    """
+    wrapped = custom_vmap(f)
+
+    @wrapped.def_vmap
+    def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
+        del axis_size
+        flags, structure = tree.tree_flatten(tuple(in_batched))
+        fixed, mapped = partition_list(flags, tree.tree_leaves(args))
+        element = lambda xs: wrapped(*tree.tree_unflatten(structure, merge_lists(flags, fixed, xs)))
+        out = lax_map(element, mapped)
+        return out, tree.tree_map(lambda _: True, out)
+
+    return wrapped
+
+
+# --------------------------------------------------------------------------------------------- rules on flat operands
+
+
+class _FlatRule(UsersRule):
+    """The user's rule on flat operands, with its results checked."""
+
+    __slots__ = ("in_tree", "out_tree")
+
+    def __init__(self, rule: Any, in_tree: Any, out_tree: Any):
+        self.rule, self.in_tree, self.out_tree = rule, in_tree, out_tree
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        given = tree.tree_unflatten(self.in_tree, map(for_user, args))
+        with source.user_code():
+            pair = self.rule(size, list(tree.tree_unflatten(self.in_tree, batched)), *given)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ValueError(f"custom vmap rule ({self}) must return a pair (result, out_batched), got {pair!r}")
+        outs, out_tree = tree.tree_flatten(pair[0])
+        flags, flags_tree = tree.tree_flatten(pair[1])
+        if out_tree != flags_tree:
+            raise ValueError(
+                "structure of output value and output batching specification returned by custom vmap rule "
+                f"({self}) do not match.\nOutput values: {out_tree}\nBatching spec: {flags_tree}")
+        if out_tree != self.out_tree:
+            raise ValueError(
+                f"structure of output returned by custom vmap rule ({self}) does not match that of original "
+                f"custom-vmapped function.\nOriginal output: {self.out_tree}\nRule output: {out_tree}")
+        for out, flag in zip(outs, flags, strict=True):
+            self._check(size, aval_of(out), flag)
+        return list(map(frozen, outs)), list(map(bool, flags))
+
+    def _check(self, size: int, aval: ShapedArray, batched: Any) -> None:
+        if batched and aval.shape[:1] != (size,):
+            raise ValueError(f"custom vmap rule ({self}) says that a result is batched, but its axis 0 has not the batch size "
+                             f"{size}: it returned {aval}")
+
+
+class _RuleJvp(UsersRule):
+    """The derivative of a rule: on (*primals, *nonzero tangents), with results and the tangents of `wanted`."""
+
+    __slots__ = ("inner", "nonzeros", "wanted")
+
+    def __init__(self, inner: Any, nonzeros: Sequence[bool], wanted: Sequence[bool]):
+        self.inner, self.nonzeros, self.wanted = inner, tuple(nonzeros), tuple(wanted)
+        self.rule = inner.rule
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        count = len(self.nonzeros)
+        both, args, extra = self._matched(size, list(batched), list(args))
+        found: list[bool] = []
+
+        def derivative(*xs: Any) -> list[Any]:
+            ts = iter(xs[count:])
+            tangents = [next(ts) if f else zero_tangent(aval_of(p)) for p, f in zip(xs, self.nonzeros, strict=False)]
+            outs, outs_t = jvp_flat(run, xs[:count], tangents)
+            return [*outs, *[instantiate(t) for t, w in zip(outs_t, self.wanted, strict=True) if w]]
+
+        def run(*primals: Any) -> list[Any]:
+            outs, found[:] = self.inner(size, both, primals)
+            return outs
+
+        if not any(extra):
+            outs = derivative(*args)
+            return outs, [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
+        outs, dims = batch_flat(derivative, size, args, [0 if e else None for e in extra])
+        own = [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
+        outs = [o if d is None else move_to(o, d, 0, size) for o, d in zip(outs, dims, strict=True)]
+        return outs, [f or d is not None for f, d in zip(own, dims, strict=True)]
+
+    def _matched(self, size: int, batched: list[bool], args: list[Any]) -> tuple[list[bool], list[Any], list[bool]]:
+        """Which primals the rule sees batched, the operands, and which of them have a batch that the rule does not see.
+
+        A primal and its tangent go through the rule alike. Where only one is batched, and no pair is, the derivative is
+        mapped over it; else the other is repeated.
+        """
+        count = len(self.nonzeros)
+        of_tangent = iter(range(count, len(args)))
+        pairs = [(i, next(of_tangent) if f else None) for i, f in enumerate(self.nonzeros)]
+        both = [batched[i] and (t is None or batched[t]) for i, t in pairs]
+        extra = list(batched)
+        if any(both):
+            for i, t in pairs:
+                if t is not None and batched[i] != batched[t]:
+                    lacking = t if batched[i] else i
+                    args[lacking], both[i] = move_to(args[lacking], None, 0, size), True
+            extra = [False] * len(args)
+        return both, args, extra
+
+
+# ---------------------------------------------------------------------------------------------------------- the record
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, name: str, call: ClosedJaxpr, rule: Any,
+         num_consts: int) -> tuple[list[Any], list[Any]]:
+    nonzeros = nonzero_flags(tangents)
+    made = jvp_program(call, nonzeros, False)
+    consts = [*made.consts, *primals[:num_consts], *only_nonzero(tangents[:num_consts])]
+    # The rule's operands come last: constants of all kinds in front.
+    order = _constants_first(made.jaxpr, len(made.consts), len(primals), num_consts, nonzeros)
+    own = nonzeros[num_consts:]
+    derived = _Unmapped(name) if any(nonzeros[:num_consts]) else _RuleJvp(rule, own, made.flags)
+    outs = custom_vmap_call_p.bind(*consts, *primals[num_consts:], *only_nonzero(tangents[num_consts:]), name=name,
+                                   call=order, rule=derived, num_consts=len(consts))
+    count = len(made.flags)
+    return outs[:count], with_zeros(made.flags, outs[count:], call.out_avals)
+
+
+def _constants_first(closed: ClosedJaxpr, made: int, count: int, num_consts: int, nonzeros: Sequence[bool]) -> ClosedJaxpr:
+    """The derived program with the tangents of the constants moved to the constants."""
+    moved = sum(nonzeros[:num_consts])
+    if not moved:
+        return closed
+    consts, primals, const_ts, ts = split_list(closed.jaxpr.invars, [made + num_consts, count - num_consts, moved])
+    return ClosedJaxpr(closed.jaxpr.replace(invars=[*consts, *const_ts, *primals, *ts]))
+
+
+class _Unmapped(UsersRule):
+    """In place of the derivative of a rule with respect to values that the function closes over, which the rule cannot see."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str):
+        self.rule = name
+
+    def __call__(self, *_: Any) -> Any:
+        raise NotImplementedError(
+            f"vmap of the derivative of the custom_vmap function {self.rule} with respect to a value that it closes over: its "
+            "rule gets only the arguments. Pass the value as an argument.")
+
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, name: str, call: ClosedJaxpr, rule: Any,
+           num_consts: int, axis_name: Any = None) -> tuple[list[Any], list[int | None]]:
+    if any(d is not None for d in dims[:num_consts]):
+        raise NotImplementedError(
+            f"The custom_vmap function {name} closes over a value that an enclosing vmap maps over: its rule gets only the "
+            "arguments. Pass the value as an argument.")
+    if all(d is None for d in dims):  # for the collectives in the program
+        made = batch_program(call, size, (False,) * len(dims), False, axis_name)
+        return eval_closed(made.jaxpr, *made.consts, *args), [0 if f else None for f in made.flags]
+    front = in_front(args, dims)[num_consts:]
+    outs, flags = rule(size, [d is not None for d in dims[num_consts:]], front)
+    return outs, [0 if f else None for f in flags]
+
+
+def _no_reverse_mode(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    raise ValueError(
+        "Linearization failed to produce known values for all output primals. This is typically caused by attempting to "
+        "differentiate a function uses an operation that does not support reverse-mode autodiff. Here it is the custom_vmap "
+        f"function {params['name']}: its rule says nothing about reverse mode. Wrap it in custom_vjp, on the outside.")
+
+
+custom_vmap_call_p = Op(
+    name="custom_vmap_call",
+    params=("name", "call", "rule", "num_consts"),
+    multiple=True,
+    programs=True,
+    abstract=lambda *avals, call, **_: call.out_avals,
+    eager=lambda *args, call, **_: eval_closed(call, *args),
+    jvp=_jvp,
+    transpose=Missing("its rule for vmap says nothing about reverse mode; wrap it in custom_vjp, on the outside"),
+    batch=_batch,
+    partial_eval=_no_reverse_mode,
+    cpu=lambda b, *args, call, **_: b.inline(call, args),
+    hlo=lambda b, *args, call, **_: b.inline(call, args),
+    inline=lambda eqn: (eqn.params["call"], eqn.invars),
+    effects=holds_effects,
+    functions=frozenset({"rule"}),
+    traits=CALLS,
+    printing=PrintingRule(first=("name", "call"), implied={"num_consts": 0}),
+    samples=Missing("holds a program"),
+)
