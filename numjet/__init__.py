@@ -61,6 +61,7 @@ if _TYPE_CHECKING:
 
 _LAZY = frozenset({
     "ad_checkpoint", "custom_batching", "custom_derivatives", "flatten_util", "interpreters", "nn", "ops", "random", "scipy",
+    "stages",
 })
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
-from numjet.api import stages
+from numjet.api import aot, stages
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
 from numjet.control.call.call import named_call
 from numjet.core import hooks
@@ -218,13 +218,15 @@ class Jitted:
         closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in consts]), [c for _, c in consts])
         return closed, [k for k, u in enumerate(used) if u]
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> stages.Traced:
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> aot.Traced:
         """The trace stage for these arguments."""
         call = self.take_apart(args, kwargs)
         found = self.trace(call)
-        closed, kept = self.thinned(found)
-        in_tree = tree_flatten((args, kwargs))[1] if not call.static else call.in_tree
-        return stages.Traced(closed, self.name, found.out_tree, in_tree, kept, self.donated(call), self.where(found, call))
+        program, kept = self.thinned(found)
+        names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        signature = aot.Signature(self.name, call.in_tree, call.avals, self.donated(call), names, found.out_tree,
+                                  tuple(found.jaxpr.out_avals), self.where(found, call))
+        return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
 
 
 def _pinned(device: Any, backend: str | None) -> Device | None:
@@ -243,9 +245,7 @@ def _check_unsupported(in_shardings: Any, out_shardings: Any, compiler_options: 
         if value is not None:
             raise NotImplementedError(f"jit({name}=) is not supported: programs run on one device. Place the arguments "
                                       "with device_put, or name the device with jit(device=).")
-    if compiler_options:
-        raise ValueError(f"jit: unknown compiler_options {sorted(compiler_options)}: expected none. "
-                         "numjet's compiler is set by flags of numjet.config.")
+    aot.check_options(compiler_options)
 
 
 hooks.set_simplify(simplify)
@@ -286,6 +286,6 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     state = Jitted(fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)
-    return stages.add_stages(jitted, state)
+    return aot.add_stages(jitted, state)
 
 

@@ -137,9 +137,14 @@ def stages(closed: ClosedJaxpr, name: str) -> str:
     return str(found)
 
 
+def loop_ir(closed: ClosedJaxpr, name: str) -> Function:
+    """The loop IR of a program, before any pass."""
+    return lower(closed, _symbol(name)).function
+
+
 def as_text(closed: ClosedJaxpr, name: str) -> str:
-    """The loop IR of a program."""
-    return printer.show(lower(closed, _symbol(name)).function)
+    """The loop IR of a program as text."""
+    return printer.show(loop_ir(closed, name))
 
 
 def call_symbols(function: Function) -> dict[str, int]:

@@ -35,6 +35,13 @@ def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[boo
     return lower(closed, name, plugin.program_platform(platform), donated, locations=locations).text
 
 
+def module_of(text: str, dialect: str) -> Any:
+    """A program in StableHLO as an object of jaxlib: an MLIR module, or for dialect "hlo" an XlaComputation."""
+    if dialect == "stablehlo":
+        return plugin.parsed(text)
+    return plugin.hlo(text)
+
+
 def wait_for_effects() -> None:
     """Waits until the Python callbacks of all started programs have returned."""
     plugin.check_fork()

@@ -115,6 +115,13 @@ def parsed(text: str) -> Any:
         return ir.Module.parse(text)
 
 
+def hlo(text: str) -> Any:
+    """A module in StableHLO, converted to HLO: jaxlib's XlaComputation."""
+    library()
+    return locks.import_module("jaxlib._jax").mlir.mlir_module_to_xla_computation(text, use_tuple_args=False,
+                                                                                 return_tuple=False)
+
+
 def program_platform(platform: str) -> str:
     """The name of a platform for lowering rules: cpu, cuda or tpu."""
     return {"xla_cpu": "cpu", "gpu": "cuda"}.get(platform, platform)

@@ -232,7 +232,7 @@ def test_stages():
     lowered = f.lower(*args)
     assert "dot_general" in lowered.as_text("jaxpr") and len(lowered.as_text()) > 50
     with pytest.raises(ValueError, match="dialect"):
-        lowered.as_text("hlo")
+        lowered.as_text("mhlo")
     compiled = lowered.compile()
     assert compiled(*args)["s"].tolist() == [[4, 4]] * 3
     memory = compiled.memory_analysis()

@@ -1,0 +1,401 @@
+"""Ahead-of-time compilation of a jitted function in stages: trace, lower, compile."""
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet import _native
+from numjet.api.costs import operations
+from numjet.api.stages import struct
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation.errors import JaxRuntimeError
+from numjet.foundation.record import Record
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_unflatten, treedef_children
+from numjet.foundation.tree.prefix import equality_errors_treedef
+from numjet.runtime import backends, dispatch
+from numjet.runtime.device import CPU, Device
+from numjet.transforms.simplify import simplify
+
+CompilerOptions = dict[str, str | bool]
+_PLATFORMS = ("cpu", "xla_cpu", "gpu", "cuda", "rocm", "tpu")
+_DIALECTS = ("loops", "stablehlo", "hlo", "jaxpr")
+
+
+class ArgInfo(Record):
+    """Shape, dtype and donation of one leaf of the arguments of a staged function."""
+    _aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+
+class Wrapped(ABC):
+    """A function that can be staged: jitted functions are instances, and objects with `__call__`, `trace` and `lower`.
+
+    >>> import numjet as nj
+    >>> isinstance(nj.jit(lambda x: x), Wrapped), isinstance(len, Wrapped)
+    (True, False)
+    """
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the function, compiling it if necessary."""
+
+    @abstractmethod
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Traces the function for arguments, or for ShapeDtypeStructs in their place."""
+
+    @abstractmethod
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """trace(*args, **kwargs).lower()"""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        return True if all(hasattr(other, name) for name in ("__call__", "trace", "lower")) else NotImplemented
+
+
+Wrapped.register(_native.JitFunction)
+
+
+class Signature(Record):
+    """What all stages know of the call: its arguments, taken apart, and the structure of its result."""
+    fun_name: str
+    in_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]  # of all leaves
+    donated: list[bool]                # of all leaves
+    names: tuple[str, ...]             # of all leaves, as the user would write them
+    out_tree: PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
+    device: Device
+
+
+class Stage(Record):
+    """What all stages show of the call."""
+
+    @property
+    def signature(self) -> Signature:
+        """The arguments and results of the call."""
+        raise NotImplementedError
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of (positional arguments, named arguments), without static ones."""
+        return self.signature.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the result."""
+        return self.signature.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """(args, kwargs) with the abstract values of the leaves."""
+        return tree_unflatten(self.in_tree, self.signature.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """The result with the abstract values of its leaves."""
+        return tree_unflatten(self.out_tree, self.signature.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """(args, kwargs) with an ArgInfo for each leaf: its shape, dtype and whether it is donated."""
+        call = self.signature
+        return tree_unflatten(self.in_tree, [ArgInfo(a, d) for a, d in zip(call.in_avals, call.donated, strict=True)])
+
+    @property
+    def out_info(self) -> Any:
+        """The pytree of ShapeDtypeStructs of the result."""
+        return tree_unflatten(self.out_tree, [struct(a) for a in self.signature.out_avals])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The numbers of the donated leaves, counted over all leaves of the arguments."""
+        return tuple(k for k, gives in enumerate(self.signature.donated) if gives)
+
+
+class Traced(Stage):
+    """A function traced for given arguments. `closed` reads all leaves of the arguments, `program` those in `kept`."""
+    call: Signature
+    closed: ClosedJaxpr
+    program: ClosedJaxpr
+    kept: list[int]
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        """The program as traced, which prints as text; its inputs are all leaves of the arguments."""
+        return self.closed
+
+    @property
+    def signature(self) -> Signature:
+        return self.call
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self.call.fun_name
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
+        """The program in the compiler's own representation.
+
+        lowering_platforms: for which platforms: "cpu" (numjet's compiler), "xla_cpu", "cuda", "rocm", "gpu" or "tpu" (XLA);
+        default: that of the device. Only a program for the platform of its device compiles; others are text to look at.
+        ValueError for other names.
+        """
+        if _private_parameters is not None:
+            raise TypeError("lower: _private_parameters are JAX's own; numjet has none, leave it out")
+        platforms = (self.call.device.platform,) if lowering_platforms is None else _checked_platforms(lowering_platforms)
+        return Lowered(self, simplify(self.program), platforms)
+
+
+def _checked_platforms(given: Sequence[str]) -> tuple[str, ...]:
+    platforms = (given,) if isinstance(given, str) else tuple(given)
+    unknown = [p for p in platforms if p not in _PLATFORMS]
+    if unknown or not platforms:
+        raise ValueError(f"lowering_platforms must name some of {', '.join(_PLATFORMS)}, got {given!r}")
+    return platforms
+
+
+class Lowered(Stage):
+    """A simplified program, not compiled yet."""
+    traced: Traced
+    jaxpr: ClosedJaxpr
+    platforms: tuple[str, ...]
+
+    @property
+    def signature(self) -> Signature:
+        return self.traced.call
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device),
+        "hlo" (needs jaxlib) or "jaxpr". Default: the input of its platform's compiler. debug_info: StableHLO with the
+        user's lines. For several platforms: one text for each, under a heading.
+
+        Raises ValueError for other dialects.
+        """
+        chosen = self._dialect(dialect)
+        if chosen == "jaxpr":
+            return str(self.jaxpr)
+        if chosen == "loops":
+            return backends.load_backend("cpu").as_text(self.jaxpr, self.traced.fun_name)
+        texts = [self._text(chosen, p, debug_info) for p in self.platforms]
+        return texts[0] if len(texts) == 1 else "".join(f"// platform {p}\n{t}" for p, t in zip(self.platforms, texts,
+                                                                                              strict=True))
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object: a ClosedJaxpr for "jaxpr", a function of loop IR for "loops"; of jaxlib's classes, an
+        MLIR module for "stablehlo" and an XlaComputation for "hlo". Default: the input of its platform's compiler.
+
+        Raises ValueError for other dialects, and for "stablehlo" and "hlo" of a program for several platforms.
+        """
+        chosen = self._dialect(dialect)
+        if chosen == "jaxpr":
+            return self.jaxpr
+        if chosen == "loops":
+            return backends.load_backend("cpu").loop_ir(self.jaxpr, self.traced.fun_name)
+        if len(self.platforms) > 1:
+            raise ValueError(f"compiler_ir: one program per platform, and this was lowered for {', '.join(self.platforms)}: "
+                             "lower it for one of them")
+        backend = self._xla()
+        return backend.module_of(self._text("stablehlo", self.platforms[0], False), chosen)
+
+    def _dialect(self, given: str | None) -> str:
+        if given is None:
+            return "loops" if self.platforms == (CPU.platform,) else "stablehlo"
+        if given not in _DIALECTS:
+            raise ValueError(f"unknown dialect: {given}. Expected one of {', '.join(map(repr, _DIALECTS))}.")
+        return given
+
+    def _xla(self) -> Any:
+        return backends.load_backend("xla_cpu")
+
+    def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
+        donated = [self.traced.call.donated[k] for k in self.traced.kept]
+        text = self._xla().as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
+        return text if dialect == "stablehlo" else self._xla().module_of(text, dialect).as_hlo_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates of the program's cost, as those of the compiled program."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None) -> Compiled:
+        """Machine code for the device of the call.
+
+        Raises JaxRuntimeError for compiler options, as there are none: numjet's compiler is set by flags of numjet.config.
+        ValueError for a program that was lowered for other platforms, and for a device assignment.
+        """
+        check_options(compiler_options)
+        call, traced = self.traced.call, self.traced
+        if device_assignment is not None:
+            raise ValueError(f"compile: a program runs on one device, here {call.device}; leave out device_assignment, and "
+                             "place the arguments with device_put")
+        if backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
+            raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
+                             f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
+        executable = dispatch.compile_closed(self.jaxpr, call.fun_name, [call.donated[k] for k in traced.kept], call.device,
+                                             traced.program)
+        return Compiled(traced, executable, self.jaxpr)
+
+
+def _canonical(platform: str) -> str:
+    return "gpu" if platform == "rocm" else backends.canonical(platform)
+
+
+def check_options(options: CompilerOptions | None) -> None:
+    """Raises JaxRuntimeError for compiler options: there are none to set."""
+    if options:
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: No such compile option: {sorted(options)[0]!r}. numjet has no "
+                              "compiler_options; its compiler is set by flags of numjet.config.")
+
+
+class CompiledMemoryStats(Record):
+    """Bytes that a run of a program needs, known before it runs. Names as in JAX; `host_...`, the memory of a host beside
+    its accelerator, is zero here.
+
+    temp_size_in_bytes: the scratch arena, which all temporaries share, and `workspace_size_in_bytes`, the most that library
+    routines (LAPACK, transforms, sorts) take while they run. Alias: results that take over donated arguments.
+    """
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+    workspace_size_in_bytes: int
+    extra_memory_in_bytes: int   # allocated by a run: new results and temporaries, in the pool's sizes of blocks
+    host_argument_size_in_bytes: int = 0
+    host_output_size_in_bytes: int = 0
+    host_alias_size_in_bytes: int = 0
+    host_temp_size_in_bytes: int = 0
+    host_generated_code_size_in_bytes: int = 0
+
+    @property
+    def peak_memory_in_bytes(self) -> int:
+        """Arguments, and all allocations of a run."""
+        return self.argument_size_in_bytes + self.extra_memory_in_bytes
+
+
+class Compiled(Stage):
+    """A compiled program: call it with arguments like those it was traced for."""
+    traced: Traced
+    executable: Any
+    jaxpr: ClosedJaxpr
+
+    @property
+    def signature(self) -> Signature:
+        return self.traced.call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program. TypeError for arguments of another structure, shape or dtype, and for traced ones."""
+        call, kept = self.traced.call, self.traced.kept
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != call.in_tree:
+            raise TypeError(_structure_message(call.in_tree, tree))
+        for leaf in leaves:
+            if isinstance(leaf, Tracer):
+                raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular "
+                                f"signature. Detected argument of Tracer type {type(leaf).__name__}. Call the jitted "
+                                "function itself.")
+        self._check_types([aval_of(x) for x in leaves])
+        arrays = [dispatch.as_array(leaves[k], a, call.device) for k, a in zip(kept, self.executable.in_avals, strict=True)]
+        outs = self.executable(arrays, [call.donated[k] for k in kept])
+        return tree_unflatten(call.out_tree, outs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program, as calling the object does."""
+        return self(*args, **kwargs)
+
+    def _check_types(self, given: Sequence[ShapedArray]) -> None:
+        call = self.traced.call
+        wrong = [f"Argument {name!r} compiled with {aval} and called with {got}"
+                 for name, aval, got in zip(call.names, call.in_avals, given, strict=True)
+                 if got.shape != aval.shape or got.dtype != aval.dtype]
+        if wrong:
+            raise TypeError("Argument types differ from the types for which this computation was compiled. Perhaps the "
+                            "compiled executable is called with a different enable_x64 mode than when it was compiled? The "
+                            "mismatches are:\n" + "\n".join(wrong) + "\nLower and compile the function for these arguments.")
+
+    def as_text(self) -> str:
+        """The LLVM IR of the program; on XLA's devices, its optimised HLO."""
+        return self.executable.program.text
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimates: "flops" and "transcendentals" (see api.costs), "bytes accessed" (at least: every argument, result and
+        temporary once), "nanoseconds" (of one thread, within an order of magnitude). On XLA's devices: XLA's estimates."""
+        if self.traced.call.device != CPU:
+            return self.executable.program.cost_analysis()
+        memory, program = self.memory_analysis(), self.executable.program
+        counts = operations(self.jaxpr.jaxpr)
+        return {"flops": float(counts["flops"]), "transcendentals": float(counts["transcendentals"]),
+                "bytes accessed": float(memory.argument_size_in_bytes + memory.output_size_in_bytes + program.temporaries),
+                "nanoseconds": program.cost_ns}
+
+    def memory_analysis(self) -> CompiledMemoryStats:
+        """Memory needs of a run. All of it is planned ahead, so the numbers are exact; only buffers that libraries keep for
+        the whole process (the packed operands of BLAS) do not count. On XLA's devices: XLA's numbers."""
+        if self.traced.call.device != CPU:
+            return CompiledMemoryStats(**self.executable.program.memory_stats())
+        program, e = self.executable.program, self.executable
+        outs, workspace = e.out_avals, program.workspace_bytes()
+        aliased = {o for o, _ in program.aliases}
+        sizes = [a.nbytes for k, a in enumerate(outs) if k not in aliased]
+        blocks = sum(map(_native.pool_capacity, [*sizes, *[n for n in (program.scratch_bytes,) if n]]))
+        return CompiledMemoryStats(
+            argument_size_in_bytes=sum(a.nbytes for a in e.in_avals), output_size_in_bytes=sum(a.nbytes for a in outs),
+            alias_size_in_bytes=sum(outs[o].nbytes for o in aliased), temp_size_in_bytes=program.scratch_bytes + workspace,
+            generated_code_size_in_bytes=len(program.compiled.object_bytes), workspace_size_in_bytes=workspace,
+            extra_memory_in_bytes=blocks + workspace)
+
+    def runtime_executable(self) -> Any:
+        """The native executable."""
+        return self.executable.native
+
+
+def _structure_message(compiled: PyTreeDef, given: PyTreeDef) -> str:
+    """What differs between the arguments of a call and those that a program was compiled for."""
+    found = []
+    for place, expected, got in zip(("args", "kwargs"), treedef_children(compiled), treedef_children(given), strict=True):
+        for path, was, now, why in equality_errors_treedef(expected, got):
+            found.append(f"    * at {place}{keystr(path)}, seen {was} but now given {now}, so {why}")
+    return ("Function compiled with input pytree does not match the input pytree it was called with. "
+            f"There are {len(found)} mismatches, including:\n" + "\n".join(found[:10]))
+
+
+# Functions that empty the caches of each living jitted function.
+cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
+
+
+def add_stages(jitted: Any, state: Any) -> Any:
+    """Gives a jitted function its stages: trace, lower, eval_shape, clear_cache."""
+    def trace(*args: Any, **kwargs: Any) -> Traced:
+        """Traces the function for arguments, or for ShapeDtypeStructs in their place."""
+        return state.traced(args, kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> Lowered:
+        """trace(*args, **kwargs).lower()"""
+        return trace(*args, **kwargs).lower()
+
+    def shapes(*args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result."""
+        return trace(*args, **kwargs).out_info
+
+    def clear_cache() -> None:
+        """Drops all traces and compiled programs of this function."""
+        state.traces.clear()
+        alive = this()
+        if alive is not None:
+            kind.clear_cache(alive)
+    kind = type(jitted)
+    this = state.native = weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
+    cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
+    jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
+    return jitted

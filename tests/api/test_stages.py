@@ -1,0 +1,97 @@
+"""Stages of ahead-of-time compilation: what each shows of the call, texts and objects of all dialects, errors."""
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import stages
+
+
+@pytest.fixture(scope="module")
+def traced():
+    fun = nj.jit(lambda x, y, *, n, unused=0: {"r": (x + y["a"]) * n}, donate_argnums=0, static_argnames="n")
+    return fun.trace(jnp.ones(3), {"a": 1}, n=2, unused=1.0)
+
+
+def test_all_stages_show_arguments_and_results(traced):
+    lowered = traced.lower()
+    for stage in (traced, lowered, lowered.compile()):
+        (x, y), named = stage.in_avals
+        assert (x.shape, y["a"].dtype, y["a"].weak_type, named["unused"].shape) == ((3,), "int32", True, ())
+        (info, other), _ = stage.args_info
+        assert (info.shape, info.dtype, info.donated, other["a"].donated) == ((3,), "float32", True, False)
+        assert stage.donate_argnums == (0,)
+        assert stage.out_avals["r"].shape == stage.out_info["r"].shape == (3,)
+        assert nj.tree.structure(((0, {"a": 0}), {"unused": 0})) == stage.in_tree
+        assert nj.tree.structure({"r": 0}) == stage.out_tree
+    assert len(traced.jaxpr.jaxpr.invars) == 3 and traced.fun_name == "<lambda>"
+
+
+def test_compiled_calls(traced):
+    compiled = traced.lower().compile()
+    assert compiled(jnp.ones(3), {"a": 1}, unused=0.0)["r"].tolist() == [4, 4, 4]
+    assert compiled.call(jnp.zeros(3), {"a": 1}, unused=0.0)["r"].tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match=r"does not match the input pytree.*\n.*at args, seen tuple of length 2"):
+        compiled(jnp.ones(3), unused=0.0)
+    with pytest.raises(TypeError, match=r"Argument 'x' compiled with float32\[3\] and called with float32\[4\]"):
+        compiled(jnp.ones(4), {"a": 1}, unused=0.0)
+    with pytest.raises(TypeError, match="Argument 'unused' compiled with"):
+        compiled(jnp.ones(3), {"a": 1}, unused=jnp.ones(2))
+    with pytest.raises(TypeError, match="Cannot apply JAX transformations"):
+        nj.grad(lambda x: compiled(x, {"a": 1}, unused=0.0)["r"].sum())(jnp.ones(3))
+    assert compiled.runtime_executable() is not None and "define" in compiled.as_text()
+
+
+def test_dialects(traced):
+    lowered = traced.lower()
+    assert lowered.compiler_ir("jaxpr") is lowered.jaxpr and str(lowered.jaxpr) == lowered.as_text("jaxpr")
+    assert lowered.as_text() == lowered.as_text("loops") and lowered.as_text().startswith("function")
+    assert lowered.compiler_ir().name in lowered.as_text()
+    assert "stablehlo.multiply" in lowered.as_text("stablehlo")
+    for show in (lowered.as_text, lowered.compiler_ir):
+        with pytest.raises(ValueError, match=r"unknown dialect: mhlo\. Expected one of 'loops'"):
+            show("mhlo")
+
+
+def test_dialects_of_jaxlib(traced):
+    pytest.importorskip("jaxlib")
+    lowered = traced.lower()
+    assert "stablehlo.multiply" in str(lowered.compiler_ir("stablehlo"))
+    assert "HloModule" in lowered.as_text("hlo")
+    assert "HloModule" in lowered.compiler_ir("hlo").as_hlo_text()
+
+
+def test_lowering_platforms(traced):
+    text = traced.lower(lowering_platforms=("cuda", "tpu")).as_text()
+    assert "// platform cuda" in text and "// platform tpu" in text and text.count("func.func public") == 2
+    assert traced.lower(lowering_platforms=("tpu", "cpu")).compile() is not None
+    with pytest.raises(ValueError, match="lowered for tpu, but the arguments are on CPU_0"):
+        traced.lower(lowering_platforms=("tpu",)).compile()
+    with pytest.raises(ValueError, match="one program per platform"):
+        traced.lower(lowering_platforms=("cuda", "tpu")).compiler_ir()
+    for bad in (("abacus",), ()):
+        with pytest.raises(ValueError, match="must name some of cpu"):
+            traced.lower(lowering_platforms=bad)
+    with pytest.raises(TypeError, match="_private_parameters"):
+        traced.lower(_private_parameters=1)
+
+
+def test_options_are_refused(traced):
+    for refuse in (lambda o: traced.lower().compile(o), lambda o: nj.jit(abs, compiler_options=o)):
+        with pytest.raises(nj.errors.JaxRuntimeError, match="No such compile option: 'fast'"):
+            refuse({"fast": True})
+    with pytest.raises(ValueError, match="leave out device_assignment"):
+        traced.lower().compile(device_assignment=(0,))
+
+
+def test_wrapped():
+    class Mine:
+        def __call__(self):
+            return 1
+
+        def trace(self):
+            return 2
+
+        def lower(self):
+            return 3
+    assert isinstance(nj.jit(abs), stages.Wrapped) and isinstance(Mine(), stages.Wrapped)
+    assert not isinstance(abs, stages.Wrapped)
