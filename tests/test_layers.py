@@ -112,6 +112,7 @@ LAZY = {
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],
     "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
     "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
+    "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows
 }
 
 # Names of operations that are words of the compiler, too: its own functions, and why others stand in it.

@@ -4,7 +4,7 @@ Add a module to `_MODULES`, a special function to the file of its family in `spe
 """
 from numjet.foundation import locks as _locks
 
-_MODULES = frozenset({"fft", "integrate", "interpolate", "linalg", "ndimage", "special", "stats"})
+_MODULES = frozenset({"fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats"})
 
 
 def __getattr__(name: str) -> object:
