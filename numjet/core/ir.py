@@ -24,6 +24,12 @@ class Var:
             raise NotImplementedError("variables have no types that change: leave out initial_qdd and final_qdd")
         self.aval = aval
 
+    initial_qdd = final_qdd = None
+
+    def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
+        """Its type; names come with the program around it."""
+        return repr(self)
+
     def __repr__(self) -> str:
         return f"Var:{self.aval.str_short()}"
 
@@ -46,6 +52,10 @@ class Literal:
     def hash(self) -> int:
         """A hash of the value, equal for equal literals."""
         return hash((np.asarray(self.val).tobytes(), self.aval))
+
+    def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
+        """The value, with its type."""
+        return repr(self) if print_dtype else str(self.val)
 
     def __repr__(self) -> str:
         return f"{self.val}:{self.aval.str_short()}"
@@ -143,6 +153,8 @@ class Jaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
+    in_aval_qdds = final_aval_qdds = property(lambda self: self.in_avals)  # types do not change
+
     def pretty_print(self, *, source_info: bool = False, **_: Any) -> str:
         """The program as text; source_info: with the user's lines. Other settings of JAX's printer are hints."""
         return printer(self, sources=source_info)
@@ -167,6 +179,7 @@ class ClosedJaxpr:
     eqns = property(lambda self: self.jaxpr.eqns)
     effects = property(lambda self: self.jaxpr.effects)
     literals = property(lambda self: self.consts)
+    in_aval_qdds = final_aval_qdds = property(lambda self: self.jaxpr.in_avals)
     constvars = property(lambda self: self.jaxpr.constvars)
     invars = property(lambda self: self.jaxpr.invars)
     outvars = property(lambda self: self.jaxpr.outvars)

@@ -194,12 +194,12 @@ class Op(Fields, Primitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the operation to operands that need no canonicalisation (inside rules)."""
         if len(params) > len(self.params):
-            params = self._known_params(params)
+            params = self.known_params(params)
         return _native.current_trace().process(self, args, params)
 
     replay = bind
 
-    def _known_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def known_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters without those of JAX that this record does not have (`sharding`, `accuracy`), where they are None."""
         return {k: v for k, v in params.items() if k in self.params or v is not None}
 

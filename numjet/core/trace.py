@@ -44,6 +44,10 @@ class Trace:
             raise NotImplementedError(f"{type(self).__name__} must define process_primitive(primitive, tracers, params)")
         return self.process(primitive, tracers, params)
 
+    def process_call(self, call_primitive: Any, f: Any, tracers: Sequence[Any], params: dict[str, Any], /) -> Any:
+        """Handles a call of a function by a call primitive; users' traces may override it."""
+        return f.call_wrapped(*tracers)
+
     def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Sequence[Any], /, *,
                                 symbolic_zeros: bool) -> Any:
         """Handles a call of a custom_jvp function; users' traces may override it."""

@@ -54,7 +54,8 @@ class WrappedFun:
     def __init__(self, f: Function[..., Any], f_transformed: Function[..., Any] | None = None,
                  transforms: tuple[Any, ...] = (), stores: tuple[Any, ...] = (), params: tuple[Any, ...] = (),
                  in_type: Any = None, debug_info: Any = None):
-        self.f, self.f_transformed = f, f if f_transformed is None else f_transformed
+        self.f = f
+        self.f_transformed = functools.partial(f, **dict(params)) if f_transformed is None else f_transformed
         self.transforms, self.stores, self.params = transforms, stores, params
         self.in_type, self.debug_info = in_type, debug_info
 
@@ -62,16 +63,18 @@ class WrappedFun:
     def __name__(self) -> str:
         return getattr(self.f, "__name__", type(self.f).__name__)
 
-    def wrap(self, transform: Function[..., Any], static: tuple[Any, ...], store: Store | None) -> WrappedFun:
-        """The function with one more transformation around it, outside of the others."""
+    def wrap(self, transform: Function[..., Any], static: tuple[Any, ...], store: Store | None,
+             gen: Function[..., Any] | None = None) -> WrappedFun:
+        """The function with one more transformation around it, outside of the others. gen: the user's function, by which
+        wrapped functions are compared (default: transform)."""
         stored = () if store is None else (store,)
         inner = functools.partial(transform, self.f_transformed, *stored, *static)
-        return WrappedFun(self.f, inner, ((transform, static), *self.transforms), (store, *self.stores), self.params,
+        return WrappedFun(self.f, inner, ((gen or transform, static), *self.transforms), (store, *self.stores), self.params,
                           None, self.debug_info)
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the function with all transformations."""
-        return self.f_transformed(*args, **dict(self.params), **kwargs)
+        return self.f_transformed(*args, **kwargs)
 
     def with_unknown_names(self) -> WrappedFun:
         """The function itself: names of arguments are used in messages only."""
@@ -141,7 +144,7 @@ def transformation(gen: Function[..., Any], fun: WrappedFun | None = None, *gen_
     def run(f: Function[..., Any], *args: Any, **kwargs: Any) -> Any:
         return _through(gen, f, args, kwargs)
 
-    return fun.wrap(run, gen_static_args, None)
+    return fun.wrap(run, gen_static_args, None, gen)
 
 
 def transformation_with_aux(gen: Function[..., Any], fun: WrappedFun | None = None, *gen_static_args: Any) -> Any:
@@ -155,7 +158,7 @@ def transformation_with_aux(gen: Function[..., Any], fun: WrappedFun | None = No
         return result
 
     store = Store()
-    return fun.wrap(run, gen_static_args, store), store
+    return fun.wrap(run, gen_static_args, store, gen), store
 
 
 def _through(gen: Function[..., Any], f: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

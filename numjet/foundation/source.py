@@ -31,6 +31,15 @@ def hide(folder: str) -> None:
     _hidden.clear()
 
 
+def hide_path(path: str) -> None:
+    """As hide, for one file or a folder."""
+    if os.path.isdir(path):
+        hide(path)
+    else:
+        _HIDDEN_PREFIXES.append(os.path.abspath(path))
+        _hidden.clear()
+
+
 def _is_hidden(file: str) -> bool:
     if len(_hidden) > 100_000:  # bounded, as file names may be generated
         _hidden.clear()
@@ -116,6 +125,16 @@ def replaying() -> _native.Scope:
 def replay(frame: Frame | None, outer: Frame | None) -> None:
     """Sets the equation being replayed, by its source."""
     _scopes.frame = frame or outer
+
+
+def frame_scope(frame: Frame | None) -> _native.Scope:
+    """A block whose operations have the line of that frame; None: lines of their own."""
+    return _native.Scope(_scopes, "frame", frame)
+
+
+def names_scope(names: tuple[str, ...]) -> _native.Scope:
+    """A block in the scopes of these names only."""
+    return _native.Scope(_scopes, "names", names)
 
 
 def user_code() -> _native.Scope:

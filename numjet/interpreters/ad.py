@@ -72,7 +72,7 @@ def _jvp_slot(rule: Callable[..., Any], primitive: Primitive, primals: Sequence[
 
 
 def _own_jvp(op: Op) -> Callable[..., Any]:
-    return lambda primals, tangents, **params: apply_jvp(op, primals, tangents, params)
+    return lambda primals, tangents, **params: apply_jvp(op, primals, tangents, op.known_params(params))
 
 
 primitive_jvps = RuleTable("ad.primitive_jvps", "jvp", _jvp_slot, _own_jvp)
@@ -141,7 +141,7 @@ def _check_cotangent(primitive: Primitive, k: int, ct: Any, operand: ShapedArray
 
 
 def _own_transpose(op: Op) -> Callable[..., Any]:
-    return lambda ct, *args, **params: apply_transpose(op, ct, args, params)
+    return lambda ct, *args, **params: apply_transpose(op, ct, args, op.known_params(params))
 
 
 primitive_transposes = RuleTable("ad.primitive_transposes", "transpose", _transpose_slot, _own_transpose)

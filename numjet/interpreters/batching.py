@@ -81,7 +81,7 @@ def _call_own(op: Op, args: Sequence[Any], dims: Sequence[int | None], **params:
     sizes = {aval_of(a).shape[d] for a, d in zip(args, dims, strict=True) if d is not None}
     if len(sizes) != 1:
         raise ValueError(f"operands of '{op.name}' must have one batch size, got {sorted(sizes)}")
-    return apply_batch(op, sizes.pop(), args, dims, params)
+    return apply_batch(op, sizes.pop(), args, dims, op.known_params(params))
 
 
 primitive_batchers = RuleTable("batching.primitive_batchers", "batch", _plain, _own_batch, every_batch=False)
