@@ -9,7 +9,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation.source import of_function
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime.dispatch import as_array
 
@@ -105,9 +105,10 @@ def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what
     """Raises TypeError for leaves that are no arrays, naming the argument's path."""
     for k, leaf in enumerate(leaves):
         if not is_array_like(leaf):
-            raise TypeError(f"Error interpreting argument to {what} as an abstract array. The problem arose because the value "
-                            f"{leaf!r} of type {type(leaf)} was passed as {names()[k]}. Expected arrays or scalars; "
-                            "mark what is neither as static (static_argnums), or close over it.")
+            raise TypeError(f"Error interpreting argument to {what} as an abstract array. The problematic value is of type "
+                            f"{type(leaf)} and was passed to the function at path {names()[k]}. Argument {leaf!r:.200} of type "
+                            f"{type(leaf)} is not a valid JAX type: expected an array or a scalar. Mark what is neither as "
+                            "static (static_argnums), or close over it.")
         aval_of(leaf)
 
 
@@ -125,6 +126,32 @@ def flat_function(fun: Callable[..., Any], in_tree: PyTreeDef) -> tuple[Callable
         out = fun(*tree_unflatten(in_tree, leaves))
         return flatten_result(out, from_leaves, fun)
     return flat, from_leaves
+
+
+class Auxiliary:
+    """Auxiliary results of a function: any pytree, in which leaves that are no arrays stay as they are."""
+
+    def __init__(self) -> None:
+        self.tree: PyTreeDef | None = None
+        self.leaves: list[Any] = []
+        self.arrays: list[int] = []
+
+    def take_apart(self, aux: Any) -> list[Any]:
+        """The arrays in `aux`; the rest is kept here."""
+        self.leaves, self.tree = tree_flatten(aux)
+        self.arrays = [k for k, leaf in enumerate(self.leaves) if is_array_like(leaf)]
+        found = [frozen(self.leaves[k]) for k in self.arrays]
+        for k in self.arrays:
+            self.leaves[k] = None  # tracers must not outlive their trace
+        return found
+
+    def rejoin(self, values: Sequence[Any]) -> Any:
+        """The pytree with these values in place of its arrays."""
+        leaves = list(self.leaves)
+        for k, value in zip(self.arrays, values, strict=True):
+            leaves[k] = value
+        assert self.tree is not None
+        return tree_unflatten(self.tree, leaves)
 
 
 def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) -> list[Any]:

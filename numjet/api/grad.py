@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.arguments import as_tuple, as_values, check_callable, debug_info, flat_function, flatten_result, path_names
+from numjet.api.arguments import (
+    Auxiliary,
+    as_tuple,
+    as_values,
+    check_callable,
+    debug_info,
+    flat_function,
+    flatten_result,
+    path_names,
+)
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
@@ -28,7 +37,7 @@ from numjet.foundation.tree import (
     tree_transpose,
     tree_unflatten,
 )
-from numjet.foundation.util import replace_at
+from numjet.foundation.util import function_name, replace_at
 from numjet.lax.tangent import instantiate
 from numjet.lax.templates import call
 from numjet.runtime.dispatch import as_array
@@ -84,14 +93,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         leaves = as_values(leaves, lambda: path_names(fun, args, kwargs), "grad")
         for leaf in leaves:
             _check_input("holomorphic_grad" if holomorphic else "grad", aval_of(leaf), holomorphic, allow_int)
-        aux_tree: list[PyTreeDef] = []
+        aux = Auxiliary()
 
         def flat(*xs: Any) -> list[Any]:
             out = fun(*replace_at(args, nums, tree_unflatten(in_tree, xs)), **kwargs)
             if not has_aux:
                 return [_scalar(out)]
-            value, aux = _with_aux(out)
-            return [_scalar(value), *flatten_result(aux, aux_tree, fun)]
+            value, found = _with_aux(out)
+            return [_scalar(value), *aux.take_apart(found)]
         outs, linear = linearize_flat(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
         _check_output(aval_of(outs[0]), holomorphic)
         one = aval_of(outs[0])
@@ -99,7 +108,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         grads = [as_array(g) if type(g) is Literal else instantiate(g) for g in pull_back(linear, [seed])]
         g = tree_unflatten(in_tree, grads)
         g = g[0] if isinstance(argnums, int) else tuple(g)
-        value = (outs[0], tree_unflatten(aux_tree[0], outs[1:])) if has_aux else outs[0]
+        value = (outs[0], aux.rejoin(outs[1:])) if has_aux else outs[0]
         return value, g
     return value_and_grad_fun
 
@@ -180,14 +189,15 @@ def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], pri
     leaves, in_tree = tree_flatten(primals)
     leaves = as_values(leaves, lambda: path_names(fun, primals, {}), what)
     out_tree: list[PyTreeDef] = []
-    aux_tree: list[PyTreeDef] = []
-    flat = _flat(fun, in_tree, out_tree, aux_tree if has_aux else None)
+    aux = Auxiliary()
+    flat = _flat(fun, in_tree, out_tree, aux if has_aux else None)
     count = (lambda: out_tree[0].num_leaves) if has_aux else None
     outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count)
     n = out_tree[0].num_leaves
-    linear_map = Partial(kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]]), linear.consts)
+    linear_map = Partial(kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun)),
+                         linear.consts)
     value = tree_unflatten(out_tree[0], outs[:n])
-    return (value, linear_map, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, linear_map)
+    return (value, linear_map, aux.rejoin(outs[n:])) if has_aux else (value, linear_map)
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
@@ -206,29 +216,34 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
 
 
 def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef],
-          aux_tree: list[PyTreeDef] | None) -> Callable[..., list[Any]]:
-    """`fun` of the leaves of its arguments. Its result, and auxiliary data if `aux_tree` is given, are flattened."""
+          aux: Auxiliary | None) -> Callable[..., list[Any]]:
+    """`fun` of the leaves of its arguments. Its result, and auxiliary data if `aux` is given, are flattened."""
     def flat(*xs: Any) -> list[Any]:
         out = fun(*tree_unflatten(in_tree, xs))
-        if aux_tree is None:
+        if aux is None:
             return flatten_result(out, out_tree, fun)
-        value, aux = _with_aux(out)
-        return [*flatten_result(value, out_tree, fun), *flatten_result(aux, aux_tree, fun)]
+        value, found = _with_aux(out)
+        return [*flatten_result(value, out_tree, fun), *aux.take_apart(found)]
     return flat
 
 
 class _LinearMap:
     """A tangent program with the structures of its arguments and results; equal only to itself."""
 
-    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray]):
-        self.linear, self.in_tree, self.out_tree, self.out_avals = linear, in_tree, out_tree, out_avals
+    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], name: str):
+        self.linear, self.in_tree, self.out_tree, self.out_avals, self.name = linear, in_tree, out_tree, out_avals, name
 
 
 class _Pullback(_LinearMap):
     """From consts and a cotangent to the cotangents of the primals."""
 
-    def __call__(self, consts: Sequence[Any], ct: Any) -> Any:
-        leaves, tree = tree_flatten(ct)
+    def __call__(self, consts: Sequence[Any], *cts_py: Any) -> Any:
+        if len(cts_py) != 1:
+            raise TypeError(f"The function returned by `jax.vjp` applied to {self.name} was called with {len(cts_py)} "
+                            f"arguments, but functions returned by `jax.vjp` must be called with a single argument: the "
+                            f"cotangent of what {self.name} returns, of the same structure. Pass the cotangents of "
+                            "several results as one tuple.")
+        leaves, tree = tree_flatten(cts_py[0])
         if tree != self.out_tree:
             raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match "
                              f"{self.out_tree}")
@@ -253,7 +268,7 @@ def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
 def _cast_weak(x: Any, aval: ShapedArray) -> Any:
     """An immutable tangent or cotangent; a Python scalar in the expected dtype."""
     if type(x) in (bool, int, float, complex) and aval.to_tangent_aval() is aval or type(x) in (int, float):
-        return np.asarray(x, aval.dtype)[()]
+        return as_array(x, aval)
     return frozen(x)
 
 
@@ -266,25 +281,26 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     0.0 2.0
     """
     check_callable(fun)
-    for what, x in (("primal", primals), ("tangent", tangents)):
-        if not isinstance(x, (tuple, list)):
-            raise TypeError(f"primal and tangent arguments to jvp must be tuples or lists; found {what}s of type {type(x)}.")
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
+                        f"{type(primals).__name__} and {type(tangents).__name__}.")
     leaves, in_tree = tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
-    if in_tree != tangent_tree:
-        raise TypeError("primal and tangent arguments to jvp must have the same tree structure; primals have tree structure "
-                        f"{in_tree} whereas tangents have tree structure {tangent_tree}.")
+    if in_tree != tangent_tree or type(primals) is not type(tangents):
+        primal_tree, tangent_tree = tree_structure(primals), tree_structure(tangents)
+        raise TypeError("primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree "
+                        f"structure {primal_tree} whereas tangents have tree structure {tangent_tree}.")
     leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "jvp")
     ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(leaves, tangent_leaves, strict=True)]
     out_tree: list[PyTreeDef] = []
-    aux_tree: list[PyTreeDef] = []
-    flat = _flat(fun, in_tree, out_tree, aux_tree if has_aux else None)
+    aux = Auxiliary()
+    flat = _flat(fun, in_tree, out_tree, aux if has_aux else None)
     debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
     outs, outs_t = jvp_flat(flat, leaves, ts, debug)
     n = out_tree[0].num_leaves
     value = tree_unflatten(out_tree[0], outs[:n])
     tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])
-    return (value, tangent, tree_unflatten(aux_tree[0], outs[n:])) if has_aux else (value, tangent)
+    return (value, tangent, aux.rejoin(outs[n:])) if has_aux else (value, tangent)
 
 
 def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
@@ -295,9 +311,9 @@ def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
         got = aval_of(t)
     adapts = got.weak_type and dtypes.kind(expected.dtype) in "fc" and dtypes.kind(got.dtype) == "f"
     if got.dtype != expected.dtype and not adapts:
-        raise TypeError("primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of int/bool primal "
-                        f"dtype the tangent dtype must be float0. Got primal dtype {aval.dtype.name} and so expected tangent "
-                        f"dtype {dtypes.long_name(expected.dtype)}, "
+        raise TypeError("primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of int/bool "
+                        f"primal dtype the tangent dtype must be float0. Got primal dtype {aval.dtype.name} and so expected "
+                        f"tangent dtype {dtypes.long_name(expected.dtype)}, "
                         f"but got tangent dtype {got.dtype.name} instead.")
     if got.shape != expected.shape:
         raise ValueError(f"jvp called with different primal and tangent shapes; Got primal shape {aval.shape} and tangent "
@@ -324,7 +340,11 @@ class _Pushforward(_LinearMap):
         leaves, tree = tree_flatten(tangents)
         if tree != self.in_tree:
             raise TypeError(f"linearized function was called with tangents of structure {tree}, expected {self.in_tree}")
-        ts = [_checked_tangent(t, a) for t, a in zip(leaves, self.linear.in_avals, strict=True)]
+        try:
+            ts = [_checked_tangent(t, a) for t, a in zip(leaves, self.linear.in_avals, strict=True)]
+        except (TypeError, ValueError) as error:
+            raise ValueError("linearized function called on tangent values inconsistent with the original primal values: "
+                             f"{error}") from None
         nonzero = [t for t, nz in zip(ts, self.linear.in_nonzero, strict=True) if nz]
         outs = iter(eval_jaxpr(self.linear.jaxpr, list(consts), *nonzero))
         flat = [next(outs) if nz else instantiate(Zero(a.to_tangent_aval()))
@@ -342,15 +362,31 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "shape") else aval_of(x) for x in leaves]
     flat, out_tree = flat_function(fun, in_tree)
     jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun, primals, {}))
+    kinds = {dtypes.kind(v.aval.dtype) in "fc" for v in (*jaxpr.invars, *jaxpr.outvars)}
+    if len(kinds) == 2:
+        raise TypeError("linear_transpose only supports float and complex inputs and outputs, or integers on both sides, but "
+                        f"{function_name(fun)} takes {[a.str_short() for a in avals]} and returns "
+                        f"{[v.aval.str_short() for v in jaxpr.outvars]}.")
 
     def transposed(ct: Any) -> Any:
         cts, tree = tree_flatten(ct)
         if tree != out_tree[0]:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
+        for c, v in zip(cts, jaxpr.outvars, strict=True):
+            _check_transposed(aval_of(c), v.aval)
         found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts,
                 jaxpr.outvars, strict=True)])
         return tuple(tree_unflatten(in_tree, [instantiate(g) for g in found]))
     return transposed
+
+
+def _check_transposed(got: ShapedArray, expected: ShapedArray) -> None:
+    """TypeError for a cotangent of another type than the result's; scalars of Python adapt within their kind."""
+    order = "biufc"
+    adapts = got.weak_type and order.index(dtypes.kind(got.dtype)) <= order.index(dtypes.kind(expected.dtype))
+    if got.shape != expected.shape or got.dtype != expected.dtype and not adapts:
+        raise TypeError(f"cotangent type does not match function output, expected {expected.str_short()} but got "
+                        f"{got.str_short()}")
 
 
 # ------------------------------------------------------------------------------------------------ Jacobians

@@ -2,12 +2,22 @@
 from __future__ import annotations
 
 import functools
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
 from numjet.api import aot, stages
-from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
+from numjet.api.arguments import (
+    check_arrays,
+    check_callable,
+    debug_info,
+    flatten_result,
+    path_names,
+    resolve_static,
+    signature,
+)
 from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
@@ -15,7 +25,7 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import named_axes
 from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
 from numjet.core.trace import EVAL, Tracer, current_trace
-from numjet.foundation import events
+from numjet.foundation import events, source
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
@@ -107,7 +117,7 @@ class Jitted:
         try:
             hash(value)
         except TypeError:
-            raise ValueError("Non-hashable static arguments are used in a jit function: static arguments should be "
+            raise ValueError("Non-hashable static arguments are not supported by jit: static arguments should be "
                              f"hashable, as they are part of the cache key. Argument with {which} of {self.name} is {value!r} "
                              f"of type {type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
         return value
@@ -204,6 +214,7 @@ class Jitted:
             closed, kept = self.thinned(traced)
             compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], device, closed)
             traced._executables[device] = compiled, kept
+            _warn_of_unused_donations(compiled, [donated[k] for k in kept])
             if traced.key is not None:
                 self.traces.grew(traced.key, compiled.nbytes)
         compiled, kept = traced._executables[device]
@@ -227,6 +238,22 @@ class Jitted:
         signature = aot.Signature(self.name, call.in_tree, call.avals, self.donated(call), names, found.out_tree,
                                   tuple(found.jaxpr.out_avals), self.where(found, call))
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
+
+
+def _warn_of_unused_donations(executable: Any, donated: Sequence[bool]) -> None:
+    """A warning for donated inputs whose memory no result can take over, as none has their size."""
+    if not any(donated):
+        return
+    free = Counter(aval.nbytes for aval in executable.out_avals)
+    unused = []
+    for aval, given in zip(executable.in_avals, donated, strict=True):
+        if given and free[aval.nbytes]:
+            free[aval.nbytes] -= 1
+        elif given:
+            unused.append(str(aval))
+    if unused:
+        warnings.warn(f"Some donated buffers were not usable: {', '.join(unused)}. No result has the size of these arguments, "
+                      "so their memory is freed, and not reused. Don't donate them.", stacklevel=source.user_stacklevel())
 
 
 def _pinned(device: Any, backend: str | None) -> Device | None:
@@ -286,6 +313,9 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     state = Jitted(fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)
+    known = signature(fun)
+    if known is not None:
+        jitted.__signature__ = known
     return aot.add_stages(jitted, state)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,8 +10,9 @@ from numjet.api.arguments import check_arrays, check_callable, debug_info, flatt
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation.config import config
-from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
+from numjet.foundation.util import function_name
 from numjet.transforms.vmap import batch_flat, move_to
 
 
@@ -35,11 +37,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     del spmd_axis_name, sum_match
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple, dict))):
+    if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple)):
         raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
                         f"passed to the function, but got {in_axes!r}.")
+    _check_entries("in_axes", in_axes)
+    _check_entries("out_axes", out_axes)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"))
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
@@ -47,10 +51,14 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
-        check_arrays(leaves, names, "vmap")
+        check_arrays([x for x, d in zip(leaves, axes, strict=True) if d is not None],
+                     lambda: [n for n, d in zip(names(), axes, strict=True) if d is not None], "vmap")
         leaves = [frozen(x) for x in leaves]
-        dims = [_check_axis(aval_of(x), d, n) for n, (x, d) in enumerate(zip(leaves, axes, strict=True))]
-        size = _batch_size(leaves, dims, axis_size, names)
+        dims = [None if d is None else _check_axis(aval_of(x), d) for x, d in zip(leaves, axes, strict=True)]
+        if not leaves and axis_size is None:
+            raise ValueError("vmap wrapped function must be passed at least one argument containing an array or axis_size "
+                             f"must be specified, got empty *{args=} and **{kwargs=}")
+        size = _batch_size(leaves, dims, axis_size, names, len(tree_leaves(args)))
         out_tree: list[PyTreeDef] = []
 
         def flat(*xs: Any) -> list[Any]:
@@ -59,16 +67,29 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         debug = debug_info("vmap", fun, args, kwargs) if config.check_tracer_leaks else None
         outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name, debug)
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
-        placed = [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
+        placed = [_with_batch_axis(o, d, t, size, axis_name) for o, d, t in zip(outs, out_dims, targets, strict=True)]
         return tree_unflatten(out_tree[0], placed)
+    vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
 
 
-def _check_axis(aval: Any, axis: Any, position: int) -> int | None:
-    if axis is None:
-        return None
-    if not isinstance(axis, int):
-        raise TypeError(f"vmap in_axes leaves must be ints or None, got {axis!r}")
+def _documentation(fun: Callable[..., Any]) -> str | None:
+    """The docstring of the vectorized function."""
+    text = getattr(fun, "__doc__", None)
+    return None if not text else (
+        f"Vectorized version of {function_name(fun)}. Takes similar arguments, with additional array axes over which it is "
+        f"mapped.\n\nOriginal documentation:\n\n{text}")
+
+
+def _check_entries(name: str, axes: Any) -> None:
+    """TypeError for an entry of in_axes or out_axes that is no axis."""
+    for entry in tree_leaves(axes):
+        if type(entry) is not int:
+            raise TypeError(f"vmap {name} must be an int, None, or a tuple of entries (or pytree of them) that are ints or "
+                            f"None, but got {entry!r} of type {type(entry).__name__} in {axes!r}.")
+
+
+def _check_axis(aval: Any, axis: int) -> int:
     if not -aval.ndim <= axis < aval.ndim:
         raise ValueError(f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
                          f"least {axis + 1 if axis >= 0 else -axis}, but is only {aval.ndim} (its shape is {aval.shape})")
@@ -76,29 +97,43 @@ def _check_axis(aval: Any, axis: Any, position: int) -> int | None:
 
 
 def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None,
-                names: Callable[[], Sequence[str]]) -> int:
-    """The common size of the mapped axes."""
+                names: Callable[[], Sequence[str]], positional: int) -> int:
+    """The common size of the mapped axes. positional: how many of the leaves are of positional arguments."""
     sizes = {n: aval_of(x).shape[d] for n, (x, d) in enumerate(zip(leaves, dims, strict=True)) if d is not None}
     found = set(sizes.values()) | ({axis_size} if axis_size is not None else set())
     if len(found) == 1:
         return found.pop()
     if not found:
         raise ValueError("vmap must have at least one non-None value in in_axes, or axis_size")
-    if axis_size is not None and len(set(sizes.values())) == 1:
-        raise ValueError(f"vmap got axis_size={axis_size}, but the mapped axes of the arguments have size "
-                         f"{set(sizes.values()).pop()}")
     labels = names()
-    lines = [f"  * size {s} in axis {dims[n]} of argument {labels[n]} of type {aval_of(leaves[n]).str_short()}"
-             for n, s in sizes.items()]
-    raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines))
+
+    def place(n: int) -> str:
+        label = f"argument {labels[n]}" if n < positional else _as_keyword(labels[n])
+        return f"axis {dims[n]} of {label} of type {aval_of(leaves[n])}"
+    lines = [] if axis_size is None else [f"  * the `axis_size` argument was {axis_size}"]
+    counts = Counter(sizes.values()).most_common()
+    for k, (s, count) in enumerate(counts):
+        first = place(next(n for n, other in sizes.items() if other == s))
+        most = k == 0 and count > 1 and counts[1:2] != [] and count > counts[1][1]
+        if count == 1:
+            lines.append(f"  * one axis had size {s}: {first}")
+        else:
+            lines.append(f"  * {'most' if most else 'some'} axes ({count} of them) had size {s}, e.g. {first}")
+    raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n" + ";\n".join(lines))
 
 
-def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int) -> Any:
+def _as_keyword(label: str) -> str:
+    """`kwargs['y'][0]`, of the path `y[0]`."""
+    end = next((k for k, c in enumerate(label) if c in "[."), len(label))
+    return f"kwargs[{label[:end]!r}]{label[end:]}"
+
+
+def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int, axis_name: Any) -> Any:
     """A result with its batch axis at the position in out_axes."""
     if target is None:
         if dim is not None:
-            raise ValueError("vmap has mapped output but out_axes is None: the result depends on the mapped argument. "
-                             "Give its out_axes an int, or don't return it.")
+            raise ValueError(f"vmap has mapped output (with {axis_name=!s}) but out_axes is None, at vmap out_axes: the result "
+                             "depends on the mapped argument. Give its out_axes an int, or don't return it.")
         return out
     ndim = aval_of(out).ndim + (dim is None)
     if not -ndim <= target < ndim:

@@ -16,7 +16,7 @@ from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.foundation import dtypes, errors
+from numjet.foundation import dtypes, errors, source
 
 Array = _native.Array
 
@@ -146,17 +146,17 @@ class Tracer:
         return bool(_known(self, errors.TracerBoolConversionError))
 
     def __int__(self) -> int:
-        return int(_known(self, errors.ConcretizationTypeError))
+        return int(_scalar(self, "int"))
 
     def __float__(self) -> float:
-        return float(_known(self, errors.ConcretizationTypeError))
+        return float(_scalar(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(_known(self, errors.ConcretizationTypeError))
+        return complex(_scalar(self, "complex"))
 
     def __index__(self) -> int:
         if self.aval.shape != () or self.aval.dtype.kind not in "iu":
-            raise TypeError(f"only integer scalar arrays can be converted to a scalar index, got {self.aval}")
+            raise TypeError(f"Only integer scalar arrays can be converted to a scalar index. Got {self.aval}.")
         return int(_known(self, errors.TracerIntegerConversionError))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -181,9 +181,20 @@ class Tracer:
         return self
 
 
+def _scalar(tracer: Tracer, name: str) -> np.ndarray:
+    """The value for the conversion `name` to a Python scalar."""
+    if tracer.aval.shape:
+        raise TypeError(f"Only scalar arrays can be converted to Python scalars. Got {tracer.aval}.")
+    context = f"The problem arose with the `{name}` function. Try using `x.astype({name})`, which works on traced arrays."
+    return _known(tracer, lambda t: errors.ConcretizationTypeError(t, context))
+
+
 def _size_error(aval: ShapedArray) -> Exception:
-    return ValueError(f"The truth value of an array with {'more than one' if aval.size > 1 else 'one' if aval.size else 'no'} "
-                      f"element is ambiguous: got {aval}. Use a.any() or a.all().")
+    if not aval.size:
+        return ValueError(f"The truth value of an empty array is ambiguous. Got {aval}; use `x.size > 0` to ask whether an "
+                          "array is empty.")
+    return ValueError(f"The truth value of an array with {'more than one' if aval.size > 1 else 'one'} element is ambiguous. "
+                      f"Got {aval}; use a.any() or a.all().")
 
 
 def _known(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:
@@ -253,4 +264,5 @@ def is_array_like(x: Any) -> bool:
 
 def escaped(tracer: Tracer) -> Exception:
     """The error for a tracer used outside the function that made it."""
-    return errors.UnexpectedTracerError(tracer)
+    frame = tracer.made_at()
+    return errors.UnexpectedTracerError(tracer, source.on_line(frame) if frame is not None else "")

@@ -282,12 +282,16 @@ _REQUIRED = object()
 class Setting:
     """The callable facade of one flag: `with setting(value): ...`, `setting.value`, `setting.set_global(v)`."""
 
-    def __init__(self, name: str, default: Any = _REQUIRED):
+    def __init__(self, name: str, default: Any = _REQUIRED, keyword: str = "new_val"):
         self.flag = BY_NAME[name]
-        self._default = default
+        self._default, self._keyword = default, keyword
         self.__doc__ = f"Context manager for this thread: {self.flag.doc} (flag {name})"
 
-    def __call__(self, new_val: Any = _REQUIRED) -> Override:
+    def __call__(self, new_val: Any = _REQUIRED, **named: Any) -> Override:
+        if self._keyword in named and new_val is _REQUIRED:
+            new_val = named.pop(self._keyword)
+        if named:
+            raise TypeError(f"{self.flag.stem}() takes the value to hold inside the block, got {sorted(named)}")
         if new_val is _REQUIRED:
             new_val = self._default
         if new_val is _REQUIRED:
@@ -327,7 +331,7 @@ threefry_partitionable = Setting("jax_threefry_partitionable", True)
 enable_custom_prng = Setting("jax_enable_custom_prng", True)
 softmax_custom_jvp = Setting("jax_softmax_custom_jvp", True)
 default_device = Setting("jax_default_device")
-disable_jit = Setting("jax_disable_jit", True)
+disable_jit = Setting("jax_disable_jit", True, "disable")
 transfer_guard = Setting("jax_transfer_guard")
 debug_nans = Setting("jax_debug_nans", True)
 debug_infs = Setting("jax_debug_infs", True)

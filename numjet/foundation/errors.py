@@ -11,9 +11,9 @@ from typing import Any
 
 
 def describe(tracer: Any) -> str:
-    """`traced array of type float32[3]`, for an object with an aval."""
+    """`traced array with shape float32[3]`, from whatever has an aval."""
     aval = getattr(tracer, "aval", None)
-    return f"traced array of type {_type_text(aval)}" if aval is not None else f"value {tracer!r}"
+    return f"traced array with shape {_type_text(aval)}" if aval is not None else f"value {tracer!r}"
 
 
 def _type_text(aval: Any) -> str:
@@ -63,7 +63,7 @@ class ConcretizationTypeError(JAXTypeError):
     def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
             compose(
-                f"A concrete value is needed here, but a {describe(tracer)} was given.",
+                f"Abstract tracer value encountered where concrete value is expected: a {describe(tracer)}.",
                 context,
                 origin(tracer),
                 "Remedies: mark the argument as static (`static_argnums` or `static_argnames` of jit), compute "
@@ -89,8 +89,13 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any):
         JAXTypeError.__init__(
             self,
-            compose(f"Python cannot branch on a {describe(tracer)}: its truth value is not known yet.", origin(tracer),
-                    _BOOL_REMEDIES, snippet("if x > 0:\n    y = a\nelse:\n    y = b", "y = jnp.where(x > 0, a, b)")),
+            compose(
+                f"Attempted boolean conversion of a {describe(tracer)}. Python cannot branch on it: its truth value is not "
+                "known yet.",
+                origin(tracer),
+                _BOOL_REMEDIES,
+                snippet("if x > 0:\n    y = a\nelse:\n    y = b", "y = jnp.where(x > 0, a, b)"),
+            ),
         )
 
 
@@ -100,7 +105,8 @@ class TracerArrayConversionError(JAXTypeError):
     def __init__(self, tracer: Any):
         super().__init__(
             compose(
-                f"__array__() was called on a {describe(tracer)}: NumPy needs the numbers, and there are none yet.",
+                f"The numpy.ndarray conversion method __array__() was called on {describe(tracer)}: NumPy needs the numbers, "
+                "and there are none yet.",
                 origin(tracer),
                 "Remedies: call the function of the same name in numjet.numpy; when the argument decides a shape "
                 "or an index that must be known, make it static (`static_argnums` of jit); a function that only "
@@ -117,7 +123,7 @@ class TracerIntegerConversionError(JAXTypeError):
     def __init__(self, tracer: Any):
         super().__init__(
             compose(
-                f"__index__() was called on a {describe(tracer)}: Python needs the integer itself.",
+                f"The __index__() method was called on {describe(tracer)}: Python needs the integer itself.",
                 origin(tracer),
                 "Remedies: to index a list or NumPy array, make it an array first; to repeat, use lax.fori_loop; "
                 "where the integer decides a shape, make the argument static (`static_argnums` of jit).",
@@ -148,8 +154,8 @@ class UnexpectedTracerError(JAXTypeError):
     """A traced value outlived its function, through a global, a closure or an attribute.
 
     Args:
-      tracer: the value, or the whole message as a str.
-      created: where the value was made, for example "file.py:12 (f)".
+      tracer: the value, or the whole text as a str.
+      created: where the value was made, for example "line 12 of file.py (f)".
       traced: the function that was being traced, in the same form.
     """
 
@@ -157,13 +163,14 @@ class UnexpectedTracerError(JAXTypeError):
         if isinstance(tracer, str):
             super().__init__(tracer)
             return
-        where = f"It was made at {created}" if created else ""
+        where = f"It was created on {created}" if created else ""
         while_tracing = f"while {traced} was being traced" if traced else ""
-        origin = " ".join(part for part in (where or ("It was made" if while_tracing else ""), while_tracing) if part)
+        place = " ".join(part for part in (where or ("It was created" if while_tracing else ""), while_tracing) if part)
         super().__init__(
             compose(
-                f"A {describe(tracer)} leaked out of the function it belongs to.",
-                origin + "." if origin else "",
+                f"Encountered an unexpected tracer: a {describe(tracer)} leaked out of the function it belongs to, by a side "
+                "effect on global state, a closure or an attribute.",
+                place + "." if place else "",
                 "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
                 "is a placeholder, not a number. Return every value that is needed outside. To find the leak, run "
                 "within `checking_leaks()` or with JAX_CHECK_TRACER_LEAKS=1.",

@@ -169,6 +169,11 @@ def summarize(frame: Frame | None) -> str:
     return f"{os.path.basename(frame.file)}:{frame.line} ({frame.function})"
 
 
+def on_line(frame: Frame) -> str:
+    """`line 12 of file.py (function)`."""
+    return f"line {frame.line} of {os.path.basename(frame.file)} ({frame.function})"
+
+
 def of_function(fun: Callable[..., Any]) -> str:
     """A function's location: `f at file.py:12`; only its name where Python does not know it."""
     inner = fun

@@ -135,8 +135,15 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     """
     x = _inexact("log_softmax", x)
     top = jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
+    if where is not None:
+        # Elements that do not count are zeros in all that follows, so that no derivative is infinite there: exp of them
+        # overflows, and the maximum of a row without elements is -inf.
+        x = jnp.where(where, x, 0)
+        some = jnp.any(where, axis=axis, keepdims=True)
+        top = jnp.where(some, top, 0)
     shifted = x - bits.stop_gradient(top)
-    out = shifted - transcendental.log(jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True, where=where))
+    total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True, where=where)
+    out = shifted - transcendental.log(total if where is None else jnp.where(some, total, 1))
     return out if where is None else jnp.where(where, out, -np.inf)
 
 

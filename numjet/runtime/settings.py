@@ -33,5 +33,18 @@ def _limit_instruction_set() -> None:
         raise RuntimeError(f"numjet_instruction_set is '{wanted}', which this CPU does not have; leave it 'native'")
 
 
+_default_limit: list[float] = []
+
+
+def _follow_async_dispatch() -> None:
+    """Lets calls wait for their programs where the flag jax_cpu_enable_async_dispatch is off. It holds for the process."""
+    if not config.cpu_enable_async_dispatch and not _default_limit:
+        _default_limit.append(_native.set_inline_limit(-1.0))
+    elif config.cpu_enable_async_dispatch and _default_limit:
+        _native.set_inline_limit(_default_limit.pop())
+
+
 _limit_instruction_set()
+_follow_async_dispatch()
+config.on_change(_follow_async_dispatch)
 _native.set_config_reader(_read)

@@ -176,3 +176,85 @@ def test_derivatives_that_are_constants_are_arrays(how):
         for found in (push(1.0)[0], nj.jit(push)(1.0)[0], nj.jvp(two, (1.5,), (1.0,))[1]):
             assert isinstance(found, nj.Array) and found.dtype == np.float32 and found == 0
         assert nj.grad(two)(1.5) == 0
+
+
+@pytest.mark.parametrize("how", [
+    lambda f: nj.grad(f, has_aux=True)(1.0)[1], lambda f: nj.value_and_grad(f, has_aux=True)(1.0)[0][1],
+    lambda f: nj.vjp(f, 1.0, has_aux=True)[2], lambda f: nj.jvp(f, (1.0,), (1.0,), has_aux=True)[2],
+    lambda f: nj.linearize(f, 1.0, has_aux=True)[2], lambda f: nj.jacrev(f, has_aux=True)(1.0)[1]])
+def test_auxiliary_data_may_be_anything(how):
+    aux = how(lambda x: (x ** 2, {"label": "hi", "type": dict, "value": x * 3, "list": [None, len]}))
+    assert aux["label"] == "hi" and aux["type"] is dict and aux["list"] == [None, len] and float(aux["value"]) == 3
+
+
+def test_vmap_passes_what_it_does_not_map():
+    def scaled(x, how, by):
+        return by(x) if how == "by" else x
+    scaled.note = "kept"
+    mapped = nj.vmap(scaled, in_axes=(0, None, None))
+    assert mapped(jnp.arange(3), "by", lambda x: x * 2).tolist() == [0, 2, 4] and mapped.note == "kept"
+    assert "Original documentation" in nj.vmap(jnp.dot).__doc__
+
+
+@pytest.mark.parametrize("axes, message", [
+    ({"in_axes": False}, "must be an int"), ({"in_axes": {"a": 0}}, "tuple of entries"),
+    ({"out_axes": "x"}, "vmap out_axes must be an int"),
+    ({"in_axes": (1.5,)}, "vmap in_axes must be an int")])
+def test_axes_of_other_types(axes, message):
+    with pytest.raises(TypeError, match=message):
+        nj.vmap(lambda x: x, **axes)(jnp.ones((2, 2)))
+
+
+def test_sizes_that_do_not_fit_are_listed():
+    with pytest.raises(ValueError) as info:
+        nj.vmap(lambda x, y, z, k: None, in_axes=(0, 1, 0))(np.ones((10, 4)), np.ones((10, 2)), np.ones(10), k=np.ones(3))
+    assert str(info.value).splitlines() == [
+        "vmap got inconsistent sizes for array axes to be mapped:",
+        "  * most axes (2 of them) had size 10, e.g. axis 0 of argument x of type float32[10,4];",
+        "  * one axis had size 2: axis 1 of argument y of type float32[10,2];",
+        "  * one axis had size 3: axis 0 of kwargs['k'] of type float32[3]"]
+    with pytest.raises(ValueError, match=r"the `axis_size` argument was 2;\n  \* one axis had size 8"):
+        nj.vmap(lambda x: x, axis_size=2)(np.ones(8))
+    with pytest.raises(ValueError, match=r"at least one argument .*got empty \*args=\(\{\},\)"):
+        nj.vmap(lambda x: x)({})
+
+
+def test_gradient_with_a_mask_of_a_constant_made_inside():
+    def g(x, n=100_000):
+        u = jnp.sin(jnp.arange(3.0 * n)).reshape(n, 3)
+        return jnp.mean(jnp.sum((u - x) ** 2, 1)[:, None] * (jnp.argmax(u, 1)[:, None] == jnp.arange(3)).astype(jnp.float32), 0)
+    x, ct = jnp.array([0.5, -0.2, 0.1]), jnp.array([0.0, 1.0, 0.0])
+    for pulled in (nj.vjp(nj.jit(g), x)[1](ct)[0], nj.vjp(g, x)[1](ct)[0], nj.jit(lambda x: nj.vjp(g, x)[1](ct)[0])(x)):
+        np.testing.assert_allclose(pulled, [-0.00571571, -0.368863, -0.13310805], rtol=1e-5)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.linspace(1., 2, 64).reshape(8, 8), lambda x: np.arange(5), lambda x: lax.scan(
+        lambda c, v: (c + v, v), np.zeros(()), np.linspace(1., 2, 4)),
+    lambda x: lax.while_loop(lambda c: c.sum() < 20, lambda c: c * 2, np.linspace(1., 2, 4)),
+    lambda x: lax.cond(x > 0, lambda a: a * 2, lambda a: a, np.ones(3, complex))])
+def test_constants_of_64_bits(f):
+    wide = [a.dtype for h in (nj.jit(f), nj.vmap(f, axis_size=2, in_axes=None)) for a in nj.tree.leaves(h(1.0))]
+    assert not {np.dtype("float64"), np.dtype("int64"), np.dtype("complex128")} & set(wide)
+
+
+def test_values_and_tangents_are_arrays():
+    value, tangent = nj.jvp(lambda x: x, (1.0,), (2.0,))
+    assert type(value) is type(tangent) is type(jnp.ones(())) and tangent.weak_type and tangent.dtype == np.float32
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: nj.vjp(jnp.sin, 1.0)[1](1.0, 2.0), TypeError, "applied to sin was called with 2 arguments"),
+    (lambda: nj.linearize(jnp.sum, jnp.ones(3))[1](jnp.ones((3, 2))), ValueError, "inconsistent with the original primal"),
+    (lambda: nj.linear_transpose(lambda x: 2. * x, 1), TypeError, "linear_transpose only supports"),
+    (lambda: nj.linear_transpose(lambda x: x, 1.0)(1j), TypeError, "cotangent type does not match"),
+    (lambda: nj.jvp(jnp.sin, 1.0, (1.0,)), TypeError, "found float and tuple"),
+    (lambda: nj.jvp(jnp.sin, (1.0,), [1.0]), TypeError, "same tree structure"),
+    (lambda: nj.grad(jnp.sin)("foo"), TypeError, "'foo' of type <class 'str'> is not a valid JAX type"),
+    (lambda: nj.jit(lambda x: float(x))(1.0), TypeError, r"Try using `x.astype\(float\)`"),
+    (lambda: nj.jit(lambda x: bool(x))(1.0), TypeError, "Attempted boolean conversion"),
+    (lambda: nj.jit(lambda x: [1, 2][x])(1), TypeError, r"The __index__\(\) method was called on traced array"),
+    (lambda: nj.jit(lambda x: int(x))(jnp.ones(3)), TypeError, "Only scalar arrays can be converted to Python scalars")])
+def test_phrases_that_people_search_for(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

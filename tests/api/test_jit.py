@@ -1,4 +1,6 @@
 """jit: caching, arguments, donation, errors, stages."""
+import inspect
+import warnings
 from functools import partial
 
 import numpy as np
@@ -277,3 +279,44 @@ def test_cost_analysis_of_loops():
         return lax.scan(lambda s, _: (jnp.sin(s) * 2, None), x, None, length=5)[0]
     costs = nj.jit(fun).lower(np.ones(8, np.float32)).cost_analysis()
     assert (costs["flops"], costs["transcendentals"]) == (40, 40)
+
+
+def test_signature_of_a_jitted_function():
+    f = nj.jit(lambda x, y=1, *, z: x)
+    assert str(inspect.signature(f)) == "(x, y=1, *, z)" and inspect.getfullargspec(f).kwonlyargs == ["z"]
+
+
+def test_donations_that_free_memory_only_are_warned_of():
+    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[5\]"):
+        nj.jit(lambda x: x.sum(), donate_argnums=0)(jnp.ones(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nj.jit(lambda x: x.astype(jnp.int32), donate_argnums=0)(jnp.ones(5))
+        nj.jit(lambda x, y: y, donate_argnums=0)(jnp.ones(5), 1.0)
+
+
+def test_compiler_options_are_refused():
+    for call in (lambda o: nj.jit(lambda x: x, compiler_options=o), lambda o: nj.jit(lambda x: x).lower(1.0).compile(o)):
+        with pytest.raises(nj.errors.JaxRuntimeError, match="No such compile option: 'invalid_key'"):
+            call({"invalid_key": 1})
+
+
+def test_compiled_functions_say_what_they_were_compiled_for():
+    compiled = nj.jit(lambda x: jnp.sqrt(x)).lower(1.0).compile()
+    for call, message in ((lambda: compiled([1.0]), "does not match the input pytree it was called with"),
+                          (lambda: compiled(1), "Argument 'x' compiled with float32.. and called with int32"),
+                          (lambda: nj.vmap(compiled)(jnp.ones(3)), "Detected argument of Tracer type BatchTracer")):
+        with pytest.raises(TypeError, match=message):
+            call()
+
+
+def test_calls_wait_without_asynchronous_dispatch():
+    def fails(x):
+        raise ValueError("no")
+    f = nj.jit(lambda x: nj.pure_callback(fails, nj.ShapeDtypeStruct((), jnp.float32), x))
+    nj.config.update("jax_cpu_enable_async_dispatch", False)
+    try:
+        with pytest.raises(nj.errors.JaxRuntimeError, match="ValueError: no"):
+            f(1.0)
+    finally:
+        nj.config.update("jax_cpu_enable_async_dispatch", True)

@@ -97,11 +97,11 @@ def test_context_of_a_concretization():
 
 
 def test_leak_tells_where():
-    text = str(errors.UnexpectedTracerError(Bare(), created="file.py:3 (f)", traced="f at file.py:1"))
-    assert "It was made at file.py:3 (f) while f at file.py:1 was being traced." in text
+    text = str(errors.UnexpectedTracerError(Bare(), created="line 3 of file.py (f)", traced="f at file.py:1"))
+    assert "It was created on line 3 of file.py (f) while f at file.py:1 was being traced." in text
     assert "checking_leaks" in text and "Return every value" in text
-    assert "It was made while f" in str(errors.UnexpectedTracerError(Bare(), traced="f"))
-    assert "It was made" not in str(errors.UnexpectedTracerError(Bare()))
+    assert "It was created while f" in str(errors.UnexpectedTracerError(Bare(), traced="f"))
+    assert "It was created" not in str(errors.UnexpectedTracerError(Bare()))
     assert str(errors.UnexpectedTracerError("as it is")) == "as it is"
 
 
@@ -109,5 +109,5 @@ def test_describe_falls_back_to_what_the_type_says_of_itself():
     class Odd:
         aval = "some token"
 
-    assert errors.describe(Odd()) == "traced array of type some token"
+    assert errors.describe(Odd()) == "traced array with shape some token"
     assert errors.describe(3) == "value 3"

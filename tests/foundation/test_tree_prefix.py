@@ -122,7 +122,7 @@ def test_flatten_axes_errors(axes, message):
     with pytest.raises(ValueError) as info:
         tree.flatten_axes("vmap in_axes", structure(([1, 2], {"a": 3}, None)), axes)
     assert message in str(info.value)
-    assert str(info.value).startswith("vmap in_axes must be a tree prefix of the value it is for")
+    assert str(info.value).startswith("vmap in_axes specification must be a tree prefix of the corresponding value")
 
 
 def test_tree_equal_structure():

@@ -244,3 +244,11 @@ def test_constant_initializers():
 def test_initializer_errors(make, shape, text):
     with pytest.raises(ValueError, match=text):
         make()(random.key(0), shape)
+
+
+def test_gradient_of_log_softmax_of_rows_without_elements():
+    mask = jnp.array([[True, False], [False, False]])
+    for y in (jnp.ones((2, 2)), jnp.array([[1., 500.], [-jnp.inf, 3.]])):
+        assert nn.log_softmax(y, where=mask).tolist() == [[0, -np.inf], [-np.inf, -np.inf]]
+        g = nj.grad(lambda y: jnp.where(mask, nn.log_softmax(y, where=mask), 0).sum())(y)
+        assert g.tolist() == [[0, 0], [0, 0]]

@@ -92,5 +92,5 @@ def divide(x):
 
 def test_programs_for_other_shapes(xla):
     compiled = nj.jit(lambda x: x, device=xla).lower(ONES).compile()
-    with pytest.raises(TypeError, match=r"compiled for f32\[3\], called with f32\[4\]"):
+    with pytest.raises(TypeError, match=r"compiled with float32\[3\] and called with float32\[4\]"):
         compiled(np.ones(4, np.float32))

@@ -20,7 +20,7 @@ constexpr double kNsPerCopiedByte = 0.1;
 // Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
 constexpr double kBriefNs = 20e6;
 
-double inline_limit_ns = 50e3;
+double inline_limit_ns = 50e3;  // negative: nothing is queued
 uint64_t executions = 0;
 
 // One call: owns the outputs' buffers until they belong to arrays.
@@ -243,7 +243,7 @@ int execute(Executable* executable, Array* const* ins, const char* donated, bool
   Call call{executable, executable->plan.get(), ins, donated, committed, 0, {}};
   run_deferred_decrefs();
   if (fetch_inputs(executable, ins) < 0) return -1;
-  bool can_queue = queue_open() && !on_queue_thread();
+  bool can_queue = inline_limit_ns >= 0 && queue_open() && !on_queue_thread();
   bool pending = any_pending(call);
   call.expected_ns = expected_ns(call);
   bool queued = can_queue && (pending || call.expected_ns >= inline_limit_ns);

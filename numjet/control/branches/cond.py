@@ -33,7 +33,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     Args:
       pred: boolean scalar; numbers count as true when they are not zero.
       true_fun, false_fun: functions of the operands, whose results have equal structures and types.
-      operands: pytrees of arrays. `operand=x` is an older way to give a single one.
+      operands: pytrees of arrays. `operand=x` is an older way to give a single one, and so is
+        `cond(pred, true_operand, true_fun, false_operand, false_fun)`, with an operand for each function.
       linear: accepted for compatibility; has no effect.
 
     Raises:
@@ -43,6 +44,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> float(lax.cond(True, lambda x: x + 1, lambda x: x - 1, 10.0))
     11.0
     """
+    if len(operands) == 2 and operand is _missing and _are_of_two_operands(true_fun, false_fun, *operands):
+        return _cond_of_two_operands(pred, true_fun, false_fun, *operands)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     operands = _only_operands("cond", operands, operand)
@@ -53,6 +56,16 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         pred = ne(pred, np.zeros((), aval_of(pred).dtype))
     index = np.int32(bool(pred)) if not isinstance(pred, Tracer) else cast(pred, _INT32)
     return branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
+
+
+def _are_of_two_operands(second: Any, third: Any, fourth: Any, fifth: Any) -> bool:
+    """Whether the arguments after the predicate are true_operand, true_fun, false_operand, false_fun."""
+    return callable(third) and callable(fifth) and not (callable(second) and callable(fourth))
+
+
+def _cond_of_two_operands(pred: Any, true_operand: Any, true_fun: Callable[..., Any], false_operand: Any,
+                          false_fun: Callable[..., Any]) -> Any:
+    return cond(pred, lambda true, false: true_fun(true), lambda true, false: false_fun(false), true_operand, false_operand)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _missing) -> Any:
@@ -143,10 +156,9 @@ def branch(
 
 
 def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> list[Any]:
-    """The chosen branch, operation by operation; a result is weakly typed where that of every branch is."""
+    """The chosen branch, operation by operation; a result is weakly typed where that of the first branch is."""
     outs = eval_closed(chosen.jaxpr, *chosen.consts, *leaves)
-    weak = [all(a.weak_type for a in column) for column in zip(*[b.jaxpr.out_avals for b in bodies], strict=True)]
-    return [_typed(x, w) for x, w in zip(outs, weak, strict=True)]
+    return [_typed(x, a.weak_type) for x, a in zip(outs, bodies[0].jaxpr.out_avals, strict=True)]
 
 
 def _typed(x: Any, weak: bool) -> Any:

@@ -48,10 +48,7 @@ def _abstract(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> li
     for branch in branches:
         if [(a.shape, a.dtype) for a in avals] != [(a.shape, a.dtype) for a in branch.in_avals]:
             raise TypeError(f"cond: a branch takes {branch.in_avals}, got operands {list(avals)}")
-    return [
-        first.update(weak_type=all(a.weak_type for a in (first, *rest)))
-        for first, *rest in zip(*[b.out_avals for b in branches], strict=True)
-    ]
+    return branches[0].out_avals
 
 
 def clamped(index: Any, count: int) -> int:
@@ -158,9 +155,12 @@ def _batch_as_select(
     size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches, axis_name: Any
 ) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
-    if holds_effects(branches=branches):
-        raise NotImplementedError("vmap of a cond whose predicate is batched runs all branches, so branches with side "
-                                  f"effects are not supported: {set(holds_effects(branches=branches))}")
+    refused = holds_effects(branches=branches) - {effects.DEBUG}  # a debug effect may happen for each branch
+    if refused:
+        raise NotImplementedError(
+            "IO effect not supported in vmap-of-cond: with a predicate per element all branches run, so branches with "
+            f"side effects other than unordered debugging are not supported: {set(refused)}"
+        )
     index, *operands = in_front(args, dims)
     index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
     batched = tuple(d is not None for d in dims[1:])

@@ -108,12 +108,13 @@ class custom_vjp(FunctionWithRules):
 class _FlatForward(UsersRule):
     """The user's forward rule on flat arguments; records the structure of the residuals."""
 
-    __slots__ = ("call", "flat", "out_tree", "owner", "res_tree", "symbolic")
+    __slots__ = ("call", "flat", "numbers", "out_tree", "owner", "res_tree", "symbolic")
 
     def __init__(self, owner: custom_vjp, call: Callable[..., Any], flat: FlatFunction):
         self.owner, self.call, self.flat, self.symbolic = owner, call, flat, owner.symbolic_zeros
         self.rule = owner.fwd
         self.res_tree: Any = None
+        self.numbers: dict[int, Any] = {}  # the residuals that are Python scalars, by position: they stay such
         self.out_tree: Any = None
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
@@ -132,7 +133,14 @@ class _FlatForward(UsersRule):
             raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
                             f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
         self.flat.out_tree = self.out_tree = out_tree
-        return list(map(frozen, outs)), list(map(frozen, residuals))
+        self.numbers = {k: r for k, r in enumerate(residuals) if type(r) in (bool, int, float, complex)}
+        return list(map(frozen, outs)), [frozen(r) for k, r in enumerate(residuals) if k not in self.numbers]
+
+    def structured(self, residuals: Sequence[Any]) -> Any:
+        """The residuals as the user's rule returned them."""
+        rest = iter(residuals)
+        leaves = [self.numbers[k] if k in self.numbers else for_user(next(rest)) for k in range(self.res_tree.num_leaves)]
+        return tree.tree_unflatten(self.res_tree, leaves)
 
 
 class _FlatBackward(UsersRule):
@@ -147,8 +155,7 @@ class _FlatBackward(UsersRule):
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         given = [for_rule(c, self.symbolic) for c in cts]
-        out = self.rule(*self.fixed, tree.tree_unflatten(self.fwd.res_tree, map(for_user, residuals)),
-                        tree.tree_unflatten(self.fwd.out_tree, given))
+        out = self.rule(*self.fixed, self.fwd.structured(residuals), tree.tree_unflatten(self.fwd.out_tree, given))
         in_tree = self.fwd.flat.in_tree
         leaves, out_tree = tree.tree_flatten(_without_none(out, in_tree), is_leaf=is_symbolic_zero)
         if not isinstance(out, (tuple, list)) or out_tree != in_tree:

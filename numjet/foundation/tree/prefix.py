@@ -78,9 +78,9 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         counts = prefix.prefix_counts(treedef)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be a tree prefix of the value it is for, so that each of its leaves stands for one subtree, "
-            f"but {_short(repr(axis_tree))} is not a prefix of {_short(str(treedef))}.\n"
-            f"{error} (expected by {name}, got in the value)"
+            f"{name} specification must be a tree prefix of the corresponding value; each of its leaves stands for one "
+            f"subtree, but {_short(repr(axis_tree))} is not a prefix of {_short(str(treedef))}.\n"
+            f"Mismatch details: {error} (expected by {name}, got in the value)"
         ) from None
     return _repeat(axes, counts)
 

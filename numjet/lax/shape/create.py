@@ -56,7 +56,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     >>> full_like(np.zeros(2, np.int32), 7)
     Array([7, 7], dtype=int32)
     """
-    aval = aval_of(x)
+    aval = x.aval if hasattr(x, "aval") else aval_of(x)  # x may be a ShapeDtypeStruct
     weak = dtype is None and aval.weak_type
     if sharding is not None:
         raise NotImplementedError(f"full_like: expected sharding=None, got {sharding!r}; use device_put.")

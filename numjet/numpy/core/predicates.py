@@ -27,7 +27,11 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> shape([[1, 2, 3]])
     (1, 3)
     """
-    return a.shape if isinstance(a, (Array, Tracer)) else aval_of(asarray(a)).shape
+    if isinstance(a, (Array, Tracer)):
+        return a.shape
+    if hasattr(a, "shape") and hasattr(a, "dtype"):  # a ShapeDtypeStruct, for one
+        return tuple(a.shape)
+    return aval_of(asarray(a)).shape
 
 
 def ndim(a: Any) -> int:

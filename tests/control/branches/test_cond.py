@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.control import cond, switch
 from numjet.core.aval import ShapedArray
@@ -245,3 +246,16 @@ def test_the_program_has_the_form_of_jax():
                              [ShapedArray((), np.dtype(bool)), ShapedArray((), np.dtype(F32))])
     assert names(closed, inner=False) == ["convert_element_type", "cond"]
     assert [names(b) for b in equation(closed, "cond").params["branches"]] == [["cos"], ["sin"]]
+
+
+def test_an_operand_for_each_function():
+    for p in (True, False):
+        f = lambda p: cond(p, (1.0, 2.0), lambda t: t[1] * 10, {"a": 5.0}, lambda d: d["a"])
+        assert float(f(p)) == float(nj.jit(f)(p)) == (20.0 if p else 5.0)
+
+
+def test_weak_types_are_those_of_the_first_branch():
+    weak, strong = lambda: 1.0, lambda: np.float32(2)
+    for branches, expected in (((weak, strong), True), ((strong, weak), False), ((strong, weak, weak), False)):
+        assert nj.jit(lambda i, branches=branches: switch(i, branches))(1).weak_type is expected
+        assert switch(1, branches).weak_type is expected

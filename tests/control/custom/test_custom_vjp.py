@@ -303,3 +303,19 @@ def test_optimize_remat_calls_the_function_where_no_residual_is_read():
     tan.defvjp(lambda x: (lax.convert_element_type(x, np.float16), x), lambda x, ct: (ct,), optimize_remat=True)
     with pytest.raises(TypeError, match="results of the types of the function's own"):
         nj.grad(tan)(F32(0.5))
+
+
+def test_residuals_that_are_numbers_stay_numbers():
+    seen = []
+
+    @custom_vjp
+    def f(x):
+        return x
+
+    def bwd(residuals, ct):
+        seen.append(residuals)
+        return (ct * residuals["n"],)
+    f.defvjp(lambda x: (x, {"n": 3, "x": x, "flag": True}), bwd)
+    for g in (nj.grad(f), nj.jit(nj.grad(f)), nj.grad(nj.jit(f)), nj.grad(lambda x: nj.vmap(f)(jnp.stack([x, x]))[0])):
+        assert float(g(2.0)) == 3.0
+    assert all(type(r["n"]) is int and r["flag"] is True for r in seen)

@@ -371,3 +371,11 @@ nj.jit(lambda x: nj.debug.print("last words {}", x))(2.0)
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout == "last words 2.0\n"
     assert "ValueError: nobody looked" in ran.stderr and "JaxRuntimeError" in ran.stderr
+
+
+def test_debug_callbacks_in_a_batched_cond():
+    seen = []
+    note = lambda tag: lambda x: (nj.debug.callback(lambda v: seen.append((tag, float(v))), x), x * tag)[1]
+    out = nj.vmap(lambda p, x: nj.lax.cond(p, note(2), note(1), x))(np.array([True, False]), np.float32([3, 4]))
+    nj.effects_barrier()
+    assert out.tolist() == [6, 4] and {(2, 3.0), (1, 4.0)} <= set(seen)

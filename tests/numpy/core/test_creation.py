@@ -233,3 +233,18 @@ def test_questions():
     check(lambda a, b: jnp.isclose(a, b, equal_nan=True), np.isclose(nan, nan, equal_nan=True), nan, nan)
     check(lambda a: jnp.isclose(a, 1, rtol=0.5), np.isclose(X, 1, rtol=0.5), X)
     assert bool(jnp.allclose(X, X * (1 + 1e-6))) and not bool(jnp.allclose(X, X + 1))
+
+
+def test_descriptions_in_place_of_arrays():
+    described = nj.ShapeDtypeStruct((2, 3), jnp.int8)
+    assert (jnp.shape(described), jnp.ndim(described), jnp.size(described)) == ((2, 3), 2, 6)
+    for like in (jnp.zeros_like(described), jnp.full_like(described, 0), nj.lax.full_like(described, 0)):
+        assert like.shape == (2, 3) and like.dtype == jnp.int8
+
+
+def test_python_numbers_are_saved_with_all_their_bits():
+    for value, dtype in ((1.5, np.float64), (3, np.int64), (True, np.bool_), (1j, np.complex128)):
+        file = io.BytesIO()
+        jnp.save(file, value)
+        file.seek(0)
+        assert np.load(file).dtype == dtype
