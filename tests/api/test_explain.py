@@ -58,6 +58,7 @@ def test_results_loops_and_views():
     assert next(o.why for o in report.operations if o.name == "mul") == "result"
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
 def test_copies_say_why_and_donating_avoids_them():
     def fun(x):
         return x.at[3].set(0.0)

@@ -261,6 +261,7 @@ def test_donation_elsewhere_leaves_other_handles_alone(other, how, first):
         assert intact(kept) and float(nj.jit(jnp.sum)(kept)) == float(np.arange(count, dtype=np.float64).sum())
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
 def test_donation_elsewhere_with_and_without_another_handle(other):
     x = nj.device_put(np.arange(8, dtype=np.float32), other)
     y = _native.rewrap(x)

@@ -22,6 +22,7 @@ def test_out_of_memory(xla):
         huge(1.0).block_until_ready()
 
 
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
 @pytest.mark.parametrize("donated", [(0,), (0, 1)])
 def test_an_array_donated_and_given_once_more(xla, donated):
     x = nj.device_put(ONES, xla)
