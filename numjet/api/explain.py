@@ -31,5 +31,5 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
     def explained(*args: Any, **kwargs: Any) -> CompileReport:
         traced = jitted.trace(*args, **kwargs)
         closed = traced.lower().jaxpr
-        return backends.load_backend("cpu").explained(closed, traced.fun_name, [traced.donated[k] for k in traced.kept])
+        return backends.load_backend("cpu").explained(closed, traced.fun_name, [traced.call.donated[k] for k in traced.kept])
     return explained
