@@ -91,18 +91,18 @@ def circulant(c: Any) -> Any:
 
 
 def companion(a: Any) -> Any:
-    """The companion matrix of the polynomial with coefficients a[0], a[1], ..., of which a[0] is the leading one.
+    """The companion matrices of the polynomials with coefficients a[..., 0], a[..., 1], ..., the leading one first.
 
     >>> import numjet.numpy as jnp
     >>> companion(jnp.array([1.0, 2.0, 3.0])).tolist()
     [[-2.0, -3.0], [1.0, 0.0]]
     """
     (a,) = promote_args_inexact("scipy.linalg.companion", a)
-    if a.ndim != 1 or a.shape[0] < 2:
-        raise ValueError(f"companion expects a vector of at least two coefficients, got shape {a.shape}")
-    n = a.shape[0] - 1
-    top = rearrange.reshape(-getitem(a, (slice(1, None),)) / getitem(a, (0,)), (1, n))
-    return join.concatenate([top, mx.eye((n - 1, n), a.dtype)], 0)
+    if a.ndim < 1 or a.shape[-1] < 2:
+        raise ValueError(f"The length of `a` along the last axis must be at least 2, got shape {a.shape}")
+    n, batch = a.shape[-1] - 1, a.shape[:-1]
+    top = -getitem(a, (..., slice(1, None))) / getitem(a, (..., slice(0, 1)))
+    return join.concatenate([rearrange.reshape(top, (*batch, 1, n)), mx.eye((*batch, n - 1, n), a.dtype)], len(batch))
 
 
 def hilbert(n: int) -> Any:

@@ -102,7 +102,7 @@ def trend_remover(kind: Any, axis: int) -> Callable[[Any], Any]:
 def spectra(x: Any, parts: Layout, window: Any, remove: Callable[[Any], Any], onesided: bool) -> Any:
     """The transforms [..., count, frequencies] of the segments of x, less their trends and times the window."""
     segments = remove(cut(x, parts))
-    segments = segments * window.reshape((1,) * (segments.ndim - 1) + window.shape)
+    segments = segments * window.astype(segments.dtype).reshape((1,) * (segments.ndim - 1) + window.shape)
     return jnp.fft.rfft(segments.real, parts.size) if onesided else jnp.fft.fft(segments, parts.size)
 
 

@@ -46,7 +46,7 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256,
     onesided = seg.one_sided(x, return_onesided)
     weights = seg.make_window(window, parts.length, dtype)
     out = seg.spectra(signal, parts, weights, seg.trend_remover(detrend, axis - x.ndim), onesided)
-    out = out * jnp.sqrt(seg.density(weights, fs, "spectrum")).astype(out.real.dtype)
+    out = out * jnp.sqrt(seg.density(weights, fs, "spectrum")).astype(out.dtype)
     times = _times(out.shape[-2], parts, 0 if boundary is not None else parts.length / 2, fs, dtype)
     return seg.frequencies(parts, fs, onesided, dtype), times, jnp.moveaxis(out, -1, axis)
 
@@ -97,8 +97,8 @@ def istft(Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = N
     z = z.astype(np.result_type(z.dtype, np.complex64))
     segments = (jnp.fft.irfft if input_onesided else jnp.fft.ifft)(z, parts.size)[..., :parts.length]
     weights = seg.make_window(window, parts.length, segments.dtype)
-    if not jnp.iscomplexobj(segments) and jnp.iscomplexobj(weights):
-        segments = segments.astype(weights.dtype)
+    common = np.result_type(segments.dtype, weights.dtype)
+    segments, weights = segments.astype(common), weights.astype(common)
     out = _overlapped(segments, weights, parts, boundary)
     if input_onesided:
         out = out.real
@@ -161,7 +161,7 @@ def spectrogram(x: Any, fs: Any = 1.0, window: Any = ("tukey", 0.25), nperseg: i
         out = (jnp.square(out.real) + jnp.square(out.imag)) * scale
         out = seg.doubled(out, parts.size) if onesided else out
     elif mode in ("complex", "magnitude"):
-        out = out * jnp.sqrt(scale)
+        out = out * jnp.sqrt(scale).astype(out.dtype)
         out = jnp.abs(out) if mode == "magnitude" else out
     else:
         out = jnp.angle(out)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.lax.axes import as_axis
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.signal import segments as seg
@@ -67,7 +68,8 @@ def _averaged(x: Any, y: Any, same: bool, fs: Any, window: Any, nperseg: Any, no
     onesided = seg.one_sided(x, onesided)
     weights = seg.make_window(window, parts.length, dtype)
     remove = seg.trend_remover(detrend, axis - x.ndim)
-    power = _product(x, y, same, parts, weights, remove, onesided) * seg.density(weights, fs, scaling)
+    power = _product(x, y, same, parts, weights, remove, onesided)
+    power = power * seg.density(weights, fs, scaling).astype(power.dtype)
     if onesided:
         power = seg.doubled(power, parts.size)
     power = jnp.astype(_average(power, average), complex_dtype)
@@ -108,7 +110,7 @@ def _average(power: Any, average: str) -> Any:
         return jnp.mean(power, -2)
     found = jnp.median(power.real, -2)
     if jnp.iscomplexobj(power):
-        found = found + 1j * jnp.median(power.imag, -2)
+        found = lax.complex(found, jnp.median(power.imag, -2))
     return found / _median_bias(count)
 
 
