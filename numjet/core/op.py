@@ -30,10 +30,11 @@ Of operations that hold programs
   functions                                      parameters that are functions, which a program as text does not have
 Its text
   printing                                       the PrintingRule of core/printer.py; None: parameters in alphabetical order
-A record never changes after it is made.
+A record does not change after it is made, but for rules of derivatives and batches that a user puts in the place of its own.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,7 +43,9 @@ from numjet.core.aval import ShapedArray
 from numjet.core.primitive import Missing as Missing, Primitive
 from numjet.core.trace import EVAL, set_trace
 from numjet.core.traits import DESCRIPTIONS, NONE, Traits
+from numjet.core.walk import eval_closed
 from numjet.foundation import locks
+from numjet.foundation.linear_util import WrappedFun
 from numjet.foundation.record import Fields, Record
 
 
@@ -201,7 +204,21 @@ class Op(Fields, Primitive):
 
     def known_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters without those of JAX that this record does not have (`sharding`, `accuracy`), where they are None."""
-        return {k: v for k, v in params.items() if k in self.params or v is not None}
+        return {k: v for k, v in params.items() if k in self.params or (v is not None and k != "subfuns")}
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with which `bind` applies an equation; `subfuns` has the functions of one with rules of its own."""
+        if "call_jaxpr" not in params:
+            return dict(params)
+        rules = [params[name] for name in self.params if name in self.functions]
+        functions = functools.partial(eval_closed, params["call_jaxpr"]), *rules
+        return {**params, "subfuns": tuple(map(WrappedFun, functions))}
+
+    def put_rule(self, slot: str, rule: Any) -> None:
+        """Puts a user's rule into a slot of derivatives or batches; programs derived before keep the old one."""
+        if slot not in ("jvp", "transpose", "batch", "dce", "every_batch"):
+            raise AttributeError(f"op {self.name!r} does not change in {slot!r}")
+        self.__dict__[slot] = rule
 
     def effects_of(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         """The effects of an equation."""

@@ -116,8 +116,7 @@ class Primitive:
 
     def replay(self, *args: Any, **params: Any) -> Any:
         """Applies the primitive of an equation, whose operands may be literals."""
-        functions, rest = self.get_bind_params(params)
-        return self.bind(*functions, *map(hooks.user_value, args), **rest)
+        return self.bind(*map(hooks.user_value, args), **self.get_bind_params(params))
 
     def bind_with_trace(self, trace: Any, args: Sequence[Any], avals: Any, params: dict[str, Any] | None = None) -> Any:
         """As bind, by that trace. The third argument, types of the operands, may be left out."""
@@ -127,9 +126,10 @@ class Primitive:
         raise NotImplementedError(f"primitive '{self.name}': def_bind_with_trace is not supported; override `bind` in a "
                                   "subclass of Primitive instead")
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """(functions, parameters) so that bind(*functions, *operands, **parameters) applies an equation's primitive."""
-        return [], dict(params)
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with which bind(*operands, **parameters) applies an equation's primitive: those of the equation. For
+        programs that it calls, `subfuns` has functions, too."""
+        return dict(params)
 
     # -- evaluation
     def impl(self, *args: Any, **params: Any) -> Any:
@@ -205,6 +205,10 @@ class Primitive:
             f"MLIR translation rule for primitive '{self.name}' not found for platform {platform}. Programs are compiled from "
             "lowering rules: numjet.interpreters.mlir.register_lowering(primitive, mlir.lower_fun(f, multiple_results=...)), "
             "where f computes the primitive with other operations. A Python function is called with numjet.pure_callback.")
+
+    def put_rule(self, slot: str, rule: Any) -> None:
+        """Fills a slot."""
+        setattr(self, slot, rule)
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         return False

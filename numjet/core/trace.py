@@ -58,6 +58,11 @@ class Trace:
         """Handles a call of a custom_vjp function; users' traces may override it."""
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call to handle {primitive.name}")
 
+    @property
+    def main(self) -> Any:
+        """What the traces of one transformation share: a user's `tag`, or the trace."""
+        return getattr(self, "tag", self)
+
     def is_valid(self) -> bool:
         """Whether the transformation still runs."""
         return self.valid

@@ -15,7 +15,7 @@ from numjet.core.op import Missing, Op, Undefined as UndefinedPrimal, Zero as Ze
 from numjet.core.primitive import Primitive
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.interpreters.rules import RuleTable, listed, users_primitive, values
+from numjet.interpreters.rules import RuleTable, checked_primitive, listed, values
 from numjet.lax.tangent import (
     add_any as add_tangents,
     add_any_p as add_jaxvals_p,
@@ -112,7 +112,7 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def _check_single(primitive: Any, what: str) -> None:
-    if users_primitive(primitive, f"ad.{what}").multiple:
+    if checked_primitive(primitive, f"ad.{what}").multiple:
         raise TypeError(f"ad.{what} is for primitives with one result; '{primitive.name}' has multiple_results: use "
                         "ad.primitive_jvps and ad.primitive_transposes")
 

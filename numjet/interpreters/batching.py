@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from numjet.core.op import Op
 from numjet.core.primitive import Primitive
 from numjet.core.trace import aval_of
-from numjet.interpreters.rules import RefusedTable, RuleTable, listed, users_primitive, values
+from numjet.interpreters.rules import RefusedTable, RuleTable, checked_primitive, listed, values
 from numjet.lax.templates import broadcast_batch, moveaxis as _moveaxis
 from numjet.transforms.vmap import BatchTrace as BatchTrace, BatchTracer as BatchTracer, apply_batch, move_to
 
@@ -145,7 +145,7 @@ def defreducer(prim: Primitive, *_: Any) -> None:
         out_dim = dim - sum(a < dim for a in moved)
         return outs, [out_dim] * len(outs) if prim.multiple else out_dim
 
-    primitive_batchers[users_primitive(prim, "batching.defreducer")] = rule
+    primitive_batchers[checked_primitive(prim, "batching.defreducer")] = rule
 
 
 # ------------------------------------------------------------------------------------------------ axes

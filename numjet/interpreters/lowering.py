@@ -36,6 +36,9 @@ class Platform(Record):
     """The part of a module's context that rules may read."""
     platforms: tuple[str, ...]
 
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Nothing to do: programs keep alive the functions that they call."""
+
 
 class Context(Record):
     """The first argument of lowering rules."""

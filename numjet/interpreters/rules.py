@@ -1,13 +1,14 @@
 """Tables of rules: mappings from primitives to rules in JAX's form, which are views of the slots of primitives.
 
-Putting a rule into a table fills a slot of a user's primitive with an adapter, which brings operands and results to the form
-that slots have. Records of numjet's own operations do not change, so tables refuse rules for those.
+Putting a rule into a table fills a slot of the primitive with an adapter, which brings operands and results to the form that
+slots have. A rule for one of numjet's own operations takes the place of its own until it is deleted.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
+from numjet.api.diagnostics import clear_caches
 from numjet.core import hooks
 from numjet.core.op import Missing, Op, all_ops
 from numjet.core.primitive import Primitive
@@ -27,16 +28,20 @@ class UsersRule:
         return self.adapter(self.rule, self.primitive, *args, **kwargs)
 
 
-def users_primitive(primitive: Any, what: str) -> Primitive:
-    """The primitive, if a user defined it. TypeError for anything else: numjet's own operations do not change."""
+def checked_primitive(primitive: Any, what: str) -> Primitive:
+    """The primitive; TypeError for anything else."""
     if not isinstance(primitive, Primitive):
         raise TypeError(f"{what} is for primitives (numjet.extend.core.Primitive), got {primitive!r} of type "
                         f"{type(primitive).__name__}")
-    if isinstance(primitive, Op):
-        raise TypeError(f"{what} cannot be set for '{primitive.name}', which is numjet's own operation, whose rules do not "
-                        "change. Give the rule to a primitive of your own, or to a function: numjet.custom_jvp, custom_vjp, "
-                        "custom_batching.custom_vmap.")
     return primitive
+
+
+def users_primitive(primitive: Any, what: str) -> Primitive:
+    """The primitive, if a user defined it; TypeError for anything else."""
+    if isinstance(primitive, Op):
+        raise TypeError(f"{what} is for primitives that users define: '{primitive.name}' is numjet's own operation, which the "
+                        "compiler knows. Lower a primitive of your own.")
+    return checked_primitive(primitive, what)
 
 
 def values(args: Sequence[Any]) -> tuple[Any, ...]:
@@ -49,21 +54,29 @@ class RuleTable(MutableMapping[Any, Rule]):
 
     def __init__(self, name: str, slot: str, adapter: Rule, read: Callable[[Op], Rule] | None = None, **flags: Any):
         self._name, self._slot, self._adapter, self._read, self._flags = name, slot, adapter, read, flags
+        self._replaced: dict[tuple[Op, str], Any] = {}  # what users' rules stand in place of
 
-    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+    def __setitem__(self, primitive: Any, rule: Rule | None) -> None:
+        """Fills the slot. None: the primitive has no rule."""
+        found = checked_primitive(primitive, self._name)
+        if rule is None and not isinstance(found, Op):
+            found.__dict__.pop(self._slot, None)
+            return
         if not callable(rule):
             raise TypeError(f"{self._name}[{primitive}] must be a function, got {rule!r}")
-        found = users_primitive(primitive, self._name)
-        setattr(found, self._slot, UsersRule(self._adapter, rule, found))
-        for flag, value in self._flags.items():
-            setattr(found, flag, value)
+        for slot, value in {self._slot: UsersRule(self._adapter, rule, found), **self._flags}.items():
+            if isinstance(found, Op):
+                self._replaced.setdefault((found, slot), getattr(found, slot))
+            found.put_rule(slot, value)
+        if isinstance(found, Op):
+            clear_caches()  # derivatives of programs that apply it
 
     def __getitem__(self, primitive: Any) -> Rule:
-        if isinstance(primitive, Op):
-            if self._read is not None and not isinstance(getattr(primitive, self._slot), Missing):
+        if isinstance(primitive, Primitive):
+            if self._holds(primitive):
+                return getattr(primitive, self._slot).rule
+            if isinstance(primitive, Op) and self._read is not None and not isinstance(getattr(primitive, self._slot), Missing):
                 return self._read(primitive)
-        elif isinstance(primitive, Primitive) and self._holds(primitive):
-            return getattr(primitive, self._slot).rule
         raise KeyError(primitive)
 
     def _holds(self, primitive: Primitive) -> bool:
@@ -71,10 +84,15 @@ class RuleTable(MutableMapping[Any, Rule]):
         return isinstance(slot, UsersRule) and slot.adapter is self._adapter
 
     def __delitem__(self, primitive: Any) -> None:
-        if not self._holds(users_primitive(primitive, self._name)):
+        if not self._holds(checked_primitive(primitive, self._name)):
             raise KeyError(primitive)
-        for name in (self._slot, *self._flags):
-            delattr(primitive, name)
+        for slot in (self._slot, *self._flags):
+            if isinstance(primitive, Op):
+                primitive.put_rule(slot, self._replaced.pop((primitive, slot)))
+            else:
+                delattr(primitive, slot)
+        if isinstance(primitive, Op):
+            clear_caches()
 
     def __iter__(self) -> Iterator[Any]:
         """numjet's own operations that have a rule; users' primitives are not listed, but found."""

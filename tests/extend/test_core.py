@@ -29,8 +29,7 @@ def interpret(jaxpr: jex.Jaxpr, consts: Any, args: Any, handle: Callable[..., An
     env.update(zip(jaxpr.invars, args, strict=True))
     env.update(zip(jaxpr.constvars, consts, strict=True))
     for eqn in jaxpr.eqns:
-        functions, params = eqn.primitive.get_bind_params(eqn.params)
-        out = handle(eqn, *functions, *map(read, eqn.invars), **params)
+        out = handle(eqn, *map(read, eqn.invars), **eqn.primitive.get_bind_params(eqn.params))
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
     return [read(v) for v in jaxpr.outvars]
 
@@ -150,6 +149,16 @@ def test_primitives_that_numjet_does_not_have() -> None:
     assert primitives.copy_p.name == "copy" and isinstance(primitives.copy_p, jex.Primitive)
     with pytest.raises(NotImplementedError, match=r"no primitive 'copy': use numjet\.numpy\.copy"):
         primitives.copy_p.bind(1.0)
+
+
+def test_functions_of_equations_with_rules() -> None:
+    for fun, count in ((bent, 2), (ruled, 3)):
+        (eqn,) = nj.make_jaxpr(fun)(1.0).eqns
+        params = eqn.primitive.get_bind_params(eqn.params)
+        assert len(params["subfuns"]) == count
+        np.testing.assert_allclose(params["subfuns"][0].call_wrapped(0.5)[0], fun(0.5), rtol=1e-6)
+        again = lambda x, e=eqn, p=params: e.primitive.bind(x, **p)[0]
+        np.testing.assert_allclose(nj.grad(again)(0.5), nj.grad(fun)(0.5), rtol=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------ users' traces
@@ -288,8 +297,9 @@ def test_call_primitives() -> None:
                 lambda g: nj.jit(nj.vmap(nj.grad(g, 1)))(x, x), lambda g: nj.vmap(nj.grad(nj.jit(g)))(x, x)):
         np.testing.assert_allclose(way(f), way(lambda a, b: a * jnp.sin(b)), rtol=1e-6)
     (eqn,) = nj.make_jaxpr(f)(1.0, 2.0).eqns
-    functions, params = eqn.primitive.get_bind_params(eqn.params)
-    assert params == {} and eqn.primitive.call_primitive
-    np.testing.assert_allclose(prim.bind(2.0, 3.0, subfuns=functions)[0], 2 * np.sin(3), rtol=1e-6)
+    params = eqn.primitive.get_bind_params(eqn.params)
+    assert list(params) == ["subfuns"] and eqn.primitive.call_primitive
+    np.testing.assert_allclose(prim.bind(2.0, 3.0, **params)[0], 2 * np.sin(3), rtol=1e-6)
+    np.testing.assert_allclose(primitives.closed_call_p.bind(2.0, 3.0, call_jaxpr=nj.make_jaxpr(f)(1.0, 1.0))[0], 2 * np.sin(3))
     linear = nj.linear_transpose(lambda v: prim.bind(lu.wrap_init(lambda u: [3 * u]), v)[0], 1.0)
     assert float(linear(2.0)[0]) == 6

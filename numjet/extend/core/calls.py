@@ -45,7 +45,10 @@ class CallPrimitive(Primitive):
         self.inline = lambda eqn: (_closed(eqn.params["call_jaxpr"]), eqn.invars)
 
     def bind(self, *args: Any, subfuns: Sequence[Any] = (), **params: Any) -> Any:
-        """Calls the function, which is the first argument or the one of `subfuns`, on the others."""
+        """Calls the function, the first argument or the one of `subfuns`, on the operands; or a program `call_jaxpr`."""
+        if "call_jaxpr" in params and not subfuns:
+            params = self.get_bind_params(params)
+            subfuns = params.pop("subfuns")
         (fun, *operands) = (*subfuns, *args)
         trace = current_trace()
         if type(trace) is StageTrace:
@@ -56,11 +59,11 @@ class CallPrimitive(Primitive):
             return handle(trace, self, fun, operands, params)
         return self.impl(fun, *operands, **params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The function of the program that an equation holds, and the other parameters."""
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters with `subfuns`, the function of the program that an equation holds, in place of the program."""
         rest = dict(params)
         closed = _closed(rest.pop("call_jaxpr"))
-        return [wrap_init(lambda *xs: eval_closed(closed, *xs))], rest
+        return {**rest, "subfuns": (wrap_init(lambda *xs: eval_closed(closed, *xs)),)}
 
     def abstract(self, *avals: Any, call_jaxpr: Any, **params: Any) -> Any:
         return _closed(call_jaxpr).out_avals
