@@ -80,7 +80,7 @@ def add_fallback(module: ModuleType, name: str) -> None:
             except AttributeError:
                 pass
         full = f"{name}.{attribute}"
-        if full in names.table():
+        if full in names.table() or (not attribute.startswith("__") and exists(OWN + full)):
             return importlib.import_module(full)
         if names.is_name(name, attribute):
             return unsupported.placeholder(full)

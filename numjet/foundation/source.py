@@ -25,9 +25,10 @@ _HIDDEN_PREFIXES: list[str] = [_PACKAGE, "<frozen "]
 _hidden: dict[str, bool] = {}  # by file name: a string caches its hash, a code object does not
 
 
-def hide(folder: str) -> None:
-    """Treats the files under `folder` as internal, too; for libraries built on this one."""
-    _HIDDEN_PREFIXES.append(os.path.join(os.path.abspath(folder), ""))
+def hide(path: str) -> None:
+    """Treats a file, or the files under a folder, as internal, too; for libraries built on this one."""
+    path = os.path.abspath(path)
+    _HIDDEN_PREFIXES.append(path if os.path.isfile(path) else os.path.join(path, ""))
     _hidden.clear()
 
 

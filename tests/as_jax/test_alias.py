@@ -96,6 +96,35 @@ def test_every_public_module_of_jax_is_imported_and_shows_its_names(run_as_jax):
     """)
 
 
+def test_private_modules_that_libraries_touch(run_as_jax):
+    run_as_jax("""
+        import jax, jax._src.core, jax._src.dispatch, jax._src.traceback_util, jax._src.util
+        from jax._src import compiler, xla_bridge
+        from jax._src.dtypes import TypePromotionError
+        assert jax._src.core.trace_state_clean() and jax._src.core.Tracer is jax.core.Tracer
+        assert not jax.jit(lambda x: x * jax._src.core.trace_state_clean())(1)
+        assert jax._src.xla_bridge.device_count() == 1 and jax._src.dispatch.wait_for_tokens() is None
+        assert jax._src.util.safe_map(lambda x, y: x + y, [1, 2], (3, 4)) == [4, 6]
+        assert TypePromotionError is jax.dtypes.TypePromotionError
+        try:
+            import jax._src.nothing
+        except ModuleNotFoundError as error:
+            assert error.name == "jax._src.nothing"
+    """)
+
+
+def test_files_of_libraries_are_left_out_of_tracebacks(run_as_jax):
+    run_as_jax("""
+        import dataclasses
+        from types import SimpleNamespace
+        from jax._src import traceback_util
+        frame = SimpleNamespace(f_code=dataclasses.field.__code__)
+        assert traceback_util.include_frame(frame)
+        traceback_util.register_exclusion(dataclasses.__file__)
+        assert not traceback_util.include_frame(frame)
+    """)
+
+
 def test_jax_imported_before_is_an_error(run_python):
     done = run_python("-c", "import sys, types; sys.modules['jax'] = types.ModuleType('jax')\nimport numjet.as_jax")
     assert "ImportError: numjet.as_jax must come before the first import of jax" in done.stderr

@@ -4,8 +4,8 @@ import importlib
 import pytest
 
 MODULES = (
-    "config dtypes dtypes.promotion dtypes.table errors events flags pretty source tree tree.keys tree.partial tree.prefix "
-    "tree.register types util"
+    "config dtypes dtypes.promotion dtypes.table errors events flags monitoring pretty source tree tree.keys tree.partial "
+    "tree.prefix tree.register types util"
 ).split()
 
 

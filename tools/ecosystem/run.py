@@ -41,7 +41,8 @@ def run(work: Path, name: str, side: str, extra: list[str]) -> None:
     """Runs the tests of a library on one side; goes on behind the test that crashed the process, if one did."""
     row = environments.libraries()[name]
     environments.prepare(work, side, row, name)
-    folder, file, done = environments.source(work, name, row["version"]), work / f"{name}.{side}.tsv", work / f"{name}.{side}.done"
+    folder = environments.source(work, name, row["version"])
+    file, done = work / f"{name}.{side}.tsv", work / f"{name}.{side}.done"
     before = outcomes(file) if extra else {}
     file.unlink(missing_ok=True)
     variables = {**os.environ, "ECOSYSTEM_OUTCOMES": str(file), "ECOSYSTEM_DONE": str(done), "OMP_NUM_THREADS": "1",
@@ -51,7 +52,7 @@ def run(work: Path, name: str, side: str, extra: list[str]) -> None:
         seen = outcomes(file)
         done.write_text("\n".join(seen), encoding="utf8")
         command = [environments.python(work, side), *alias, "-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider",
-                   "--tb=short", "--no-header", *row["options"], *extra]
+                   "--tb=short", "--no-header", "--continue-on-collection-errors", *row["options"], *extra]
         code = subprocess.run(command, cwd=folder, env=variables).returncode
         if 0 <= code <= 5 or len(outcomes(file)) == len(seen):
             break

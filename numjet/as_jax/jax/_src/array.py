@@ -1,0 +1,3 @@
+"""The class of arrays."""
+
+from numjet.core.trace import Array as ArrayImpl  # noqa: F401

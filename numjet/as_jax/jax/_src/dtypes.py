@@ -1,0 +1,7 @@
+"""Dtypes and their promotion."""
+
+from numjet.dtypes import (
+    TypePromotionError as TypePromotionError, bfloat16 as bfloat16, canonicalize_dtype as canonicalize_dtype,
+    extended as extended, finfo as finfo, float0 as float0, iinfo as iinfo, issubdtype as issubdtype, prng_key as prng_key,
+    result_type as result_type, scalar_type_of as scalar_type_of,
+)

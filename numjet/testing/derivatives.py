@@ -1,0 +1,149 @@
+"""Checks of derivatives by finite differences, for functions of pytrees.
+
+Forward mode is compared with central differences in a random direction; reverse mode by the identity
+<ct, J t> = <J^T ct, t> between inner products, in random directions ct and t.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.api.grad import jvp, vjp
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
+from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from numjet.foundation.util import replace_at
+
+# Relative and absolute tolerances by dtype: central differences lose half of the digits.
+TOLERANCES = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 1e-2, "float64": 1e-5, "complex64": 1e-2, "complex128": 1e-5}
+EPS = 1e-4
+
+
+def _inexact(x: Any) -> bool:
+    return dtypes.issubdtype(aval_of(x).dtype, np.inexact)
+
+
+def _random_like(rng: np.random.Generator, x: Any) -> Any:
+    """A random tangent of x."""
+    aval = aval_of(x)
+    if not _inexact(x):
+        return np.zeros(aval.shape, dtypes.float0)
+    value = rng.standard_normal(aval.shape)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        value = value + 1j * rng.standard_normal(aval.shape)
+    return np.asarray(value).astype(aval.dtype)
+
+
+def _moved(x: Any, tangent: Any, step: float) -> Any:
+    if not _inexact(x):
+        return x
+    x = np.asarray(x)
+    return (x + x.dtype.type(step) * tangent).astype(x.dtype)
+
+
+def difference(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eps: float) -> Any:
+    """The directional derivative of f by central differences."""
+    plus, minus = (f(*tree_map(functools.partial(_moved, step=step), tuple(args), tuple(tangents))) for step in (eps, -eps))
+    return tree_map(lambda p, m: (np.asarray(p) - np.asarray(m)) / (2 * eps) if _inexact(p)
+                    else np.zeros(np.shape(p), dtypes.float0), plus, minus)
+
+
+def _assert_close(got: Any, want: Any, atol: float | None, rtol: float | None, message: str) -> None:
+    got_leaves, got_tree = tree_flatten(got)
+    want_leaves, want_tree = tree_flatten(want)
+    assert got_tree == want_tree, f"{message}: expected the structure {want_tree}, got {got_tree}"
+    for g, w in zip(map(np.asarray, got_leaves), map(np.asarray, want_leaves), strict=True):
+        if g.dtype == dtypes.float0 or w.dtype == dtypes.float0:
+            continue
+        tolerance = TOLERANCES.get(g.dtype.name, 0.0)
+        wide = np.complex128 if np.iscomplexobj(g) or np.iscomplexobj(w) else np.float64
+        np.testing.assert_allclose(g.astype(wide), w.astype(wide), atol=tolerance if atol is None else atol,
+                                   rtol=tolerance if rtol is None else rtol, err_msg=message)
+
+
+def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
+              rtol: float | None = None, eps: float = EPS, err_msg: str = "") -> None:
+    """Asserts that f_jvp(args, tangents) gives f(*args) and the directional derivative by central differences.
+
+    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError.
+
+    >>> import functools, numjet as nj, numjet.numpy as jnp
+    >>> check_jvp(jnp.sin, functools.partial(nj.jvp, jnp.sin), (0.5,))
+    """
+    tangents = tree_map(functools.partial(_random_like, np.random.default_rng(0)), tuple(args))
+    value, tangent = f_jvp(tuple(args), tangents)
+    note = f"{err_msg} " if err_msg else ""
+    _assert_close(value, f(*args), atol, rtol, f"{note}value of the JVP")
+    _assert_close(tangent, difference(f, args, tangents, eps), atol, rtol, f"{note}tangent of the JVP")
+
+
+def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
+              rtol: float | None = None, eps: float = EPS, err_msg: str = "") -> None:
+    """Asserts that f_vjp(*args) gives f(*args) and a pullback that agrees with central differences.
+
+    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError.
+
+    >>> import functools, numjet as nj, numjet.numpy as jnp
+    >>> check_vjp(jnp.sin, functools.partial(nj.vjp, jnp.sin), (0.5,))
+    """
+    rng = np.random.default_rng(0)
+    tangents = tree_map(functools.partial(_random_like, rng), tuple(args))
+    value, pullback = f_vjp(*args)
+    note = f"{err_msg} " if err_msg else ""
+    _assert_close(value, f(*args), atol, rtol, f"{note}value of the VJP")
+    cotangent = tree_map(functools.partial(_random_like, rng), value)
+    pulled = tuple(pullback(cotangent))
+    _assert_close(_inner(tangents, pulled), _inner(difference(f, args, tangents, eps), cotangent), atol, rtol,
+                  f"{note}cotangent of the VJP")
+
+
+def _inner(a: Any, b: Any) -> Any:
+    """The real inner product of two pytrees, without conjugation, in the widest dtype of their leaves."""
+    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(tree_leaves(a), tree_leaves(b), strict=True)]
+    products = [np.real(np.vdot(np.conj(x), y)) for x, y in pairs if dtypes.float0 not in (x.dtype, y.dtype)]
+    kinds = [dtypes.result_type(y.dtype) for x, y in pairs if dtypes.float0 not in (x.dtype, y.dtype)]
+    total = sum(float(p) for p in products)
+    widest = max((np.dtype(k) for k in kinds), key=lambda k: TOLERANCES.get(k.name, 0.0), default=np.dtype(np.float32))
+    return np.asarray(total, np.float64 if widest in (np.float64, np.complex128) else np.float32)
+
+
+def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int, modes: str | Sequence[str] = ("fwd", "rev"),
+                atol: float | None = None, rtol: float | None = None, eps: float | None = None) -> None:
+    """Asserts that derivatives of f at args, up to an order, agree with central differences.
+
+    modes: "fwd" for jvp, "rev" for vjp, or both; each derivative is differentiated again in each mode.
+    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError, or ValueError for modes.
+
+    >>> import numjet.numpy as jnp
+    >>> check_grads(jnp.sin, (0.5,), order=2)
+    """
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not set(modes) <= {"fwd", "rev"}:
+        raise ValueError(f"check_grads: expected modes among 'fwd' and 'rev', got {modes}")
+    step = EPS if eps is None else eps
+
+    def check(f: Callable[..., Any], args: Sequence[Any], order: int, note: str) -> None:
+        if "fwd" in modes:
+            check_jvp(f, functools.partial(jvp, f), args, atol, rtol, step, f"{note}fwd")
+            if order > 1:
+                check(functools.partial(jvp, f), (tuple(args), tuple(args)), order - 1, f"{note}fwd of ")
+        if "rev" in modes:
+            check_vjp(f, functools.partial(vjp, f), args, atol, rtol, step, f"{note}rev")
+            if order > 1:
+                check(functools.partial(_pulled_back, f), args, order - 1, f"{note}rev of ")
+    check(*_of_inexact(f, args), order, "")
+
+
+def _of_inexact(f: Callable[..., Any], args: Sequence[Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function of the arguments' floating leaves only, and these leaves."""
+    leaves, tree = tree_flatten(tuple(args))
+    moving = [n for n, x in enumerate(leaves) if _inexact(x)]
+    return (lambda *xs: f(*tree_unflatten(tree, replace_at(leaves, moving, xs)))), tuple(leaves[n] for n in moving)
+
+
+def _pulled_back(f: Callable[..., Any], *args: Any) -> Any:
+    value, pullback = vjp(f, *args)
+    return pullback(tree_map(lambda x: x if _inexact(x) else np.zeros(np.shape(x), dtypes.float0), value))
