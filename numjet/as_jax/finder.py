@@ -62,6 +62,7 @@ class AliasLoader(Loader):
         if self.target is not None:
             module = importlib.import_module(self.target)
             sys.modules[name] = module
+            vars(module).setdefault("__path__", [])  # JAX's module may have submodules, if numjet's is a file
         else:
             module.__doc__ = f"{name}, which numjet lacks: its names raise when they are used."
         add_fallback(module, name)

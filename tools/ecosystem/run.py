@@ -21,6 +21,8 @@ import environments
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_CRASHES = 50
+OPTIONS = ["-q", "-c", "pyproject.toml", "-p", "outcomes", "-p", "no:cacheprovider", "--tb=short", "--no-header",
+           "--continue-on-collection-errors"]
 PART = re.compile(r"(<!-- ecosystem -->\n).*(<!-- ecosystem -->)", re.DOTALL)
 
 
@@ -51,8 +53,7 @@ def run(work: Path, name: str, side: str, extra: list[str]) -> None:
     for _ in range(MOST_CRASHES):
         seen = outcomes(file)
         done.write_text("\n".join(seen), encoding="utf8")
-        command = [environments.python(work, side), *alias, "-m", "pytest", "-q", "-p", "outcomes", "-p", "no:cacheprovider",
-                   "--tb=short", "--no-header", "--continue-on-collection-errors", *row["options"], *extra]
+        command = [environments.python(work, side), *alias, "-m", "pytest", *OPTIONS, *row["options"], *extra]
         code = subprocess.run(command, cwd=folder, env=variables).returncode
         if 0 <= code <= 5 or len(outcomes(file)) == len(seen):
             break
