@@ -3,6 +3,10 @@
 A key is two words; the threefry cipher keyed with them turns counters into random words. All random numbers are
 `threefry(words, counters)`, where the counters are the numbers' positions 0, 1, 2, ... as 64-bit integers (high word,
 low word), so that each number depends on its position alone.
+
+With the flag jax_threefry_partitionable off, the words are those of older programs: a sequence of `count` words is made of
+the counters 0, 1, ..., count - 1, whose first half is paired with the second; both words of each block become words of the
+sequence. Numbers then depend on the size of the array, too.
 """
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.lax.elementwise import bits, bitwise, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.rng import threefry as rng
@@ -98,18 +103,41 @@ def _counters(target: Shape) -> tuple[Any, Any]:
 
 
 def threefry(pair: Words, target: Shape) -> Words:
-    """The cipher's two words for each position of an array of the given shape; the key's words are scalars."""
+    """Two new words for each position of an array of the given shape; the key's words are scalars."""
     if math.prod(target) == 0:
         empty = create.full(target, _ZERO)
         return empty, empty
+    if not config.threefry_partitionable:
+        made = rearrange.reshape(_sequence(pair, 2 * math.prod(target)), (*target, 2))
+        first, second = (slicing.index_in_dim(made, n, len(target), keepdims=False) for n in range(2))
+        return first, second
     if target == ():
         return rng.threefry_2x32(pair, (_ZERO, _ZERO))
     return rng.threefry_2x32(pair, _counters(target))
 
 
+def _sequence(pair: Words, count: int) -> Any:
+    """`count` words, of counters whose first half is paired with the second; a missing last one is 0."""
+    half = -(-count // 2)
+    lower = create.iota(_UINT32, half)
+    upper = create.iota(_UINT32, count - half) + np.uint32(half)
+    if count % 2:
+        upper = join.concatenate([upper, create.full((1,), _ZERO)], 0)
+    return slicing.slice_in_dim(join.concatenate(list(rng.threefry_2x32(pair, (lower, upper))), 0), 0, count)
+
+
+def _sequences(pair: Words, count: int) -> list[Any]:
+    """`_sequence` of an even number of words for each element of arrays of words."""
+    made = [rng.threefry_2x32(pair, (np.uint32(n), np.uint32(n + count // 2))) for n in range(count // 2)]
+    return [first for first, _ in made] + [second for _, second in made]
+
+
 def split_words(pair: Words, num: int) -> list[Words]:
     """`num` new pairs of words from one; or from arrays of words, for each of their elements."""
     target = aval_of(pair[0]).shape
+    if target != () and not config.threefry_partitionable:
+        each = _sequences(pair, 2 * num)
+        return list(zip(each[::2], each[1::2], strict=True))
     if target == ():
         first, second = threefry(pair, (num,))
     else:
@@ -124,15 +152,43 @@ def split_words(pair: Words, num: int) -> list[Words]:
 
 def random_bits(pair: Words, width: int, target: Shape) -> Any:
     """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits; from arrays of words one for each pair of them."""
+    if not config.threefry_partitionable:
+        return _bits_of_sequence(pair, width, target)
     if aval_of(pair[0]).shape:
         return _joined(rng.threefry_2x32(pair, (_ZERO, _ZERO)), width)
     return _joined(threefry(pair, target), width)
 
 
+def _bits_of_sequence(pair: Words, width: int, target: Shape) -> Any:
+    """Random bits cut from a sequence of words; numbers of 64 bits have their upper words in its first half."""
+    if aval_of(pair[0]).shape:
+        if width == 64:
+            return _wide(*_sequences(pair, 2))
+        return convert.convert_dtype(rng.threefry_2x32(pair, (_ZERO, _ZERO))[0], _UNSIGNED[width])
+    size = math.prod(target)
+    if size == 0:
+        return create.full(target, _UNSIGNED[width].type(0))
+    made = _sequence(pair, -(-size * width // 32))
+    if width == 64:
+        made = _wide(slicing.slice_in_dim(made, 0, size), slicing.slice_in_dim(made, size, 2 * size))
+    elif width < 32:
+        count, parts = aval_of(made).shape[0], 32 // width
+        spread = rearrange.broadcast_in_dim(made, (count, parts), (0,))
+        shifts = create.broadcasted_iota(_UINT32, (count, parts), 1) * np.uint32(width)
+        cut = convert.convert_dtype(bitwise.shift_right_logical(spread, shifts), _UNSIGNED[width])
+        made = slicing.slice_in_dim(rearrange.reshape(cut, (count * parts,)), 0, size)
+    return rearrange.reshape(made, target)
+
+
+def _wide(high: Any, low: Any) -> Any:
+    """uint64 numbers of two words."""
+    high, low = (convert.convert_dtype(w, dtypes.uint64) for w in (high, low))
+    return bitwise.bitwise_or(bitwise.shift_left(high, np.uint64(32)), low)
+
+
 def _joined(pair: Words, width: int) -> Any:
     if width == 64:
-        wide = [convert.convert_dtype(w, dtypes.uint64) for w in pair]
-        return bitwise.bitwise_or(bitwise.shift_left(wide[0], np.uint64(32)), wide[1])
+        return _wide(*pair)
     mixed = bitwise.bitwise_xor(*pair)
     return mixed if width == 32 else convert.convert_dtype(mixed, _UNSIGNED[width])
 

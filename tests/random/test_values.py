@@ -127,3 +127,29 @@ def test_the_signs_of_balls_are_those_of_rademacher(dtype):
     signs = np.sign(np.asarray(random.ball(key, 3, 2, (50,), half)).astype(np.float64))
     coin = random.rademacher(random.split(random.split(key)[0])[1], (50, 3))
     assert (signs == np.asarray(coin)).all()
+
+
+OLDER_BITS = {
+    ("uint8", (5,)): [143, 35, 95, 55, 29], ("uint16", ()): 345,
+    ("uint16", (2, 3)): [[20137, 63263, 64300], [20622, 16513, 41486]],
+    ("uint32", ()): 1797259609, ("uint32", (5,)): [2467461003, 428148500, 1688610540, 3840466878, 2562233961],
+    ("uint32", (2, 3)): [[2467461003, 428148500, 3186719485], [3840466878, 2562233961, 1946702221]], ("uint32", (0,)): []}
+
+
+def test_bits_that_depend_on_the_size_of_the_array():
+    """The flag's other value gives the numbers of programs before it was the default."""
+    key = random.key(0)
+    with nj.threefry_partitionable(False):
+        for (dtype, shape), expected in OLDER_BITS.items():
+            assert random.bits(key, shape, dtype).tolist() == expected
+        keys = random.split(key, 3)
+        assert random.key_data(keys).tolist() == [[2467461003, 428148500], [3186719485, 3840466878], [2562233961, 1946702221]]
+        assert random.key_data(random.fold_in(key, 7)).tolist() == [2716826189, 292468403]
+        assert random.permutation(key, 6).tolist() == [1, 0, 2, 5, 4, 3]
+        assert random.poisson(key, 3.0, (3,)).tolist() == [2, 2, 3] and random.randint(key, (3,), 0, 99).tolist() == [63, 95, 0]
+        np.testing.assert_allclose(random.gamma(key, 2.0, (3,)), [0.77287, 1.40346, 1.14161], rtol=1e-5)
+        assert nj.vmap(random.bits)(keys).tolist() == [int(random.bits(k)) for k in keys]
+        with nj.enable_x64(True):
+            assert random.bits(key, (3,), "uint64").tolist() == [10597664315880824766, 1838883807893689961,
+                                                                 13686855971547664781]
+    assert random.bits(key, (2,)).tolist() == [4070199207, 4202968722]
