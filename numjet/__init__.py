@@ -60,8 +60,8 @@ if _TYPE_CHECKING:
     from numjet.api.explain import explain as explain
 
 _LAZY = frozenset({
-    "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "extend", "flatten_util", "interpreters", "monitoring",
-    "nn", "ops", "random", "scipy", "stages", "test_util",
+    "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "extend", "flatten_util", "image", "interpreters",
+    "monitoring", "nn", "ops", "random", "scipy", "stages", "test_util",
 })
 
 
