@@ -16,3 +16,7 @@ from numjet.nn.normalization import (
     log_softmax as log_softmax, logmeanexp as logmeanexp, logsumexp as logsumexp, softmax as softmax,
     standardize as standardize,
 )
+from numjet.nn.scaled_products import (
+    get_scaled_dot_general_config as get_scaled_dot_general_config, scaled_dot_general as scaled_dot_general,
+    scaled_matmul as scaled_matmul,
+)

@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.foundation import dtypes, errors
+from numjet.foundation.source import user_stacklevel
 from numjet.lax import axes
 from numjet.lax.elementwise import compare, convert, special, transcendental
 from numjet.lax.indexing import slicing
 from numjet.lax.shape.rearrange import reshape
+from numjet.numpy.core.concrete import value_of
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer et al., 2017
@@ -319,13 +323,19 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     """One-hot encoding: ones at the indices x along a new axis of size num_classes, zeros elsewhere and for indices out of
     range.
 
-    x: integers of any shape. dtype: default the float one. axis: position of the new axis in the result.
+    x: integers of any shape. dtype: default the float one. axis: position of the new axis in the result. Indices of other
+    dtypes warn. Errors if num_classes is traced: it decides the shape.
 
     >>> import numjet.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    x = array_arg("one_hot", x)
+    if value_of(num_classes) is None:
+        raise errors.ConcretizationTypeError(num_classes, "It arose in jax.nn.one_hot argument `num_classes`.")
+    x = jnp.asarray(x)
+    if x.dtype not in dtypes.INTEGRAL:
+        warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype.name}", DeprecationWarning,
+                      stacklevel=user_stacklevel())
     axis = axes.as_axis(axis, x.ndim + 1)
     classes = jnp.arange(num_classes, dtype=x.dtype if x.dtype != bool else None)
     wide = (*x.shape[:axis], 1, *x.shape[axis:])

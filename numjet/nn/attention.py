@@ -38,8 +38,10 @@ def _check(query: Any, key: Any, value: Any) -> None:
 
 
 def _score_shape(name: str, x: Any, full: tuple[int, ...]) -> Any:
-    """A bias or mask of rank 4, broadcast to (B, N, T, S)."""
+    """A bias or mask broadcast to (B, N, T, S), as NumPy broadcasts."""
     x = array_arg("dot_product_attention", x)
+    if x.ndim < 4:
+        x = shapes.expand_dims(x, tuple(range(4 - x.ndim)))
     if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, full, strict=True)):
         raise ValueError(f"{name} should have a shape that broadcasts to {full} (batch, heads, query length, key length), got "
                          f"{x.shape}")
@@ -134,7 +136,6 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     query, key, value = (array_arg("dot_product_attention", x, i) for i, x in enumerate((query, key, value)))
     if query.ndim == 3:
         query, key, value = (shapes.expand_dims(x, (0,)) for x in (query, key, value))
-        bias, mask = (None if x is None else _with_batch(x) for x in (bias, mask))
         single = True
     else:
         single = False
@@ -142,11 +143,6 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     out = _attend(query, key, value, bias, mask, scale, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)
     out = tuple(shapes.squeeze(x, (0,)) for x in out) if single else out
     return out if return_residual else out[0]
-
-
-def _with_batch(x: Any) -> Any:
-    x = array_arg("dot_product_attention", x)
-    return shapes.expand_dims(x, (0,)) if x.ndim == 3 else x
 
 
 def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, is_causal: bool, query_lengths: Any,
@@ -160,4 +156,5 @@ def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, 
     out = _weighted(softmax(scores), value)
     if query_lengths is not None:
         out = jnp.where(_within(query_lengths, out.shape, 1), out, 0)
-    return out, shapes.transpose(logsumexp(scores, axis=-1), (0, 2, 1))
+    residual = convert.convert_dtype(logsumexp(scores, axis=-1), query.dtype)
+    return out, shapes.transpose(residual, (0, 2, 1))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet import random
+from numjet import lax, random
 from numjet.foundation import dtypes
 from numjet.lax.shape import rearrange as shapes
 from numjet.random.arguments import shape_of, unsharded
@@ -70,7 +70,7 @@ def constant(value: Any, dtype: Any = None) -> Callable[..., Any]:
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
     """Makes an initializer of uniform numbers in [0, scale).
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> uniform(10.0)(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -83,7 +83,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
     """Makes an initializer of normal numbers of mean 0.
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> normal(5.0)(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -96,7 +96,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Callable[..., Any]:
     """Makes an initializer of normal numbers between lower and upper, times stddev.
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> truncated_normal(5.0)(random.key(0), (2, 3)).shape
     (2, 3)
     """
@@ -113,9 +113,9 @@ def _product(shape: Sequence[int], axis: Axes) -> int:
 
 
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    if len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. Must be at "
-                         "least 2D.")
+    if len(shape) <= 1 and in_axis == -2:
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default "
+                         "in_axis. Must be at least 2D or specify in_axis explicitly.")
     inputs, outputs, batch = (_product(shape, a) for a in (in_axis, out_axis, batch_axis))
     field = math.prod(shape) / inputs / outputs / batch
     return inputs * field, outputs * field
@@ -127,7 +127,7 @@ def _complex_disk(key: Any, shape: tuple[int, ...], dtype: np.dtype, radius: Cal
     for_radius, for_angle = random.split(key)
     angle = 2 * math.pi * random.uniform(for_angle, shape, real)
     r = radius(random.uniform(for_radius, shape, real))
-    return jnp.astype(r * jnp.exp(1j * angle), dtype)
+    return jnp.astype(lax.complex(r * jnp.cos(angle), r * jnp.sin(angle)), dtype)
 
 
 def _complex_uniform(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
@@ -150,7 +150,7 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     mode: n is 'fan_in', 'fan_out', 'fan_avg' (their mean) or 'fan_geo_avg' (their geometric mean). distribution:
     'truncated_normal', 'normal' or 'uniform'. The initializer raises ValueError for other names and for shapes of rank < 2.
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> variance_scaling(1.0, "fan_in", "normal")(random.key(0), (4, 3)).shape
     (4, 3)
     """
@@ -221,7 +221,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Ca
 
     All axes but column_axis count as rows. ValueError for shapes of rank < 2.
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> orthogonal()(random.key(0), (3, 2)).shape
     (3, 2)
     """
@@ -245,7 +245,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
 
     Shapes of rank 3 to 5, with at least as many outputs (last axis) as inputs, else ValueError.
 
-    >>> from numjet import random
+    >>> from numjet import lax, random
     >>> delta_orthogonal()(random.key(0), (3, 2, 4)).shape
     (3, 2, 4)
     """

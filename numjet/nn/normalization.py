@@ -88,7 +88,13 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
 
 # -------------------------------------------------------------------------------------------- softmax
 
+def _masked(x: Any, where: Any) -> Any:
+    """x with -inf where the mask is false: what is left out must not overflow, or its derivative is NaN."""
+    return x if where is None else jnp.where(where, x, -np.inf)
+
+
 def _plain_softmax(x: Any, axis: Axis, where: Any) -> Any:
+    x = _masked(x, where)
     top = bits.stop_gradient(jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf))
     weights = jnp.exp(x - top)
     out = weights / jnp.sum(weights, axis=axis, keepdims=True, where=where)

@@ -7,7 +7,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import nn, random
-from numjet.nn import initializers
+from numjet.nn import initializers, scaled_products
 
 X = (-5.0, -1.0, -0.5, 0.0, 0.5, 2.0, 7.0)
 # name: values at X, slopes at X, of JAX
@@ -252,3 +252,92 @@ def test_gradient_of_log_softmax_of_rows_without_elements():
         assert nn.log_softmax(y, where=mask).tolist() == [[0, -np.inf], [-np.inf, -np.inf]]
         g = nj.grad(lambda y: jnp.where(mask, nn.log_softmax(y, where=mask), 0).sum())(y)
         assert g.tolist() == [[0, 0], [0, 0]]
+
+
+# -------------------------------------------------------------------------------------------- block-scaled products
+
+def test_scaled_matmul_multiplies_blocks_by_their_scales():
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((2, n, 12)).astype(np.float32) for n in (3, 5))
+    s, t = rng.uniform(1, 2, (2, 3, 4)).astype(np.float32), rng.uniform(1, 2, (2, 5, 2)).astype(np.float32)
+    want = np.einsum("bmk,bnk->bmn", a * np.repeat(s, 3, -1), b * np.repeat(t, 6, -1))
+    np.testing.assert_allclose(nj.jit(nn.scaled_matmul)(a, b, s, t), want, rtol=1e-5, atol=1e-5)
+    assert nn.scaled_matmul(a, b, s, t, jnp.bfloat16).dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize("mode,error", [("mxfp8", 0.1), ("nvfp4", 0.25)])
+def test_scaled_dot_general_is_near_the_exact_product_and_so_are_its_gradients(mode, error):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((2, 70, 4), (5, 2, 70)))
+    configs = [nn.get_scaled_dot_general_config(mode)] * 3
+    dims = (((1,), (2,)), ((0,), (1,)))
+    f = lambda a, b: nn.scaled_dot_general(a, b, dims, configs=configs)
+    exact = lambda a, b: nj.lax.dot_general(a, b, dims)
+    loss = lambda f: lambda a, b: jnp.sum(jnp.square(f(a, b)))
+    pairs = [(f(a, b), exact(a, b)), *zip(*(nj.jit(nj.grad(loss(g), (0, 1)))(a, b) for g in (f, exact)), strict=True)]
+    for got, want in pairs:
+        assert got.shape == want.shape and jnp.linalg.norm(got - want) < error * jnp.linalg.norm(want)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float4_e2m1fn"])
+def test_rounding_to_small_floats_is_that_of_their_dtypes(name):
+    dtype = getattr(jnp, name)
+    x = np.linspace(-1, 1, 4001, dtype=np.float32) * np.float32(jnp.finfo(dtype).max)
+    x = np.concatenate([x, x / 64, x / 8192])
+    np.testing.assert_array_equal(scaled_products._rounded(jnp.array(x), dtype), x.astype(dtype).astype(np.float32))
+
+
+def test_powers_of_two_survive_block_quantization():
+    x = jnp.exp2(jnp.arange(-4.0, 4.0)).reshape(1, 1, 8)
+    one_hot = jnp.eye(8).reshape(1, 8, 8)
+    configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
+    np.testing.assert_array_equal(nn.scaled_dot_general(x, one_hot, (((2,), (2,)), ((0,), (0,))), configs=configs), x)
+    assert not jnp.any(nn.scaled_dot_general(x * 0, one_hot, (((2,), (2,)), ((0,), (0,))), configs=configs))
+
+
+@pytest.mark.parametrize("call,match", [
+    (lambda x: nn.get_scaled_dot_general_config("fp2"), "Unsupported mode"),
+    (lambda x: nn.scaled_matmul(x[0], x, x, x), "3-dimensional"),
+    (lambda x: nn.scaled_matmul(x, x[:, :, :2], x, x), "matching batch"),
+    (lambda x: nn.scaled_matmul(x, x, x[:, :, :3], x), "lhs_scales"),
+    (lambda x: nn.scaled_dot_general(x, x, (((2,), (2,)), ((0,), (0,))), np.int32), "preferred_element_type"),
+])
+def test_scaled_product_errors(call, match):
+    with pytest.raises(ValueError, match=match):
+        call(jnp.ones((2, 3, 4)))
+
+
+# -------------------------------------------------------------------------------------------- arguments of all shapes
+
+@pytest.mark.parametrize("fun,expected", [(nn.softmax, [1.0, 0.0]), (nn.log_softmax, [0.0, -np.inf])])
+def test_what_the_mask_leaves_out_may_be_huge(fun, expected):
+    x = jnp.array([36.0, 10000.0])
+    f = lambda x: fun(x, where=jnp.array([True, False]))
+    assert f(x).tolist() == expected and nj.grad(lambda x: f(x)[0])(x).tolist() == [0.0, 0.0]
+
+
+def test_attention_masks_of_any_rank_and_residuals_of_the_dtype():
+    x = random.normal(random.key(0), (2, 3, 4, 5), jnp.bfloat16)
+    mask = jnp.array([True, True, False])
+    want = nn.dot_product_attention(x, x, x, mask=jnp.broadcast_to(mask, (2, 4, 3, 3)))
+    for shape in ((3,), (1, 3), (1, 1, 3)):
+        got, residual = nn.dot_product_attention(x, x, x, mask=mask.reshape(shape), return_residual=True)
+        assert jnp.array_equal(got, want) and residual.dtype == jnp.bfloat16
+
+
+def test_variance_scaling_of_few_axes():
+    key = random.key(0)
+    for shape, axes in (((5,), {"in_axis": 0}), ((), {"in_axis": (), "out_axis": ()})):
+        assert initializers.variance_scaling(1.0, "fan_in", "normal", **axes)(key, shape).shape == shape
+    with pytest.raises(ValueError, match="specify in_axis explicitly"):
+        initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)(key, (5,))
+    with nj.numpy_dtype_promotion("strict"):
+        assert initializers.he_normal()(key, (3, 2), jnp.complex64).dtype == jnp.complex64
+
+
+def test_one_hot_takes_lists_and_says_what_it_does_not_take():
+    assert nn.one_hot([[0], [1]], 2).tolist() == [[[1.0, 0.0]], [[0.0, 1.0]]]
+    with pytest.warns(DeprecationWarning, match="integer-typed"):
+        nn.one_hot(jnp.array([1.0]), 3)
+    with pytest.raises(nj.errors.ConcretizationTypeError, match=r"in jax\.nn\.one_hot argument `num_classes`"):
+        nj.jit(nn.one_hot)(3, 5)
