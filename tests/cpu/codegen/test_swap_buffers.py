@@ -135,6 +135,8 @@ def test_rows_in_chunks(trips):
     place = chunked.body.index(loop)
     chunked.body[place:place + 1] = parallel_batches.by_rows(loop, chunked.exprs)
     assert [s.mode for s in chunked.body if isinstance(s, For)] == ["parallel"]
-    for function in (whole, chunked):
+    memory_plan.plan(chunked)
+    assert "call i64 @nj_parallel_until_stopped(" in llvm.emit(chunked, host())
+    for function in (whole, parse(show(chunked))):
         for got, want in zip(agree(function, [x.reshape(-1)]).outputs, (a, b, c), strict=True):
             np.testing.assert_array_equal(got.reshape(64, 100), want)

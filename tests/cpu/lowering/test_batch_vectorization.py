@@ -9,9 +9,11 @@ import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.api.stages import trace_call
 from numjet.cpu import compiler
+from numjet.cpu.codegen import llvm
 from numjet.cpu.ir.nodes import For, While
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering.lower import lower
+from numjet.cpu.native_code import jit
 from numjet.foundation.tree import tree_leaves
 from numjet.transforms.simplify import simplify
 
@@ -193,7 +195,9 @@ def weights(batch, steps=40, size=64):
 def test_rows_of_a_batch_go_through_the_whole_scan():
     args = weights(64)
     agree(recurrent, *args, rtol=1e-4, atol=1e-4)
-    found = [s for s in planned(recurrent, *args) if isinstance(s, For) and s.mode == "parallel"]
+    function = compiler.planned(simplify(trace_call(recurrent, args, {})[0]), "f")
+    found = [s for s in function.body if isinstance(s, For) and s.mode == "parallel"]
+    assert llvm.emit(function, jit.host()).count("call i64 @nj_parallel_until_stopped(") == len(found)
     assert any(isinstance(s, For) and s.mode == "serial" and s.stop.attr == 40 for loop in found for s in loop.body)
 
 

@@ -94,8 +94,8 @@ class Structure:
 
 def outlinable(stmt: Stmt) -> bool:
     """Whether this can be a function of its own: a loop without carries that leaves buffers where they are, and cannot leave
-    the function around."""
-    if not isinstance(stmt, For) or stmt.carries or stmt.mode == "parallel" and swapped([stmt]):
+    the function around. An iteration of a parallel loop ends with all buffers where they were at its beginning."""
+    if not isinstance(stmt, For) or stmt.carries or stmt.mode != "parallel" and swapped([stmt]):
         return False
     return not any(isinstance(s, Check) or (isinstance(s, Call) and s.checked) for s in walk(stmt.body))
 

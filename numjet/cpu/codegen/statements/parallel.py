@@ -52,7 +52,6 @@ def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:
 def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures) -> str:
     nested = emitter.nested(written([stmt]))
     captures.bind(nested)
-    nested.addresses.make_cells(swapped([stmt]))
     nested.block([stmt])
     return function_text(nested, name, ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters()))
 
@@ -76,6 +75,7 @@ def _iterations(emitter: FunctionEmitter, name: str, stmt: For, captures: Captur
     nested, ranges = emitter.nested(written([stmt]), in_parallel=True), emitter.context.ranges
     load_context(nested, [*captures.parameters(), *([] if start.literal else [("i64", "start")])])
     captures.bind(nested)
+    nested.addresses.make_cells(swapped([stmt]))
     first = start.text if start.literal else "%start"
     begin, end = (nested.module.exprs.var(INT64, hint) for hint in ("begin", "end"))
     for var, argument in ((begin, "%begin"), (end, "%end")):
