@@ -3,6 +3,8 @@ Imports `control`, `lax`, `nn` and `numpy`. Add a function to the file of its fa
 """
 
 from numjet.nn.normalization import logsumexp as logsumexp
+from numjet.scipy.special.complex_gamma import loggamma as loggamma
+from numjet.scipy.special.error_functions import dawsn as dawsn, erfcx as erfcx, fresnel as fresnel, wofz as wofz
 from numjet.scipy.special.gamma_family import (
     bernoulli as bernoulli, beta as beta, betainc as betainc, betaln as betaln, comb as comb, digamma as digamma,
     factorial as factorial, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
@@ -16,3 +18,4 @@ from numjet.scipy.special.probability import (
     kl_div as kl_div, log_ndtr as log_ndtr, log_softmax as log_softmax, logit as logit, ndtr as ndtr, ndtri as ndtri,
     rel_entr as rel_entr, softmax as softmax, xlog1py as xlog1py, xlogy as xlogy,
 )
+from numjet.scipy.special.trigonometric_integrals import owens_t as owens_t, sici as sici

@@ -11,6 +11,7 @@ import numjet.numpy as jnp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
+from numjet.scipy.special.complex_gamma import gamma_of_complex
 
 
 def floats(name: str, *args: Any) -> list[Any]:
@@ -48,12 +49,14 @@ def gammasgn(x: Any) -> Any:
 
 
 def gamma(x: Any) -> Any:
-    """Gamma(x); NaN at the poles -1, -2, ..., infinite at 0.
+    """Gamma(x) of real or complex numbers; NaN at the poles -1, -2, ..., at 0 infinite if real, NaN if complex.
 
     >>> round(float(gamma(5.0)), 3)
     24.0
     """
-    x, = floats("gamma", x)
+    (x,) = promote_args_inexact("gamma", x)
+    if x.dtype in dtypes.COMPLEX:
+        return gamma_of_complex(x)
     return gammasgn(x) * jnp.exp(special.lgamma(x))
 
 

@@ -1,0 +1,235 @@
+"""Faddeeva's function and what it gives: scaled complementary error function, Dawson's integral, Fresnel integrals.
+
+M. Al Azah and S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules" (SIAM J.
+Numer. Anal. 59, 2021): the trapezoidal rule with 12 nodes and a correction for the pole, right to some units in the last place.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.foundation import dtypes
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special.gamma_family import floats
+
+_NODES = 12
+_STEP = math.sqrt(math.pi / _NODES)
+_MIDDLES = [(k + 0.5) * _STEP for k in range(_NODES)]
+_MULTIPLES = [k * _STEP for k in range(1, _NODES)]
+_LIMIT = math.pi / _STEP          # from here on the pole needs no correction
+_TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+def _widened(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _quarter(z: Any) -> Any:
+    """w(z) for Re z >= 0, Im z >= 0, and |z| small enough to be squared."""
+    x, y = z.real, z.imag
+    square, near = z * z, y < _LIMIT
+    place = x / _STEP
+    share = place - jnp.floor(place)
+    by_multiples = near & (y < x) & (share >= 0.25) & (share <= 0.75)
+    sum_of = lambda nodes: sum(math.exp(-t * t) / (square - t * t) for t in nodes)
+    safe = lax.complex(x, jnp.where(near, y, 0))
+    turn = jnp.exp(lax.complex(2 * math.pi / _STEP * safe.imag, -2 * math.pi * share))
+    pole = 2 * jnp.exp(-safe * safe) / jnp.where(by_multiples, 1 - turn, jnp.where(near & ~by_multiples, 1 + turn, 1))
+    factor = (2 * _STEP / math.pi) * lax.complex(-y, x)
+    middles = jnp.where(by_multiples, 0, factor * sum_of(_MIDDLES))
+    divisor = jnp.where(by_multiples, z, 1)
+    multiples = factor * sum_of(_MULTIPLES) + lax.complex(jnp.zeros_like(x), jnp.full_like(x, _STEP / math.pi)) / divisor
+    return jnp.where(by_multiples, multiples, middles) + jnp.where(near, pole, 0)
+
+
+@custom_jvp
+def _wofz(z: Any) -> Any:
+    x, y = jnp.abs(z.real), jnp.abs(z.imag)
+    size = jnp.maximum(x, y)
+    far = size > (1e8 if z.dtype == np.complex128 else 1e4)
+    inside = lax.complex(jnp.where(far, 1, x), jnp.where(far, 1, y))
+    outside = lax.complex(jnp.where(far & jnp.isfinite(x), x, 1), jnp.where(far & jnp.isfinite(y), y, 1))
+    large = lax.complex(jnp.zeros_like(x), jnp.full_like(x, 1 / math.sqrt(math.pi))) / outside
+    out = jnp.where(far, jnp.where(jnp.isinf(size), 0, large), _quarter(inside))
+    out = lax.complex(out.real, jnp.where(z.real * z.imag < 0, -out.imag, out.imag))
+    below = lax.complex(jnp.where(z.imag < 0, z.real, 0), jnp.where(z.imag < 0, z.imag, 0))
+    upper = lax.complex(out.real, jnp.where((z.imag == 0) & (z.real < 0), -out.imag, out.imag))
+    out = jnp.where(z.imag < 0, 2 * jnp.exp(-below * below) - out, upper)
+    nan = jnp.full_like(x, jnp.nan)
+    return jnp.where(jnp.isnan(z), lax.complex(nan, nan), out)
+
+
+@_wofz.defjvp
+def _wofz_jvp(primals: Any, tangents: Any) -> Any:
+    (z,), (t,) = primals, tangents
+    out = _wofz(z)
+    return out, t * (-2 * z * out + lax.complex(jnp.zeros_like(z.real), jnp.full_like(z.real, _TWO_BY_ROOT_PI)))
+
+
+def wofz(z: Any) -> Any:
+    """Faddeeva's function exp(-z^2) erfc(-i z), complex.
+
+    >>> complex(wofz(0.0))
+    (1+0j)
+    """
+    (z,) = promote_args_inexact("wofz", z)
+    z = _widened(z)
+    return _wofz(z.astype(np.result_type(z.dtype, np.complex64)))
+
+
+# -------------------------------------------------------------------------------------------- on the axes
+
+def _exp_square(x: Any) -> Any:
+    """exp(x^2), with the square in two parts, of which the first is exact."""
+    head = jnp.round(x * 16) / 16
+    return jnp.exp(head * head) * jnp.exp((x - head) * (x + head))
+
+
+@custom_jvp
+def _erfcx(x: Any) -> Any:
+    size = jnp.abs(x)
+    far = size > 1e4
+    y = jnp.where(far, 1, size)
+    total = sum(math.exp(-t * t) / (y * y + t * t) for t in _MIDDLES)
+    close = jnp.where(y < _LIMIT, y, 0)
+    pole = 2 * jnp.exp(close * close - 2 * math.pi / _STEP * close) / (1 + jnp.exp(-2 * math.pi / _STEP * close))
+    middle = (2 * _STEP / math.pi) * y * total + jnp.where(y < _LIMIT, pole, 0)
+    divisor = jnp.where(far, size, 1)
+    out = jnp.where(far, (1 - 0.5 / divisor / divisor) / (math.sqrt(math.pi) * divisor), middle)
+    out = jnp.where(x < 0, 2 * _exp_square(jnp.where(x < 0, jnp.maximum(x, -30), 0)) - out, out)
+    return jnp.where(x < -30, jnp.inf, jnp.where(jnp.isnan(x), jnp.nan, out))
+
+
+_erfcx.defjvps(lambda t, out, x: t * (2 * x * out - _TWO_BY_ROOT_PI))
+
+
+def erfcx(x: Any) -> Any:
+    """exp(x^2) erfc(x), for real or complex numbers.
+
+    >>> round(float(erfcx(10.0)), 4)
+    0.0561
+    """
+    (x,) = promote_args_inexact("erfcx", x)
+    if x.dtype in dtypes.COMPLEX:
+        return _wofz(lax.complex(-x.imag, x.real))
+    return _erfcx(_widened(x)).astype(x.dtype)
+
+
+_NEAR, _NEAR_TERMS = 0.7, 16
+
+
+def _dawsn_series(x: Any) -> Any:
+    """The sum of x (-2 x^2)^k / (2k + 1)!!."""
+    total = jnp.ones_like(x)
+    for k in range(_NEAR_TERMS, 0, -1):
+        total = 1 - total * (2 * x * x / (2 * k + 1))
+    return x * total
+
+
+@custom_jvp
+def _dawsn(x: Any) -> Any:
+    size = jnp.abs(x)
+    far = size > 1e8
+    y = jnp.where(far | jnp.isnan(x), 1, size)
+    place = y / _STEP
+    share = place - jnp.floor(place)
+    by_multiples = (share >= 0.25) & (share <= 0.75)
+    sum_of = lambda nodes: (2 * _STEP / math.pi) * y * sum(math.exp(-t * t) / (y * y - t * t) for t in nodes)
+    angle = math.pi * jnp.where(share > 0.5, share - 1, share)
+    decay = jnp.exp(-y * y)
+    first = decay * jnp.tan(jnp.where(by_multiples, 0.1, angle)) + jnp.where(by_multiples, 0, sum_of(_MIDDLES))
+    safe = jnp.where(by_multiples, y, 1)
+    second = -decay / jnp.tan(jnp.where(by_multiples, angle, 1)) + _STEP / (math.pi * safe) + sum_of(_MULTIPLES)
+    out = 0.5 * math.sqrt(math.pi) * jnp.where(by_multiples, second, first)
+    out = jnp.where(far, 0.5 / jnp.where(far, size, 1), out)
+    near = size < _NEAR
+    out = jnp.where(near, _dawsn_series(jnp.where(near, x, 0)), jnp.where(x < 0, -out, out))
+    return jnp.where(jnp.isnan(x), jnp.nan, out)
+
+
+_dawsn.defjvps(lambda t, out, x: t * (1 - 2 * x * out))
+
+
+def dawsn(x: Any) -> Any:
+    """Dawson's integral: exp(-x^2) times the integral of exp(t^2) from 0 to x.
+
+    >>> round(float(dawsn(1.0)), 4)
+    0.5381
+    """
+    x, = floats("dawsn", x)
+    return _dawsn(_widened(x)).astype(x.dtype)
+
+
+# -------------------------------------------------------------------------------------------- Fresnel integrals
+
+_SERIES_END, _SERIES_TERMS = 1.6, 16
+
+
+def _phase(x: Any) -> tuple[Any, Any]:
+    """cos and sin of pi x^2 / 2: x^2 modulo 4 is that of its whole part, known exactly, and a rest of size |x|."""
+    x = jnp.where(jnp.isfinite(x), x, 0)
+    whole = jnp.round(x)
+    odd = whole - 2 * jnp.floor(whole / 2)
+    rest = x - whole
+    cross = 2 * whole * rest
+    turns = odd + (cross - 4 * jnp.round(cross / 4)) + rest * rest
+    return jnp.cos(0.5 * math.pi * turns), jnp.sin(0.5 * math.pi * turns)
+
+
+@custom_jvp
+def _fresnel(x: Any) -> tuple[Any, Any]:
+    size = jnp.abs(x)
+    near = size < _SERIES_END
+    small = jnp.where(near, size, 0)
+    t = 0.5 * math.pi * small * small
+    square = t * t
+    cosine, sine = jnp.zeros_like(t), jnp.zeros_like(t)
+    for k in range(_SERIES_TERMS - 1, -1, -1):
+        sign = -1.0 if k % 2 else 1.0
+        cosine = cosine * square + sign / (math.factorial(2 * k) * (4 * k + 1))
+        sine = sine * square + sign / (math.factorial(2 * k + 1) * (4 * k + 3))
+    large = jnp.where(near | ~jnp.isfinite(x), 2, size)
+    diagonal = 0.5 * math.sqrt(math.pi) * large
+    w = _wofz(lax.complex(diagonal, diagonal))
+    turn = lax.complex(*_phase(large))
+    rest = turn * w * lax.complex(jnp.full_like(large, 0.5), jnp.full_like(large, 0.5))
+    s = jnp.where(near, small * t * sine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.imag))
+    c = jnp.where(near, small * cosine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.real))
+    signed = lambda v: jnp.where(jnp.isnan(x), jnp.nan, jnp.where(x < 0, -v, jnp.where(x == 0, x, v)))
+    return signed(s), signed(c)
+
+
+@_fresnel.defjvp
+def _fresnel_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return _fresnel(x), (t * _sin_phase(x), t * _cos_phase(x))
+
+
+@custom_jvp
+def _cos_phase(x: Any) -> Any:
+    return _phase(x)[0]
+
+
+@custom_jvp
+def _sin_phase(x: Any) -> Any:
+    return _phase(x)[1]
+
+
+_cos_phase.defjvps(lambda t, out, x: -t * math.pi * x * _sin_phase(x))
+_sin_phase.defjvps(lambda t, out, x: t * math.pi * x * _cos_phase(x))
+
+
+def fresnel(x: Any) -> tuple[Any, Any]:
+    """The Fresnel integrals S and C: of sin(pi t^2 / 2) and cos(pi t^2 / 2) from 0 to x.
+
+    >>> [round(float(v), 4) for v in fresnel(1.0)]
+    [0.4383, 0.7799]
+    """
+    x, = floats("fresnel", x)
+    s, c = _fresnel(_widened(x))
+    return s.astype(x.dtype), c.astype(x.dtype)
