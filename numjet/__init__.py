@@ -29,6 +29,7 @@ from numjet.api.grad import (
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,
 )
 from numjet.api.jit import jit as jit
+from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.stages import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from numjet.api.transfer import (
     block_until_ready as block_until_ready, copy_to_host_async as copy_to_host_async, default_backend as default_backend,
@@ -41,6 +42,7 @@ from numjet.control import (
     checkpoint as checkpoint, checkpoint_policies as checkpoint_policies, closure_convert as closure_convert,
     custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp, remat as remat,
 )
+from numjet.core.refs import Ref as Ref
 from numjet.core.trace import ArrayBase as Array
 from numjet.foundation.config import (
     checking_leaks as checking_leaks, config as config, debug_infs as debug_infs, debug_nans as debug_nans,
@@ -61,7 +63,7 @@ if _TYPE_CHECKING:
 
 _LAZY = frozenset({
     "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "extend", "flatten_util", "image", "interpreters",
-    "monitoring", "nn", "ops", "random", "scipy", "stages", "test_util",
+    "monitoring", "nn", "ops", "random", "ref", "scipy", "stages", "test_util",
 })
 
 

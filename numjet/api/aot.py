@@ -8,9 +8,11 @@ from typing import Any
 
 from numjet import _native
 from numjet.api.costs import operations
+from numjet.api.ref_arguments import NONE, RefArguments
 from numjet.api.stages import struct
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.refs import AbstractRef, Ref
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
@@ -27,7 +29,7 @@ _DIALECTS = ("loops", "stablehlo", "hlo", "jaxpr")
 
 class ArgInfo(Record):
     """Shape, dtype and donation of one leaf of the arguments of a staged function."""
-    _aval: ShapedArray
+    _aval: ShapedArray | AbstractRef
     donated: bool
 
     @property
@@ -71,12 +73,19 @@ class Signature(Record):
     """What all stages know of the call: its arguments, taken apart, and the structure of its result."""
     fun_name: str
     in_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]  # of all leaves
+    in_avals: tuple[ShapedArray | AbstractRef, ...]  # of all leaves
     donated: list[bool]                # of all leaves
     names: tuple[str, ...]             # of all leaves, as the user would write them
     out_tree: PyTreeDef
     out_avals: tuple[ShapedArray, ...]
     device: Device
+    refs: RefArguments = NONE
+
+    @property
+    def inputs_donated(self) -> list[bool]:
+        """Of the program's inputs: the leaves that are arrays, then the values of mutable references."""
+        flags = [d for d, a in zip(self.donated, self.in_avals, strict=True) if not isinstance(a, AbstractRef)]
+        return [*flags, *[False] * len(self.refs.touched)]
 
 
 class Stage(Record):
@@ -220,7 +229,7 @@ class Lowered(Stage):
         return backends.load_backend("xla_cpu")
 
     def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
-        donated = [self.traced.call.donated[k] for k in self.traced.kept]
+        donated = [self.traced.call.inputs_donated[k] for k in self.traced.kept]
         text = self._xla().as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
         return text if dialect == "stablehlo" else self._xla().module_of(text, dialect).as_hlo_text()
 
@@ -242,7 +251,8 @@ class Lowered(Stage):
         if backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
-        executable = dispatch.compile_closed(self.jaxpr, call.fun_name, [call.donated[k] for k in traced.kept], call.device,
+        donated = [call.inputs_donated[k] for k in traced.kept]
+        executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, call.device,
                                              traced.program)
         return Compiled(traced, executable, self.jaxpr)
 
@@ -305,16 +315,20 @@ class Compiled(Stage):
                 raise TypeError("Cannot apply JAX transformations to a function lowered and compiled for a particular "
                                 f"signature. Detected argument of Tracer type {type(leaf).__name__}. Call the jitted "
                                 "function itself.")
-        self._check_types([aval_of(x) for x in leaves])
+        self._check_types([x.aval if isinstance(x, Ref) else aval_of(x) for x in leaves])
+        refs = [x for x in leaves if isinstance(x, Ref)]
+        leaves = [*[x for x in leaves if not isinstance(x, Ref)], *call.refs.read(refs)]
         arrays = [dispatch.as_array(leaves[k], a, call.device) for k, a in zip(kept, self.executable.in_avals, strict=True)]
-        outs = self.executable(arrays, [call.donated[k] for k in kept])
-        return tree_unflatten(call.out_tree, outs)
+        outs = self.executable(arrays, [call.inputs_donated[k] for k in kept])
+        count = call.out_tree.num_leaves
+        call.refs.write(refs, outs[count:])
+        return tree_unflatten(call.out_tree, outs[:count])
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program, as calling the object does."""
         return self(*args, **kwargs)
 
-    def _check_types(self, given: Sequence[ShapedArray]) -> None:
+    def _check_types(self, given: Sequence[ShapedArray | AbstractRef]) -> None:
         call = self.traced.call
         wrong = [f"Argument {name!r} compiled with {aval} and called with {got}"
                  for name, aval, got in zip(call.names, call.in_avals, given, strict=True)

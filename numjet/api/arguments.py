@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numjet.control.call.body_tracing import returned_ref, where
+from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo
 from numjet.core.trace import aval_of, is_array_like
@@ -154,13 +156,15 @@ class Auxiliary:
         return tree_unflatten(self.tree, leaves)
 
 
-def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any]) -> list[Any]:
+def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], kind: str = "jit") -> list[Any]:
     """The leaves of a function's result; its tree goes to `store`. Raises TypeError for leaves that are no arrays."""
     paths, tree = tree_flatten_with_path(out)
     store[:] = [tree]
     for path, leaf in paths:
+        if isinstance(leaf, Ref):
+            raise returned_ref(leaf, where(fun), kind)
         if not is_array_like(leaf):
-            where = f" at output component {keystr(path)}" if path else ""
-            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{where}, which is not a "
+            at = f" at output component {keystr(path)}" if path else ""
+            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
                             "valid JAX type: expected arrays, scalars or pytrees of them.")
     return [frozen(leaf) for _, leaf in paths]

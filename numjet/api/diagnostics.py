@@ -16,6 +16,7 @@ from numjet.control.call import body_tracing
 from numjet.core import aval
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
+from numjet.core.refs import AbstractRef, Ref
 from numjet.core.stage import StageTracer
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.foundation import util
@@ -30,8 +31,8 @@ from numjet.runtime.device import devices
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def typeof(x: Any) -> ShapedArray:
-    """The type of an array, tracer or number: shape, dtype, weak_type. Prints as `float32[3]`.
+def typeof(x: Any) -> ShapedArray | AbstractRef:
+    """The type of an array, tracer, number or reference: shape, dtype, weak_type. Prints as `float32[3]`.
 
     Raises TypeError for what is no array.
 
@@ -39,7 +40,7 @@ def typeof(x: Any) -> ShapedArray:
     >>> print(nj.typeof(nj.numpy.ones(3)))
     float32[3]
     """
-    return aval_of(x)
+    return x.aval if isinstance(x, Ref) else aval_of(x)
 
 
 def named_call(fun: F, *, name: str | None = None) -> F:

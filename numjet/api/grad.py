@@ -17,10 +17,13 @@ from numjet.api.arguments import (
     flatten_result,
     path_names,
 )
+from numjet.api.ref_arguments import joined, split_off
+from numjet.api.refs import addupdate
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
+from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
@@ -30,6 +33,7 @@ from numjet.foundation.config import config
 from numjet.foundation.tree import (
     Partial,
     PyTreeDef,
+    register_pytree_node,
     tree_flatten,
     tree_leaves,
     tree_map,
@@ -187,15 +191,18 @@ def _as_weak(ct: Any, primal: ShapedArray) -> Any:
 def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> Any:
     """(value, linear map as a pytree, aux if there is any) of a function; `kind` makes the map of the tangent program."""
     leaves, in_tree = tree_flatten(primals)
-    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), what)
+    names = lambda: path_names(fun, primals, {})
+    leaves, refs = split_off(leaves, names, function_name(fun), what)
+    leaves = as_values(leaves, names, what)
     out_tree: list[PyTreeDef] = []
     aux = Auxiliary()
-    flat = _flat(fun, in_tree, out_tree, aux if has_aux else None)
+    inner = _flat(fun, in_tree, out_tree, aux if has_aux else None)
+    flat = (lambda *xs: inner(*joined(xs, refs))) if refs else inner
     count = (lambda: out_tree[0].num_leaves) if has_aux else None
     outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count)
     n = out_tree[0].num_leaves
-    linear_map = Partial(kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun)),
-                         linear.consts)
+    made = kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun), [i for i, _ in refs])
+    linear_map = made.pytree(made, linear.consts)
     value = tree_unflatten(out_tree[0], outs[:n])
     return (value, linear_map, aux.rejoin(outs[n:])) if has_aux else (value, linear_map)
 
@@ -230,12 +237,57 @@ def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef]
 class _LinearMap:
     """A tangent program with the structures of its arguments and results; equal only to itself."""
 
-    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], name: str):
+    pytree: type[Partial] = Partial
+
+    def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], name: str,
+                 refs: Sequence[int] = ()):
+        """refs: the positions of mutable references among the leaves of the arguments; they have no tangents."""
         self.linear, self.in_tree, self.out_tree, self.out_avals, self.name = linear, in_tree, out_tree, out_avals, name
+        self.refs = list(refs)
+
+
+class VJP(Partial):
+    """The function that vjp returns: from a cotangent of the result to a tuple of cotangents of the arguments."""
+
+    def with_refs(self, *refs: Any) -> Callable[..., Any]:
+        """The function that adds cotangents to mutable references instead of returning them.
+
+        Args:
+          refs: one per argument of the differentiated function: a pytree like the argument, of references; anything else where
+            the cotangent is not needed. What went to a reference, or is not needed, is None in the result.
+
+        >>> import numjet as nj
+        >>> total = nj.new_ref(1.0)
+        >>> _, pull = nj.vjp(lambda x: 3 * x, 2.0)
+        >>> pull.with_refs(total)(1.0)
+        (None,)
+        >>> float(total[...])
+        4.0
+        """
+        def accumulate(*cotangents: Any) -> tuple[Any, ...]:
+            found = self(*cotangents)
+            if len(refs) != len(found):
+                raise TypeError(f"with_refs: expected one entry per argument of the function, {len(found)}, got {len(refs)}")
+            for ref, ct in zip(refs, found, strict=True):
+                (into, structure), (values, expected) = tree_flatten(ref), tree_flatten(ct)
+                if any(isinstance(r, Ref) for r in into):
+                    if structure != expected:
+                        raise TypeError(f"with_refs: expected references in the structure of the argument, {expected}, got "
+                                        f"{structure}")
+                    for r, value in zip(into, values, strict=True):
+                        if isinstance(r, Ref):
+                            addupdate(r, None, value)
+            return (None,) * len(found)
+        return accumulate
+
+
+register_pytree_node(VJP, lambda f: ((f.args, f.keywords), f.func), lambda func, kids: VJP(func, *kids[0], **kids[1]))
 
 
 class _Pullback(_LinearMap):
     """From consts and a cotangent to the cotangents of the primals."""
+
+    pytree = VJP
 
     def __call__(self, consts: Sequence[Any], *cts_py: Any) -> Any:
         if len(cts_py) != 1:
@@ -251,7 +303,10 @@ class _Pullback(_LinearMap):
             _check_cotangent(leaf, aval)
         linear = Linear(self.linear.jaxpr, list(consts), self.linear.in_nonzero, self.linear.out_nonzero, self.linear.in_avals)
         cts = [_cast_weak(leaf, aval) for leaf, aval in zip(leaves, self.out_avals, strict=True)]
-        return tree_unflatten(self.in_tree, [instantiate(g) for g in pull_back(linear, cts)])
+        found: list[Any] = [instantiate(g) for g in pull_back(linear, cts)]
+        for i in self.refs:
+            found.insert(i, None)
+        return tree_unflatten(self.in_tree, found)
 
 
 def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,12 +19,15 @@ from numjet.api.arguments import (
     resolve_static,
     signature,
 )
+from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, split_off
+from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import named_axes
-from numjet.core.stage import DebugInfo, hoist_consts, trace_to_jaxpr
+from numjet.core.refs import Ref
+from numjet.core.stage import DebugInfo, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import events, source
 from numjet.foundation.config import config
@@ -36,16 +40,19 @@ from numjet.runtime.device import CPU, Device, choose, devices, elsewhere
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
+_OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
 _TRACES_PER_FUNCTION = 4096
 _BYTES_PER_FUNCTION = 1 << 28
 
 
 class Traced(Fields):
-    """A function at one signature. `jaxpr` takes the leaves of the arguments; `consts` are the values it closed over."""
+    """A function at one signature. `jaxpr` takes the leaves of the arguments, then the values of mutable references;
+    `consts` are the values it closed over."""
     jaxpr: Jaxpr
     consts: list[Any]
     out_tree: PyTreeDef
     debug: DebugInfo
+    refs: RefArguments = NONE
 
     def __post_init__(self) -> None:
         self._executables: dict[Device, Any] = {}
@@ -68,6 +75,11 @@ class Call(Fields):
     static: tuple[tuple[Any, Any], ...]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    refs: tuple[tuple[int, Ref], ...] = ()  # mutable references, with their positions among all leaves; not in `leaves`
+
+    @property
+    def given_refs(self) -> list[Ref]:
+        return [ref for _, ref in self.refs]
 
 
 class Jitted:
@@ -110,8 +122,13 @@ class Jitted:
                 named[k] = v
         leaves, in_tree = tree_flatten((tuple(dynamic), named))
         given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
-        check_arrays(given, lambda: path_names(self.fun, args, named, self.static_nums), f"function {self.name}")
-        return Call(leaves, in_tree, tuple(map(stages.abstract, leaves)), tuple(dynamic), tuple(static), args, named)
+        names = lambda: path_names(self.fun, args, named, self.static_nums)
+        refs: tuple[tuple[int, Ref], ...] = ()
+        if any(isinstance(x, Ref) for x in given):
+            leaves, refs = split_off(leaves, names, where(self.fun), "jit")
+            given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
+        check_arrays(given, names, f"function {self.name}")
+        return Call(leaves, in_tree, tuple(map(stages.abstract, leaves)), tuple(dynamic), tuple(static), args, named, refs)
 
     def _hashable(self, value: Any, which: str) -> Any:
         try:
@@ -126,25 +143,31 @@ class Jitted:
         """Which leaves the caller gives away."""
         if not self.donate_nums and not self.donate_names:
             return [False] * len(call.leaves)
+        positions = {i for i, _ in call.refs}
         flags: list[bool] = []
         for n, a in enumerate(call.args):
             if n not in self.static_nums:
                 flags += [n in self.donate_nums] * len(tree_leaves(a))
         for k in sorted(call.kwargs):
             flags += [k in self.donate_names] * len(tree_leaves(call.kwargs[k]))
-        return flags
+        return [f for i, f in enumerate(flags) if i not in positions]
 
     # -- tracing
     def trace(self, call: Call) -> Traced:
         """The program for these avals, static values and settings: cached, or traced now."""
-        key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes()))
+        refs = tuple((i, ref.aval) for i, ref in call.refs)
+        if refs and current_trace() is not EVAL:  # rules may use the references after the call: trace with those themselves
+            return self._trace_now(call, tuple(call.given_refs))
+        key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes(), refs))
         found = self.traces.get(key)
         if found is not None:
             return found
         events.miss("jit", lambda: f"{self.name}: no trace for {', '.join(a.str_short() for a in call.avals)}")
         epoch = _native.config_epoch()
-        traced = self._trace_now(call)
-        if not any(isinstance(c, Tracer) for c in traced.consts):
+        names = path_names(self.fun, call.args, call.kwargs, self.static_nums) if refs else ()
+        traced = self._trace_now(call, aliases_of(call.refs, names))
+        traced.refs.check_closure(call.given_refs, [names[i] for i, _ in refs], where(self.fun))
+        if traced.refs.lasting and not any(isinstance(c, Tracer) for c in traced.consts):
             if epoch == _native.config_epoch():  # else flags changed while it was made
                 self.traces.put(key, traced)
                 traced.key = key
@@ -152,18 +175,19 @@ class Jitted:
             self._forget_native()
         return traced
 
-    def _trace_now(self, call: Call) -> Traced:
+    def _trace_now(self, call: Call, aliases: tuple[Ref, ...]) -> Traced:
         out_tree: list[PyTreeDef] = []
         debug = debug_info("jit", self.fun, call.args, call.kwargs, self.static_nums)
 
         def flat(*xs: Any) -> list[Any]:
-            dynamic, named = tree_unflatten(call.in_tree, xs)
+            leaves = joined(xs, [(i, alias) for (i, _), alias in zip(call.refs, aliases, strict=True)])
+            dynamic, named = tree_unflatten(call.in_tree, leaves)
             return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
                                   self.fun)
         events.count("trace")
         with events.span("trace", name=self.name):
-            jaxpr, consts = trace_to_jaxpr(flat, call.avals, debug)
-        return Traced(jaxpr, consts, out_tree[0], debug)
+            jaxpr, consts, touched = trace_with_refs(flat, call.avals, debug)
+        return Traced(jaxpr, consts, out_tree[0], debug, RefArguments(aliases, touched))
 
     def _rejoin(self, dynamic: Sequence[Any], call: Call) -> list[Any]:
         static = {k: v for k, v in call.static if isinstance(k, int)}
@@ -185,6 +209,8 @@ class Jitted:
                 return self._bind(traced, call), None
             device = self.where(traced, call)
             executable, kept, donated = self.executable(traced, call, device)
+        if traced.refs.touched:
+            return self._run_with_refs(executable, kept, donated, traced, call, device), None
         leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
         outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
         for k, leaf in enumerate(leaves):
@@ -194,11 +220,30 @@ class Jitted:
         entry = _native.Entry(executable.native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
         return tree_unflatten(traced.out_tree, outs), entry
 
+    def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
+                       device: Device) -> Any:
+        """Runs a program that uses mutable references. It updates the memory of a reference that nobody else looks at."""
+        values = traced.refs.read(call.given_refs)
+        avals = [t.ref.aval.inner_aval for t in traced.refs.touched]
+        owned = [t.written and sys.getrefcount(values[k]) <= _OWN_REFERENCES for k, t in enumerate(traced.refs.touched)]
+        leaves = [dispatch.as_array(x, a, device) for x, a in zip([*call.leaves, *values], [*call.avals, *avals], strict=True)]
+        given = [*donated[:len(call.leaves)], *owned]
+        outs = executable([leaves[k] for k in kept], [given[k] for k in kept])
+        for leaf, gone in zip(leaves, given, strict=True):
+            if gone and not leaf.is_deleted():
+                leaf.delete()
+        count = traced.out_tree.num_leaves
+        traced.refs.write(call.given_refs, outs[count:])
+        return tree_unflatten(traced.out_tree, outs[:count])
+
     def _bind(self, traced: Traced, call: Call) -> Any:
         """The call as an operation of the outer trace."""
-        outs = named_call(traced.closed_over_nothing(), traced.consts, call.leaves, self.name, inline=self.inline,
-                          donated=self.donated(call), keep_unused=self.keep_unused)
-        return tree_unflatten(traced.out_tree, outs)
+        values = traced.refs.read(call.given_refs)
+        outs = named_call(traced.closed_over_nothing(), traced.consts, [*call.leaves, *values], self.name, inline=self.inline,
+                          donated=[*self.donated(call), *[False] * len(values)], keep_unused=self.keep_unused)
+        count = traced.out_tree.num_leaves
+        traced.refs.write(call.given_refs, outs[count:])
+        return tree_unflatten(traced.out_tree, outs[:count])
 
     def where(self, traced: Traced, call: Call) -> Device:
         """The device that runs a call."""
@@ -209,7 +254,7 @@ class Jitted:
 
     def executable(self, traced: Traced, call: Call, device: Device) -> tuple[Any, list[int], list[bool]]:
         """The compiled program, which leaves it reads, and which are donated."""
-        donated = self.donated(call)
+        donated = [*self.donated(call), *[t.written for t in traced.refs.touched]]
         if device not in traced._executables:
             closed, kept = self.thinned(traced)
             compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], device, closed)
@@ -235,8 +280,10 @@ class Jitted:
         found = self.trace(call)
         program, kept = self.thinned(found)
         names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
-        signature = aot.Signature(self.name, call.in_tree, call.avals, self.donated(call), names, found.out_tree,
-                                  tuple(found.jaxpr.out_avals), self.where(found, call))
+        avals = tuple(joined(call.avals, [(i, ref.aval) for i, ref in call.refs]))
+        donated = joined(self.donated(call), [(i, False) for i, _ in call.refs])
+        signature = aot.Signature(self.name, call.in_tree, avals, donated, names, found.out_tree,
+                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
 
 

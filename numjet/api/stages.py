@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
+from numjet.api.ref_arguments import joined, split_off
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
-from numjet.core.stage import trace_to_closed
+from numjet.core.stage import trace_with_refs
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
@@ -92,27 +93,30 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         with with_named_axes(axis_env or ()):
             closed, out_tree = trace_call(fun, args, kwargs, static, "make_jaxpr")
         if return_shape:
-            return closed, tree_unflatten(out_tree, [struct(a) for a in closed.out_avals])
+            return closed, tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])
         return closed
     return make
 
 
 def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], static: Sequence[int] = (),
                kind: str = "jit") -> tuple[ClosedJaxpr, PyTreeDef]:
-    """The program of `fun` for example arguments, and the tree of its result."""
+    """The program of `fun` for example arguments, and the tree of its result. The values of mutable references are its last
+    inputs, the new ones of those that it writes its last results."""
     dynamic = tuple(a for n, a in enumerate(args) if n not in static)
     leaves, in_tree = tree_flatten((dynamic, kwargs))
+    names = lambda: path_names(fun, args, kwargs, static)
+    leaves, refs = split_off(leaves, names, function_name(fun), kind)
     described = [x for x in leaves if is_array_like(x) or not hasattr(x, "shape")]
-    check_arrays(described, lambda: path_names(fun, args, kwargs, static), function_name(fun))
+    check_arrays(described, names, function_name(fun))
     out_tree: list[PyTreeDef] = []
 
     def flat(*xs: Any) -> list[Any]:
-        values, named = tree_unflatten(in_tree, xs)
+        values, named = tree_unflatten(in_tree, joined(xs, refs))
         rest = iter(values)
         full = [a if n in static else next(rest) for n, a in enumerate(args)]
         return flatten_result(fun(*full, **named), out_tree, fun)
-    closed = trace_to_closed(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static))
-    return closed, out_tree[0]
+    jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static))
+    return ClosedJaxpr(jaxpr, consts), out_tree[0]
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -123,4 +127,4 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (2, 4)
     """
     closed, out_tree = trace_call(fun, args, kwargs, kind="eval_shape")
-    return tree_unflatten(out_tree, [struct(a) for a in closed.out_avals])
+    return tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])

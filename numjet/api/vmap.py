@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
+from numjet.control.call.ref_threading import check_distinct
+from numjet.core.refs import Ref, read, write
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation.config import config
@@ -51,6 +53,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
+        mapped: dict[int, Ref] = {}
+        if any(isinstance(x, Ref) for x in leaves):
+            leaves, mapped = _with_values(leaves, axes, names, function_name(fun))
         check_arrays([x for x, d in zip(leaves, axes, strict=True) if d is not None],
                      lambda: [n for n, d in zip(names(), axes, strict=True) if d is not None], "vmap")
         leaves = [frozen(x) for x in leaves]
@@ -62,12 +67,18 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         out_tree: list[PyTreeDef] = []
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = tree_unflatten(in_tree, xs)
-            return flatten_result(fun(*a, **k), out_tree, fun)
+            inner = {i: Ref(aval_of(xs[i]), xs[i], ref.aval.kind) for i, ref in mapped.items()}
+            a, k = tree_unflatten(in_tree, [inner.get(i, x) for i, x in enumerate(xs)])
+            out = flatten_result(fun(*a, **k), out_tree, fun, "vmap")
+            changed[:] = [i for i, ref in inner.items() if ref.value is not xs[i]]
+            return [*out, *[inner[i].value for i in changed]]
+        changed: list[int] = []
         debug = debug_info("vmap", fun, args, kwargs) if config.check_tracer_leaks else None
         outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name, debug)
+        for i, value, d in zip(changed, outs[out_tree[0].num_leaves:], out_dims[out_tree[0].num_leaves:], strict=True):
+            write(mapped[i], move_to(value, d, dims[i], size))  # type: ignore[arg-type]
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
-        placed = [_with_batch_axis(o, d, t, size, axis_name) for o, d, t in zip(outs, out_dims, targets, strict=True)]
+        placed = [_with_batch_axis(o, d, t, size, axis_name) for o, d, t in zip(outs, out_dims, targets, strict=False)]
         return tree_unflatten(out_tree[0], placed)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
@@ -87,6 +98,14 @@ def _check_entries(name: str, axes: Any) -> None:
         if type(entry) is not int:
             raise TypeError(f"vmap {name} must be an int, None, or a tuple of entries (or pytree of them) that are ints or "
                             f"None, but got {entry!r} of type {type(entry).__name__} in {axes!r}.")
+
+
+def _with_values(leaves: list[Any], axes: Sequence[Any], names: Callable[[], Sequence[str]], fun: str
+                 ) -> tuple[list[Any], dict[int, Ref]]:
+    """The leaves with the values of mutable references that are mapped over, and those references by position."""
+    check_distinct(leaves, names, fun, "vmap")
+    mapped = {i: x for i, (x, d) in enumerate(zip(leaves, axes, strict=True)) if isinstance(x, Ref) and d is not None}
+    return [read(x) if i in mapped else x for i, x in enumerate(leaves)], mapped
 
 
 def _check_axis(aval: Any, axis: int) -> int:

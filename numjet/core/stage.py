@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.snapshots import is_writable, snapshot
-from numjet.core.trace import EVAL, Trace, Tracer, aval_of, escaped, set_trace
+from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
@@ -39,6 +39,21 @@ def _on_host(x: Any) -> bool:
     return not isinstance(x, Tracer) and (type(x) is not _native.Array or x._remote is None)
 
 
+class Touched(Record):
+    """A mutable reference of an outer trace that a program reads, through one more input, and perhaps writes."""
+    ref: Any
+    written: bool
+
+
+class _State:
+    """The value of a captured reference at some point of a program."""
+
+    __slots__ = ("value", "written")
+
+    def __init__(self, value: Any):
+        self.value, self.written = value, False
+
+
 class StageTracer(Tracer):
     """A variable of the jaxpr that is being written."""
 
@@ -62,12 +77,14 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Writes every operation down as an equation."""
 
-    __slots__ = ("eqns", "invars", "consts", "debug", "partial", "_producers", "_seen", "_values")
+    __slots__ = ("eqns", "invars", "consts", "debug", "outer", "partial", "refs", "_producers", "_seen", "_values")
 
-    def __init__(self, debug: DebugInfo | None = None, partial: bool = False):
-        """partial: its inputs are the unknown values of a partial evaluation."""
+    def __init__(self, debug: DebugInfo | None = None, partial: bool = False, outer: Trace | None = None):
+        """partial: its inputs are the unknown values of a partial evaluation. outer: the trace around a function that is
+        traced to a program of its own."""
         super().__init__()
-        self.partial = partial
+        self.partial, self.outer = partial, outer
+        self.refs: dict[Any, _State] = {}  # captured: see core.refs
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
@@ -80,6 +97,16 @@ class StageTrace(Trace):
         var = Var(aval)
         self.invars.append(var)
         return StageTracer(self, var)
+
+    captures = property(lambda self: self.outer is not None)
+
+    def capture(self, ref: Any, aval: ShapedArray) -> None:
+        """Makes the value of a reference one more input."""
+        self.refs[ref] = _State(self.new_input(aval))
+
+    def lend(self, ref: Any, value: Any) -> None:
+        """Gives a reference a value, until the caller takes it out of `refs` again."""
+        self.refs[ref] = _State(value)
 
     def atom(self, x: Any) -> Atom:
         """The variable of a tracer of this trace, a literal for scalars, a constant variable for all else."""
@@ -197,21 +224,41 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArra
                    debug: DebugInfo | None = None) -> tuple[Jaxpr, list[Any]]:
     """The jaxpr of `fun` (flat arguments to a flat sequence of results) and the values of its constvars.
 
-    The values may be tracers of outer traces.
+    The values may be tracers of outer traces. NotImplementedError for a function that uses mutable references of outer traces.
     """
-    trace = StageTrace(debug)
+    jaxpr, consts, touched = trace_with_refs(fun, avals, debug)
+    if touched:
+        raise unsupported_refs(touched, debug)
+    return jaxpr, consts
+
+
+def unsupported_refs(touched: Sequence[Touched], debug: DebugInfo | None) -> NotImplementedError:
+    """The error for a function that uses references where nobody passes their values."""
+    what = f" {debug.where()}, traced for {debug.kind}," if debug is not None else ""
+    return NotImplementedError(
+        f"The function{what} or a derivative rule in it {'writes' if any(t.written for t in touched) else 'reads'} the mutable "
+        f"reference of type {touched[0].ref.aval} that it closes over, which is not supported here. Pass its value, ref[...], "
+        "as an argument, and return what is to be written.")
+
+
+def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],
+                    debug: DebugInfo | None = None) -> tuple[Jaxpr, list[Any], list[Touched]]:
+    """As trace_to_jaxpr; the references of outer traces that the program uses, in the order of its last inputs. The new values
+    of those that it writes are its last results."""
+    trace = StageTrace(debug, outer=current_trace())
     tracers = [trace.new_input(a) for a in avals]
     try:
         with set_trace(trace), _native.rare_collections:
             outs = fun(*tracers)
-            made = trace.finish(outs)
+            touched = [Touched(ref, state.written) for ref, state in trace.refs.items()]
+            jaxpr, consts = trace.finish([*outs, *[state.value for state in trace.refs.values() if state.written]])
     finally:
         trace.valid = False
     if config.check_tracer_leaks:
         del tracers, outs
         leaks.check(trace, debug)
-    check_if_enabled(made[0])
-    return made
+    check_if_enabled(jaxpr)
+    return jaxpr, consts, touched
 
 
 def trace_to_closed(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],

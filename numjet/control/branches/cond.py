@@ -9,6 +9,7 @@ import numpy as np
 
 from numjet.control.branches.cond_op import clamped, cond_p, with_common_consts
 from numjet.control.call.body_tracing import Body, trace_body, where
+from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.type_errors import check_branches
 from numjet.core.ir import Literal
 from numjet.core.snapshots import frozen
@@ -139,10 +140,19 @@ def branch(
     kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
 ) -> Any:
     """The function number `index` (in bounds), applied to the operands. kind, names: for messages."""
+    if holds_refs(operands):
+        operands, functions = without_refs(operands, functions, kind)
+    return thread(lambda refs: _branch(kind, index, functions, names, operands) if refs is None
+                  else _branch(kind, index, [refs.pure(f) for f in functions], names, [refs.values, *operands]))
+
+
+def _branch(
+    kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
+) -> Any:
     leaves, in_tree = tree.tree_flatten(tuple(operands))
     leaves = [frozen(x) for x in leaves]
     avals = [aval_of(x) for x in leaves]
-    bodies = [trace_body(f, in_tree, avals, kind) for f in functions]
+    bodies = [trace_body(f, in_tree, avals, kind, captures=True) for f in functions]
     # The order in which messages speak of the functions: true_fun first.
     order = [1, 0] if kind == "cond" else list(range(len(bodies)))
     check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],

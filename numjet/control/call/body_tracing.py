@@ -23,8 +23,9 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import named_axes
 from numjet.core.op import Op
+from numjet.core.refs import Ref
 from numjet.core.snapshots import snapshot
-from numjet.core.stage import DebugInfo, trace_to_closed
+from numjet.core.stage import DebugInfo, Touched, trace_to_closed, trace_with_refs
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, locks, source, tree
 from numjet.foundation.config import config
@@ -46,8 +47,32 @@ class Body(Record):
         return list(avals[len(self.consts) :])
 
 
-def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str) -> Body:
-    """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple)."""
+class Replay(Record):
+    """A traced function that uses mutable references of outer traces. Its program takes their values last, and returns the new
+    values of those that it writes last."""
+
+    fun: Callable[..., Any]
+    in_tree: Any
+    in_avals: tuple[ShapedArray, ...]
+    jaxpr: ClosedJaxpr
+    out_tree: Any
+    touched: tuple[Touched, ...]
+
+
+class Captures(Exception):
+    """A traced function used mutable references of outer traces: see ref_threading."""
+
+    def __init__(self, touched: Sequence[Touched], replay: Replay | None = None):
+        super().__init__()
+        self.touched, self.replay = list(touched), replay
+
+
+def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str,
+               captures: bool = False) -> Body:
+    """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple).
+
+    captures: the caller threads mutable references, so raise Captures where the function uses those of outer traces.
+    """
     key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_axes()))
     known = _recall(fun, key)
     if known is not None:
@@ -57,9 +82,20 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
         out, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, leaves)))
+        for x in out:
+            if isinstance(x, Ref):
+                raise returned_ref(x, where(fun), kind)
         return out
 
-    closed = trace_to_closed(flat, in_avals, debug_info(fun, in_tree, kind))
+    info = debug_info(fun, in_tree, kind)
+    if captures:
+        jaxpr, consts, touched = trace_with_refs(flat, in_avals, info)
+        if touched:
+            closed = ClosedJaxpr(jaxpr, consts)
+            raise Captures(touched, Replay(fun, in_tree, tuple(in_avals), closed, out_tree, tuple(touched)))
+        closed = ClosedJaxpr(jaxpr, consts)
+    else:
+        closed = trace_to_closed(flat, in_avals, info)
     body = Body(without_consts(closed), closed.consts, out_tree)
     _keep(fun, key, body)
     return body
@@ -97,6 +133,13 @@ def where(fun: Callable[..., Any]) -> str:
     """`step at file.py:12`: for messages."""
     code = getattr(fun, "__code__", None)
     return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
+
+
+def returned_ref(ref: Ref, fun: str, kind: str) -> ValueError:
+    """The error for a function that returns a reference."""
+    made = f"\n\nThe returned mutable array was {ref.made_at}." if ref.made_at is not None else ""
+    return ValueError(f"function {fun} traced for {kind} returned a mutable array reference of type {ref.aval}, but mutable "
+                      f"array references cannot be returned. Return its value, ref[...].{made}")
 
 
 class _Entry(Record):
@@ -239,4 +282,6 @@ def _same(a: Sequence[Any], b: Sequence[Any] | None) -> bool:
 
 
 def _is_same(x: Any, y: Any) -> bool:
+    if type(x) is tuple and type(y) is tuple:
+        return _same(x, y)
     return x is y or (type(x) in _BY_VALUE and _native.exact_key(x) == _native.exact_key(y))

@@ -12,12 +12,13 @@ from numjet.control.call.jaxpr_transforms import (
     nonzero_flags,
     only_nonzero,
     split_program,
-    transpose_program,
+    transpose_with_refs,
     with_zeros,
 )
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.printer import PrintingRule
+from numjet.core.refs import read, write, written
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation.util import merge_lists, partition_list
@@ -54,10 +55,14 @@ def call_transpose(
 ) -> list[Any]:
     """The transpose rule of an operation that calls a program once."""
     linear = tuple(isinstance(a, Undefined) for a in args)
-    made = transpose_program(jaxpr, linear, nonzero_flags(cts), False)
+    made = transpose_with_refs(jaxpr, linear, nonzero_flags(cts), False)
     known, unknown = partition_list(linear, args)
-    outs = call_program(made.jaxpr, [*made.consts, *known, *only_nonzero(cts)], op=op, **params)
-    found = with_zeros(made.flags, outs, [u.aval for u in unknown])
+    values = [read(t.ref) for t in made.touched]
+    outs = call_program(made.jaxpr, [*made.consts, *known, *only_nonzero(cts), *values], op=op, **params)
+    count = sum(made.flags)
+    for ref, value in zip(written(made.touched), outs[count:], strict=True):
+        write(ref, value)
+    found = with_zeros(made.flags, outs[:count], [u.aval for u in unknown])
     return merge_lists(linear, [None] * len(known), found)
 
 

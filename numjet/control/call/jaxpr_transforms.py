@@ -13,7 +13,7 @@ from typing import Any
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, Var
 from numjet.core.op import Undefined, Zero
-from numjet.core.stage import hoist_consts, trace_to_closed
+from numjet.core.stage import Touched, hoist_consts, trace_with_refs, unsupported_refs
 from numjet.core.trace import Tracer
 from numjet.foundation.record import Record
 from numjet.foundation.util import partition_list, weakref_lru_cache
@@ -34,6 +34,7 @@ class Derived(Record):
     jaxpr: ClosedJaxpr
     consts: list[Any]
     flags: Flags
+    touched: Sequence[Touched] = ()
 
 
 class Residual(Record):
@@ -66,7 +67,7 @@ def cached_by_program(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def derived(closed: ClosedJaxpr, *key: Any) -> Any:
         result = cached(closed, *key)
-        if any(isinstance(c, Tracer) for c in getattr(result, "consts", ())):
+        if any(isinstance(c, Tracer) for c in getattr(result, "consts", ())) or getattr(result, "touched", None):
             cached.evict(closed)
         return result
 
@@ -92,9 +93,18 @@ def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool |
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
-@cached_by_program
 def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *operands that are not linear, *nonzero cotangents) -> nonzero cotangents of the linear operands."""
+    made = transpose_with_refs(closed, linear, nonzeros, wanted)
+    if made.touched:
+        raise unsupported_refs(made.touched, closed.jaxpr.debug)
+    return made
+
+
+@cached_by_program
+def transpose_with_refs(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wanted: bool | Flags) -> Derived:
+    """As transpose_program, for rules of the user's that may use mutable references: their values are the last operands,
+    the new ones the last results."""
     jaxpr = closed.jaxpr
     lin_vars, rest_vars = ([v for v, f in zip(jaxpr.invars, linear, strict=True) if f], partition_list(linear, jaxpr.invars)[0])
     want = [wanted] * len(lin_vars) if isinstance(wanted, bool) else list(wanted)
@@ -110,8 +120,8 @@ def transpose_program(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wante
         return [instantiate(c) for c, f in zip(found, flags, strict=True) if f]
 
     avals = [v.aval for v in rest_vars] + [a for a, f in zip(ct_avals, nonzeros, strict=True) if f]
-    made = trace_to_closed(fun, avals, jaxpr.debug)
-    return Derived(without_consts(made), made.consts, tuple(flags))
+    made, consts, touched = trace_with_refs(fun, avals, jaxpr.debug)
+    return Derived(ClosedJaxpr(hoist_consts(made)), consts, tuple(flags), touched)
 
 
 @cached_by_program

@@ -14,6 +14,7 @@ from typing import Any
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import calling_op, jit_p
 from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, split_program, substituted
+from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
@@ -161,14 +162,22 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Cal
         static = frozenset(n + len(args) if n < 0 else n for n in numbers)
         body_fun = _packed(fun) if not static and not names else _with_static(fun, args, kwargs, static, names)
         free = tuple(a for i, a in enumerate(args) if i not in static)
-        leaves, in_tree = tree.tree_flatten((free, {k: v for k, v in kwargs.items() if k not in names}))
-        body = trace_body(body_fun, in_tree, [aval_of(x) for x in leaves], "checkpoint")
-        outs = checkpoint_p.bind(
-            *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy
-        )
-        return tree.tree_unflatten(body.out_tree, outs)
+        operands: Sequence[Any] = (free, {k: v for k, v in kwargs.items() if k not in names})
+        if holds_refs(operands):
+            operands, (body_fun,) = without_refs(operands, [body_fun], "checkpoint")
+        return thread(lambda refs: _called(body_fun, operands, prevent_cse, policy) if refs is None
+                      else _called(refs.pure(body_fun), [refs.values, *operands], prevent_cse, policy))
 
     return cached_with(fun, checkpointed)
+
+
+def _called(fun: Callable[..., Any], operands: Sequence[Any], prevent_cse: bool, policy: Any) -> Any:
+    leaves, in_tree = tree.tree_flatten(tuple(operands))
+    body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "checkpoint", captures=True)
+    outs = checkpoint_p.bind(
+        *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy
+    )
+    return tree.tree_unflatten(body.out_tree, outs)
 
 
 def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from numjet.control.call.body_tracing import argument_names, returned_ref, where
+from numjet.control.call.ref_threading import check_distinct
 from numjet.control.custom.custom_calls import (
     Batch,
     Call,
@@ -23,6 +25,7 @@ from numjet.control.custom.custom_calls import (
     with_fixed,
 )
 from numjet.core.op import Zero
+from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen, frozen_leaves
 from numjet.core.trace import aval_of
 from numjet.foundation import source, tree
@@ -119,24 +122,45 @@ class custom_jvp(FunctionWithRules):
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
         args = positional(self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
-        flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
+        flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), free, "custom_jvp")
         rule = _FlatRule(self, fixed, flat_fun)
-        outs = apply_custom_jvp(flat_fun, rule, name, self.symbolic_zeros, frozen_leaves(tuple(free)))
+        outs = apply_custom_jvp(flat_fun, rule, name, self.symbolic_zeros, operands(free))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
 
 
 class FlatFunction:
-    """A function of flat arguments with flat results, which records the structure of its result."""
+    """A function of flat arguments with flat results, which records the structure of its result.
 
-    __slots__ = ("fun", "in_tree", "out_tree")
+    refs: mutable references among the leaves of the arguments, with their positions; they are no operands.
+    """
 
-    def __init__(self, fun: Callable[..., Any], in_tree: Any):
-        self.fun, self.in_tree = fun, in_tree
+    __slots__ = ("fun", "in_tree", "kind", "out_tree", "refs")
+
+    def __init__(self, fun: Callable[..., Any], args: Sequence[Any], kind: str):
+        leaves, self.in_tree = tree.tree_flatten(tuple(args))
+        check_distinct(leaves, lambda: argument_names(fun, self.in_tree), where(fun), kind)
+        self.fun, self.kind = fun, kind
+        self.refs = tuple((i, x) for i, x in enumerate(leaves) if isinstance(x, Ref))
         self.out_tree: Any = None
 
+    def arguments(self, values: Iterable[Any]) -> Any:
+        """The arguments with these leaves, and the references as they are."""
+        leaves = list(values)
+        for i, ref in self.refs:
+            leaves.insert(i, ref)
+        return tree.tree_unflatten(self.in_tree, leaves)
+
     def __call__(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.tree_flatten(self.fun(*tree.tree_unflatten(self.in_tree, map(for_user, leaves))))
+        outs, self.out_tree = tree.tree_flatten(self.fun(*self.arguments(map(for_user, leaves))))
+        for x in outs:
+            if isinstance(x, Ref):
+                raise returned_ref(x, where(self.fun), self.kind)
         return list(map(frozen, outs))
+
+
+def operands(args: Sequence[Any]) -> list[Any]:
+    """The arrays among arguments, as immutable values."""
+    return [x for x in frozen_leaves(tuple(args)) if not isinstance(x, Ref)]
 
 
 class _FlatRule(UsersRule):
@@ -151,6 +175,9 @@ class _FlatRule(UsersRule):
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         ts = [for_rule(t, self.symbolic) for t in tangents]
+        if self.flat.refs:
+            raise NotImplementedError(f"differentiation of the custom_jvp function {function_name(self.owner.fun)}, which "
+                                      "takes a mutable reference: there is no tangent for it. Pass its value, ref[...].")
         in_tree = self.flat.in_tree
         given = tree.tree_unflatten(in_tree, map(for_user, primals))
         with source.user_code():

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import debug_info
+from numjet.control.call.body_tracing import debug_info, returned_ref, where
 from numjet.control.custom.custom_calls import (
     FunctionWithRules,
     UsersRule,
@@ -18,12 +18,13 @@ from numjet.control.custom.custom_calls import (
     split_nondiff,
     with_fixed,
 )
-from numjet.control.custom.custom_jvp import FlatFunction
+from numjet.control.custom.custom_jvp import FlatFunction, operands
 from numjet.control.custom.custom_vjp_call import apply_custom_vjp
 from numjet.control.custom.remat_opt import OptimizedForward
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
-from numjet.core.snapshots import frozen, frozen_leaves
+from numjet.core.refs import Ref, serials
+from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
@@ -96,8 +97,8 @@ class custom_vjp(FunctionWithRules):
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
         args = positional(self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_vjp", args, self.nondiff_argnums)
-        flat = FlatFunction(with_fixed(self.fun, fixed, positions), tree.tree_structure(tuple(free)))
-        leaves = frozen_leaves(tuple(free))
+        flat = FlatFunction(with_fixed(self.fun, fixed, positions), free, "custom_vjp")
+        leaves = operands(free)
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
         forward = OptimizedForward(flat, fwd) if self.optimize_remat else fwd
@@ -108,19 +109,20 @@ class custom_vjp(FunctionWithRules):
 class _FlatForward(UsersRule):
     """The user's forward rule on flat arguments; records the structure of the residuals."""
 
-    __slots__ = ("call", "flat", "numbers", "out_tree", "owner", "res_tree", "symbolic")
+    __slots__ = ("call", "flat", "kept", "out_tree", "owner", "res_tree", "symbolic")
 
     def __init__(self, owner: custom_vjp, call: Callable[..., Any], flat: FlatFunction):
         self.owner, self.call, self.flat, self.symbolic = owner, call, flat, owner.symbolic_zeros
         self.rule = owner.fwd
         self.res_tree: Any = None
-        self.numbers: dict[int, Any] = {}  # the residuals that are Python scalars, by position: they stay such
+        self.kept: dict[int, Any] = {}  # the residuals that are Python scalars or references, by position: they stay such
         self.out_tree: Any = None
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         values = list(map(for_user, primals))
         given = list(map(CustomVJPPrimal, values, perturbed)) if self.symbolic else values
-        pair = self.call(*tree.tree_unflatten(self.flat.in_tree, given))
+        first_new = next(serials)
+        pair = self.call(*self.flat.arguments(given))
         name = function_name(self.owner.fun)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
@@ -133,13 +135,16 @@ class _FlatForward(UsersRule):
             raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
                             f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
         self.flat.out_tree = self.out_tree = out_tree
-        self.numbers = {k: r for k, r in enumerate(residuals) if type(r) in (bool, int, float, complex)}
-        return list(map(frozen, outs)), [frozen(r) for k, r in enumerate(residuals) if k not in self.numbers]
+        self.kept = {k: r for k, r in enumerate(residuals) if type(r) in (bool, int, float, complex) or isinstance(r, Ref)}
+        for ref in (*[x for x in outs if isinstance(x, Ref)],
+                    *[x for x in self.kept.values() if isinstance(x, Ref) and x.serial > first_new]):
+            raise returned_ref(ref, where(self.rule), "custom_vjp fwd function")
+        return list(map(frozen, outs)), [frozen(r) for k, r in enumerate(residuals) if k not in self.kept]
 
     def structured(self, residuals: Sequence[Any]) -> Any:
         """The residuals as the user's rule returned them."""
         rest = iter(residuals)
-        leaves = [self.numbers[k] if k in self.numbers else for_user(next(rest)) for k in range(self.res_tree.num_leaves)]
+        leaves = [self.kept[k] if k in self.kept else for_user(next(rest)) for k in range(self.res_tree.num_leaves)]
         return tree.tree_unflatten(self.res_tree, leaves)
 
 
@@ -165,8 +170,13 @@ class _FlatBackward(UsersRule):
                 f"of arguments to the primal function, but got bwd output structure {tree.tree_structure(out)} for "
                 f"primal input structure {in_tree}."
             )
+        refs = {i for i, _ in self.fwd.flat.refs}
+        if any(leaves[i] is not _Nothing for i in refs):
+            raise NotImplementedError(f"the bwd rule {self} returns a cotangent for a mutable reference: expected None. Write "
+                                      "it to a reference, or pass the value, ref[...], instead.")
         paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
-        return [_checked(p, c, a) for p, c, a in zip(paths, leaves, self.in_avals, strict=True)]
+        given_cts = [(p, c) for i, (p, c) in enumerate(zip(paths, leaves, strict=True)) if i not in refs]
+        return [_checked(p, c, a) for (p, c), a in zip(given_cts, self.in_avals, strict=True)]
 
 
 class _Nothing:

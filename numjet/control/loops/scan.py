@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.call.body_tracing import Body, argument_names, trace_body
+from numjet.control.call.body_tracing import Body, argument_names, cached_with, returned_ref, trace_body, where
+from numjet.control.call.ref_threading import Threaded, check_distinct, holds_refs, thread
 from numjet.control.loops.carries import as_arrays, trace_with_carry
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.type_errors import check_carry, leaf_paths
 from numjet.core.aval import ShapedArray
+from numjet.core.refs import Ref, read, write
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, tree
 from numjet.foundation.config import config
@@ -63,12 +65,57 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     count = scan_length(xs_flat, xs_tree, length)
     if config.disable_jit and count > 0:
         return _python_scan(f, init, xs, count, bool(reverse))
+    if holds_refs((init, xs)):
+        return _scan_refs(f, init, xs, count, reverse, unroll)
+    return thread(lambda refs: _scan(f, init, xs, count, reverse, unroll) if refs is None
+                  else _scan_threaded(refs, f, init, xs, count, reverse, unroll))
+
+
+def _scan_threaded(refs: Threaded, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *options: Any) -> Any:
+    """The loop with the values of mutable references in its carry; results as `thread` wants them."""
+    pure = refs.pure(f)
+
+    def body(carry: tuple[Any, Any], x: Any) -> tuple[Any, Any]:
+        (c, y), values = pure(carry[1], carry[0], x)
+        return (c, values), y
+
+    (carry, values), ys = _scan(cached_with(f, body), (init, refs.values), xs, *options)
+    return (carry, ys), values
+
+
+def _scan_refs(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int, *options: Any) -> tuple[Any, Any]:
+    """The loop over references among `xs`: a step gets a reference to the slice, which is written back."""
+    leaves, in_tree = tree.tree_flatten((init, xs))
+    check_distinct(leaves, lambda: argument_names(f, in_tree), where(f), "scan")
+    for x in tree.tree_leaves(init):
+        if isinstance(x, Ref):
+            raise returned_ref(x, where(f), "scan")
+    given, structure = tree.tree_flatten(xs)
+    is_ref = tuple(isinstance(x, Ref) for x in given)
+    changed: list[bool] = []
+
+    def body(carry: Any, slices: Sequence[Any]) -> tuple[Any, Any]:
+        own = [Ref(aval_of(x), x) if r else x for x, r in zip(slices, is_ref, strict=True)]
+        carry, y = f(carry, tree.tree_unflatten(structure, own))
+        changed[:] = [isinstance(o, Ref) and o.value is not x for o, x in zip(own, slices, strict=True)]
+        return carry, (y, [o.value for o, c in zip(own, changed, strict=True) if c])
+
+    values = [read(x) if r else x for x, r in zip(given, is_ref, strict=True)]
+    carry, (ys, new) = scan(body, init, values, count, *options)
+    for ref, value in zip([x for x, c in zip(given, changed, strict=True) if c], new, strict=True):
+        write(ref, value)
+    return carry, ys
+
+
+def _scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int, reverse: bool,
+          unroll: int | bool) -> tuple[Any, Any]:
+    xs_flat = tree.tree_leaves(xs)
     init_flat, init_tree = tree.tree_flatten(init)
     x_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, xs_flat)]
     in_tree = tree.tree_structure((init, xs))
 
     def trace(carry: Sequence[ShapedArray]) -> Body:
-        return trace_body(f, in_tree, [*carry, *x_avals], "scan")
+        return trace_body(f, in_tree, [*carry, *x_avals], "scan", captures=True)
 
     body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
     carry_tree, carry_avals, y_tree = _carry_out(body)
@@ -136,7 +183,7 @@ def _known_length(length: Any) -> int:
 
 
 def _leading(x: Any) -> int:
-    aval = aval_of(x)
+    aval = x.aval.inner_aval if isinstance(x, Ref) else aval_of(x)
     if not aval.shape:
         raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
     return aval.shape[0]

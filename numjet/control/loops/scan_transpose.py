@@ -11,12 +11,14 @@ from numjet.control.call.jaxpr_transforms import (
     cached_by_program,
     nonzero_flags,
     only_nonzero,
-    transpose_program,
+    transpose_with_refs,
     with_zeros,
 )
 from numjet.control.loops.carries import backwards, fixpoint
-from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from numjet.core.op import Op, Undefined
+from numjet.core.refs import read, write
+from numjet.core.stage import Touched
 from numjet.core.trace import aval_of
 from numjet.foundation.util import partition_list, split_list
 from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
@@ -26,26 +28,35 @@ from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
 def transposed_step(closed: ClosedJaxpr, linear: Flags, carry_nz: Flags, ys_nz: Flags, num_consts: int) -> Derived:
     """One step of the transposed scan, with its fixpoint of nonzero carries solved.
 
-    (*consts, *known consts, *sums, *nonzero carry cotangents, *nonzero cotangents of results, *known slices) -> (*sums,
-    *carry cotangents, *cotangents of slices). flags: which linear operands have a cotangent.
+    (*consts, *known consts, *sums, *values of mutable references that rules of the user's touch, *nonzero carry cotangents,
+    *nonzero cotangents of results, *known slices) -> (*sums, *values, *carry cotangents, *cotangents of slices). flags: which
+    linear operands have a cotangent.
     """
     num_carry = len(carry_nz)
     lin_consts, lin_xs = sum(linear[:num_consts]), sum(linear[num_consts + num_carry :])
 
     def step(nonzero: Flags) -> tuple[Derived, Sequence[bool]]:
-        made = transpose_program(closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
+        made = transpose_with_refs(closed, linear, (*nonzero, *ys_nz), (*(False,) * lin_consts, *nonzero, *(False,) * lin_xs))
         return made, made.flags[lin_consts : lin_consts + num_carry]
 
     made, carry = fixpoint(step, carry_nz, backwards(closed, num_consts, num_carry))
     known_consts = len(made.consts) + num_consts - lin_consts
     jaxpr = made.jaxpr.jaxpr
-    known_xs = len(jaxpr.invars) - known_consts - sum(carry) - sum(ys_nz)
-    consts, xs, cts = split_list(jaxpr.invars, [known_consts, known_xs])
+    known_xs = len(jaxpr.invars) - known_consts - sum(carry) - sum(ys_nz) - len(made.touched)
+    consts, xs, cts, states = split_list(jaxpr.invars, [known_consts, known_xs, sum(carry) + sum(ys_nz)])
     sums, eqns, totals = _accumulators(jaxpr, sum(made.flags[:lin_consts]))
+    found, new_states = split_list(jaxpr.outvars, [sum(made.flags)])
     body = jaxpr.replace(
-        invars=[*consts, *sums, *cts, *xs], eqns=[*jaxpr.eqns, *eqns], outvars=[*totals, *jaxpr.outvars[len(sums) :]]
+        invars=[*consts, *sums, *states, *cts, *xs], eqns=[*jaxpr.eqns, *eqns],
+        outvars=[*totals, *_passed_on(made.touched, states, new_states), *found[len(sums) :]]
     )
-    return Derived(ClosedJaxpr(body), made.consts, made.flags)
+    return Derived(ClosedJaxpr(body), made.consts, made.flags, made.touched)
+
+
+def _passed_on(touched: Sequence[Touched], states: Sequence[Var], new_states: Sequence[Atom]) -> list[Atom]:
+    """The values of the mutable references after a step: those that it does not write stay."""
+    new = iter(new_states)
+    return [next(new) if t.written else v for t, v in zip(touched, states, strict=True)]
 
 
 def _accumulators(jaxpr: Jaxpr, count: int) -> tuple[list[Var], list[JaxprEqn], list[Var]]:
@@ -72,10 +83,12 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
     known_xs, _ = partition_list(linear[num_consts + num_carry :], xs)
     sums = [zeros_like_aval(a.aval.to_tangent_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
     carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
+    values = [read(t.ref) for t in made.touched]
     outs = op.bind(
         *made.consts,
         *known_consts,
         *sums,
+        *values,
         *carry,
         *only_nonzero(ct_ys),
         *known_xs,
@@ -83,10 +96,15 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
             **params,
             "jaxpr": made.jaxpr,
             "num_consts": len(made.consts) + len(known_consts),
-            "num_carry": len(sums) + len(carry),
+            "num_carry": len(sums) + len(values) + len(carry),
             "reverse": not params["reverse"],
         },
     )
+    totals, states, rest = split_list(outs, [len(sums), len(values)])
+    for t, value in zip(made.touched, states, strict=True):
+        if t.written:
+            write(t.ref, value)
+    outs = [*totals, *rest]
     avals = [aval_of(a) if not isinstance(a, Undefined) else a.aval for a, lin in zip(args, linear, strict=True) if lin]
     found = iter(with_zeros(made.flags, outs, avals))
     spread = [next(found) if lin else None for lin in linear]

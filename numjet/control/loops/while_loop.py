@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numjet.control.call.body_tracing import Body, argument_names, cached_with, trace_body, where
+from numjet.control.call.ref_threading import Threaded, thread
 from numjet.control.loops.carries import as_arrays, trace_with_carry
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_op import while_p
@@ -55,14 +56,32 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             return _python_loop(cond_fun, body_fun, init_val)
         except errors.ConcretizationTypeError:
             pass  # the condition depends on a captured tracer: the loop is staged
+    return thread(lambda refs: _while_loop(cond_fun, body_fun, init_val) if refs is None
+                  else _threaded(refs, cond_fun, body_fun, init_val))
+
+
+def _threaded(refs: Threaded, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """The loop with the values of mutable references in its carry; results as `thread` wants them."""
+    pure_cond, pure_body = refs.pure(cond_fun), refs.pure(body_fun)
+
+    def not_done(carry: tuple[Any, Any]) -> Any:
+        return pure_cond(carry[1], carry[0])[0]
+
+    def body(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        return pure_body(carry[1], carry[0])
+
+    return _while_loop(cached_with(cond_fun, not_done), cached_with(body_fun, body), (init_val, refs.values))
+
+
+def _while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     init, init_tree = tree.tree_flatten(init_val)
     in_tree = tree.treedef_tuple([init_tree])
     body, init, avals = trace_with_carry(
-        lambda carry: trace_body(body_fun, in_tree, carry, "while_loop"), init, lambda b: b.jaxpr.out_avals
+        lambda carry: trace_body(body_fun, in_tree, carry, "while_loop", captures=True), init, lambda b: b.jaxpr.out_avals
     )
     check_carry("while_loop", "body function", init_tree, body.out_tree, avals, body.jaxpr.out_avals,
                 argument_names(body_fun, in_tree), _root(body_fun))
-    cond = trace_body(cond_fun, in_tree, avals, "while_loop")
+    cond = trace_body(cond_fun, in_tree, avals, "while_loop", captures=True)
     _check_condition(cond_fun, cond)
     outs = while_p.bind(*cond.consts, *body.consts, *init, cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts),
                         body_jaxpr=body.jaxpr, body_nconsts=len(body.consts))
