@@ -24,7 +24,7 @@ CASES = [
     (lambda: lax.scatter(ones(5, 3), ones(2, 1), ones(2, 3), PUT), ValueError, "scatter: indices must have an integer type"),
     (lambda: lax.scatter(ones(5, 3), ROWS, ones(2, 4), PUT), TypeError, "scatter: Bounds of the window .* operand bound is 3"),
     (lambda: lax.scatter(ones(5, 3), ROWS, ones(3, 3), PUT), TypeError, "scatter: Bounds of the scatter dimensions"),
-    (lambda: lax.scatter(ones(5, 3), ROWS, ones(2), PUT), TypeError, "scatter: Updates tensor must be of rank 2 "),
+    (lambda: lax.scatter(ones(5, 3), ROWS, ones(2), PUT), TypeError, "Updates tensor must be of rank 2; got 1"),
     (lambda: lax.scatter_apply(ones(5, 3), ROWS, 3, PUT, update_shape=(2, 3)), TypeError, "scatter_apply: func must be"),
     (lambda: conv((0, 1)), TypeError, r"conv_general_dilated: All window_strides must be positive, got \(0, 1\)"),
     (lambda: conv((-1, 1), "VALID"), TypeError, "conv_general_dilated: All window_strides must be positive"),

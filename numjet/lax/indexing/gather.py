@@ -33,11 +33,20 @@ from numjet.lax.templates import call, in_front, kind_of
 
 def check_ascending(op: str, name: str, dims: Sequence[int], rank: int) -> None:
     """TypeError unless the axes are ascending, distinct and below `rank`."""
+    check_sorted(op, name, dims)
+    check_range(op, name, dims, rank)
+
+
+def check_sorted(op: str, name: str, dims: Sequence[int]) -> None:
+    """TypeError unless the axes are ascending and distinct."""
     if list(dims) != sorted(dims):
         raise TypeError(f"{name} in {op} op must be sorted; got {tuple(dims)}")
+    _check_distinct(op, name, dims)
+
+
+def _check_distinct(op: str, name: str, dims: Sequence[int]) -> None:
     if len(set(dims)) != len(dims):
         raise TypeError(f"{name} in {op} op must not repeat; got: {tuple(dims)}.")
-    check_range(op, name, dims, rank)
 
 
 def check_range(op: str, name: str, dims: Sequence[int], rank: int) -> None:
@@ -47,67 +56,88 @@ def check_range(op: str, name: str, dims: Sequence[int], rank: int) -> None:
             raise TypeError(f"Invalid {name} set in {op} op; valid range is [0, {rank}); got: {d}.")
 
 
-def check_indices(op: str, indices: ShapedArray, index_map: Sequence[int], name: str, rank: int) -> None:
-    """The errors of indices and of the map from their components to operand axes."""
+def check_indices(op: str, indices: ShapedArray) -> None:
+    """The errors of indices: their dtype and rank."""
     if kind_of(indices.dtype) not in "iu":
         raise ValueError(f"{op}: indices must have an integer type, got {indices.dtype.name}")
     if indices.ndim < 1:
         raise TypeError(f"{op.capitalize()} op needs indices of rank 1 or more, whose last axis holds the index "
                         f"vectors; got rank {indices.ndim}.")
+
+
+def check_index_map(op: str, indices: ShapedArray, index_map: Sequence[int], name: str, rank: int) -> None:
+    """The errors of the map from components of index vectors to operand axes."""
     if len(index_map) != indices.shape[-1]:
         raise TypeError(f"{op.capitalize()} op has {len(index_map)} elements in {name} and the bound of dimension "
                         f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two numbers "
                         "must be equal.")
     for i, d in enumerate(index_map):
         if not 0 <= d < rank:
-            raise TypeError(f"Invalid {name}; domain is [0, {rank}), got: {i}->{d}.")
-    if len(set(index_map)) != len(index_map):
-        raise TypeError(f"{name} in {op} op must not repeat; got: {tuple(index_map)}.")
+            raise TypeError(f"Invalid {name}{' mapping' if op == 'scatter' else ''}; domain is [0, {rank}), got: {i}->{d}.")
+    _check_distinct(op, name, index_map)
 
 
 def check_batching(op: str, operand: ShapedArray, indices: ShapedArray, collapsed: Sequence[int], collapsed_name: str,
                    index_map: Sequence[int], map_name: str, operand_dims: Sequence[int],
-                   indices_dims: Sequence[int]) -> None:
+                   indices_dims: Sequence[int], indices_name: str) -> None:
     """The errors of batching dimensions, the same for gather and scatter."""
     check_ascending(op, "operand_batching_dims", operand_dims, operand.ndim)
-    check_range(op, "indices batching dims", indices_dims, indices.ndim - 1)
-    if len(operand_dims) != len(indices_dims):
-        raise TypeError(f"operand_batching_dims and the batching dims of the indices in {op} op must have equal "
-                        f"lengths; got {tuple(operand_dims)} and {tuple(indices_dims)}.")
     for name, dims in ((collapsed_name, collapsed), (map_name, index_map)):
         if set(dims) & set(operand_dims):
             raise TypeError(f"{name} and operand_batching_dims in {op} op must be disjoint; got: {tuple(dims)} and "
                             f"{tuple(operand_dims)}.")
+    _check_distinct(op, indices_name, indices_dims)
+    check_range(op, indices_name, indices_dims, indices.ndim)
+    if indices.ndim - 1 in indices_dims:
+        raise TypeError(f"{op.capitalize()} op cannot have the index vector dimension as a batching dimension; got "
+                        f"{indices_name}={tuple(indices_dims)} for indices of rank {indices.ndim}.")
+    if len(operand_dims) != len(indices_dims):
+        raise TypeError(f"{op.capitalize()} op requires equal numbers of operand_batching_dims and {indices_name}; got "
+                        f"{tuple(operand_dims)} and {tuple(indices_dims)}.")
     for o, i in zip(operand_dims, indices_dims, strict=True):
         if operand.shape[o] != indices.shape[i]:
-            raise TypeError(f"Batching dims of {op} op must have equal sizes; axis {o} of the operand has size "
-                            f"{operand.shape[o]}, axis {i} of the indices has {indices.shape[i]}.")
+            raise TypeError(f"{op.capitalize()} op requires operand batching dimensions and indices batching dimensions to "
+                            f"have the same shape; axis {o} of the operand has size {operand.shape[o]}, axis {i} of the "
+                            f"indices has {indices.shape[i]}.")
 
 
 def _check_gather(operand: ShapedArray, indices: ShapedArray, numbers: GatherDimensionNumbers,
                   sizes: Sequence[int]) -> None:
     offset, collapsed, index_map, operand_batch, index_batch = numbers
+    check_indices("gather", indices)
+    check_sorted("gather", "offset_dims", offset)
+    rank = indices.ndim - 1 + len(offset)
+    for i, d in enumerate(offset):
+        if not 0 <= d < rank:
+            raise TypeError(f"Offset dimension {i} in gather op is out of bounds; got {d} for a result of rank {rank}.")
+    check_index_map("gather", indices, index_map, "start_index_map", operand.ndim)
+    check_ascending("gather", "collapsed_slice_dims", collapsed, operand.ndim)
+    check_batching("gather", operand, indices, collapsed, "collapsed_slice_dims", index_map, "start_index_map",
+                   operand_batch, index_batch, "start_indices_batching_dims")
+    _check_slice_sizes(operand, numbers, sizes)
+
+
+def _check_slice_sizes(operand: ShapedArray, numbers: GatherDimensionNumbers, sizes: Sequence[int]) -> None:
+    offset, collapsed, _, operand_batch, _ = numbers
     if len(sizes) != operand.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got: "
                         f"len(slice_sizes)={len(sizes)}, input_shape.rank={operand.ndim}")
-    check_indices("gather", indices, index_map, "start_index_map", operand.ndim)
-    check_ascending("gather", "offset_dims", offset, indices.ndim - 1 + len(offset))
-    check_ascending("gather", "collapsed_slice_dims", collapsed, operand.ndim)
-    check_batching("gather", operand, indices, collapsed, "collapsed_slice_dims", index_map, "start_index_map",
-                   operand_batch, index_batch)
-    for i, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
-        if not 0 <= size <= bound:
-            raise TypeError(f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), "
-                            f"got {size}.")
-    for name, dims in (("collapse", collapsed), ("batch", operand_batch)):
-        for d in dims:
-            if sizes[d] > 1 or (sizes[d] == 0 and name == "collapse"):
-                raise TypeError(f"Gather op can only {name} slice dims with bound 1, but bound is {sizes[d]} for "
-                                f"index {d}.")
     if operand.ndim != len(offset) + len(collapsed) + len(operand_batch):
         raise TypeError("All components of the offset index in a gather op must either be a offset dimension or "
                         f"explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, offset_dims={offset}, "
                         f"collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}.")
+    for i, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
+        if not 0 <= size <= bound:
+            raise TypeError(f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), "
+                            f"got {size}.")
+    for at, d in enumerate(collapsed):
+        if sizes[d] != 1:
+            raise TypeError(f"Gather op can only collapse slice dims with bound 1, but bound is {sizes[d]} for index {d} at "
+                            f"position {at}.")
+    for at, d in enumerate(operand_batch):
+        if sizes[d] > 1:
+            raise TypeError(f"Gather op can only have operand batching dims with bound 0/1, but bound is {sizes[d]} for index "
+                            f"{d} at position {at}.")
 
 
 # ------------------------------------------------------------------------------------------------ the record

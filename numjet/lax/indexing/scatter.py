@@ -22,7 +22,7 @@ from numjet.lax.indexing.dimension_numbers import (
     wide_indices,
     windows_attribute,
 )
-from numjet.lax.indexing.gather import check_ascending, check_batching, check_indices, random_values
+from numjet.lax.indexing.gather import check_ascending, check_batching, check_index_map, check_indices, random_values
 from numjet.lax.indexing.scatter_derivatives import (
     extremum_jvp,
     linear_jvp,
@@ -45,15 +45,17 @@ def _check_scatter(operand: ShapedArray, indices: ShapedArray, updates: ShapedAr
     if operand.dtype != updates.dtype:
         raise TypeError(f"lax.scatter requires arguments to have the same dtypes, got {operand.dtype.name}, "
                         f"{updates.dtype.name}. (Tip: x.at[...] converts the updates.)")
-    check_indices("scatter", indices, index_map, "scatter_dims_to_operand_dims", operand.ndim)
+    check_indices("scatter", indices)
     rank = indices.ndim - 1 + len(window)
     if updates.ndim != rank:
-        raise TypeError(f"scatter: Updates tensor must be of rank {rank} (the axes of the indices but the last, and "
-                        f"update_window_dims {window}); got {updates.ndim}, for updates of shape {updates.shape}.")
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}. The rank is that of the axes of the "
+                        f"indices but the last, and update_window_dims {window}; the updates of scatter have shape "
+                        f"{updates.shape}.")
     check_ascending("scatter", "update_window_dims", window, updates.ndim)
     check_ascending("scatter", "inserted_window_dims", inserted, operand.ndim)
     check_batching("scatter", operand, indices, inserted, "inserted_window_dims", index_map,
-                   "scatter_dims_to_operand_dims", operand_batch, index_batch)
+                   "scatter_dims_to_operand_dims", operand_batch, index_batch, "scatter_indices_batching_dims")
+    check_index_map("scatter", indices, index_map, "scatter_dims_to_operand_dims", operand.ndim)
     size = len(window) + len(inserted) + len(operand_batch)
     if size != operand.ndim:
         raise TypeError(f"Scatter op has window of size {size}; doesn't match operand of rank {operand.ndim}.")

@@ -253,7 +253,7 @@ X, I2 = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([[0], [1]])
             r"Slice size at index 1 in gather op is out of range, must be within \[0, 4 \+ 1\), got 5",
         ),
         (GatherDimensionNumbers((1,), (0,), (0, 1)), (1, 4), I2, TypeError, "2 elements in start_index_map"),
-        (GatherDimensionNumbers((3,), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims"),
+        (GatherDimensionNumbers((3,), (0,), (0,)), (1, 4), I2, TypeError, "Offset dimension 0 in gather op is out of bounds"),
         (GatherDimensionNumbers((1, 0), (0,), (0,)), (1, 4), I2, TypeError, "offset_dims in gather op must be sorted"),
         (
             GatherDimensionNumbers((1,), (0,), (5,)),
@@ -281,7 +281,7 @@ def test_gather_errors(numbers, sizes, indices, error, text):
     [
         (np.ones((2, 5), np.float32), ROWS_S, I2, TypeError, "updates bound is 5, operand bound is 4"),
         (np.ones((3, 4), np.float32), ROWS_S, I2, TypeError, "updates bound is 3, indices bound is 2"),
-        (np.ones(2, np.float32), ROWS_S, I2, TypeError, "scatter: Updates tensor must be of rank 2"),
+        (np.ones(2, np.float32), ROWS_S, I2, TypeError, "Updates tensor must be of rank 2; got 1"),
         (np.ones((2, 4), int), ROWS_S, I2, TypeError, "same dtypes, got float32, int32"),
         (np.ones((2, 4), np.float32), ROWS_S, I2 * 1.0, ValueError, "integer type"),
         (
