@@ -14,7 +14,8 @@ import numpy as np
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.dtypes.promotion import (
-    lattice_result_type as lattice_result_type, promote_types as promote_types, result_type as result_type,
+    lattice_result_type as lattice_result_type, common_dtype as common_dtype,
+    promote_types as promote_types, result_type as result_type,
     result_type_and_weakness as result_type_and_weakness, to_complex_dtype as to_complex_dtype,
     to_floating_dtype as to_floating_dtype, to_inexact_dtype as to_inexact_dtype, to_numeric_dtype as to_numeric_dtype,
 )
@@ -155,8 +156,8 @@ def check_user_dtype(dtype: Any, what: str) -> DType:
     found = as_dtype(dtype)
     if not is_array_dtype(found):
         raise TypeError(
-            f"dtype {dtype!r} requested in {what} is not one that arrays can have: expected bool, integers, floats, "
-            "complex numbers or random keys"
+            f"JAX only supports number, bool, and string dtypes, got dtype {dtype!r} in {what}; numjet's arrays hold bool, "
+            "integers, floats, complex numbers or random keys"
         )
     cut = canonicalize_dtype(found)
     if cut != found and not (isinstance(dtype, type) and dtype in _WEAK_CLASSES):
@@ -183,14 +184,15 @@ def check_int_fits(value: int, dtype: Any) -> None:
 
     >>> check_int_fits(300, "int8")
     Traceback (most recent call last):
-    OverflowError: Python integer 300 out of bounds for int8
+    OverflowError: Python integer 300 out of bounds for int8: Python int 300 too large to convert to int8
     """
     found = as_dtype(dtype)
     limits = _LIMITS.get(found)
     if limits is None or limits[0] <= value <= limits[1]:
         return
     wider = " (64-bit integers need jax_enable_x64)" if found in (int32, uint32) and not config.x64 else ""
-    raise OverflowError(f"Python integer {value} out of bounds for {found.name}{wider}")
+    raise OverflowError(f"Python integer {value} out of bounds for {found.name}{wider}: Python int {value} too large to "
+                        f"convert to {found.name}")
 
 
 def wrap_int(value: int, dtype: Any, held: Any = None) -> int:

@@ -235,6 +235,16 @@ def promote_types(a: Any, b: Any) -> DType:
     return least_upper_bound(a, b).dtype
 
 
+def common_dtype(a: Any, b: Any) -> DType:
+    """As `promote_types`, by the standard rules whatever `jax_numpy_dtype_promotion` says: for intermediate results.
+
+    >>> common_dtype("int32", "float16").name
+    'float16'
+    """
+    nodes = tuple(dict.fromkeys(map(_node_of, (a, b))))
+    return (nodes[0] if len(nodes) == 1 else _least_upper_bound("standard", nodes)).dtype
+
+
 _REAL_PARTS: dict[DType, DType] = {t.complex64: t.float32, t.complex128: t.float64}
 
 

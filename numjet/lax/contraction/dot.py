@@ -74,7 +74,7 @@ def _result_shape(left: Ints, right: Ints, numbers: Numbers) -> Ints:
 
 def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
     """The preferred dtype, else the one to which the operands promote; TypeError for narrower integers."""
-    natural = x if x == y else dtypes.promote_types(x, y)
+    natural = x if x == y else dtypes.common_dtype(x, y)
     if preferred is None:
         return natural
     if kind_of(natural) in "iu" and preferred.itemsize < natural.itemsize:
@@ -85,9 +85,9 @@ def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dty
 
 def computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision: CanonicalPrecision) -> np.dtype:
     """The dtype in which products are formed and added: float32 at least for floats."""
-    wide = x if x == y else dtypes.promote_types(x, y)
+    wide = x if x == y else dtypes.common_dtype(x, y)
     if preferred is not None and preferred != wide:
-        wide = dtypes.promote_types(wide, preferred)
+        wide = dtypes.common_dtype(wide, preferred)
     if kind_of(wide) != "f":
         return wide
     asked = precision.accumulation_type if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) else None

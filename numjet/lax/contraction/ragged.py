@@ -186,7 +186,7 @@ def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = No
     if len(lc) != 1 or len(rc) != 1:
         raise TypeError(f"scaled_dot expects one contracting dimension, got {tuple(lc)} and {tuple(rc)}")
     out = dtypes.canonicalize_dtype(dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
-    wide = dtypes.promote_types(out, np.dtype(np.float32))
+    wide = dtypes.common_dtype(out, np.dtype(np.float32))
     left = _scaled("LHS", lhs, lhs_scale, operator.index(lc[0]), wide)
     right = _scaled("RHS", rhs, rhs_scale, operator.index(rc[0]), wide)
     product = dot_general(left, right, numbers, preferred_element_type=wide)

@@ -154,7 +154,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     check_out("nanvar", out)
     a = array_arg("nanvar", a)
     wanted = dtypes.to_floating_dtype(inexact_dtype("nanvar", dtype, a))
-    wide = computing_dtype(dtypes.result_type(dtypes.to_inexact_dtype(a.dtype), wanted))
+    wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     axes = axes_of(axis, a.ndim)
     present = _present("nanvar", a, where)
     center = nanmean(a, axes, wide, None, True, where) if mean is None else as_dtype(operand("nanvar", mean), wide)

@@ -91,7 +91,7 @@ def _freedom(name: str, ddof: Any, correction: Any) -> Any:
 
 def _variance(name: str, a: Any, axes: tuple[int, ...], wanted: np.dtype, ddof: Any, where: Any, given: Any) -> Any:
     """Sum of squares over (count - ddof), in the computing dtype; NaN where count <= ddof."""
-    wide = computing_dtype(dtypes.result_type(dtypes.to_inexact_dtype(a.dtype), wanted))
+    wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     squares = _deviations(name, a, axes, where, given, wide)
     real = squares.dtype
     total = sum(squares, axes, where=where)
