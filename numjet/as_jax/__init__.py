@@ -10,6 +10,7 @@
 ('0.10.2', True, True)
 
 What JAX has and numjet lacks can be imported and raises NotImplementedError when it is used. `real()` is the installed JAX.
+NumPy's functions give NumPy arrays, as with JAX: the flag numjet_numpy_dispatch is turned off.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from types import ModuleType
 from numjet.as_jax.finder import AliasFinder, is_aliased
 from numjet.as_jax.installed import InstalledPackages
 from numjet.foundation import locks
+from numjet.foundation.config import config
 
 
 def install() -> InstalledPackages:
@@ -34,6 +36,7 @@ def install() -> InstalledPackages:
     for name in filter(is_aliased, list(sys.modules)):  # jaxlib, if the XLA backend was used already
         packages.modules[name] = sys.modules.pop(name)
     locks.importer = packages.import_module
+    config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     sys.meta_path.insert(0, finder)
     return packages
 

@@ -168,10 +168,13 @@ class Tracer:
         return np.asarray(_known(self, errors.TracerArrayConversionError), dtype)
 
     def tolist(self) -> Any:
-        return _known(self, errors.ConcretizationTypeError).tolist()
+        return _known(self, _by_method("tolist")).tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return _known(self, _by_method("tobytes")).tobytes(order)  # type: ignore[arg-type]
 
     def item(self, *index: int) -> Any:
-        return _known(self, errors.ConcretizationTypeError).item(*index)
+        return _known(self, _by_method("item")).item(*index)
 
     def block_until_ready(self) -> Any:
         return self
@@ -200,6 +203,12 @@ def _size_error(aval: ShapedArray) -> Exception:
                           "array is empty.")
     return ValueError(f"The truth value of an array with {'more than one' if aval.size > 1 else 'one'} element is ambiguous. "
                       f"Got {aval}; use a.any() or a.all().")
+
+
+def _by_method(name: str) -> Callable[[Tracer], Exception]:
+    """The error of a method that needs numbers."""
+    return lambda tracer: errors.ConcretizationTypeError(
+        tracer, f"The {name}() method was called on traced array with shape {tracer.aval.str_short()}.")
 
 
 def _known(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:

@@ -142,6 +142,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_enable_custom_prng", parse_bool, False, "PRNGKey makes typed keys, as key does."),
     _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
+    _traced("numjet_numpy_dispatch", parse_bool, True, "NumPy's functions of arrays are numjet's, and traced; off: they work "
+            "with NumPy values, as in JAX."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),

@@ -11,7 +11,7 @@ from numjet.api.transfer import device_put
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, ArrayBase, Tracer
-from numjet.numpy.core import arrays, printing, shape_methods, views
+from numjet.numpy.core import arrays, numpy_protocols, printing, shape_methods, views
 from numjet.numpy.core.operators import CONTAINS, OPERATORS
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
@@ -76,13 +76,14 @@ METHODS: dict[str, Any] = {
     "cumprod": cumulative.cumprod, "astype": _astype, "copy": _copy, "clip": _clip, "round": arithmetic.round,
     "conj": arithmetic.conjugate, "conjugate": arithmetic.conjugate,
     "real": property(arithmetic.real), "imag": property(arithmetic.imag),
-    "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device, "tobytes": _tobytes,
+    "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device,
     "__numpy_dtype__": property(lambda self: self.dtype),
 }
 METHODS |= shape_methods.METHODS
 OF_ARRAYS: dict[str, Any] = {
     "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
-    "is_fully_addressable": property(lambda self: True), "is_fully_replicated": property(lambda self: True),
+    "tobytes": _tobytes, "is_fully_addressable": property(lambda self: True),
+    "is_fully_replicated": property(lambda self: True),
     "platform": lambda self: self.device.platform, "clone": _copy,
 }
 
@@ -101,7 +102,8 @@ def install(namespace: ModuleType) -> None:
     _native.set_hook("__str__", printing.str_array)
     _native.set_hook("aval", ShapedArray)
     _native.set_hook("reduce", _reduce)
-    named = {**METHODS, **shape_methods.METHODS, "__array_namespace__": _namespace(namespace)}
+    named = {**METHODS, **shape_methods.METHODS, **numpy_protocols.methods(namespace),
+             "__array_namespace__": _namespace(namespace)}
     hooks.set_methods(named | OF_ARRAYS, Array)
     hooks.set_methods(operators | named, Tracer)
     ArrayBase.at = METHODS["at"]  # type: ignore[attr-defined]

@@ -1,0 +1,168 @@
+"""NumPy's dispatch protocols: functions (NEP 18, `__array_function__`) and ufuncs (NEP 13, `__array_ufunc__`) of arrays.
+
+np.sin(x), np.concatenate([x, y]) and np.linalg.norm(x) of arrays and tracers are numjet's functions of the same name. Where
+there is none, or the call writes into a NumPy array, NumPy works with the arrays' values, which tracers do not have. With the
+flag numjet_numpy_dispatch off that holds for all functions, as in JAX; operators of NumPy arrays and ours are ours always.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from numjet.core.trace import Array, Tracer, is_array_like
+from numjet.foundation.config import config
+from numjet.numpy.core.arrays import asarray
+
+_WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
+_HINTS = frozenset(("order", "subok"))
+_NOT_GIVEN: dict[str, Any] = {"casting": "same_kind", "where": True, "out": None, "dtype": None, "signature": None}
+
+
+# -------------------------------------------------------------------------------------------- arguments
+
+def _is_ours(x: Any) -> bool:
+    return isinstance(x, (Array, Tracer))
+
+
+def _is_tracer(x: Any) -> bool:
+    return isinstance(x, Tracer)
+
+
+def _leaves(x: Any) -> Iterable[Any]:
+    """Values in nested lists, tuples and dicts of arguments."""
+    if isinstance(x, (list, tuple)):
+        for item in x:
+            yield from _leaves(item)
+    elif isinstance(x, dict):
+        yield from _leaves(list(x.values()))
+    else:
+        yield x
+
+
+def _on_host(x: Any) -> Any:
+    """Arguments with our arrays replaced by their NumPy values."""
+    if _is_ours(x):
+        return np.asarray(x)
+    if type(x) in (list, tuple):
+        return type(x)(map(_on_host, x))
+    return {k: _on_host(v) for k, v in x.items()} if type(x) is dict else x
+
+
+def _by_numpy(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    return function(*_on_host(args), **_on_host(dict(kwargs)))
+
+
+# -------------------------------------------------------------------------------------------- counterparts
+
+@lru_cache(maxsize=1024)
+def _counterpart(namespace: ModuleType, function: Any) -> Any:
+    """The function of the same name and module below numjet.numpy, or None."""
+    module: str = "numpy" if isinstance(function, np.ufunc) else function.__module__
+    name: str = function.__name__
+    if module.partition(".")[0] != "numpy" or getattr(sys.modules.get(module), name, None) is not function:
+        return None
+    found: Any = namespace
+    for part in module.split(".")[1:]:
+        found = getattr(found, part, None)
+    return getattr(found, name, None)
+
+
+def _name(function: Any) -> str:
+    return f"ufunc {function.__name__}" if isinstance(function, np.ufunc) else f"{function.__module__}.{function.__name__}"
+
+
+def _refuse_tracers(function: Any, args: Any, kwargs: Mapping[str, Any], why: str) -> None:
+    """TypeError when a traced value is among the arguments."""
+    for x in _leaves([args, dict(kwargs)]):
+        if _is_tracer(x):
+            raise TypeError(f"NumPy's {_name(function)} {why}, and the argument {x} is traced: NumPy needs the numbers, and "
+                            "there are none yet. Use functions of numjet.numpy (numjet.scipy) instead, or call NumPy through "
+                            "numjet.pure_callback.")
+
+
+def _refuse_writing(function: Any, target: Any) -> None:
+    if any(map(_is_ours, _leaves(target))):
+        raise TypeError(f"NumPy's {_name(function)} would write into an array of numjet: arrays are immutable. Use the result "
+                        "of the function without out=, or x.at[index].set(values).")
+
+
+# -------------------------------------------------------------------------------------------- functions
+
+def _function_of(namespace: ModuleType) -> Any:
+    def __array_function__(self: Any, func: Any, types: Iterable[type], args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """NumPy's functions of arrays: numjet's function of the same name, where there is one."""
+        if not all(issubclass(t, (Array, Tracer, np.ndarray)) for t in types):
+            return NotImplemented
+        writes = kwargs.get("out") if func not in _WRITERS else args[0] if args else next(iter(kwargs.values()))
+        if writes is not None:
+            _refuse_writing(func, writes)
+            _refuse_tracers(func, args, kwargs, "writes into a NumPy array")
+            return _by_numpy(func, args, kwargs)
+        own = _counterpart(namespace, func) if config.numpy_dispatch else None
+        if own is not None:
+            return own(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        if config.numpy_dispatch:
+            _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
+        return _by_numpy(func, args, kwargs)
+    return __array_function__
+
+
+# -------------------------------------------------------------------------------------------- ufuncs
+
+def _ufunc_of(namespace: ModuleType) -> Any:
+    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's ufuncs of arrays: numjet's function of the same name, where there is one."""
+        if not all(map(_is_known, inputs)):
+            return NotImplemented
+        apply = getattr(ufunc, method)
+        writes = inputs[0] if method == "at" else kwargs.get("out")
+        if writes is not None:
+            _refuse_writing(ufunc, writes)
+            _refuse_tracers(ufunc, inputs, kwargs, "writes into a NumPy array")
+            return _by_numpy(apply, inputs, kwargs)
+        own = _counterpart(namespace, ufunc) if config.numpy_dispatch or _is_operator(method, inputs) else None
+        own = own if method == "__call__" else getattr(own, method, None)
+        if own is None:
+            if config.numpy_dispatch:
+                _refuse_tracers(ufunc, inputs, kwargs, "has no counterpart in numjet")
+            return _by_numpy(apply, inputs, kwargs)
+        given = {k: v for k, v in kwargs.items() if k not in _HINTS and not _is_default(_NOT_GIVEN, k, v)}
+        inputs = tuple(x if is_array_like(x) or method != "__call__" else np.asarray(x) for x in inputs)
+        return _call(ufunc, own, inputs, given) if method == "__call__" else own(*inputs, **given)
+    return __array_ufunc__
+
+
+def _is_known(x: Any) -> bool:
+    """Whether an argument leaves the call to us: it has no __array_ufunc__ of its own."""
+    return _is_ours(x) or isinstance(x, (np.ndarray, np.generic)) or not hasattr(type(x), "__array_ufunc__")
+
+
+def _is_operator(method: str, inputs: tuple[Any, ...]) -> bool:
+    """Whether a call may come from an operator of a NumPy array, `a + x`."""
+    return method == "__call__" and len(inputs) == 2 and isinstance(inputs[0], (np.ndarray, np.generic))
+
+
+def _is_default(defaults: Mapping[str, Any], name: str, value: Any) -> bool:
+    return name in defaults and (value is defaults[name] or type(value) is str and value == defaults[name])
+
+
+def _call(ufunc: np.ufunc, own: Callable[..., Any], inputs: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    """The function of arrays; with dtype=, of arguments of this dtype unless the result has it anyway."""
+    dtype = given.pop("dtype", None)
+    if given:
+        raise TypeError(f"NumPy's {_name(ufunc)} of arrays of numjet: expected no {sorted(given)}; for where= use jnp.where "
+                        "on the result, for other dtypes cast with x.astype")
+    out = own(*inputs)
+    if dtype is None or all(x.dtype == dtype for x in _leaves(out)):
+        return out
+    return own(*(asarray(x, dtype=dtype) for x in inputs))
+
+
+def methods(namespace: ModuleType) -> dict[str, Any]:
+    """The methods of both protocols, for arrays and tracers; `namespace` is numjet.numpy."""
+    return {"__array_function__": _function_of(namespace), "__array_ufunc__": _ufunc_of(namespace)}

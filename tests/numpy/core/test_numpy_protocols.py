@@ -1,0 +1,88 @@
+"""NumPy's own functions and ufuncs of arrays and tracers."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.foundation.config import Override
+from tests.numpy.helpers import assert_same, check_grad
+
+X, Y = np.array([1.0, 2.0, 4.0], np.float32), np.array([3.0, 0.5, -1.0], np.float32)
+M = np.array([[2.0, 1.0], [0.5, 3.0]], np.float32)
+CALLS = {
+    "sin": lambda x: np.sin(x), "add": lambda x: np.add(x, Y), "numpy first": lambda x: Y - x,
+    "scalar": lambda x: np.float32(2) * x,
+    "list": lambda x: np.add(x, [1, 2, 3]), "sum": lambda x: np.sum(x), "mean": lambda x: np.mean(x, keepdims=True),
+    "concatenate": lambda x: np.concatenate([x, Y]), "stack": lambda x: np.stack([x, x]), "norm": lambda x: np.linalg.norm(x),
+    "where": lambda x: np.where(x > 1, x, Y), "reduce": lambda x: np.add.reduce(x), "outer": lambda x: np.multiply.outer(x, Y),
+    "clip": lambda x: np.clip(x, 1.5, 3), "einsum": lambda x: np.einsum("i,i->", x, Y), "matmul": lambda x: Y @ x,
+    "fft": lambda x: np.fft.fft(x), "zeros_like": lambda x: np.zeros_like(x), "accumulate": lambda x: np.add.accumulate(x),
+    "divmod": lambda x: np.divmod(x, 2), "equal": lambda x: x[::-1] == X, "power": lambda x: X ** x,
+    "cumsum": lambda x: np.cumsum(x),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_functions_are_numjets(call):
+    want = call(X)
+    for got in (call(jnp.asarray(X)), nj.jit(call)(X), nj.vmap(call)(X[None])):
+        for a, b in zip(nj.tree.leaves(got), nj.tree.leaves(want), strict=True):
+            assert isinstance(a, nj.Array)
+            assert_same(a if a.ndim == np.ndim(b) else a[0], np.asarray(b, a.dtype), rtol=1e-5)
+
+
+def test_derivatives():
+    check_grad(lambda x: np.sum(np.sin(x) * np.linalg.norm(x)) + np.max(np.stack([x, 2 * x])), [0.5, 1.5, 0.2])
+    assert_same(nj.grad(lambda m: np.linalg.det(m))(M), np.array([[3.0, -0.5], [-1.0, 2.0]], np.float32), rtol=1e-5)
+
+
+def test_dtype_argument():
+    x = jnp.asarray(X)
+    assert np.add(x, 1, dtype=np.int32).dtype == "int32" and np.less(x, 2, dtype=bool).tolist() == [True, False, False]
+    with pytest.raises(TypeError, match="where"):
+        np.add(x, 1, where=X > 1)
+
+
+def test_values_go_to_numpy_where_numpy_needs_them():
+    x, buffer = jnp.asarray(X), np.zeros(3, np.float32)
+    assert type(np.asarray(x)) is np.ndarray and type(np.array([x, x])) is np.ndarray
+    np.testing.assert_allclose(x, X)
+    np.testing.assert_array_equal(X, x)
+    assert np.sqrt(x, out=buffer) is buffer and buffer.tolist() == np.sqrt(X).tolist()
+    np.copyto(buffer, x)
+    buffer += x
+    np.add.at(buffer, jnp.array([0, 0]), jnp.array([1.0, 1.0]))
+    assert buffer.tolist() == [4.0, 4.0, 8.0]
+    assert np.array2string(x) == "[1. 2. 4.]" and type(np.float_power(x, 2)) is not np.float32
+    np.random.default_rng(0).shuffle(np.array(x))
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda x: np.sqrt(x, out=np.zeros(3)), "writes into a NumPy array"), (lambda x: np.copyto(np.zeros(3), x), "writes"),
+    (lambda x: np.nancumsum(x, out=x), "immutable"), (lambda x: np.put(x, 0, 1), "immutable"),
+    (lambda x: np.add(x, x, out=x), "immutable"), (lambda x: np.add.at(x, 0, 1), "immutable"),
+    (lambda x: np.real_if_close(x), "no counterpart"), (lambda x: np.frompyfunc(float, 1, 1)(x), "no counterpart")])
+def test_refusals(call, text):
+    with pytest.raises(TypeError, match=text):
+        nj.jit(call)(X)
+
+
+def test_other_classes_have_their_say():
+    class Other:
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return "other"
+
+        def __array_function__(self, func, types, args, kwargs):
+            return "other"
+
+    x = jnp.asarray(X)
+    assert np.add(x, Other()) == np.add(Other(), x) == np.concatenate([x, Other()]) == "other"
+
+
+def test_flag_gives_numpy_values_as_jax_does():
+    x = jnp.asarray(X)
+    with Override("numjet_numpy_dispatch", False):
+        assert type(np.sin(x)) is np.ndarray and type(np.zeros_like(x)) is np.ndarray
+        assert isinstance(Y + x, nj.Array) and isinstance(np.float32(2) * x, nj.Array)
+        with pytest.raises(nj.errors.TracerArrayConversionError):
+            nj.jit(np.sin)(X)
