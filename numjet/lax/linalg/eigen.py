@@ -37,9 +37,9 @@ class EigImplementation(enum.Enum):
 class EighImplementation(enum.Enum):
     """Algorithms for eigh; LAPACK's divide and conquer computes whichever is named."""
 
-    QR = "QR"
+    QR = "qr"
     JACOBI = "jacobi"
-    QDWH = "QDWH"
+    QDWH = "qdwh"
 
 
 class SvdAlgorithm(enum.Enum):
@@ -49,6 +49,7 @@ class SvdAlgorithm(enum.Enum):
     QR = "QR"
     JACOBI = "Jacobi"
     POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 def _check_subset(name: str, subset: Any, size: int) -> None:
