@@ -22,9 +22,10 @@ def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, shape))
     except TypeError as error:
+        text = f"{what} must be 1D sequences of concrete values of integer type, got {shape}."
         if any(isinstance(d, Tracer) for d in _entries(shape)):
-            raise
-        raise TypeError(f"{what} must be 1D sequences of concrete values of integer type, got {shape}.") from error
+            text += ("\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n" + str(error))
+        raise TypeError(text) from error
 
 
 def _entries(shape: Any) -> tuple[Any, ...]:

@@ -109,14 +109,22 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     return product("tensordot", a, b, contract, ((), ()), precision, preferred_element_type, out_sharding)
 
 
+_AXES = "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of ints; got {}"
+
+
 def _tensordot_axes(axes: Any, m: int, n: int) -> Pair:
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
-            raise TypeError(f"tensordot axes must be an int or a pair of axes, got {axes}")
-        left, right = as_axes(axis_tuple(axes[0]), m), as_axes(axis_tuple(axes[1]), n)
-        if len(left) != len(right):
+            raise TypeError(_AXES.format(axes))
+        if any(isinstance(side, str) for side in axes):
+            raise TypeError(f"tensordot requires both axes lists to be either ints, tuples or lists; got {axes}")
+        lengths = [1 if isinstance(side, int) else len(side) for side in axes]
+        if lengths[0] != lengths[1]:
             raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}.")
+        left, right = as_axes(axis_tuple(axes[0]), m), as_axes(axis_tuple(axes[1]), n)
         return left, right
+    if isinstance(axes, str):
+        raise TypeError(_AXES.format(repr(axes)))
     count = operator.index(axes)
     if count > min(m, n):
         raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({m} and {n})")

@@ -86,7 +86,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     i, j = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
     if i == j:
-        raise ValueError("axis1 and axis2 cannot be the same")
+        raise ValueError("axis1 and axis2 can not be same")
     a = moveaxis(a, (i, j), (-2, -1))
     count = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
     position = np.arange(count, dtype=np.int32)

@@ -1,6 +1,7 @@
 """Arrays from Python and NumPy values: array, asarray, copy, astype, and the readers of buffers and text."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
-from numjet.foundation import dtypes
+from numjet.core.trace import EVAL, Array, Tracer, current_trace
+from numjet.foundation import dtypes, source
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import join, rearrange
 from numjet.numpy.core.promotion import array_arg, broadcast_to
@@ -17,6 +18,7 @@ from numjet.runtime import dispatch
 
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
+_COMPLEX = frozenset(dtypes.COMPLEX)
 
 
 # -------------------------------------------------------------------------------------------- placement
@@ -53,6 +55,8 @@ def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
 
 
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
+    if isinstance(x, np.ma.MaskedArray):  # as numpy.array, without the mask
+        x = x.data
     if x.dtype.kind in "OSUMm" or not dtypes.is_array_dtype(dtypes.as_dtype(x.dtype)):
         text = repr(x if x.ndim else x[()])
         raise TypeError(f"Value {text[:100]} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types "
@@ -71,10 +75,6 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     """Lists and tuples: of numbers by NumPy, with arrays inside by joining."""
     leaves = _native.pytree_leaves(x, None, True)
     kinds = set(map(type, leaves))
-    if not kinds <= _PYTHON_SCALARS:
-        for leaf in leaves:
-            if isinstance(leaf, np.ndarray):
-                aval_of(leaf)  # refuses masked arrays, whose masks NumPy would drop
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
     if not kinds <= _PYTHON_SCALARS and any(map(_is_jax, leaves)):
@@ -143,7 +143,22 @@ def _check_order(name: str, order: str | None) -> None:
         raise NotImplementedError(f"jnp.{name}: expected order 'K', 'A' or 'C', got {order!r}: arrays are stored row by row")
 
 
-def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *,
+_POSITIONAL = {"copy": True, "order": "K", "ndmin": 0}
+
+
+def _by_position(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """copy, order and ndmin given by position, which is deprecated. TypeError for those that are named as well."""
+    if len(args) > len(_POSITIONAL):
+        raise TypeError(f"array() takes at most 5 positional arguments but {2 + len(args)} were given")
+    for name in list(named)[:len(args)]:
+        if named[name] != _POSITIONAL[name]:
+            raise TypeError(f"array() got multiple values for argument {name!r}")
+    warnings.warn("Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. Use keyword arguments "
+                  "instead.", DeprecationWarning, stacklevel=source.user_stacklevel())
+    return (*args, *list(named.values())[len(args):])
+
+
+def array(object: Any, dtype: Any = None, *args: Any, copy: bool | None = True, order: str | None = "K", ndmin: int = 0,
           device: Any = None, out_sharding: Any = None) -> Any:
     """An array of numbers, nested lists of numbers, NumPy arrays, arrays or objects with __array__.
 
@@ -154,6 +169,8 @@ def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str |
     >>> array([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
+    if args:
+        copy, order, ndmin = _by_position(args, {"copy": copy, "order": order, "ndmin": ndmin})
     _check_order("array", order)
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     out = _convert(object, wanted)
@@ -168,16 +185,14 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
             out_sharding: Any = None) -> Any:
     """As `array`; an array of the requested dtype is returned as it is, unless copy=True.
 
-    copy=False raises ValueError where a copy is needed: for everything but numjet's arrays.
+    copy=False is a wish: NumPy arrays and buffers are copied all the same, as others could write their memory.
 
     >>> asarray([True, False])
     Array([ True, False], dtype=bool)
     """
     if dtype is None and (type(a) is Array or isinstance(a, Tracer)) and not copy and device is None and out_sharding is None:
         return a
-    if copy is False and not _is_jax(a):
-        raise ValueError(f"jnp.asarray: cannot make an array of {type(a)} without a copy; use copy=None")
-    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
+    return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
 
 
 def copy(a: Any, order: str | None = None) -> Any:
@@ -199,6 +214,11 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     """
     x = array_arg("astype", x)
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, "astype")
+    if x.dtype in _COMPLEX and wanted not in _COMPLEX and wanted != np.bool_:
+        warnings.warn("Casting from complex to real dtypes will soon raise a ValueError. Please first use jnp.real or "
+                      "jnp.imag to take the real/imaginary component of your input.", DeprecationWarning,
+                      stacklevel=source.user_stacklevel())
+        x = convert.real(x)
     as_truth = wanted == np.bool_  # != 0, of complex numbers, too
     out = convert.convert_dtype(x, wanted) if as_truth else convert.convert_element_type(x, wanted)
     return to_device("astype", _fresh(out) if copy and out is x else out, device)

@@ -19,9 +19,15 @@ def value_of(x: Any) -> np.ndarray | None:
     return None if x is None else np.asarray(x)
 
 
-def known(name: str, x: Any, what: str) -> np.ndarray:
-    """The value of x. ConcretizationTypeError, with the use of the value in jnp.<name>, when it is not known."""
+def known(name: str, x: Any, what: str, checked: str = "") -> np.ndarray:
+    """The value of x. ConcretizationTypeError, with the use of the value in jnp.<name>, when it is not known.
+
+    checked: names the function whose mode='raise' checks the value.
+    """
     value = value_of(x)
+    if value is None and checked:
+        raise errors.ConcretizationTypeError(x, f"The error occurred because {checked} was jit-compiled with mode='raise'. Use "
+                                                f"mode='wrap' or mode='clip' instead. The argument says {what}.")
     if value is None:
         raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: the argument says {what} and must be known.")
     return value

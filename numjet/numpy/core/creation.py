@@ -46,6 +46,10 @@ def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
+    if type(dtype) is int and type(shape) is int:
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
+                        f"`jax.numpy.{name}({shape}, {dtype})` "
+                        f"when you meant `jax.numpy.{name}(({shape}, {dtype}))`?")
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, name)
     target = _shape_of(name, shape)
     if wanted in _NUMBERS and _by_numpy():
@@ -172,16 +176,17 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 # -------------------------------------------------------------------------------------------- ranges
 
 def _known(name: str, x: Any) -> Any:
-    """A limit of a range as a Python or NumPy number; ConcretizationTypeError for a tracer that depends on an input."""
+    """A limit of jnp.arange as a Python or NumPy number; ConcretizationTypeError for a tracer that depends on an input."""
     if isinstance(x, Tracer):
         if x.concrete() is None:
-            raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name}: its arguments decide the shape of the result.")
+            raise errors.ConcretizationTypeError(x, f"It arose in the jnp.arange argument {name!r}: the arguments decide the "
+                                                    "shape of the result.")
         return np.asarray(x)[()]
     if isinstance(x, (bool, int, float, complex)) or x is None:
         return x
     value = np.asarray(x)
     if value.ndim or value.dtype.kind in "OSUMm":
-        raise TypeError(f"jnp.{name}: expected numbers as limits, got {x!r}")
+        raise TypeError(f"jnp.arange: expected a number as {name}, got {x!r}")
     return value[()]
 
 
@@ -194,7 +199,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> arange(2, 10, 3)
     Array([2, 5, 8], dtype=int32)
     """
-    given = [_known("arange", v) for v in (start, stop, step)]
+    names = ("start" if stop is not None else "stop", "stop", "step")
+    given = [_known(name, v) for name, v in zip(names, (start, stop, step), strict=True)]
+    if any(isinstance(v, (complex, np.complexfloating)) for v in given):
+        raise ValueError("Passing complex start/stop/step to jnp.arange is no longer supported: complex numbers have no order. "
+                         "Use jnp.linspace, or a real range times a complex number.")
     if dtype is None:
         wanted = dtypes.result_type(*[v for v in (start, stop, step) if v is not None])
     else:
@@ -208,8 +217,6 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
     by = 1 if by is None else by
-    if isinstance(last, (complex, np.complexfloating)):
-        raise ValueError("jnp.arange: complex limits are not supported")
     size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
     if dtype in _INTEGRAL and not size:
         return create.full((0,), np.zeros((), dtype)[()])
@@ -250,7 +257,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     promotion.check_arraylike("linspace", start, stop)
     inexact = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
     wanted = inexact if dtype is None else dtypes.check_user_dtype(dtype, "linspace")
-    working = dtypes.result_type(inexact, wanted) if wanted not in _INTEGRAL else inexact
+    working = dtypes.common_dtype(inexact, wanted) if wanted not in _INTEGRAL else inexact
     ends = [as_dtype(promotion.operand("linspace", v), working) for v in (start, stop)]
     first, last = promotion.promote_shapes("linspace", *ends)
     parts = num - 1 if endpoint else num
@@ -264,6 +271,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     out = to_device("linspace", out, device)
     if not retstep:
         return out
+    first, last = (broadcast_to(v, first.aval.shape) for v in (first, last))
     step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
     return out, promotion.strong_array(step)
 
@@ -314,7 +322,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """
     first, last = promotion.promote_args_inexact("geomspace", start, stop)
     wanted = first.dtype if dtype is None else dtypes.check_user_dtype(dtype, "geomspace")
-    working = dtypes.result_type(first.dtype, wanted) if wanted not in _INTEGRAL else first.dtype
+    working = dtypes.common_dtype(first.dtype, wanted) if wanted not in _INTEGRAL else first.dtype
     first, last = promotion.promote_shapes("geomspace", as_dtype(first, working), as_dtype(last, working))
     direction = sign(first)
     if working not in _COMPLEX:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import Array, is_array_like
+from numjet.core.trace import Array, aval_of, is_array_like
 from numjet.numpy.core.arrays import astype
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction import reductions
@@ -64,6 +64,14 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 
 def _contains(self: Any, item: Any) -> bool:
+    """Whether a number is among the elements of a vector."""
+    if not is_array_like(item):
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(item)}.")
+    if self.ndim != 1:
+        raise ValueError(f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}. Use "
+                         "(x == value).any().")
+    if aval_of(item).shape:
+        raise ValueError(f"Array.__contains__: query value must be a scalar, got shape {aval_of(item).shape}. Use jnp.isin.")
     return bool(reductions.any(logic.equal(self, item)))
 
 

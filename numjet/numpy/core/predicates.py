@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, source
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bitwise, compare
 from numjet.lax.shape import create, rearrange as shapes
@@ -24,36 +25,46 @@ _BOOL = np.dtype(np.bool_)
 def shape(a: Any) -> tuple[int, ...]:
     """The sizes of the axes of an array, a number or nested lists.
 
-    >>> shape([[1, 2, 3]])
+    >>> shape(np.ones((1, 3)))
     (1, 3)
     """
+    return _shape("shape", a)
+
+
+def _shape(name: str, a: Any) -> tuple[int, ...]:
     if isinstance(a, (Array, Tracer)):
         return a.shape
     if hasattr(a, "shape") and hasattr(a, "dtype"):  # a ShapeDtypeStruct, for one
         return tuple(a.shape)
+    if not is_array_like(a):
+        warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future JAX release this "
+                      "will be an error.", DeprecationWarning, stacklevel=source.user_stacklevel())
     return aval_of(asarray(a)).shape
 
 
 def ndim(a: Any) -> int:
     """The number of axes.
 
-    >>> ndim([[1, 2, 3]])
+    >>> ndim(np.ones((1, 3)))
     2
     """
-    return len(shape(a))
+    return len(_shape("ndim", a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, or the size of an axis (or the product of several).
 
-    >>> size([[1, 2, 3]]), size([[1, 2, 3]], axis=1)
+    >>> size(np.ones((1, 3))), size(np.ones((1, 3)), axis=1)
     (3, 3)
     """
-    sizes = shape(a)
+    sizes = _shape("size", a)
     if axis is None:
         return math.prod(sizes)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return math.prod(sizes[as_axis(i, len(sizes))] for i in axes)
+    places = [as_axis(i, len(sizes)) for i in axes]
+    if len(set(places)) < len(places):
+        raise ValueError(f"repeated axis in jnp.size: {axis}")
+    return math.prod(sizes[i] for i in places)
 
 
 def isscalar(element: Any) -> bool:
@@ -147,6 +158,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     Array(True, dtype=bool)
     """
     check_arraylike("isclose", a, b, rtol, atol)
+    if any(aval_of(v).dtype == dtypes.key_dtype for v in (a, b)):  # random keys are equal or not
+        return equal(a, b)
     if all(dtypes.as_dtype(aval_of(v).dtype) in (_BOOL, *dtypes.INTEGRAL) for v in (a, b)):
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(a, b))
         x, y = operands("isclose", as_dtype(operand("isclose", a), dtype), as_dtype(operand("isclose", b), dtype))

@@ -214,9 +214,13 @@ def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
                   "config option to 'allow' to silence this warning.", UserWarning, stacklevel=source.user_stacklevel())
 
 
-def common_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that operands broadcast to. TypeError (equal ranks) or ValueError (others) when they don't."""
-    check_rank_promotion(name, shapes)
+def common_shape(name: str, shapes: Sequence[tuple[int, ...]], any_rank: bool = False) -> tuple[int, ...]:
+    """The shape that operands broadcast to. TypeError (equal ranks) or ValueError (others) when they don't.
+
+    any_rank: operands of different rank may meet, whatever jax_numpy_rank_promotion says.
+    """
+    if not any_rank:
+        check_rank_promotion(name, shapes)
     found = _fitting(tuple(shapes))
     if found is not None:
         return found

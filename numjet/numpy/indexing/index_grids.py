@@ -14,7 +14,6 @@ from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.concrete import known
-from numjet.numpy.core.creation import linspace
 from numjet.numpy.core.promotion import (
     array_arg,
     broadcast_to,
@@ -25,6 +24,7 @@ from numjet.numpy.core.promotion import (
 )
 from numjet.numpy.indexing.nonzero import nonzero
 from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.shaping.grids import coordinates
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.ufuncs.arithmetic import remainder
 
@@ -150,7 +150,8 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, si
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C", *, dtype: Any = None) -> Any:
     """The positions in a flattened array of shape `dims` of elements with the given indices, one array per axis.
 
-    mode: indices out of bounds are "clip"ped or "wrap"ped; "raise" checks known values (ValueError). order: "C" or "F".
+    mode: indices out of bounds are "clip"ped or "wrap"ped; "raise" checks known values (ValueError); "ignore"
+    checks none. order: "C" or "F".
 
     >>> import numjet.numpy as jnp
     >>> ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 0])), (2, 3)).tolist()
@@ -178,15 +179,17 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
 def _bounded(index: Any, size: int, mode: str) -> Any:
     n = np.asarray(size, index.dtype)[()]
     if mode == "raise":
-        values = known("ravel_multi_index", index, "an index, which mode='raise' checks (use 'clip' or 'wrap')")
+        values = known("ravel_multi_index", index, "an index", checked="ravel_multi_index")
         if values.size and (values.min() < 0 or values.max() >= size):
             raise ValueError(f"invalid entry in coords array: expected 0 to {size - 1}, got {values.min()} to {values.max()}")
+        return index
+    if mode == "ignore":
         return index
     if mode == "clip":
         return compare.clamp(np.zeros_like(n), index, np.asarray(size - 1, index.dtype)[()])
     if mode == "wrap":
         return remainder(index, n)
-    raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
@@ -229,24 +232,28 @@ class _IndexExpression:
 
 
 class _Joiner:
-    """`r_[1:4, 0, x]`, `c_[x, y]`: ranges, numbers and arrays joined along an axis."""
+    """`r_[1:4, 0, x]`, `c_[x, y]`: ranges, numbers and arrays joined along an axis.
 
-    def __init__(self, axis: int, ndmin: int, trans1d: int):
-        self._axis, self._ndmin, self._trans1d = axis, ndmin, trans1d
+    A text in front says the axis, the least rank and where axes are added, as in NumPy; "r" and "c" make a vector a row or a
+    column.
+    """
+
+    def __init__(self, name: str, axis: int, ndmin: int, trans1d: int):
+        self._name, self._axis, self._ndmin, self._trans1d = name, axis, ndmin, trans1d
 
     def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = self._axis, self._ndmin, self._trans1d
+        matrix = items.pop(0) if items and isinstance(items[0], str) and items[0] in ("r", "c") else None
         if items and isinstance(items[0], str):
             axis, ndmin, trans1d = _directive(items.pop(0), axis, ndmin, trans1d)
         if not items:
             raise ValueError("need at least one array to concatenate")
-        return concatenate([_ranked(x, ndmin, trans1d) for x in items], axis=axis)
+        out = concatenate([_ranked(self._name, x, ndmin, trans1d) for x in items], axis=axis)
+        return out if matrix is None or out.ndim > 1 else rearrange.expand_dims(out, (int(matrix == "c"),))
 
 
 def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int, int]:
-    if text in ("r", "c"):
-        raise NotImplementedError(f"r_ and c_ with {text!r}: there are no matrices; use reshape")
     try:
         numbers = [int(v) for v in text.split(",")]
     except ValueError:
@@ -254,9 +261,9 @@ def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int
     return (*numbers, *(axis, ndmin, trans1d)[len(numbers):])[:3]  # type: ignore[return-value]
 
 
-def _ranked(item: Any, ndmin: int, trans1d: int) -> Any:
+def _ranked(name: str, item: Any, ndmin: int, trans1d: int) -> Any:
     """A slice as a range, a number as a vector; with axes of size 1 added up to ndmin axes."""
-    x = _ranged(item) if isinstance(item, slice) else asarray(item)
+    x = coordinates(name, item) if isinstance(item, slice) else asarray(item)
     if x.ndim == 0:
         x = rearrange.reshape(x, (1,))
     missing = ndmin - x.ndim
@@ -269,16 +276,7 @@ def _ranked(item: Any, ndmin: int, trans1d: int) -> Any:
     return rearrange.expand_dims(x, [*range(front), *range(front + x.ndim, ndmin)])
 
 
-def _ranged(item: slice) -> Any:
-    start, stop, step = item.start or 0, item.stop, item.step
-    if isinstance(step, complex):
-        return linspace(start, stop, int(abs(step)))
-    if stop is None:
-        raise ValueError("r_ and c_: a slice needs an end")
-    return asarray(np.arange(start, stop, step))
-
-
-r_ = _Joiner(0, 1, -1)
-c_ = _Joiner(-1, 2, 0)
+r_ = _Joiner("r_", 0, 1, -1)
+c_ = _Joiner("c_", -1, 2, 0)
 s_ = _IndexExpression(False)
 index_exp = _IndexExpression(True)

@@ -156,7 +156,7 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     cases = promote_dtypes(*(list(choices) if isinstance(choices, (list, tuple)) else list(to_array(choices))))
     count = len(cases)
     if mode == "raise":
-        values = known("choose", a, "which choice is meant, which mode='raise' checks (use 'clip' or 'wrap')")
+        values = known("choose", a, "which choice is meant", checked="jnp.choose")
         if values.size and (values.min() < 0 or values.max() >= count):
             raise ValueError(f"invalid entry in choice array: expected 0 to {count - 1}, got {values.min()} to {values.max()}")
     elif mode == "wrap":

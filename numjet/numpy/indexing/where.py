@@ -28,7 +28,7 @@ def choose_by(name: str, condition: Any, x: Any, y: Any) -> Any:
     shapes = (condition.aval.shape, x.aval.shape, y.aval.shape)
     full = {s for s in shapes if s}
     if len(full) > 1:
-        target = promotion.common_shape(name, shapes)
+        target = promotion.common_shape(name, shapes, any_rank=True)
         condition, x, y = (promotion.broadcast_to(v, target) if v.aval.shape else v for v in (condition, x, y))
     return compare.select_n_p.bind(condition, y, x)
 
@@ -129,7 +129,8 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     given = [v for v in (arr, min, max) if v is not None]
     promotion.check_arraylike("clip", *given)
     if any(type(v) is not float and aval_of(v).dtype in dtypes.COMPLEX for v in given):
-        raise ValueError("clip: complex numbers have no order. Clip jnp.real(x) and jnp.imag(x) instead.")
+        raise ValueError("clip received a complex value. Complex values have no ordering and cannot be clipped. Clip "
+                         "jnp.real(x) and jnp.imag(x) instead.")
     out = promotion.operand("clip", arr)
     if min is not None:
         low, out = operands("clip", min, out)

@@ -82,8 +82,7 @@ def _covariance(x: Any, f: Any, a: Any, ddof: int, real: np.dtype) -> Any:
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
-    x = atleast_2d(x)
-    return rearrange.transpose(x, (1, 0)) if not rowvar and x.shape[0] != 1 else x
+    return rearrange.transpose(x, (1, 0)) if not rowvar and x.ndim == 2 else atleast_2d(x)
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
@@ -94,6 +93,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     [[1.0, -1.0], [-1.0, 1.0]]
     """
     array_arg("corrcoef", x)
+    if dtype is not None and dtypes.kind(dtypes.as_dtype(dtype)) not in "fc":
+        raise ValueError(f"corrcoef: dtype must be a subclass of float or complex; got dtype={dtype}")
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return true_divide(c, c)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numjet.foundation import dtypes
+from numjet.core.trace import Tracer
+from numjet.foundation import dtypes, errors
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.creation import arange, linspace
 from numjet.numpy.core.promotion import array_arg, promote_dtypes
@@ -47,7 +48,13 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return [rearrange.broadcast_in_dim(x, sizes, (position,)) for x, position in zip(vectors, positions, strict=True)]
 
 
-def _coordinates(key: slice) -> Any:
+def coordinates(name: str, key: slice) -> Any:
+    """The numbers of a slice; a complex step is their number. ConcretizationTypeError for limits that are not known."""
+    for part in ("start", "stop", "step"):
+        value = getattr(key, part)
+        if isinstance(value, Tracer) and value.concrete() is None:
+            raise errors.ConcretizationTypeError(value, f"It is the slice {part} of jnp.{name}, which decides the shape of the "
+                                                        "result.")
     start, step = 0 if key.start is None else key.start, key.step
     if isinstance(step, complex):
         return linspace(start, key.stop, int(abs(step)))
@@ -63,8 +70,10 @@ class _Dense:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _coordinates(key)
-        vectors = promote_dtypes(*map(_coordinates, key))
+            return coordinates("mgrid", key)
+        if not key:
+            return create.full((0,), np.zeros((), dtypes.canonicalize_dtype(np.int64))[()])
+        vectors = promote_dtypes(*(coordinates("mgrid", k) for k in key))
         grids = meshgrid(*vectors, indexing="ij")
         return join.concatenate([rearrange.expand_dims(g, (0,)) for g in grids], 0)
 
@@ -81,8 +90,9 @@ class _Open:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return _coordinates(key)
-        return meshgrid(*promote_dtypes(*map(_coordinates, key)), indexing="ij", sparse=True)
+            return coordinates("ogrid", key)
+        vectors = promote_dtypes(*(coordinates("ogrid", k) for k in key)) if key else []
+        return meshgrid(*vectors, indexing="ij", sparse=True)
 
     def __repr__(self) -> str:
         return "jnp.ogrid"

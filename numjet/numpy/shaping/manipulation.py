@@ -108,7 +108,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     old = array.aval.shape
     if old == target:
         return array
-    if len(old) > len(target) or any(m not in (1, n) for m, n in zip(reversed(old), reversed(target), strict=False)):
+    if len(old) > len(target):
+        raise ValueError(f"Cannot broadcast to shape with fewer dimensions: arr_shape={old} shape={target}")
+    if any(m not in (1, n) for m, n in zip(reversed(old), reversed(target), strict=False)):
         raise ValueError(f"Incompatible shapes for broadcasting: {old} and requested shape {target}")
     dims = range(len(target) - len(old), len(target))
     return lax_shape.broadcast_in_dim(array, target, dims, out_sharding=out_sharding)

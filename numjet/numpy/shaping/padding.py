@@ -84,7 +84,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad: expected one of {sorted(_OPTIONS)}.")
     wrong = set(kwargs) - set(_OPTIONS[mode])
     if wrong:
-        raise ValueError(f"Unsupported keyword arguments for mode {mode!r}: {sorted(wrong)}")
+        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {sorted(wrong)}")
     if mode == "constant":
         return _constant(array, widths, kwargs.get("constant_values", 0))
     if mode == "empty":
@@ -172,7 +172,7 @@ def _statistic(array: Any, widths: Widths, mode: str, stat_length: Any) -> Any:
             value = _STATISTICS[mode](_edge(array, axis, last, some), axis=axis, keepdims=True)
             if dtypes.kind(array.dtype) in "iu" and dtypes.kind(value.dtype) == "f":
                 value = rounded(value)
-            sides.append(_spread(convert.convert_element_type(value, array.dtype), axis, count))
+            sides.append(_spread(convert.convert_dtype(value, array.dtype, array.aval.weak_type), axis, count))
         array = _joined(sides[0], array, sides[1], axis)
     return array
 

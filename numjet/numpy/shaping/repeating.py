@@ -195,6 +195,9 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     m = array_arg("rot90", m)
     if len(axes) != 2:
         raise ValueError(f"jnp.rot90: expected two axes, got {axes}")
+    if m.ndim < 2:
+        raise ValueError("rot90 requires its first argument to have ndim at least two, but got first argument of shape "
+                         f"{m.shape}")
     i, j = (as_axis(a, m.ndim) for a in axes)
     if i == j:
         raise ValueError("Axes must be different: jnp.rot90 turns a plane")

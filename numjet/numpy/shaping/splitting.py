@@ -17,10 +17,10 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if np.ndim(sections if not hasattr(sections, "aval") else np.empty(sections.aval.shape, bool)):
         positions = [operator.index(i) for i in np.asarray(known(name, sections, "where the parts lie"))] \
-            if hasattr(sections, "aval") else [operator.index(i) for i in sections]
+            if hasattr(sections, "aval") else [_integer(name, i) for i in sections]
         clipped = [min(max(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
-    count = operator.index(sections)
+    count = _integer(name, sections)
     if count <= 0:
         raise ValueError(f"jnp.{name}: number sections must be larger than 0, got {count}")
     if even and size % count:
@@ -29,6 +29,12 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     part, larger = divmod(size, count)
     sizes = [part + 1] * larger + [part] * (count - larger)
     return np.cumsum(sizes).tolist()
+
+
+def _integer(name: str, x: Any) -> int:
+    """A number of parts or a border; floats count where they are whole."""
+    value = known(name, x, "where the parts lie") if hasattr(x, "aval") else x
+    return int(value) if hasattr(x, "aval") and value.ndim == 0 and float(value).is_integer() else operator.index(value)
 
 
 def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Any]:

@@ -149,6 +149,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     n = y.shape[-1]
     pairs = arithmetic.add(slicing.slice_in_dim(y, min(1, n), n, axis=-1), slicing.slice_in_dim(y, 0, max(n - 1, 0), axis=-1))
     width, pairs = promote_dtypes(width, pairs)
+    whole = rearrange.broadcast_shapes(width.shape, pairs.shape)
+    width, pairs = (broadcast_to(v, whole) for v in (width, pairs))
     return arithmetic.mul(total(_times(width, pairs), -1), literal(0.5, pairs.dtype))
 
 

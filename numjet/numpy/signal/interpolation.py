@@ -41,7 +41,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             raise ValueError(f"the only valid string value of `{name}` is 'extrapolate', but got: {v!r}")
     xp, fp = array_arg("interp", xp, 1), array_arg("interp", fp, 2)
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.shape[0]:
-        raise ValueError(f"xp and fp must be one-dimensional arrays of equal size, got shapes {xp.shape} and {fp.shape}")
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     x, xp = promote_args_inexact("interp", x, xp)
     (fp,) = promote_args_inexact("interp", fp)
     if dtypes.issubdtype(xp.dtype, np.complexfloating):

@@ -5,6 +5,7 @@ Those that are ufuncs in NumPy (add, multiply, ...) get methods such as `add.red
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from typing import Any
 
@@ -481,9 +482,18 @@ def _round_to(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return _half_even(x)
     wide = as_dtype(x, np.dtype(np.float32), x.aval.weak_type) if x.aval.dtype.itemsize < 4 else x
-    factor = literal(10.0 ** builtins.abs(decimals), wide.aval.dtype)
-    scale, back = (mul_p, div_p) if decimals > 0 else (div_p, mul_p)
-    return as_dtype(back.bind(_half_even(scale.bind(wide, factor)), factor), x.aval.dtype, x.aval.weak_type)
+    largest = float(dtypes.finfo(wide.aval.dtype).max)
+    if decimals > math.log10(largest):  # more decimals than any number has
+        return to_array_checked("round", x)
+    factor = literal(math.inf if -decimals > math.log10(largest) else 10.0 ** builtins.abs(decimals), wide.aval.dtype)
+    if decimals < 0:
+        rounded = _half_even(div_p.bind(wide, factor))
+        out = mul_p.bind(rounded, literal(min(factor.val, largest), wide.aval.dtype))
+    else:
+        scaled = mul_p.bind(wide, factor)
+        finite = compare.is_finite_p.bind(scaled)
+        out = compare.select_n_p.bind(finite, wide, div_p.bind(_half_even(scaled), factor))
+    return as_dtype(out, x.aval.dtype, x.aval.weak_type)
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:

@@ -62,7 +62,6 @@ def test_dtype_argument():
     (lambda: jnp.array([300], dtype="int8"), OverflowError, "300"),
     (lambda: jnp.array(-1, dtype="uint8"), OverflowError, "-1"),
     (lambda: jnp.array([1], order="F"), NotImplementedError, "order"),
-    (lambda: jnp.asarray([1], copy=False), ValueError, "copy"),
     (lambda: jnp.zeros(-1), TypeError, "nonnegative"),
     (lambda: jnp.zeros(2.5), TypeError, "integer type"),
     (lambda: jnp.zeros((2, "a")), TypeError, "integer type"),
@@ -71,7 +70,15 @@ def test_dtype_argument():
     (lambda: jnp.full((2,), np.ones(3)), ValueError, "broadcast"),
     (lambda: jnp.zeros_like([1]), TypeError, "zeros_like requires ndarray"),
     (lambda: jnp.arange(0, 3, 0), ZeroDivisionError, "zero"),
-    (lambda: jnp.arange("a"), TypeError, "numbers"),
+    (lambda: jnp.arange("a"), TypeError, "expected a number as stop"),
+    (lambda: jnp.arange(0, 5, 2 + 1j), ValueError, "complex start/stop/step"),
+    (lambda: nj.jit(lambda n: jnp.arange(2, 9, n))(3), nj.errors.ConcretizationTypeError, "jnp.arange argument 'step'"),
+    (lambda: jnp.zeros(2, 3), TypeError, r"when you meant `jax.numpy.zeros\(\(2, 3\)\)`"),
+    (lambda: jnp.array(3, [("a", "i4")]), TypeError, "only supports number, bool"),
+    (lambda: jnp.array(X, None, True, copy=False), TypeError, "multiple values for argument 'copy'"),
+    (lambda: nj.jit(lambda x: x.tolist())(X), nj.errors.ConcretizationTypeError, r"tolist\(\) method"),
+    (lambda: nj.jit(lambda x: x.tobytes())(X), nj.errors.ConcretizationTypeError, r"tobytes\(\) method"),
+    (lambda: jnp.size(X, (0, -2)), ValueError, "repeated axis"),
     (lambda: jnp.linspace(0, 1, -1), ValueError, "non-negative"),
     (lambda: jnp.eye(-1), ValueError, "negative dimensions"),
     (lambda: jnp.tril(np.ones(3)), ValueError, "2D"),
@@ -102,6 +109,30 @@ def test_copies_share_nothing():
             x = x + buffer
         return x
     assert nj.jit(program)(jnp.zeros(2)).tolist() == [3, 3]
+
+
+def test_array_by_position_and_masked():
+    x = jnp.arange(3)
+    with pytest.warns(DeprecationWarning, match="positionally"):
+        assert jnp.array(x, None, False) is x
+    assert jnp.array(np.ma.array([1, 2], mask=[True, False])).tolist() == [1, 2]
+    assert jnp.asarray(np.arange(3), copy=False).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="masked"):
+        jnp.sin(np.ma.array([1.0], mask=[True]))
+
+
+def test_intermediate_results_do_not_promote_strictly():
+    x, y = np.arange(4, dtype=np.int32), np.ones(4, np.int32)
+    with nj.numpy_dtype_promotion("strict"), nj.numpy_rank_promotion("raise"):
+        assert jnp.linspace(5, 6, 3, dtype="bfloat16").tolist() == [5, 5.5, 6]
+        assert jnp.convolve(x, y, preferred_element_type=np.int32).tolist() == [0, 1, 3, 6, 6, 5, 3]
+        assert jnp.where(np.array([True, False]), np.ones((2, 1)), 0).shape == (2, 2)
+        assert jnp.trapezoid(np.ones((2, 3)), dx=np.ones(2)).tolist() == [2, 2]
+
+
+def test_steps_of_linspace_have_the_broadcast_shape():
+    got, want = (f.linspace(np.zeros(2), np.ones((3, 1)), 1, endpoint=False, retstep=True) for f in (jnp, np))
+    assert_same(got[1], want[1].astype(np.float32))
 
 
 def test_constants():
@@ -183,7 +214,7 @@ def test_conversions():
     assert jnp.asarray(x).astype(int).tolist() == [1, -2, 0, 2 ** 31 - 1, -2 ** 31, 300]
     assert jnp.asarray(x).astype("uint8").tolist() == [1, 0, 0, 255, 0, 255]
     assert jnp.astype(jnp.arange(2), None).dtype == "float32"
-    with pytest.warns(np.exceptions.ComplexWarning):
+    with pytest.warns(DeprecationWarning, match="Casting from complex"):
         assert jnp.asarray([1 + 2j]).astype("float32").tolist() == [1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -222,7 +253,9 @@ def test_dtype_names():
 
 
 def test_questions():
-    assert jnp.shape([[1, 2]]) == (1, 2) and jnp.ndim(3) == 0 and jnp.size(X) == 6 and jnp.size(X, (0, 1)) == 6
+    with pytest.warns(DeprecationWarning, match="shape requires ndarray or scalar arguments"):
+        assert jnp.shape([[1, 2]]) == (1, 2)
+    assert jnp.ndim(3) == 0 and jnp.size(X) == 6 and jnp.size(X, (0, 1)) == 6
     assert jnp.isscalar(1) and jnp.isscalar(jnp.float32(1)) and not jnp.isscalar([1])
     assert jnp.iscomplexobj(1j) and jnp.isrealobj(X) and not jnp.iscomplexobj("a") and jnp.iscomplexobj([1j])
     assert jnp.iterable(X) and not jnp.iterable(1)

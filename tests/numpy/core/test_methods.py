@@ -83,8 +83,11 @@ def test_arrays_are_immutable():
 
 def test_iteration_and_membership():
     x = jnp.asarray(X)
-    assert [r.tolist() for r in x] == X.tolist() and len(x) == 2 and 3 in x and 9 not in x
+    assert [r.tolist() for r in x] == X.tolist() and len(x) == 2 and 3 in x[1] and 9 not in x[1]
     assert nj.jit(lambda a: sum(a))(x).tolist() == X.sum(0).tolist()
+    for item, array, error in ((1, x, ValueError), (x[0], x[0], ValueError), ("a", x[0], TypeError)):
+        with pytest.raises(error, match="__contains__"):
+            item in array  # noqa: B015
     with pytest.raises(TypeError, match="0-d"):
         list(jnp.float32(1))
 
