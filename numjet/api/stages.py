@@ -37,6 +37,16 @@ class ShapeDtypeStruct:
     size = property(lambda self: self.aval.size)
     aval = property(lambda self: ShapedArray(self.shape, dtypes.canonicalize_dtype(self.dtype), self.weak_type))
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The shape, dtype and weak type of an array.
+
+        >>> import numjet as nj
+        >>> nj.ShapeDtypeStruct.like(nj.numpy.ones((2, 3)))
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        return struct(abstract(x))
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
         fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type}

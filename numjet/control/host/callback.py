@@ -52,7 +52,8 @@ def _pure_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, c
                 vmap_method: str | None) -> tuple[list[Any], list[int]]:
     if vmap_method is None:
         raise NotImplementedError(
-            f"vmap of pure_callback needs to know how {callback.where()} takes a batch: pass vmap_method, one of "
+            "vmap is only supported for pure_callback with a vmap_method, which says how "
+            f"{callback.where()} takes a batch: pass one of "
             f"{', '.join(map(repr, _METHODS))}. Got vmap_method=None. 'sequential' is right for every function."
         )
     params = {"sharding": sharding, "vmap_method": vmap_method}

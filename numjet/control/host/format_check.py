@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _F_STRING = (
-    'The values of an f-string are formatted while the function is traced, when there are none yet: write '
+    'You may be passing an f-string. Its values are formatted while the function is traced, when there are none yet: write '
     'debug.print("x: {x}", x=x), not debug.print(f"x: {x}").'
 )
 

@@ -162,4 +162,4 @@ def called(*, ordered: bool | Callable[[dict[str, Any]], bool] = False) -> Calla
 def check_callable(kind: str, fun: Any) -> None:
     """TypeError when a callback is no function."""
     if not callable(fun):
-        raise TypeError(f"{kind} expects a function to call, got {fun!r} of type {type(fun).__name__}")
+        raise TypeError(f"{kind} expects a function to call, a callable, got {fun!r} of type {type(fun).__name__}")

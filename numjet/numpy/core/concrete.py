@@ -14,6 +14,8 @@ SIZE = ("The size of the result depends on the values. Pass size=, the number of
 
 def value_of(x: Any) -> np.ndarray | None:
     """The NumPy value of an array, a number or a tracer that depends on no input; None when it is not known."""
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
     while isinstance(x, Tracer):
         x = x.concrete()
     return None if x is None else np.asarray(x)

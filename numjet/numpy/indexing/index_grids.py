@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
@@ -108,9 +109,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 
 def _matrix_shape(arr: Any) -> tuple[int, int]:
-    if arr.ndim != 2:
-        raise ValueError(f"Only 2-D inputs are accepted: got shape {arr.shape}")
-    return arr.shape
+    shape = tuple(np.shape(arr) if isinstance(arr, (list, tuple)) else aval_of(arr).shape)
+    if len(shape) != 2:
+        raise ValueError(f"Only 2-D inputs are accepted: got shape {shape}")
+    return shape
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:

@@ -133,6 +133,7 @@ def _shifts(shift: Any) -> list[Any]:
         return [s for one in shift for s in _shifts(one)]
     value = value_of(shift)
     if value is None:
+        shift = to_array(shift)
         return [shift[i] for i in range(shift.shape[0])] if shift.ndim else [shift]
     return [operator.index(s) for s in value.reshape(-1)]
 

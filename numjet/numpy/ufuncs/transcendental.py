@@ -240,6 +240,86 @@ def arctanh(x: Any, /) -> Any:
     return transcendental.atanh_p.bind(operand_inexact("arctanh", x))
 
 
-# The names of the array API standard, and NumPy's second ones.
-acos, acosh, asin, asinh, atan, atan2, atanh = arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh
-degrees, radians = rad2deg, deg2rad
+# -------------------------------------------------------------------------------------------- second names
+
+# Functions of their own, so that each goes by its name in messages and tables: those of the array API standard, and NumPy's.
+
+def acos(x: Any, /) -> Any:
+    """As `arccos`.
+
+    >>> acos(1)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arccos(x)
+
+
+def acosh(x: Any, /) -> Any:
+    """As `arccosh`.
+
+    >>> acosh(1)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arccosh(x)
+
+
+def asin(x: Any, /) -> Any:
+    """As `arcsin`.
+
+    >>> asin(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arcsin(x)
+
+
+def asinh(x: Any, /) -> Any:
+    """As `arcsinh`.
+
+    >>> asinh(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arcsinh(x)
+
+
+def atan(x: Any, /) -> Any:
+    """As `arctan`.
+
+    >>> atan(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arctan(x)
+
+
+def atan2(x1: Any, x2: Any, /) -> Any:
+    """As `arctan2`.
+
+    >>> atan2(0, -1)
+    Array(3.1415927, dtype=float32, weak_type=True)
+    """
+    return arctan2(x1, x2)
+
+
+def atanh(x: Any, /) -> Any:
+    """As `arctanh`.
+
+    >>> atanh(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return arctanh(x)
+
+
+def degrees(x: Any, /) -> Any:
+    """As `rad2deg`.
+
+    >>> degrees(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return rad2deg(x)
+
+
+def radians(x: Any, /) -> Any:
+    """As `deg2rad`.
+
+    >>> radians(0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return deg2rad(x)

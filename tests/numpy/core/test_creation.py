@@ -281,3 +281,26 @@ def test_python_numbers_are_saved_with_all_their_bits():
         jnp.save(file, value)
         file.seek(0)
         assert np.load(file).dtype == dtype
+
+
+class Wrapped:
+    """A user's class that stands for an array."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return jnp.asarray(self.x)
+
+
+def test_arguments_that_stand_for_arrays():
+    assert jnp.roll(Wrapped([1, 2, 3]), Wrapped(1)).tolist() == [3, 1, 2]
+    assert jnp.delete(Wrapped([1, 2, 3]), Wrapped(1)).tolist() == [1, 3]
+    assert [len(i) for i in jnp.tril_indices_from(Wrapped(np.ones((2, 2))))] == [3, 3]
+    assert nj.jit(lambda s: jnp.roll(jnp.arange(3), Wrapped(s)))(1).tolist() == [2, 0, 1]
+
+
+def test_every_function_goes_by_its_own_name():
+    other = [name for name in dir(jnp) if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)
+             and getattr(getattr(jnp, name), "__name__", name) != name and not name.startswith("_")]
+    assert not other
