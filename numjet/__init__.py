@@ -31,6 +31,7 @@ from numjet.api.grad import (
 from numjet.api.jit import jit as jit
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.stages import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, make_jaxpr as make_jaxpr
+from numjet.api.sharding import NamedSharding as NamedSharding, PartitionSpec as P, make_mesh as make_mesh
 from numjet.api.transfer import (
     block_until_ready as block_until_ready, copy_to_host_async as copy_to_host_async, default_backend as default_backend,
     device_count as device_count, device_get as device_get, device_put as device_put, devices as devices,
@@ -63,7 +64,7 @@ if _TYPE_CHECKING:
 
 _LAZY = frozenset({
     "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "extend", "flatten_util", "image", "interpreters",
-    "monitoring", "nn", "ops", "random", "ref", "scipy", "stages", "test_util",
+    "monitoring", "nn", "ops", "random", "ref", "scipy", "sharding", "stages", "test_util",
 })
 
 

@@ -20,6 +20,7 @@ from numjet.api.arguments import (
     signature,
 )
 from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, split_off
+from numjet.api.sharding import common_device
 from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
@@ -313,13 +314,12 @@ def _pinned(device: Any, backend: str | None) -> Device | None:
     return device if backend is None else devices(backend)[0]
 
 
-def _check_unsupported(in_shardings: Any, out_shardings: Any, compiler_options: Any) -> None:
-    """Raises for arguments of jax.jit that are not supported, instead of ignoring them."""
-    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        if value is not None:
-            raise NotImplementedError(f"jit({name}=) is not supported: programs run on one device. Place the arguments "
-                                      "with device_put, or name the device with jit(device=).")
-    aot.check_options(compiler_options)
+def _device(device: Any, in_shardings: Any, out_shardings: Any) -> Any:
+    """The device that jit's arguments name, by themselves or as that of all shardings. Raises if these differ."""
+    named = common_device("jit", (in_shardings, out_shardings))
+    if named is not None and device is not None and named != device:
+        raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
+    return device if named is None else named
 
 
 hooks.set_simplify(simplify)
@@ -339,6 +339,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
       keep_unused: keep arguments that the function does not read as inputs of the program.
       device, backend: where to run, a Device or a platform's name; default: where the arguments were put with
         device_put(x, device), else the default device.
+      in_shardings, out_shardings: another way to name the device, by shardings on it (numjet.sharding).
       inline: write the function's equations into the program that calls it, instead of a call.
     Returns:
       A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
@@ -351,9 +352,9 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     6
     """
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
-               "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device, "inline": inline,
-               "backend": backend}
-    _check_unsupported(in_shardings, out_shardings, compiler_options)
+               "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
+               "device": _device(device, in_shardings, out_shardings)}
+    aot.check_options(compiler_options)
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun)

@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
+from numjet.api.sharding import device_of
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
@@ -29,7 +30,8 @@ traceback = lazy_import.Module("traceback")
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
-    Without a device arrays stay where they are, and everything else goes to the default device, uncommitted.
+    device: a Device, a sharding on one, or a pytree of them. Without a device arrays stay where they are, and everything else
+    goes to the default device, uncommitted.
     The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. Inside
     of traced functions values are on no device, and are returned as they are.
 
@@ -50,6 +52,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _put(x: Any, device: Any) -> Any:
+    device = device_of("device_put", device)
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}, or of devices(platform) "
                          "for another platform")

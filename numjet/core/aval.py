@@ -48,6 +48,8 @@ class ShapedArray(AbstractValue):
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type, **placement)
 
+    sharding = property(lambda self: None, doc="None: arrays are on one device.")
+
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, weak_type)
 

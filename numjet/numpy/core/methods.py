@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.api.sharding import SingleDeviceSharding
 from numjet.api.transfer import device_put
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
@@ -83,7 +84,7 @@ METHODS |= shape_methods.METHODS
 OF_ARRAYS: dict[str, Any] = {
     "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
     "tobytes": _tobytes, "is_fully_addressable": property(lambda self: True),
-    "is_fully_replicated": property(lambda self: True),
+    "is_fully_replicated": property(lambda self: True), "sharding": property(lambda self: SingleDeviceSharding(self.device)),
     "platform": lambda self: self.device.platform, "clone": _copy,
 }
 
