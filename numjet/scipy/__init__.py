@@ -4,7 +4,10 @@ Add a module to `_MODULES`, a special function to the file of its family in `spe
 """
 from numjet.foundation import locks as _locks
 
-_MODULES = frozenset({"fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats"})
+_MODULES = frozenset({
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special",
+    "stats",
+})
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,8 @@
+"""scipy.sparse.linalg: iterative solvers of linear systems that are given by their products with vectors.
+
+All are differentiable: derivatives come from the solved equation, by another solve with the same method.
+Imports `api`, `control`, `lax` and `numpy`. Add a solver to the file of its kind, and its name here.
+"""
+
+from numjet.scipy.sparse.linalg.definite import cg as cg
+from numjet.scipy.sparse.linalg.general import bicgstab as bicgstab, gmres as gmres
