@@ -7,7 +7,8 @@ import pkgutil
 import pytest
 
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-PACKAGES = ("numpy", "scipy", "random", "nn", "image", "api", "tools", "testing", "ops", "flatten_util")
+PACKAGES = ("numpy", "scipy", "random", "nn", "image", "experimental", "example_libraries", "api",
+            "tools", "testing", "ops", "flatten_util")
 
 
 def modules(package):
