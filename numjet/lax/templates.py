@@ -157,7 +157,7 @@ def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool
 def _check_operands(name: str, avals: Sequence[ShapedArray], same_dtype: bool) -> None:
     if same_dtype and any(a.dtype != avals[0].dtype for a in avals):
         names = ", ".join(a.dtype.name for a in avals)
-        raise TypeError(f"lax.{name} requires arguments to have equal dtypes, got {names}. "
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}. "
                         f"(Tip: the numjet.numpy function of that name promotes its arguments.)")
 
 
@@ -177,6 +177,7 @@ def promote_scalars(op: Op, args: Sequence[Any], params: dict[str, Any]) -> tupl
     if not any(scalars):
         return args, params
     if all(scalars):
+        _check_operands(op.name, [aval_of(a) for a in args], True)
         dtype = dtypes.result_type(*args)
     else:
         dtype = next(aval_of(a).dtype for a, s in zip(args, scalars, strict=True) if not s)
@@ -187,7 +188,7 @@ def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
     kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
     fits = "biufc".index(kind) <= "biufc".index(kind_of(dtype)) or (kind == "i" and kind_of(dtype) == "u")
     if not fits:
-        raise TypeError(f"lax.{name} requires arguments to have equal dtypes, got {dtype.name} and the Python "
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {dtype.name} and the Python "
                         f"{type(value).__name__} {value!r}. (Tip: the numjet.numpy function promotes its arguments.)")
     if type(value) is int:
         dtypes.check_int_fits(value, dtype)

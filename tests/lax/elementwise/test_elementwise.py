@@ -63,8 +63,11 @@ def test_axes_of_size_one_broadcast_but_ranks_do_not():
 
 
 def test_dtypes_must_agree():
-    with pytest.raises(TypeError, match="equal dtypes, got float32, int32"):
+    with pytest.raises(TypeError, match="same dtypes, got float32, int32"):
         lax.add(np.ones(3, F32), np.ones(3, np.int32))
+    for op in (lax.add, lax.mul, lax.lt, lax.eq):
+        with pytest.raises(TypeError, match="same dtypes, got int32, float32"):
+            op(0, 0.0)
     with pytest.raises(TypeError, match="neg does not accept dtype bool"):
         lax.neg(True)
     with pytest.raises(TypeError, match="sin does not accept dtype int32"):
