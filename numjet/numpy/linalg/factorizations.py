@@ -353,11 +353,18 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     return _pinv(bool(hermitian), a, to_array(rtol))
 
 
+def _cutoff(rtol: Any, s: Any) -> Any:
+    """rtol times the largest of singular values s[..., k], of the rank of s: operands never differ in rank."""
+    missing = max(0, s.ndim - rtol.ndim - 1)
+    rtol = rearrange.reshape(as_dtype(rtol, s.dtype), (*(1,) * missing, *rtol.shape, 1))
+    return rtol * getitem(s, (..., slice(0, 1)))
+
+
 def _pinv_value(hermitian: bool, a: Any, rtol: Any) -> Any:
     if not a.size:
         return zeros_like_aval(a.aval.update(shape=(*a.shape[:-2], a.shape[-1], a.shape[-2])))
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    cutoff = rearrange.expand_dims(as_dtype(rtol, s.dtype), (rtol.ndim,)) * getitem(s, (..., slice(0, 1)))
+    cutoff = _cutoff(rtol, s)
     large = s > cutoff
     inverse = where(large, 1 / where(large, s, 1), 0)
     return matmul(mx.mH(vh), mx.scale_rows(inverse, mx.mH(u)))
@@ -383,7 +390,7 @@ def _pinv_jvp(hermitian: bool, primals: Sequence[Any], tangents: Sequence[Any]) 
 
 def _parity(pivots: Any) -> Any:
     """Parity of a row permutation: 0 or 1."""
-    moved = pivots != arange(pivots.shape[-1], dtype=np.int32)
+    moved = pivots != broadcast_to(arange(pivots.shape[-1], dtype=np.int32), pivots.shape)
     return reductions.sum(moved, axis=-1, dtype=np.int32) % 2
 
 
@@ -501,8 +508,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     s = svd(M, compute_uv=False, hermitian=hermitian)
     rtol = tol if rtol is None else rtol
     rtol = to_array(max(M.shape[-2:]) * _epsilon(M) if rtol is None else rtol)
-    cutoff = getitem(s, (..., slice(0, 1))) * rearrange.expand_dims(as_dtype(rtol, s.dtype), (rtol.ndim,))
-    return reductions.sum(s > cutoff, axis=-1)
+    return reductions.sum(s > _cutoff(rtol, s), axis=-1)
 
 
 def by_singular_values(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:

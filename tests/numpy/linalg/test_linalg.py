@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import numjet.numpy as jnp
-from numjet import grad, hessian, jit, vmap
+from numjet import grad, hessian, jit, numpy_dtype_promotion, numpy_rank_promotion, vmap
 from numjet.foundation.config import enable_x64
 from numjet.testing.records import check_function
 
@@ -193,3 +193,11 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_operands_of_intermediate_results_have_equal_ranks():
+    stack = np.stack([np.eye(3, dtype=np.float32), np.ones((3, 3), np.float32)])
+    with numpy_rank_promotion("raise"), numpy_dtype_promotion("strict"):
+        assert jnp.linalg.matrix_rank(stack).tolist() == [3, 1]
+        assert jnp.linalg.pinv(stack, rtol=np.float32(1e-4)).shape == (2, 3, 3)
+        assert jnp.linalg.slogdet(stack)[0].tolist() == [1, 0]
