@@ -76,8 +76,10 @@ def test_every_explanation(first, second, path, thing1, thing2, explanation):
     assert tu.keystr(of_treedefs.path) == path and of_treedefs.explanation == explanation
     [error] = tree.prefix_errors(first, second)
     assert isinstance(error("axes"), ValueError)
-    assert str(error("axes")) == (f"axes{path} is a {thing1} but the full tree has a {thing2} there: {explanation}.")
-    with pytest.raises(ValueError, match=r"^prefix tree"):
+    head, where, text, *_ = str(error("axes")).splitlines()
+    assert head.startswith("pytree structure error: different ") and where == f"    axes{path}"
+    assert text == f"axes{path} is a {thing1} but the full tree has a {thing2} there: {explanation}."
+    with pytest.raises(ValueError, match=r"\n    prefix tree"):
         tree.broadcast_prefix(first, second)
     with pytest.raises(ValueError, match="Expected"):
         structure(first).prefix_counts(structure(second))

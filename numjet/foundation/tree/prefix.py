@@ -94,19 +94,37 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
 
     >>> [error] = prefix_errors({"a": (1, 2)}, {"a": [3, 4]})
     >>> print(error("in_axes"))
+    pytree structure error: different types at key path
+        in_axes['a']
     in_axes['a'] is a tuple of length 2 but the full tree has a list of length 2 there: their Python types differ.
     """
-    differences = _differences((), prefix_tree, full_tree, _tree_level, is_leaf, prefix=True)
-    return [_prefix_error(difference) for difference in differences]
+    found = _unlike_levels((), prefix_tree, full_tree, _tree_level, is_leaf, prefix=True)
+    return [_prefix_error(*levels) for levels in found]
 
 
-def _prefix_error(difference: Difference) -> Callable[[str], ValueError]:
-    path, thing1, thing2, explanation = difference
-
+def _prefix_error(path: KeyPath, level1: _Level, level2: _Level, explanation: str) -> Callable[[str], ValueError]:
     def error(name: str) -> ValueError:
-        return ValueError(f"{name}{keystr(path)} is a {thing1} but the full tree has a {thing2} there: {explanation}.")
+        where = f"{name}{keystr(path)}"
+        text = f"pytree structure error: {_kind(level1, level2)} at key path\n    {where}\n"
+        text += f"{where} is a {_describe(level1)} but the full tree has a {_describe(level2)} there: {explanation}."
+        if level1.type is dict and level2.type is dict:
+            only = set(level1.data) ^ set(level2.data)
+            text += "\nThe keys differ, so the symmetric difference on key sets is\n    " + " ".join(sorted(map(str, only)))
+        return ValueError(text)
 
     return error
+
+
+def _kind(level1: _Level, level2: _Level) -> str:
+    """What differs, in the words of JAX's messages."""
+    if level1.keys is None or level2.keys is None or level1.type is not level2.type:
+        return "different types"
+    if len(level1.children) == len(level2.children):
+        return "different pytree metadata"
+    assert level1.type is not None
+    if level1.type in (list, tuple):
+        return f"different lengths of {level1.type.__name__}"
+    return "different numbers of pytree children"
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None) -> Iterator[Difference]:
@@ -152,16 +170,23 @@ def _treedef_level(treedef: PyTreeDef, _: IsLeaf | None) -> _Level:
 
 
 def _differences(path: KeyPath, tree1: Any, tree2: Any, level_of: Callable[[Any, IsLeaf | None], _Level],
-                 is_leaf: IsLeaf | None, prefix: bool = False) -> Iterator[Difference]:
+                 is_leaf: IsLeaf | None) -> Iterator[Difference]:
+    for where, level1, level2, explanation in _unlike_levels(path, tree1, tree2, level_of, is_leaf):
+        yield Difference(where, _describe(level1), _describe(level2), explanation)
+
+
+def _unlike_levels(path: KeyPath, tree1: Any, tree2: Any, level_of: Callable[[Any, IsLeaf | None], _Level],
+                   is_leaf: IsLeaf | None, prefix: bool = False) -> Iterator[tuple[KeyPath, _Level, _Level, str]]:
+    """The paths at which two trees differ, with what is there and an explanation."""
     level1 = level_of(tree1, is_leaf)
     if prefix and level1.keys is None:
         return
     level2 = level_of(tree2, None if prefix else is_leaf)
     if explanation := _explain(level1, level2):
-        yield Difference(path, _describe(level1), _describe(level2), explanation)
+        yield path, level1, level2, explanation
         return
     for key, child1, child2 in zip(level1.keys or (), level1.children, level2.children, strict=True):
-        yield from _differences((*path, key), child1, child2, level_of, is_leaf, prefix)
+        yield from _unlike_levels((*path, key), child1, child2, level_of, is_leaf, prefix)
 
 
 def _explain(level1: _Level, level2: _Level) -> str:
