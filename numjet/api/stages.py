@@ -13,8 +13,9 @@ from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
-from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name
+from numjet.lax.tangent import zeros_like_aval
 
 
 class ShapeDtypeStruct:
@@ -129,12 +130,25 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
 
 
+def _value_of_type(x: Any) -> Any:
+    """A value for a description of one, which functions whose shapes are asked for may return."""
+    return zeros_like_aval(abstract(x)) if isinstance(x, ShapeDtypeStruct) else x
+
+
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of fun(*args, **kwargs), as a pytree of ShapeDtypeStructs, without computing anything.
+
+    Arguments and results may be ShapeDtypeStructs, which stand for arrays.
 
     >>> import numjet as nj, numjet.numpy as jnp
     >>> nj.eval_shape(lambda a, b: a @ b, jnp.ones((2, 3)), nj.ShapeDtypeStruct((3, 4), jnp.float32)).shape
     (2, 4)
     """
-    closed, out_tree = trace_call(fun, args, kwargs, kind="eval_shape")
+    check_callable(fun)
+
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    def described(*inputs: Any, **named: Any) -> Any:
+        return tree_map(_value_of_type, fun(*inputs, **named))
+
+    closed, out_tree = trace_call(described, args, kwargs, kind="eval_shape")
     return tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.foundation import dtypes, errors, source
+from numjet.foundation import dtypes, errors, source, types
 
 Array = _native.Array
 
@@ -58,6 +58,10 @@ class Trace:
         """Handles a call of a custom_vjp function; users' traces may override it."""
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call to handle {primitive.name}")
 
+    def full_raise(self, x: Any) -> Any:
+        """The value itself: what a trace makes of values of others is its own matter."""
+        return x
+
     @property
     def main(self) -> Any:
         """What the traces of one transformation share: a user's `tag`, or the trace."""
@@ -95,9 +99,15 @@ class ArrayMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, (_native.Array, Tracer))
 
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is _native.Array or type.__subclasscheck__(cls, subclass)
+
 
 class ArrayBase(metaclass=ArrayMeta):
     """`numjet.Array`: for annotations and isinstance; true for arrays and for tracers."""
+
+
+ArrayLike: TypeAlias = Union[ArrayBase, types.ArrayLike]  # noqa: UP007
 
 
 class Tracer:

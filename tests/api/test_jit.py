@@ -245,6 +245,13 @@ def test_stages():
     assert f.lower(nj.ShapeDtypeStruct((3, 4), np.float32), args[1]).out_info["n"].shape == ()
 
 
+def test_eval_shape_of_functions_that_describe_their_results():
+    described = nj.ShapeDtypeStruct((3,), np.float64), nj.ShapeDtypeStruct((), np.int32, weak_type=True)
+    one, two, three = nj.eval_shape(lambda x: (*described, x), 1.0)
+    assert (one.shape, one.dtype) == ((3,), np.float32) and (two.dtype, two.weak_type) == (np.int32, True) and three.shape == ()
+    assert nj.eval_shape(lambda: nj.eval_shape(lambda: one)) == one
+
+
 def test_eval_shape_and_make_jaxpr():
     out = nj.eval_shape(lambda x: {"a": x[None], "b": x.astype(jnp.int8)}, nj.ShapeDtypeStruct((3,), np.float32))
     assert out["a"].shape == (1, 3) and out["b"].dtype == np.int8

@@ -287,6 +287,13 @@ def test_values_and_types() -> None:
     assert ShapedArray((), np.float32, memory_space="Device").update_weak_type(True).weak_type
 
 
+def test_types_of_annotations() -> None:
+    assert issubclass(type(jnp.ones(1)), nj.Array) and not issubclass(Tracer, nj.Array) and not issubclass(int, nj.Array)
+    like = nj.typing.ArrayLike
+    assert all(isinstance(x, like) for x in (jnp.ones(1), np.ones(1), 1.0)) and not isinstance("a", like)
+    assert nj.jit(lambda x: isinstance(x, nj.Array))(1.0)
+
+
 # ------------------------------------------------------------------------------------------------ call primitives
 
 def test_call_primitives() -> None:

@@ -48,20 +48,25 @@ class SymbolicZero:
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
 
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(aval_of(val).to_tangent_aval())
+
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value: an array (of dtype float0 for integers), or a SymbolicZero.
+    """The zero tangents of a pytree of values: arrays (of dtype float0 for integers), or SymbolicZeros.
 
     >>> float(zero_from_primal(2.0))
     0.0
     >>> zero_from_primal(2.0, symbolic_zeros=True)
     SymbolicZero(float32[])
     """
-    aval = aval_of(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else zeros_like_aval(aval)
+    make = SymbolicZero if symbolic_zeros else zeros_like_aval
+    return tree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
 
 
 class FunctionWithRules:

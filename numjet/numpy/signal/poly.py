@@ -110,7 +110,8 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
 @jit_when_eager("unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
-    """The value of a polynomial at x, by Horner's rule. unroll: the number of coefficients per iteration.
+    """The value of a polynomial at x, by Horner's rule. unroll: the number of coefficients per iteration. Coefficients p[k] may
+    be arrays, which broadcast with x.
 
     >>> import numjet.numpy as jnp
     >>> polyval(jnp.array([1, 0, -2]), jnp.array([3, 4])).tolist()
@@ -118,13 +119,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """
     check_arraylike("polyval", p, x)
     p, x = promote_dtypes(p, x)
-    count = p.shape[0]
-    out = create.full(x.shape, np.zeros((), x.dtype)[()])
+    count, shape = p.shape[0], np.broadcast_shapes(p.shape[1:], x.shape)
+    out = create.full(shape, np.zeros((), x.dtype)[()])
     if count > unroll:
-        step = lambda y, c: (add(multiply(y, x), broadcast_to(c, x.shape)), None)
+        step = lambda y, c: (add(multiply(y, x), broadcast_to(c, shape)), None)
         return scan(step, out, p, unroll=unroll)[0]
     for k in range(count):
-        c = broadcast_to(getitem(p, k), x.shape)
+        c = broadcast_to(getitem(p, k), shape)
         out = c if k == 0 else add(multiply(out, x), c)
     return out
 

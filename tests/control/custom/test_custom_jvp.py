@@ -9,7 +9,8 @@ import pytest
 
 from numjet import lax
 from numjet.control import SymbolicZero, cond, custom_jvp, scan, while_loop
-from numjet.foundation import errors
+from numjet.control.custom.custom_calls import zero_from_primal
+from numjet.foundation import dtypes, errors
 from tests.control.calculus import check_derivatives, check_vmap, equation, grad, jvp, names, program, staged, vmap
 
 F32 = np.float32
@@ -141,6 +142,13 @@ def test_integer_arguments_have_float0_tangents():
     g.defjvp(lambda p, t: seen.append(t[0].dtype) or (g(*p), lax.mul(t[1], F32(2))))
     assert float(grad(lambda x: g(3, x))(A)[0]) == 2
     assert seen[0].names == ("float0",) or "float0" in str(seen[0])
+
+
+def test_zero_tangents_of_pytrees():
+    one, two = zero_from_primal((1, {"a": np.ones(2, np.float32)}))
+    assert one.dtype == dtypes.float0 and two["a"].tolist() == [0, 0]
+    assert zero_from_primal([1.0], symbolic_zeros=True)[0].dtype == np.float32
+    assert SymbolicZero.from_primal_value(1).dtype == dtypes.float0
 
 
 def test_symbolic_zeros():

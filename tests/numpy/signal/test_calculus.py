@@ -46,6 +46,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("polymul", (V, U), {}),
     ("polydiv", (V, U[:2]), {}),
     ("polyval", (U, A), {}),
+    ("polyval", (A, np.float32(0.5)), {}),
     ("polyval", (np.tile(V, 4), U), {}),
     ("polyder", (V,), {}),
     ("polyder", (V, 2), {}),
