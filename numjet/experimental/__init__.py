@@ -3,7 +3,7 @@ Add a module, or a package when it is large, and its name to `_MODULES`.
 """
 from numjet.foundation import locks as _locks
 
-_MODULES = frozenset({"ode"})
+_MODULES = frozenset({"ode", "rnn"})
 
 
 def __getattr__(name: str) -> object:
