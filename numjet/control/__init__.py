@@ -27,8 +27,6 @@ from numjet.control.custom.custom_vjp import (
     custom_vjp_primal_tree_values as custom_vjp_primal_tree_values,
 )
 from numjet.control.custom.custom_vjp_call import custom_vjp_call_p as custom_vjp_call_p
-from numjet.control.custom.custom_vmap import custom_vmap as custom_vmap, sequential_vmap as sequential_vmap
-from numjet.control.custom.linear_call import linear_call as linear_call, linear_call_p as linear_call_p
 from numjet.control.custom.remat_opt import remat_opt_p as remat_opt_p
 from numjet.control.custom.solve import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from numjet.control.loops.associative import associative_scan as associative_scan
@@ -37,3 +35,7 @@ from numjet.control.loops.scan import scan as scan
 from numjet.control.loops.scan_op import scan_p as scan_p
 from numjet.control.loops.while_loop import fori_loop as fori_loop, while_loop as while_loop
 from numjet.control.loops.while_op import while_p as while_p
+from numjet.core.op import later as _later
+
+# Imported with the first use of custom_batching and custom_derivatives.
+_later += ["numjet.control.custom.custom_vmap", "numjet.control.custom.linear_call"]
