@@ -18,4 +18,5 @@ from numjet.scipy.special.probability import (
     kl_div as kl_div, log_ndtr as log_ndtr, log_softmax as log_softmax, logit as logit, ndtr as ndtr, ndtri as ndtri,
     rel_entr as rel_entr, softmax as softmax, xlog1py as xlog1py, xlogy as xlogy,
 )
+from numjet.scipy.special.spherical import sph_harm_y as sph_harm_y
 from numjet.scipy.special.trigonometric_integrals import owens_t as owens_t, sici as sici
