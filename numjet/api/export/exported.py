@@ -1,0 +1,270 @@
+"""Exported functions: a program with the structure of its arguments and results, called like the function it came from."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from numjet import _native
+from numjet.api import aot
+from numjet.api.grad import vjp
+from numjet.api.jit import jit
+from numjet.api.transfer import default_backend
+from numjet.control import custom_vjp
+from numjet.control.call.call import named_call
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.trace import aval_of, is_array_like
+from numjet.core.walk import eval_closed
+from numjet.foundation.record import Record
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.tree.prefix import equality_errors_treedef
+from numjet.runtime import backends
+from numjet.transforms.simplify import simplify
+
+minimum_supported_calling_convention_version = 1
+maximum_supported_calling_convention_version = 1
+_SAME = {"xla_cpu": "cpu", "gpu": "cuda"}
+
+
+class DisabledSafetyCheck(Record):
+    """A check of exported functions that the user turns off."""
+    _impl: str
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Allows calls on platforms other than those the function was exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Allows a custom call that has no guarantee of stability."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the custom call that is allowed; None for other checks."""
+        return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
+
+
+class Exported(Record):
+    """A function exported for given shapes. Made by `export.export` and `export.deserialize`; see `call` and `serialize`.
+
+    in_tree: the structure of (args, kwargs). in_avals, out_avals: shapes and dtypes of the leaves. nr_devices: always 1.
+    platforms: those it may run on. ordered_effects, unordered_effects: always empty, as programs with effects are refused.
+    module_kept_var_idx: the leaves that the program reads. uses_global_constants: whether it is for several platforms.
+    """
+    fun_name: str
+    in_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_tree: PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
+    platforms: tuple[str, ...]
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
+    calling_convention_version: int
+    module_kept_var_idx: tuple[int, ...]
+    program: ClosedJaxpr
+    _get_vjp: Callable[[Exported], Exported] | None
+    nr_devices: int = 1
+    ordered_effects: tuple[str, ...] = ()
+    unordered_effects: tuple[str, ...] = ()
+
+    @property
+    def uses_global_constants(self) -> bool:
+        return len(self.platforms) > 1
+
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each leaf of the arguments: programs run on one device."""
+        return (None,) * len(self.in_avals)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each leaf of the result: programs run on one device."""
+        return (None,) * len(self.out_avals)
+
+    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+        """None for each leaf of the arguments: programs run on one device, so there is no sharding on any mesh."""
+        return (None,) * len(self.in_avals)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+        """None for each leaf of the result: programs run on one device, so there is no sharding on any mesh."""
+        return (None,) * len(self.out_avals)
+
+    def __str__(self) -> str:
+        return f"Exported(fun_name={self.fun_name}, in_avals={self.in_avals}, out_avals={self.out_avals}, ...)"
+
+    def mlir_module(self, serialized: bool = True) -> str:
+        """The program in StableHLO, as text, for the first of the platforms. serialized is a hint: text serves both."""
+        return backends.load_backend("xla_cpu").as_text(self.program, self.fun_name, _lowered(self.platforms[0]))
+
+    def has_vjp(self) -> bool:
+        """Whether `vjp` is available."""
+        return self._get_vjp is not None
+
+    def vjp(self) -> Exported:
+        """The exported derivative: a function of the leaves of the arguments, then the cotangents of the leaves of the
+        result; it returns the cotangents of the leaves of the arguments (float0 for integers).
+
+        ValueError where the function was serialized without it.
+        """
+        if self._get_vjp is None:
+            raise ValueError("No VJP is available: serialize the function with vjp_order >= 1")
+        return self._get_vjp(self)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """The function as bytes, for `export.deserialize`. vjp_order: how often a reader may differentiate it.
+
+        ValueError for programs that call Python functions, for nodes of pytrees that are not registered, and for a
+        vjp_order above what is available.
+        """
+        return _serializer[0](self, vjp_order)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function: eagerly, or as part of a function that is being traced, differentiated or batched.
+
+        ValueError for arguments of another structure, shape or dtype, and on another platform.
+        """
+        found, tree = tree_flatten_with_path((args, kwargs))
+        if tree != self.in_tree:
+            raise ValueError(_structure_message(self.in_tree, tree))
+        for (path, leaf), aval in zip(found, self.in_avals, strict=True):
+            _check_leaf(path, leaf, aval, self.fun_name)
+        leaves = [leaf for _, leaf in found]
+        self._check_platform(leaves)
+        return tree_unflatten(self.out_tree, self._call_flat(leaves))
+
+    def _call_flat(self, leaves: list[Any]) -> Sequence[Any]:
+        def run(*leaves: Any) -> list[Any]:
+            kept = [leaves[k] for k in self.module_kept_var_idx]
+            return named_call(self.program, (), kept, f"call_exported_{self.fun_name}", keep_unused=True)
+
+        def forward(*leaves: Any) -> tuple[list[Any], Sequence[Any]]:
+            return run(*leaves), leaves
+
+        def backward(leaves: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(self.vjp().call(*leaves, *cotangents))
+        fun = custom_vjp(run)
+        fun.defvjp(forward, backward)
+        return fun(*leaves)
+
+    def _check_platform(self, leaves: Sequence[Any]) -> None:
+        if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
+            return
+        found = {x.device.platform for x in leaves if isinstance(x, _native.Array) and x.committed}
+        for name in found or {default_backend()}:
+            platform = _SAME.get(name, name)
+            if platform not in self.platforms:
+                raise ValueError(f"Function '{self.fun_name}' was exported for platforms '{self.platforms}' but it is used on "
+                                 f"'{platform}'. Export it with platforms=({platform!r},).")
+
+
+_serializer: list[Callable[[Exported, int], bytearray]] = []
+
+
+def set_serializer(serialize: Callable[[Exported, int], bytearray]) -> None:
+    """Called by api.export.files, which knows the format."""
+    _serializer[:] = [serialize]
+
+
+def _lowered(platform: str) -> str:
+    return "xla_cpu" if platform == "cpu" else platform
+
+
+def _structure_message(expected: PyTreeDef, got: PyTreeDef) -> str:
+    differences = [f"    * at {keystr(path)}: expected {was}, got {now}, so {why}"
+                   for path, was, now, why in equality_errors_treedef(expected, got)]
+    return ("The invocation args and kwargs must have the same pytree structure as when the function was exported, but they "
+            "have the following structural differences:\n" + "\n".join(differences))
+
+
+def _check_leaf(path: Any, leaf: Any, aval: ShapedArray, name: str) -> None:
+    """Raises ValueError for an argument that the function was not exported for."""
+    where = ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
+    if not is_array_like(leaf):
+        raise ValueError(f"{where} of the exported function {name} is {leaf!r} of type {type(leaf)}: expected {aval}")
+    got = aval_of(leaf)
+    if got.ndim != aval.ndim:
+        raise ValueError(f"Rank mismatch for {where}: expected {aval.ndim} for {aval}, got {got.ndim} for {got}. Export the "
+                         "function for these arguments.")
+    for axis, (n, m) in enumerate(zip(aval.shape, got.shape, strict=True)):
+        if n != m:
+            raise ValueError(f"Shape mismatch for {where}.shape[{axis}]: expected {n} of {aval}, got {m} of {got}. Export the "
+                             "function for these arguments.")
+    if got.dtype != aval.dtype:
+        raise ValueError(f"Dtype mismatch for {where}: expected {aval}, got {got}. Convert the argument.")
+
+
+# ------------------------------------------------------------------------------------------------ making them
+
+def default_export_platform() -> str:
+    """The platform that functions are exported for by default: that of the default device; cpu, cuda or tpu."""
+    found = default_backend()
+    return _SAME.get(found, found)
+
+
+def export(fun_jit: aot.Wrapped, *, platforms: Sequence[str] | None = None,
+           disabled_checks: Sequence[DisabledSafetyCheck] = (), _override_lowering_rules: Any = None
+           ) -> Callable[..., Exported]:
+    """Exports a jitted function: the result, given example arguments or ShapeDtypeStructs, is an `Exported`.
+
+    platforms: where it may be called, such as cpu, cuda, rocm and tpu; default: `default_export_platform()`.
+    disabled_checks: checks of calls to leave out.
+    Raises ValueError for functions that are not jitted; those of numjet's libraries count as jitted.
+
+    >>> import numjet as nj, numjet.numpy as jnp
+    >>> from numjet import export
+    >>> data = export.export(nj.jit(lambda x: 2 * jnp.sin(x)))(jnp.ones(3)).serialize(vjp_order=1)
+    >>> f = export.deserialize(data).call
+    >>> f(jnp.zeros(3)).tolist(), nj.grad(lambda x: f(x).sum())(jnp.zeros(3)).tolist()
+    ([0.0, 0.0, 0.0], [2.0, 2.0, 2.0])
+    """
+    fun = jit(fun_jit) if _of_library(fun_jit) else fun_jit
+    if not isinstance(fun, aot.Wrapped):
+        raise ValueError(f"Function to be exported must be the result of `jit`, got {fun_jit!r}: write export(jit(f))")
+    if _override_lowering_rules is not None:
+        raise ValueError("export: _override_lowering_rules are rules of MLIR, which numjet's programs do not have; leave them "
+                         "out")
+    names = _checked_platforms(platforms)
+
+    def make(*args: Any, **kwargs: Any) -> Exported:
+        return exported(fun.trace(*args, **kwargs), names, tuple(disabled_checks))
+    return make
+
+
+def _of_library(fun: Any) -> bool:
+    """Whether a function such as jnp.sin is one of numjet's own, which need no jit."""
+    return isinstance(fun, FunctionType) and fun.__module__.startswith(("numjet.numpy.", "numjet.lax.", "numjet.nn."))
+
+
+def _checked_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
+    if platforms is None:
+        return (default_export_platform(),)
+    names = (platforms,) if isinstance(platforms, str) else tuple(platforms)
+    if not names or not all(isinstance(p, str) and p for p in names):
+        raise ValueError(f"export: platforms must be names such as cpu, cuda, rocm and tpu, got {platforms!r}")
+    return names
+
+
+def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
+    """A traced function, exported."""
+    call, program = traced.call, simplify(traced.program)
+    if program.effects:
+        raise ValueError(f"cannot export {call.fun_name}: it has effects ({', '.join(sorted(map(str, program.effects)))}), "
+                         "which call Python. Leave out callbacks, printing and debugging.")
+    return Exported(call.fun_name, call.in_tree, call.in_avals, call.out_tree, call.out_avals, platforms, checks,
+                    maximum_supported_calling_convention_version, tuple(traced.kept), program,
+                    lambda primal: _export_vjp(traced, platforms, checks))
+
+
+def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
+    """The derivative of the program as it was traced, whose calls still have their own rules."""
+    call = traced.call
+
+    def backward(*values: Any) -> Any:
+        primals, cotangents = values[:len(call.in_avals)], values[len(call.in_avals):]
+        return vjp(lambda *xs: eval_closed(traced.closed, *xs), *primals)[1](list(cotangents))
+    backward.__name__ = f"{call.fun_name}_vjp"
+    tangents = [a.to_tangent_aval() for a in call.out_avals]
+    return exported(jit(backward).trace(*map(aot.struct, (*call.in_avals, *tangents))), platforms, checks)
+
+
