@@ -64,8 +64,8 @@ if _TYPE_CHECKING:
 
 _LAZY = frozenset({
     "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "example_libraries", "experimental", "export",
-    "extend", "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "random", "ref", "scipy", "sharding",
-    "stages", "test_util",
+    "extend", "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy",
+    "sharding", "stages", "test_util",
 })
 
 
