@@ -251,8 +251,8 @@ def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Disab
     if program.effects:
         raise ValueError(f"cannot export {call.fun_name}: it has effects ({', '.join(sorted(map(str, program.effects)))}), "
                          "which call Python. Leave out callbacks, printing and debugging.")
-    return Exported(call.fun_name, call.in_tree, call.in_avals, call.out_tree, call.out_avals, platforms, checks,
-                    maximum_supported_calling_convention_version, tuple(traced.kept), program,
+    return Exported(call.fun_name, call.in_tree, _arrays(call.in_avals), call.out_tree, _arrays(call.out_avals), platforms,
+                    checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
                     lambda primal: _export_vjp(traced, platforms, checks))
 
 
@@ -264,7 +264,16 @@ def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Di
         primals, cotangents = values[:len(call.in_avals)], values[len(call.in_avals):]
         return vjp(lambda *xs: eval_closed(traced.closed, *xs), *primals)[1](list(cotangents))
     backward.__name__ = f"{call.fun_name}_vjp"
-    tangents = [a.to_tangent_aval() for a in call.out_avals]
-    return exported(jit(backward).trace(*map(aot.struct, (*call.in_avals, *tangents))), platforms, checks)
+    tangents = [a.to_tangent_aval() for a in _arrays(call.out_avals)]
+    return exported(jit(backward).trace(*map(aot.struct, (*_arrays(call.in_avals), *tangents))), platforms, checks)
+
+
+def _arrays(avals: Sequence[Any]) -> tuple[ShapedArray, ...]:
+    """Abstract values, which must be those of arrays."""
+    for aval in avals:
+        if not isinstance(aval, ShapedArray):
+            raise ValueError(f"cannot export a function that takes or returns {aval}: expected arrays, as a reference belongs "
+                             "to the process that made it")
+    return tuple(avals)
 
 
