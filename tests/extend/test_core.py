@@ -226,6 +226,14 @@ def test_a_users_trace(fun: Callable[..., Any], count: int) -> None:
     np.testing.assert_allclose(nj.jit(lambda x: counted(fun)(x)[0])(0.5), fun(0.5), rtol=1e-6)
 
 
+def test_custom_jvp_of_a_users_functions() -> None:
+    fun, jvp = lu.wrap_init(lambda x: [jnp.sin(x)]), lu.wrap_init(lambda x, t: [jnp.sin(x), 5 * t])
+    f = lambda x: primitives.custom_jvp_call_p.bind(x, subfuns=(fun, jvp), symbolic_zeros=False)[0]
+    for way in (f, nj.jit(f)):
+        np.testing.assert_allclose([way(0.5), nj.grad(way)(0.5)], [np.sin(0.5), 5], rtol=1e-6)
+    np.testing.assert_allclose(counted(nj.jit(bent))(jnp.float32(0.5))[0], np.tanh(0.5), rtol=1e-6)
+
+
 def test_a_trace_without_rules() -> None:
     with jex.set_current_trace(Trace()), pytest.raises(NotImplementedError, match="Trace must define process_primitive"):
         jnp.sin(1.0)

@@ -274,6 +274,55 @@ class Call:
         self.fun, self.rules, self.name, self.symbolic_zeros = fun, rules, name, symbolic_zeros
 
 
+def _flat_jvp(rule: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """A JVP rule as a function of flat primals, then tangents, to results, then tangents; zeros are SymbolicZeros."""
+    def flat(*xs: Any) -> list[Any]:
+        half = len(xs) // 2
+        outs, outs_t = rule(xs[:half], [Zero(t.aval) if is_symbolic_zero(t) else t for t in xs[half:]])
+        return [*outs, *[SymbolicZero(t.aval) if type(t) is Zero else t for t in outs_t]]
+    return flat
+
+
+def _jvp_of_flat(fun: Any, symbolic: bool) -> Callable[..., Any]:
+    """The JVP rule of a function as `_flat_jvp` makes them."""
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        found = fun.call_wrapped(*map(for_user, primals), *[for_rule(t, symbolic) for t in tangents])
+        half = len(found) // 2
+        return list(found[:half]), [Zero(t.aval) if is_symbolic_zero(t) else t for t in found[half:]]
+    return rule
+
+
+class _RuledOp(Op):
+    """The operation of calls in programs; a user may bind it with functions, and users' traces get functions from it."""
+    calls: Any = None
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        return self.bind_with_trace(current_trace(), args, None, params)
+
+    replay = bind
+
+    def bind_with_trace(self, trace: Trace, args: Sequence[Any], avals: Any, params: dict[str, Any] | None = None) -> Any:
+        """Applies the operation by its program, or by the functions in `subfuns`."""
+        given = avals if params is None else params
+        if "call_jaxpr" in given and type(trace).process is not Trace.process:
+            return trace.process(self, args, self.known_params(given))
+        with set_trace(trace):
+            return self.calls.apply(self._call(given), args[given.get("num_consts", 0):])
+
+    def _call(self, given: dict[str, Any]) -> Call:
+        if "call_jaxpr" in given:
+            if given["num_consts"]:
+                raise NotImplementedError(f"{self.name}: a user's trace got a function that closes over traced values; pass "
+                                          "them as arguments")
+            rules = {rule: given[rule] for rule in self.calls.rules}
+            return Call(functools.partial(eval_closed, given["call_jaxpr"]), rules, given["name"], given["symbolic_zeros"])
+        if self.calls.kind != "custom_jvp":
+            raise NotImplementedError(f"{self.name} cannot be bound with functions: call the custom_vjp function instead")
+        fun, jvp = given["subfuns"]
+        symbolic = given.get("symbolic_zeros", False)
+        return Call(lambda *xs: list(fun.call_wrapped(*xs)), {"jvp": _jvp_of_flat(jvp, symbolic)}, fun.__name__, symbolic)
+
+
 class CustomCalls:
     """Calls of functions that have rules of one kind.
 
@@ -307,7 +356,8 @@ class CustomCalls:
 
     def _by_users_trace(self, trace: Trace, call: Call, args: Sequence[Any]) -> list[Any]:
         """Calls a function under a trace that a user defined, which gets functions of flat arguments."""
-        functions = [WrappedFun(call.fun), *(WrappedFun(call.rules[rule]) for rule in self.rules)]
+        rules = [call.rules[rule] for rule in self.rules]
+        functions = [WrappedFun(call.fun), *(WrappedFun(_flat_jvp(r) if self.kind == "custom_jvp" else r) for r in rules)]
         named: dict[str, Any] = {"symbolic_zeros": call.symbolic_zeros}
         handle: Callable[..., Any] = trace.process_custom_jvp_call
         if self.kind == "custom_vjp":
@@ -356,8 +406,8 @@ class CustomCalls:
                                 num_consts=len(made.consts) + num_consts, **{**params, **rules})
             return outs, [0] * len(outs)
 
-        return Op(
-            name=f"{self.kind}_call", params=("name", "call_jaxpr", *self.rules, "num_consts", "symbolic_zeros"),
+        return _RuledOp(
+            calls=self, name=f"{self.kind}_call", params=("name", "call_jaxpr", *self.rules, "num_consts", "symbolic_zeros"),
             multiple=True, programs=True, abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
             eager=lambda *args, call_jaxpr, **_: eval_closed(call_jaxpr, *args), jvp=jvp, transpose=transpose, batch=batch,
             effects=holds_effects, traits=CALLS, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
