@@ -44,13 +44,13 @@ def safe_map(fun: Callable[..., Any], *sequences: Iterable[Any]) -> list[Any]:
     return [fun(*values) for values in safe_zip(*sequences)]
 
 
-def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def unzip2(xys: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The first and the second members of pairs.
 
     >>> unzip2([(1, 2), (3, 4)])
     ((1, 3), (2, 4))
     """
-    listed = [(a, b) for a, b in pairs]
+    listed = [(a, b) for a, b in xys]
     return tuple(a for a, _ in listed), tuple(b for _, b in listed)
 
 
