@@ -63,9 +63,9 @@ if _TYPE_CHECKING:
     from numjet.api.explain import explain as explain
 
 _LAZY = frozenset({
-    "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "example_libraries", "experimental", "export",
-    "extend", "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy",
-    "sharding", "stages", "test_util",
+    "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "example_libraries", "experimental", "export", "extend",
+    "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding",
+    "stages", "test_util",
 })
 
 

@@ -120,6 +120,7 @@ LAZY = {
 # Names of operations that are words of the compiler, too: its own functions, and why others stand in it.
 LOOP_IR = {*ARITHMETIC, *MATH}
 OTHER_WORDS = {
+    "check": "a statement of loop IR",
     "name": "a field of buffers",
     "round": "a function of the C library",
     "tile": "a kind of buffer",

@@ -3,7 +3,7 @@ Add a module, or a package when it is large, and its name to `_MODULES`.
 """
 from numjet.foundation import locks as _locks
 
-_MODULES = frozenset({"ode", "rnn"})
+_MODULES = frozenset({"checkify", "ode", "rnn"})
 
 
 def __getattr__(name: str) -> object:

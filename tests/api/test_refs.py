@@ -179,6 +179,10 @@ def test_the_condition_of_a_loop_may_read():
     r = nj.new_ref(1.0)
     steps = lax.while_loop(lambda i: r[...] < 10, lambda i: (r.__setitem__(..., r[...] * 2.0), i + 1)[1], 0)
     assert int(steps) == 4 and float(r[...]) == 16
+    asked = nj.new_ref(0)
+    ask = lambda i: (asked.__setitem__(..., asked[...] + 1), i < 3)[1]
+    assert int(nj.jit(lambda: lax.while_loop(ask, lambda i: i + 1, 0))()) == 3 and int(asked[...]) == 4
+    assert int(lax.while_loop(ask, lambda i: i + 1, 5)) == 5 and int(asked[...]) == 5
 
 
 def test_scan_over_references(compiled):

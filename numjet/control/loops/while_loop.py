@@ -56,12 +56,30 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             return _python_loop(cond_fun, body_fun, init_val)
         except errors.ConcretizationTypeError:
             pass  # the condition depends on a captured tracer: the loop is staged
-    return thread(lambda refs: _while_loop(cond_fun, body_fun, init_val) if refs is None
-                  else _threaded(refs, cond_fun, body_fun, init_val))
+    try:
+        return thread(lambda refs: _while_loop(cond_fun, body_fun, init_val) if refs is None
+                      else _threaded(refs, cond_fun, body_fun, init_val))
+    except _ConditionWrites:
+        return _rotated(cond_fun, body_fun, as_arrays(init_val))
+
+
+class _ConditionWrites(Exception):
+    """The condition of a loop writes mutable references."""
+
+
+def _rotated(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Loop rotation: the condition is computed before the loop and at the end of its body, which may write references."""
+    def body(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        value = body_fun(carry[1])
+        return cond_fun(value), value
+
+    return while_loop(lambda carry: carry[0], cached_with(body_fun, body), (cond_fun(init_val), init_val))[1]
 
 
 def _threaded(refs: Threaded, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """The loop with the values of mutable references in its carry; results as `thread` wants them."""
+    if refs.writes(cond_fun):
+        raise _ConditionWrites
     pure_cond, pure_body = refs.pure(cond_fun), refs.pure(body_fun)
 
     def not_done(carry: tuple[Any, Any]) -> Any:

@@ -1,0 +1,423 @@
+"""`checkify`: a function's errors as a value that it returns.
+
+Abstract interpretation of the traced program: every equation is evaluated, and those that may fail are followed by a test of
+their values. The first failure stands in a mutable reference (`core/refs.py`), so loops and branches thread it as they thread
+any state, and what is compiled is a pure program.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.api.arguments import check_callable, debug_info, flatten_result
+from numjet.api.jit import jit
+from numjet.control.branches.cond import switch
+from numjet.control.branches.cond_op import cond_p
+from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, Site, check_p
+from numjet.control.custom.checkpoint import checkpoint, checkpoint_p
+from numjet.control.loops.scan import scan
+from numjet.control.loops.scan_op import scan_p
+from numjet.control.loops.while_loop import while_loop
+from numjet.control.loops.while_op import while_p
+from numjet.core import hooks
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.refs import Ref, read, write
+from numjet.core.stage import trace_to_closed
+from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import CALLS, EXACT
+from numjet.core.walk import all_eqns
+from numjet.foundation import dtypes, source, tree
+from numjet.foundation.errors import JaxRuntimeError
+from numjet.foundation.record import Record
+from numjet.foundation.util import split_list
+from numjet.lax.elementwise.bits import stop_gradient
+from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
+from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
+from numjet.lax.elementwise.convert import convert_element_type_p
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode
+from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
+from numjet.lax.reduction.argreduce import argmax
+from numjet.lax.reduction.reduce import reduce_or_p
+from numjet.lax.shape.rearrange import broadcast_in_dim, reshape
+from numjet.lax.shape.stacking import stack
+from numjet.lax.tangent import zeros_like_aval
+
+
+class NaNError(JaxException):
+    """An operation made a NaN."""
+
+
+class DivisionByZeroError(JaxException):
+    """A division by zero."""
+
+
+class OOBError(JaxException):
+    """An index out of bounds."""
+
+
+class BatchedError(JaxException):
+    """Errors of several elements of a batch."""
+
+
+ErrorCategory = type[JaxException]
+user_checks: frozenset[ErrorCategory] = frozenset({FailedCheckError})
+nan_checks: frozenset[ErrorCategory] = frozenset({NaNError})
+index_checks: frozenset[ErrorCategory] = frozenset({OOBError})
+div_checks: frozenset[ErrorCategory] = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+class Error:
+    """The first error of a function, or none: a pytree, which jit, vmap and scan may return.
+
+    `get()` is its message, or None; `throw()` raises it; `get_exception()` is the exception. After vmap it holds one
+    per element.
+    """
+
+    __slots__ = ("_code", "_metadata", "_payload", "_pred")
+
+    def __init__(self, _pred: Any, _code: Any, _metadata: dict[int, Site], _payload: Mapping[int, Sequence[Any]]):
+        self._pred, self._code, self._metadata, self._payload = _pred, _code, _metadata, _payload
+
+    def get(self) -> str | None:
+        """The message of the first error, or None."""
+        found = self.get_exception()
+        return None if found is None else str(found)
+
+    def get_exception(self) -> JaxException | None:
+        """The first error, or None; a BatchedError after vmap."""
+        pred = np.asarray(self._pred)
+        if not pred.any():
+            return None
+        if not pred.shape:
+            return self._at(())
+        return BatchedError("\n".join(f"at mapped index {', '.join(map(str, index))}: {self._at(index)}"
+                                      for index in np.ndindex(pred.shape) if pred[index]))
+
+    def _at(self, index: tuple[int, ...]) -> JaxException:
+        code = int(np.asarray(self._code)[index])
+        return self._metadata[code].exception([np.asarray(x)[index] for x in self._payload.get(code, ())])
+
+    def throw(self) -> None:
+        """Raises JaxRuntimeError if there is an error."""
+        check_error(self)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+        """(arrays, metadata)"""
+        return (self._pred, self._code, self._payload), _Metadata(self._metadata)
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Any, data: Any) -> Error:
+        """The inverse of tree_flatten."""
+        pred, code, payload = data
+        return cls(pred, code, metadata.sites, payload)
+
+    def __repr__(self) -> str:
+        return "Error(<traced>)" if isinstance(self._pred, Tracer) else f"Error({self.get()})"
+
+
+class _Metadata(Record):
+    """The static part of an Error."""
+    sites: dict[int, Site]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.sites.items()))
+
+
+tree.register_pytree_node(Error, Error.tree_flatten, Error.tree_unflatten)
+init_error = Error(np.bool_(False), np.int32(-1), {}, {})
+
+
+def check_error(error: Error) -> None:
+    """Raises JaxRuntimeError if there is an error. Within a function that checkify transforms, it becomes an error of that.
+
+    >>> check_error(init_error)
+    """
+    if not isinstance(error, Error):
+        raise ValueError(f"check_error takes an Error as argument, got type {type(error)} instead.")
+    if not isinstance(error._pred, Tracer):
+        found = error.get_exception()
+        if found is not None:
+            raise JaxRuntimeError(str(found)) from None
+        return
+    if aval_of(error._pred).shape:
+        raise ValueError("check_error takes the error of one function, got those of a batch: look at them outside of the "
+                         "program, or apply checkify to the function under vmap.")
+    for code, site in error._metadata.items():
+        failed = and_p.bind(error._pred, eq_p.bind(error._code, np.int32(code)))
+        check_p.bind(not_p.bind(failed), *error._payload.get(code, ()), site=site, debug=False)
+
+
+def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks) -> Callable[..., tuple[Error, Any]]:
+    """Makes a function that returns (error, result) from one that calls `check`, or may make NaNs, divide by zero, or index
+    out of bounds.
+
+    The first error wins. All transformations apply, on both sides: vmap of the function gives an error per element, checkify of
+    a gradient checks the backward pass, too.
+
+    Args:
+      f: function of pytrees of arrays; it is traced and compiled as by jit.
+      errors: which errors to look for: user_checks, nan_checks, div_checks, index_checks, or unions of these: float_checks,
+        automatic_checks, all_checks.
+
+    >>> import numjet.numpy as jnp
+    >>> error, _ = checkify(lambda x: jnp.log(x), errors=nan_checks)(-1.0)
+    >>> error.get().partition(".")[0]
+    'nan generated by primitive: log'
+    """
+    check_callable(f)
+    enabled = frozenset(errors)
+    if unknown := enabled - all_checks:
+        raise ValueError(f"checkify: unknown errors {unknown}: expected a union of user_checks, nan_checks, div_checks and "
+                         "index_checks")
+
+    @functools.wraps(f, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        out_tree: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            a, k = tree.tree_unflatten(in_tree, xs)
+            return flatten_result(f(*a, **k), out_tree, f, "checkify")
+        closed = trace_to_closed(flat, [aval_of(x) for x in leaves], debug_info("checkify", f, args, kwargs))
+        interpreter = _Interpreter(enabled, closed.jaxpr)
+        outs = interpreter.run(closed.jaxpr, closed.consts, leaves)
+        return interpreter.error(), tree.tree_unflatten(out_tree[0], outs)
+    return jit(checked)
+
+
+class _Interpreter:
+    """Evaluates a program and keeps its first error. Every equation that may fail has a number, in program order."""
+
+    def __init__(self, enabled: frozenset[ErrorCategory], jaxpr: Jaxpr):
+        self.enabled = enabled
+        self.sites: dict[int, Site] = {}
+        self.payloads: dict[int, list[Ref]] = {}
+        self.numbers: dict[tuple[int, ErrorCategory], int] = {}  # by the identity of the equation, which the program keeps
+        self.code = _state(ShapedArray((), np.dtype(np.int32)))
+        write(self.code, np.int32(-1))
+        for eqn in all_eqns(jaxpr):
+            for site, avals in _sites(eqn):
+                if site.category in enabled and (id(eqn), site.category) not in self.numbers:
+                    number = self.numbers[id(eqn), site.category] = len(self.sites)
+                    self.sites[number], self.payloads[number] = site, list(map(_state, avals))
+
+    def error(self) -> Error:
+        """The first error so far."""
+        code = read(self.code)
+        payload = {k: tuple(map(read, refs)) for k, refs in self.payloads.items() if refs}
+        return Error(gt_p.bind(code, np.int32(-1)), code, self.sites, payload)
+
+    def run(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The results of a program."""
+        env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        env.update(zip(jaxpr.invars, args, strict=True))
+        with source.replaying() as outer:
+            for eqn in jaxpr.eqns:
+                source.replay(eqn.source, outer)
+                ins = [a if isinstance(a, Literal) else env[a] for a in eqn.invars]
+                env.update(zip(eqn.outvars, self._apply(eqn, ins), strict=True))
+        return [hooks.literal_array(a) if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
+
+    def _apply(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
+        if eqn.primitive is check_p:
+            self._record(eqn, FailedCheckError, not_p.bind(ins[0]), ins[1:])
+            return []
+        if eqn.primitive.programs and any((id(e), c) in self.numbers for p in _programs(eqn) for e in all_eqns(p.jaxpr)
+                                          for c in self.enabled):
+            return self._apply_programs(eqn, ins)
+        out = eqn.primitive.bind(*ins, **eqn.params)
+        outs = list(out) if eqn.primitive.multiple else [out]
+        if (id(eqn), NaNError) in self.numbers:
+            self._record(eqn, NaNError, _any(*[ne_p.bind(x, x) for x in outs if _inexact(aval_of(x))]), [])
+        if (id(eqn), DivisionByZeroError) in self.numbers:
+            self._record(eqn, DivisionByZeroError, _any(eq_p.bind(ins[1], np.zeros((), aval_of(ins[1]).dtype))), [])
+        if (id(eqn), OOBError) in self.numbers:
+            self._record(eqn, OOBError, *_out_of_bounds(eqn, ins))
+        return outs
+
+    def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
+        """Keeps an error, unless there is one."""
+        number = self.numbers.get((id(eqn), category))
+        if number is None:
+            return
+        old = read(self.code)
+        first = and_p.bind(failed, lt_p.bind(old, np.int32(0)))
+        write(self.code, select_n_p.bind(first, old, np.int32(number)))
+        for ref, value in zip(self.payloads[number], payload, strict=True):
+            aval = ref.aval.inner_aval
+            value = convert_element_type_p.bind(stop_gradient(value), new_dtype=aval.dtype, weak_type=False)
+            write(ref, select_n_p.bind(broadcast_in_dim(first, aval.shape, ()), read(ref), value))
+
+    # -- operations that hold programs
+    def _apply_programs(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
+        rules = {scan_p: self._scan, while_p: self._while, cond_p: self._cond, checkpoint_p: self._checkpoint}
+        if eqn.primitive in rules:
+            return rules[eqn.primitive](eqn.params, ins)
+        called = [p for p in _programs(eqn) if len(p.in_avals) == len(ins)]
+        if len(called) != 1 or not eqn.primitive.traits >= CALLS:
+            raise NotImplementedError(f"checkify: the checks inside of the operation {eqn.primitive.name} are not supported. "
+                                      "Move them out of the function that it holds.")
+        if not eqn.primitive.functions:
+            return self.run(called[0].jaxpr, called[0].consts, ins)
+        # A function with rules of its own keeps them; its program runs beside it for the checks alone.
+        outs = eqn.primitive.bind(*ins, **{k: _without_checks(v) for k, v in eqn.params.items()})
+        self.run(called[0].jaxpr, called[0].consts, list(map(stop_gradient, ins)))
+        return list(outs)
+
+    def _closed(self, closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+        return lambda *xs: self.run(closed.jaxpr, closed.consts, xs)
+
+    def _scan(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        consts, init, xs = split_list(ins, [params["num_consts"], params["num_carry"]])
+        step = self._closed(params["jaxpr"])
+
+        def body(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+            new, ys = split_list(step(*consts, *carry, *x), [len(init)])
+            return new, ys
+        carry, ys = scan(body, _typed(init), xs, params["length"], params["reverse"], params["unroll"])
+        return [*carry, *ys]
+
+    def _while(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        cond_consts, body_consts, init = split_list(ins, [params["cond_nconsts"], params["body_nconsts"]])
+        cond, body = self._closed(params["cond_jaxpr"]), self._closed(params["body_jaxpr"])
+        return list(while_loop(lambda c: cond(*cond_consts, *c)[0], lambda c: body(*body_consts, *c), _typed(init)))
+
+    def _cond(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        return list(switch(ins[0], [self._closed(b) for b in params["branches"]], *_typed(ins[1:])))
+
+    def _checkpoint(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        fun = checkpoint(self._closed(params["jaxpr"]), prevent_cse=params["prevent_cse"], policy=params["policy"])
+        return list(fun(*_typed(ins)))
+
+
+def _typed(values: Sequence[Any]) -> list[Any]:
+    """Literals as arrays."""
+    return [hooks.literal_array(x) if isinstance(x, Literal) else x for x in values]
+
+
+def _state(aval: ShapedArray) -> Ref:
+    aval = aval.strip_weak_type()
+    return Ref(aval, zeros_like_aval(aval))
+
+
+def _programs(eqn: JaxprEqn) -> list[ClosedJaxpr]:
+    values = [x for v in eqn.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,))]
+    return [x for x in values if isinstance(x, ClosedJaxpr)]
+
+
+def _without_checks(value: Any) -> Any:
+    """A parameter of an equation without the checks in its programs, which ran elsewhere."""
+    if isinstance(value, tuple):
+        return tuple(map(_without_checks, value)) if any(isinstance(v, ClosedJaxpr) for v in value) else value
+    if not isinstance(value, ClosedJaxpr) or CHECK not in value.effects:
+        return value
+    eqns = [e.replace(params={k: _without_checks(v) for k, v in e.params.items()}, effects=e.effects - {CHECK})
+            for e in value.jaxpr.eqns if e.primitive is not check_p]
+    return value.replace(value.jaxpr.replace(eqns=eqns))
+
+
+# ------------------------------------------------------------------------------------------------- what may fail, and how
+
+
+class _Text(Record):
+    """A message without values."""
+    text: str
+
+    def __call__(self, payload: Sequence[Any]) -> str:
+        return self.text
+
+
+class _OutOfBounds(Record):
+    """The message of an index out of bounds; values: the index and its axis."""
+    shape: tuple[int, ...]
+    where: str
+
+    def __call__(self, payload: Sequence[Any]) -> str:
+        index, axis = (int(x) for x in payload)
+        return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of bounds for axis {axis} with "
+                f"size {self.shape[axis]}. {self.where}")
+
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+def _sites(eqn: JaxprEqn) -> Iterable[tuple[Site, list[ShapedArray]]]:
+    """The errors that an equation may have, and the avals of the values that their messages need."""
+    op, where = eqn.primitive, _where(eqn)
+    if op is check_p:
+        yield eqn.params["site"], [a.aval for a in eqn.invars[1:]]
+        return
+    if not op.programs and not op.traits >= EXACT and any(_inexact(v.aval) for v in eqn.outvars):
+        yield Site(NaNError, _Text(f"nan generated by primitive: {op.name}. {where}".strip())), []
+    if op.name == "div":
+        yield Site(DivisionByZeroError, _Text(f"division by zero {where}".strip())), []
+    if _window_limits(eqn) is not None:
+        yield Site(OOBError, _OutOfBounds(eqn.invars[0].aval.shape, where)), [_INDEX, _INDEX]
+
+
+def _where(eqn: JaxprEqn) -> str:
+    frame = eqn.source
+    return "" if frame is None else f"({frame.file}:{frame.line} in {frame.function})"
+
+
+def _inexact(aval: ShapedArray) -> bool:
+    return aval.size > 0 and aval.dtype.names is None and dtypes.issubdtype(aval.dtype, np.inexact)
+
+
+def _any(*flags: Any) -> Any:
+    """Whether any element of any array is true."""
+    found = [reduce_or_p.bind(f, axes=tuple(range(aval_of(f).ndim))) if aval_of(f).ndim else f for f in flags]
+    return functools.reduce(or_p.bind, found)
+
+
+def _window_limits(eqn: JaxprEqn) -> tuple[list[int], list[int]] | None:
+    """Of an operation with indices: the axes that they count along, and the last index of each at which a window fits."""
+    op, params = eqn.primitive, eqn.params
+    if op.name not in ("dynamic_slice", "dynamic_update_slice", "gather") and not op.name.startswith("scatter"):
+        return None
+    shape = eqn.invars[0].aval.shape
+    if op.name in ("dynamic_slice", "dynamic_update_slice"):
+        sizes = params["slice_sizes"] if op.name == "dynamic_slice" else eqn.invars[1].aval.shape
+        return list(range(len(shape))), [n - s for n, s in zip(shape, sizes, strict=True)]
+    if params["mode"] is GatherScatterMode.CLIP or not prod(eqn.invars[1].aval.shape):
+        return None
+    numbers = params["dimension_numbers"]
+    if op.name == "gather":
+        axes, sizes = numbers.start_index_map, params["slice_sizes"]
+    else:
+        axes = numbers.scatter_dims_to_operand_dims
+        windows = iter(eqn.invars[2].aval.shape[d] for d in numbers.update_window_dims)
+        single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+        sizes = [1 if k in single else next(windows) for k in range(len(shape))]
+    return list(axes), [shape[k] - sizes[k] for k in axes]
+
+
+def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Whether an index is out of bounds, and the first such index and its axis."""
+    axes, limits = _window_limits(eqn)  # type: ignore[misc]
+    name = eqn.primitive.name
+    if name in ("dynamic_slice", "dynamic_update_slice"):
+        starts = _typed(ins[1 if name == "dynamic_slice" else 2 :])
+        if not starts:
+            return np.bool_(False), [np.int32(0), np.int32(0)]
+        indices = stack(starts)
+    else:
+        indices = ins[1]
+    aval = aval_of(indices)
+    dtype = np.dtype(np.int32) if aval.dtype.itemsize < 4 or aval.dtype == np.uint32 else aval.dtype
+    indices = convert_element_type_p.bind(indices, new_dtype=dtype, weak_type=False)
+    last = np.broadcast_to(np.asarray(limits, dtype), aval.shape)
+    bad = or_p.bind(lt_p.bind(indices, np.zeros((), dtype)), gt_p.bind(indices, last))
+    flat_bad, flat = reshape(bad, (prod(aval.shape),)), reshape(indices, (prod(aval.shape),))
+    which = argmax(flat_bad, 0, np.int32)
+    table = np.broadcast_to(np.asarray(axes, np.int32), aval.shape).reshape(-1)
+    take = lambda x: dynamic_index_in_dim(x, which, 0, keepdims=False)
+    return _any(flat_bad), [convert_element_type_p.bind(take(flat), new_dtype=np.dtype(np.int32), weak_type=False), take(table)]
