@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "runtime/process/cgroup.h"
 #include "runtime/python/guard.h"
@@ -146,10 +147,7 @@ void shrink_cache(size_t limit) {
       victims = block;
     }
   }
-  while (victims) {
-    const std::unique_ptr<Block> victim(victims);
-    victims = victim->below;
-  }
+  while (victims) delete std::exchange(victims, victims->below);
 }
 
 Block* new_block(SizeClass wanted) {
