@@ -242,8 +242,9 @@ def _grad(g: Generator, d: Draft) -> str | None:
     ]
     d.tuple = True
     if ruled:
-        rule = g.rng.choice(("with_vjp", "with_jvp"))
-        return f"leaves(nj.grad(lambda *a: total({rule}(lambda *b: floats({f}(*b)))(*a)), argnums={where})(*{primals}))"
+        rule, options = g.rng.choice((("with_vjp", ""), ("with_vjp", ", optimize_remat=True"), ("with_jvp", "")))
+        inner = f"{rule}(lambda *b: floats({f}(*b)){options})"
+        return f"leaves(nj.grad(lambda *a: total({inner}(*a)), argnums={where})(*{primals}))"
     choice = g.rng.random()
     if choice < 0.15:
         tangents = _tuple([g.fitted(d, v.shape, v.dtype).text for v in xs])
@@ -275,6 +276,17 @@ def _linear_solve(g: Generator, d: Draft) -> str | None:
         f"lax.custom_linear_solve(lambda x: x * 2, {_strong(d, v)}, lambda mv, b: b / 2, "
         f"transpose_solve=lambda mv, b: b / 2, symmetric={g.rng.random() < 0.5})"
     )
+
+
+@production(0.4, deep=True)
+def _linear_or_batched_by_rule(g: Generator, d: Draft) -> str | None:
+    """Functions with a transpose or a batch rule of their own. The second have no reverse mode."""
+    v = g.pick(lambda v: v.kind == "f")
+    if v is None:
+        return None
+    return g.rng.choice((
+        f"nj.custom_derivatives.linear_call(lambda r, x: x * r, lambda r, t: t * r, 2.0, {_strong(d, v)})",
+        f"nj.custom_batching.sequential_vmap(lambda x: jnp.sin(x) * 2)(lax.stop_gradient({_strong(d, v)}))"))
 
 
 @production(0.3, deep=True)

@@ -95,7 +95,7 @@ def with_jvp(f: Any) -> Any:
     return g
 
 
-def with_vjp(f: Any) -> Any:
+def with_vjp(f: Any, optimize_remat: bool = False) -> Any:
     """f with a reverse rule of its own, which doubles the cotangents."""
     g = nj.custom_vjp(f)
 
@@ -105,7 +105,7 @@ def with_vjp(f: Any) -> Any:
     def backward(pull: Any, cts: Any) -> Any:
         return nj.tree.map(lambda t: t + t, pull(cts))
 
-    g.defvjp(forward, backward)
+    g.defvjp(forward, backward, optimize_remat=optimize_remat)
     return g
 
 
