@@ -37,5 +37,5 @@ from numjet.control.loops.while_loop import fori_loop as fori_loop, while_loop a
 from numjet.control.loops.while_op import while_p as while_p
 from numjet.core.op import later as _later
 
-# Imported with the first use of custom_batching and custom_derivatives.
-_later += ["numjet.control.custom.custom_vmap", "numjet.control.custom.linear_call"]
+# Imported with the first use of custom_batching, custom_derivatives and checkify.
+_later += ["numjet.control.custom.custom_vmap", "numjet.control.custom.linear_call", "numjet.control.checks.check_op"]

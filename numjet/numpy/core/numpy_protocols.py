@@ -22,6 +22,13 @@ _WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis
 _HINTS = frozenset(("order", "subok"))
 _NOT_GIVEN: dict[str, Any] = {"casting": "same_kind", "where": True, "out": None, "dtype": None, "signature": None}
 
+_REFLECTED: dict[np.ufunc, str] = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__", np.divmod: "__rdivmod__", np.power: "__rpow__",
+    np.matmul: "__rmatmul__", np.bitwise_and: "__rand__", np.bitwise_or: "__ror__", np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__", np.right_shift: "__rrshift__",
+}
+
 
 # -------------------------------------------------------------------------------------------- arguments
 
@@ -117,6 +124,8 @@ def _function_of(namespace: ModuleType) -> Any:
 def _ufunc_of(namespace: ModuleType) -> Any:
     def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's ufuncs of arrays: numjet's function of the same name, where there is one."""
+        if ufunc in _REFLECTED and not kwargs and _is_operator(method, inputs) and _is_ours(inputs[1]):
+            return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
         if not all(map(_is_known, inputs)):
             return NotImplemented
         apply = getattr(ufunc, method)
