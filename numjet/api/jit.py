@@ -1,6 +1,7 @@
 """jit: a function is traced once per signature, compiled as a whole, and called through the native cache."""
 from __future__ import annotations
 
+import copyreg
 import functools
 import sys
 import warnings
@@ -364,6 +365,22 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     known = signature(fun)
     if known is not None:
         jitted.__signature__ = known
+    jitted._jit_options = options
     return aot.add_stages(jitted, state)
+
+
+def _reduced(jitted: Any) -> Any:
+    """For pickle and copy: the name of a function that is decorated where it is defined, else the function and options."""
+    found: Any = sys.modules.get(jitted.__module__)
+    for name in jitted.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return jitted.__qualname__ if found is jitted else (_jitted_again, (jitted.__wrapped__, jitted._jit_options))
+
+
+def _jitted_again(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
+    return jit(fun, **options)
+
+
+copyreg.pickle(_native.JitFunction, _reduced)
 
 

@@ -67,6 +67,11 @@ class Exported(Record):
     nr_devices: int = 1
     ordered_effects: tuple[str, ...] = ()
     unordered_effects: tuple[str, ...] = ()
+    _orders: int = 0  # of the derivatives that were read with it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: the serialized function, with the derivatives it was loaded with. Serialize it to choose others."""
+        return _serializer[1], (bytes(self.serialize(self._orders)),)
 
     @property
     def uses_global_constants(self) -> bool:
@@ -158,12 +163,12 @@ class Exported(Record):
                                  f"'{platform}'. Export it with platforms=({platform!r},).")
 
 
-_serializer: list[Callable[[Exported, int], bytearray]] = []
+_serializer: list[Callable[..., Any]] = []
 
 
-def set_serializer(serialize: Callable[[Exported, int], bytearray]) -> None:
+def set_serializer(serialize: Callable[[Exported, int], bytearray], deserialize: Callable[[bytes], Exported]) -> None:
     """Called by api.export.files, which knows the format."""
-    _serializer[:] = [serialize]
+    _serializer[:] = [serialize, deserialize]
 
 
 def _lowered(platform: str) -> str:
@@ -251,8 +256,8 @@ def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Disab
     if program.effects:
         raise ValueError(f"cannot export {call.fun_name}: it has effects ({', '.join(sorted(map(str, program.effects)))}), "
                          "which call Python. Leave out callbacks, printing and debugging.")
-    return Exported(call.fun_name, call.in_tree, _arrays(call.in_avals), call.out_tree, _arrays(call.out_avals), platforms,
-                    checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
+    return Exported(call.fun_name, call.in_tree, arrays_only(call.in_avals), call.out_tree, arrays_only(call.out_avals),
+                    platforms, checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
                     lambda primal: _export_vjp(traced, platforms, checks))
 
 
@@ -264,11 +269,11 @@ def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Di
         primals, cotangents = values[:len(call.in_avals)], values[len(call.in_avals):]
         return vjp(lambda *xs: eval_closed(traced.closed, *xs), *primals)[1](list(cotangents))
     backward.__name__ = f"{call.fun_name}_vjp"
-    tangents = [a.to_tangent_aval() for a in _arrays(call.out_avals)]
-    return exported(jit(backward).trace(*map(aot.struct, (*_arrays(call.in_avals), *tangents))), platforms, checks)
+    tangents = [a.to_tangent_aval() for a in arrays_only(call.out_avals)]
+    return exported(jit(backward).trace(*map(aot.struct, (*arrays_only(call.in_avals), *tangents))), platforms, checks)
 
 
-def _arrays(avals: Sequence[Any]) -> tuple[ShapedArray, ...]:
+def arrays_only(avals: Sequence[Any]) -> tuple[ShapedArray, ...]:
     """Abstract values, which must be those of arrays."""
     for aval in avals:
         if not isinstance(aval, ShapedArray):

@@ -29,7 +29,7 @@ _HEAD = struct.Struct("<8sHQ32s")
 _MOST_VJPS = 64
 
 # What reading bytes that are no function may raise: reading itself, and the rules of operations that check types.
-_READ_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, NotImplementedError,
+READ_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, NotImplementedError,
                 RecursionError, MemoryError)
 
 
@@ -39,8 +39,7 @@ def serialize(exported: Exported, vjp_order: int = 0) -> bytearray:
         raise ValueError(f"serialize: vjp_order must be 0 or more, got {vjp_order}")
     w = Writer()
     _write(w, exported, vjp_order)
-    content = bytes(w.data)
-    return bytearray(_HEAD.pack(_MAGIC, _VERSION, len(content), _digest(_VERSION, content)) + content)
+    return bytearray(sealed(_MAGIC, bytes(w.data)))
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
@@ -49,12 +48,12 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Raises ValueError for anything else: bytes of another format or version, damaged ones, programs that are not well typed,
     and nodes of pytrees whose types were not registered. The checksum finds damage; it does not prove who wrote the file.
     """
-    r = Reader(_content(blob))
+    r = Reader(opened(_MAGIC, blob, "deserialize"))
     try:
         found = _read(r, 0)
         if r.at != len(r.data):
             raise Corrupt(f"{len(r.data) - r.at} bytes too many")
-    except _READ_ERRORS as error:
+    except READ_ERRORS as error:
         raise ValueError(f"deserialize: cannot read the exported function: {type(error).__name__}: {error}. Export the "
                          "function again.") from error
     return found
@@ -64,20 +63,25 @@ def _digest(version: int, content: bytes) -> bytes:
     return hashlib.sha256(struct.pack("<HQ", version, len(content)) + content).digest()
 
 
-def _content(blob: bytes | bytearray) -> bytes:
-    """What the header stands in front of, checked against it."""
+def sealed(magic: bytes, content: bytes) -> bytes:
+    """Content behind its header. magic: eight bytes that say of what kind the file is."""
+    return _HEAD.pack(magic, _VERSION, len(content), _digest(_VERSION, content)) + content
+
+
+def opened(magic: bytes, blob: bytes | bytearray, caller: str) -> bytes:
+    """What the header stands in front of, checked against it. ValueError, naming the caller, for other bytes."""
     if not isinstance(blob, (bytes, bytearray, memoryview)):
-        raise TypeError(f"deserialize takes the bytes that Exported.serialize returns, got {type(blob).__name__}")
+        raise TypeError(f"{caller} takes the bytes that numjet serialized, got {type(blob).__name__}")
     data = bytes(blob)
-    if len(data) < _HEAD.size or data[:len(_MAGIC)] != _MAGIC:
-        raise ValueError("deserialize: these bytes are no function exported by numjet")
+    if len(data) < _HEAD.size or data[:len(magic)] != magic:
+        raise ValueError(f"{caller}: these bytes are no function that numjet wrote for it")
     _, version, length, digest = _HEAD.unpack(data[:_HEAD.size])
     content = data[_HEAD.size:]
     if version != _VERSION:
-        raise ValueError(f"deserialize: the file has format version {version}, this numjet reads version {_VERSION}: export "
+        raise ValueError(f"{caller}: the file has format version {version}, this numjet reads version {_VERSION}: serialize "
                          "the function again with this version")
     if len(content) != length or _digest(version, content) != digest:
-        raise ValueError("deserialize: the file is damaged: its checksum or length is wrong. Copy or export it again.")
+        raise ValueError(f"{caller}: the file is damaged: its checksum or length is wrong. Copy or serialize it again.")
     return content
 
 
@@ -119,7 +123,7 @@ def _read(r: Reader, order: int) -> Exported:
         return found
     derivative = _read(r, order + 1)
     _check_derivative(found, derivative)
-    return found.replace(_get_vjp=lambda primal: derivative)
+    return found.replace(_get_vjp=lambda primal: derivative, _orders=1 + derivative._orders)
 
 
 def _check(e: Exported, program: ClosedJaxpr) -> None:
@@ -148,4 +152,4 @@ def _agree(what: str, one: Any, other: Any) -> None:
         raise Corrupt(f"{what}: {one} and {other}")
 
 
-set_serializer(serialize)
+set_serializer(serialize, deserialize)

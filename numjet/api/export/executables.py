@@ -1,0 +1,92 @@
+"""Serialization of compiled programs, as the programs that they were compiled from.
+
+Machine code is not written: code from a file would run unchecked, and only on processors like the one that wrote it. Loading
+compiles the program, or takes its code from the disk cache of this machine.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.api import aot
+from numjet.api.export.codec import Corrupt, Reader, Writer
+from numjet.api.export.exported import arrays_only
+from numjet.api.export.files import READ_ERRORS, opened, sealed
+from numjet.api.export.programs import read_program, write_program
+from numjet.foundation.tree import PyTreeDef
+from numjet.runtime import dispatch
+from numjet.runtime.device import Device, devices
+
+_MAGIC = b"\x93numjetE"
+
+
+def serialize(compiled: aot.Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
+    """A compiled function as bytes, with the structures of its arguments and result: what `deserialize_and_load` takes.
+
+    The structures can be pickled. TypeError for what is not compiled; ValueError for programs that call Python.
+
+    >>> import numjet as nj
+    >>> from numjet.experimental import serialize_executable
+    >>> data = serialize_executable.serialize(nj.jit(lambda x: x + 1).lower(1.0).compile())
+    >>> float(serialize_executable.deserialize_and_load(*data)(2.0))
+    3.0
+    """
+    if not isinstance(compiled, aot.Compiled):
+        raise TypeError(f"serialize takes what jit(f).lower(...).compile() returns, got {compiled!r}")
+    call, w = compiled.signature, Writer()
+    w.text(call.device.platform)
+    w.text(call.fun_name)
+    for avals in (arrays_only(call.in_avals), arrays_only(call.out_avals)):
+        w.count(len(avals))
+        for aval in avals:
+            w.aval(aval)
+    for gives, name in zip(call.donated, call.names, strict=True):
+        w.data.append(gives)
+        w.text(name)
+    w.count(len(compiled.traced.kept))
+    for k in compiled.traced.kept:
+        w.count(k)
+    write_program(w, compiled.jaxpr)
+    return sealed(_MAGIC, bytes(w.data)), call.in_tree, call.out_tree
+
+
+def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTreeDef, backend: str | None = None,
+                         execution_devices: Sequence[Device] | None = None) -> aot.Compiled:
+    """The compiled function that `serialize` wrote, ready to be called.
+
+    backend: the platform that runs it; default: the one it was compiled for. execution_devices: the one device instead.
+    Raises ValueError for other bytes, damaged ones, programs that are not well typed, structures with another number of
+    leaves, and more than one device.
+    """
+    r = Reader(opened(_MAGIC, serialized, "deserialize_and_load"))
+    try:
+        platform, name = r.text(), r.text()
+        in_avals, out_avals = tuple(r.several(r.aval)), tuple(r.several(r.aval))
+        flags = [(r.flag(), r.text()) for _ in in_avals]
+        kept, program = r.several(r.count), read_program(r)
+        if [in_avals[k] for k in kept] != program.in_avals or r.at != len(r.data):
+            raise Corrupt("arguments that are not those of the program")
+        if [(a.shape, a.dtype) for a in out_avals] != [(a.shape, a.dtype) for a in program.out_avals]:
+            raise Corrupt("results that are not those of the program")
+    except READ_ERRORS as error:
+        raise ValueError(f"deserialize_and_load: cannot read the compiled function: {type(error).__name__}: {error}. Serialize "
+                         "it again.") from error
+    for what, tree, avals in (("in_tree", in_tree, in_avals), ("out_tree", out_tree, out_avals)):
+        if tree.num_leaves != len(avals):
+            raise ValueError(f"deserialize_and_load: {what} has {tree.num_leaves} leaves, the function has {len(avals)}: pass "
+                             "the structures that serialize returned")
+    donated = [gives for gives, _ in flags]
+    call = aot.Signature(name, in_tree, in_avals, donated, tuple(n for _, n in flags), out_tree, out_avals,
+                         _device(platform, backend, execution_devices))
+    made = dispatch.compile_closed(program, name, [donated[k] for k in kept], call.device)
+    return aot.Compiled(aot.Traced(call, program, program, kept), made, program)
+
+
+def _device(platform: str, backend: str | None, given: Sequence[Any] | None) -> Device:
+    """The device that a loaded program runs on."""
+    if given is None:
+        return devices(backend or platform)[0]
+    if len(given) != 1 or not isinstance(given[0], Device):
+        raise ValueError(f"deserialize_and_load: a program runs on one device: execution_devices must hold one, got {given!r}")
+    found: Device = given[0]
+    return found

@@ -1,0 +1,110 @@
+"""Pickling of jitted and exported functions and of arrays, and compiled functions as bytes."""
+import copy
+import operator
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import export
+from numjet.experimental import serialize_executable
+
+
+@nj.jit
+def decorated(x):
+    return x + 1
+
+
+def plain(x, n):
+    return x * n
+
+
+class Holder:
+    @nj.jit
+    def method(self):
+        return self
+
+
+PAIR = nj.jit(plain, static_argnums=1)
+
+
+def copied(x):
+    return pickle.loads(pickle.dumps(x))
+
+
+def test_jitted_functions():
+    assert copied(decorated) is decorated and copied(Holder.method) is Holder.method
+    assert copied(nj.jit(operator.neg))(jnp.ones(2)).tolist() == [-1, -1]
+    again = copied(PAIR)
+    assert again(2.0, 3) == 6 and again.trace(2.0, 3).in_tree == PAIR.trace(2.0, 3).in_tree
+    donating = copied(nj.jit(plain, donate_argnums=0))
+    x = jnp.ones(3)
+    donating(x, 2.0)
+    assert x.is_deleted()
+    pair = copy.deepcopy({"f": PAIR, "g": decorated})
+    assert pair["g"] is decorated and pair["f"](1.0, 2) == 2
+
+
+def test_exported_functions():
+    e = export.export(nj.jit(lambda x: jnp.sin(x)))(jnp.ones(3))
+    assert copied(e).call(jnp.zeros(3)).tolist() == [0, 0, 0] and not copied(e).has_vjp()
+    loaded = export.deserialize(e.serialize(vjp_order=2))
+    assert copied(loaded).serialize(vjp_order=2) == loaded.serialize(vjp_order=2)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: jnp.arange(6).reshape(2, 3), lambda: jnp.ones(3, jnp.bfloat16), lambda: jnp.zeros((0, 2)),
+    lambda: 2 * jnp.asarray(1.0),
+    lambda: nj.random.key(3), lambda: nj.random.split(nj.random.key(3)), lambda: jnp.ones(2, bool), lambda: 1j * jnp.ones(2)])
+def test_arrays_keys_and_pytrees(make):
+    x = make()
+    tree = {"a": [x, None], "k": nj.tree.structure({"a": (1, [2])})}
+    y = copied(tree)["a"][0]
+    assert (y.shape, y.dtype, y.weak_type) == (x.shape, x.dtype, x.weak_type) and copied(tree)["k"] == tree["k"]
+    raw = lambda v: np.asarray(nj.random.key_data(v) if nj.dtypes.issubdtype(v.dtype, nj.dtypes.prng_key) else v)
+    assert (raw(x) == raw(y)).all()
+
+
+# ------------------------------------------------------------------------------------------------ compiled functions
+
+@pytest.fixture(scope="module")
+def data():
+    fun = nj.jit(lambda p, *, s: {"r": p["x"] @ p["y"] + s}, donate_argnums=0)
+    return serialize_executable.serialize(fun.lower({"x": jnp.ones((2, 3)), "y": jnp.ones((3, 2))}, s=1.0).compile())
+
+
+def test_compiled_functions(data):
+    blob, in_tree, out_tree = copied(data)
+    for more in ({}, {"backend": "cpu"}, {"execution_devices": nj.devices("cpu")[:1]}):
+        f = serialize_executable.deserialize_and_load(blob, in_tree, out_tree, **more)
+        x = jnp.ones((2, 3))
+        assert f({"x": x, "y": jnp.ones((3, 2))}, s=2.0)["r"].tolist() == [[5, 5], [5, 5]]
+        assert f.donate_argnums == (0, 1) and f.out_info["r"].shape == (2, 2)
+        with pytest.raises(TypeError, match=r"Argument \"p\['x'\]\" compiled with float32\[2,3\]"):
+            f({"x": jnp.ones(3), "y": jnp.ones((3, 2))}, s=2.0)
+    assert serialize_executable.serialize(f)[0] == blob
+
+
+def test_wrong_use_of_compiled_functions(data):
+    blob, in_tree, out_tree = data
+    load = serialize_executable.deserialize_and_load
+    for args, message in [((blob, out_tree, out_tree), "in_tree has 1 leaves, the function has 3"),
+                          ((blob, in_tree, in_tree), "out_tree has 3 leaves"),
+                          ((blob, in_tree, out_tree, None, []), "must hold one"), ((b"", in_tree, out_tree), "are no"),
+                          ((blob[:-1], in_tree, out_tree), "damaged"),
+                          ((bytes(export.export(decorated)(1.0).serialize()), in_tree, out_tree), "are no")]:
+        with pytest.raises(ValueError, match=message):
+            load(*args)
+    with pytest.raises(TypeError, match="takes what"):
+        serialize_executable.serialize(decorated)
+    with pytest.raises(ValueError, match="cannot serialize the operation"):
+        serialize_executable.serialize(nj.jit(lambda x: nj.pure_callback(np.sin, x, x)).lower(jnp.ones(3)).compile())
+    rng = random.Random(0)
+    for _ in range(100):
+        damaged = bytearray(blob)
+        damaged[rng.randrange(len(blob))] ^= 1 << rng.randrange(8)
+        with pytest.raises(ValueError, match="deserialize_and_load"):
+            load(bytes(damaged), in_tree, out_tree)
