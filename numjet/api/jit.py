@@ -374,7 +374,8 @@ def _reduced(jitted: Any) -> Any:
     found: Any = sys.modules.get(jitted.__module__)
     for name in jitted.__qualname__.split("."):
         found = getattr(found, name, None)
-    return jitted.__qualname__ if found is jitted else (_jitted_again, (jitted.__wrapped__, jitted._jit_options))
+    by_name = found is jitted or not hasattr(jitted, "__wrapped__")
+    return jitted.__qualname__ if by_name else (_jitted_again, (jitted.__wrapped__, jitted._jit_options))
 
 
 def _jitted_again(fun: Callable[..., Any], options: dict[str, Any]) -> Any:

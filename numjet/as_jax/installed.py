@@ -33,6 +33,7 @@ class InstalledPackages:
         self.modules: dict[str, ModuleType] = {}
         self._lock = locks.lock()
         self._depth = 0
+        self._jax: ModuleType | None = None
 
     def import_module(self, name: str) -> ModuleType:
         """importlib.import_module, for which JAX and jaxlib are the installed ones."""
@@ -57,9 +58,14 @@ class InstalledPackages:
                     self.finder.paused = False
                     self.modules = _exchange(aliased)
 
-    @functools.cached_property
+    @property
     def jax(self) -> ModuleType:
         """The installed JAX. Raises ModuleNotFoundError where there is none."""
+        if self._jax is None:
+            self._jax = self._import_jax()
+        return self._jax
+
+    def _import_jax(self) -> ModuleType:
         self._watch_imports()
         try:
             with self.visible():

@@ -37,6 +37,7 @@ def record_event(event: str, **kwargs: str | int) -> None:
     >>> record_event("/library/started")
     >>> seen
     ['/library/started']
+    >>> clear_event_listeners()
     """
     _events.send(event, **kwargs)
 
