@@ -236,7 +236,7 @@ def test_what_is_available_does_not_warn(asked):
 
 @pytest.mark.parametrize("asked", [object, "S3", "M8[s]", np.longdouble, str])
 def test_what_arrays_cannot_hold_raises(asked):
-    with pytest.raises(TypeError, match="JAX only supports number, bool, and string dtypes, got dtype .* in zeros"):
+    with pytest.raises(TypeError, match=r"JAX only supports number, bool, and string dtypes, got dtype .* in zeros"):
         dtypes.check_user_dtype(asked, "zeros")
 
 

@@ -484,12 +484,18 @@ def _pow_jvp_x(t: Any, out: Any, x: Any, y: Any) -> Any:
     # The exponent y - 1 is replaced where y is 0, so that 0 * x**-1 is 0 at x = 0, too.
     y = _float_exponent(x, y)
     exponent = where(apply("eq", y, 0.0), 1.0, sub_p(y, 1.0))
-    return mul_p.bind(t, mul_p.bind(y, pow_p.bind(x, exponent)))
+    return mul_p.bind(t, _strong(mul_p.bind(y, pow_p.bind(x, exponent))))
 
 
 def _pow_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     base = where(apply("eq", x, 0.0), 1.0, x)
-    return mul_p.bind(t, mul_p.bind(call("log", base), out))
+    return mul_p.bind(t, _strong(mul_p.bind(call("log", base), out)))
+
+
+def _strong(x: Any) -> Any:
+    """Without a weak type: derivatives of powers of Python numbers have the type of arrays, as in JAX."""
+    aval = aval_of(x)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=False) if aval.weak_type else x
 
 
 def _pow_cpu(b: Any, x: Any, y: Any) -> Any:

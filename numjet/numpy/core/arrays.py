@@ -9,7 +9,7 @@ import numpy as np
 from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import EVAL, Array, Tracer, current_trace
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
 from numjet.foundation import dtypes, source
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import join, rearrange
@@ -55,8 +55,8 @@ def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
 
 
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
-    if isinstance(x, np.ma.MaskedArray):  # as numpy.array, without the mask
-        x = x.data
+    if isinstance(x, np.ma.MaskedArray):
+        aval_of(x)  # refuses it: the mask would be lost
     if x.dtype.kind in "OSUMm" or not dtypes.is_array_dtype(dtypes.as_dtype(x.dtype)):
         text = repr(x if x.ndim else x[()])
         raise TypeError(f"Value {text[:100]} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types "
@@ -75,6 +75,10 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     """Lists and tuples: of numbers by NumPy, with arrays inside by joining."""
     leaves = _native.pytree_leaves(x, None, True)
     kinds = set(map(type, leaves))
+    if not kinds <= _PYTHON_SCALARS:
+        for leaf in leaves:
+            if isinstance(leaf, np.ma.MaskedArray):
+                aval_of(leaf)  # refuses it
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
     if not kinds <= _PYTHON_SCALARS and any(map(_is_jax, leaves)):
