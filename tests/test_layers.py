@@ -79,9 +79,6 @@ ENVIRONMENT = {
 }
 LOADS_BY_NAME = {
     "numjet/__init__.py": "libraries are imported when first named, so that import numjet stays quick",
-    "numjet/scipy/__init__.py": "its modules are imported when first named: most programs use few of them",
-    "numjet/experimental/__init__.py": "as scipy",
-    "numjet/example_libraries/__init__.py": "as scipy",
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
     "numjet/as_jax/__init__.py": "gives the loader of modules one that knows the installed jaxlib",

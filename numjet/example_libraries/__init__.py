@@ -1,17 +1,7 @@
 """Small libraries that show how others are built, under JAX's names, imported when they are first named.
 Add a module, and its name to `_MODULES`.
 """
-from numjet.foundation import locks as _locks
+from numjet.foundation import lazy_import as _lazy_import
 
 _MODULES = frozenset({"optimizers", "stax"})
-
-
-def __getattr__(name: str) -> object:
-    """Lazy import of the modules."""
-    if name in _MODULES:
-        return _locks.import_module(f"numjet.example_libraries.{name}")
-    raise AttributeError(f"module 'numjet.example_libraries' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(_MODULES)
+__getattr__, __dir__ = _lazy_import.submodules(__name__, _MODULES)

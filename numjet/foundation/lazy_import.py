@@ -40,3 +40,16 @@ def names(facade: str, module: str) -> tuple[Callable[[str], Any], Callable[[], 
     def __dir__() -> list[str]:
         return sorted({*vars(sys.modules[facade]), *(name for name in dir(locks.import_module(module)) if name[0] != "_")})
     return __getattr__, __dir__
+
+
+def submodules(package: str, modules: frozenset[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package that imports its modules when they are first named."""
+
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return locks.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted(modules)
+    return __getattr__, __dir__
