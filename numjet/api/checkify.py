@@ -38,7 +38,7 @@ from numjet.foundation.util import split_list
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
-from numjet.lax.elementwise.convert import convert_element_type_p
+from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.argreduce import argmax
@@ -253,7 +253,7 @@ class _Interpreter:
         write(self.code, select_n_p.bind(first, old, np.int32(number)))
         for ref, value in zip(self.payloads[number], payload, strict=True):
             aval = ref.aval.inner_aval
-            value = convert_element_type_p.bind(stop_gradient(value), new_dtype=aval.dtype, weak_type=False)
+            value = cast(stop_gradient(value), aval.dtype)
             write(ref, select_n_p.bind(broadcast_in_dim(first, aval.shape, ()), read(ref), value))
 
     # -- operations that hold programs
@@ -413,11 +413,11 @@ def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, list[Any]]:
         indices = ins[1]
     aval = aval_of(indices)
     dtype = np.dtype(np.int32) if aval.dtype.itemsize < 4 or aval.dtype == np.uint32 else aval.dtype
-    indices = convert_element_type_p.bind(indices, new_dtype=dtype, weak_type=False)
+    indices = cast(indices, dtype)
     last = np.broadcast_to(np.asarray(limits, dtype), aval.shape)
     bad = or_p.bind(lt_p.bind(indices, np.zeros((), dtype)), gt_p.bind(indices, last))
     flat_bad, flat = reshape(bad, (prod(aval.shape),)), reshape(indices, (prod(aval.shape),))
     which = argmax(flat_bad, 0, np.int32)
     table = np.broadcast_to(np.asarray(axes, np.int32), aval.shape).reshape(-1)
     take = lambda x: dynamic_index_in_dim(x, which, 0, keepdims=False)
-    return _any(flat_bad), [convert_element_type_p.bind(take(flat), new_dtype=np.dtype(np.int32), weak_type=False), take(table)]
+    return _any(flat_bad), [cast(take(flat), np.dtype(np.int32)), take(table)]
