@@ -35,8 +35,11 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
 
 
 def _psi(x: np.ndarray) -> np.ndarray:
-    """SciPy's, and NaN at 0, where the two sides have different infinities."""
-    return np.where(x == 0, np.nan, scipy_special.psi(x))
+    """SciPy's, below 0 by the reflection formula (DLMF 5.5.4), as SciPy's loses all digits near the poles; NaN at these."""
+    with np.errstate(all="ignore"):
+        to_pole = x - np.round(x)
+        reflected = scipy_special.psi(1 - x) - np.pi / np.tan(np.pi * to_pole)
+    return np.where(x > 0, scipy_special.psi(x), np.where(to_pole == 0, np.nan, reflected))
 
 
 def _gammaln(x: np.ndarray) -> np.ndarray:

@@ -1,10 +1,12 @@
 """Special functions: the loop rules against SciPy, limits, derivatives and errors."""
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special
 
+import numjet as nj
 from numjet import lax
 from numjet.lax.elementwise import special_rules as rules
 from numjet.lax.elementwise.numpy_scalars import NumpyScalars
@@ -134,3 +136,12 @@ def test_unknown_derivatives_are_refused(fn, at, text):
 def test_floats_only():
     with pytest.raises(TypeError, match="erf does not accept dtype int32"):
         lax.erf(1)
+
+
+@pytest.mark.parametrize("call", [lax.digamma, nj.jit(lax.digamma)])
+def test_digamma_beside_its_poles(call, x64):
+    x = np.array([-n + s * 10.0**-k for n in (0, 1, 2, 17) for s in (-1, 1) for k in (2, 3, 6, 9, 13)])
+    with mpmath.workdps(40):
+        expected = np.array([float(mpmath.digamma(mpmath.mpf(float(v)))) for v in x])
+    assert np.all(np.abs(np.asarray(call(x)) - expected) <= 8 * np.spacing(np.abs(expected)))
+    assert np.isnan(call(np.array([0.0, -0.0, -1.0, -20.0, -1e300, -np.inf, np.nan]))).all() and call(np.inf) == np.inf
