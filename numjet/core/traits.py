@@ -50,7 +50,8 @@ READS_ONCE = _trait("reads once", "reads no element of its operands more than on
 # -- what loops and memory make of it
 LANES = _trait("lanes", "may run in one lane of a vector for each of many systems: calls no library, holds no program")
 SCATTERS = _trait("scatters", "writes elements of operand 2 to places that operand 1 gives; parameter unique_indices")
-CONTRACTS = _trait("contracts", "sums products along axes: dot_general's dimension_numbers")
+SUMS_PRODUCTS = _trait("sums products", "is a product of matrices or a convolution: worth keeping for the reverse pass")
+CONTRACTS = _trait("contracts", "sums products along axes: dot_general's dimension_numbers", SUMS_PRODUCTS)
 CALLS = _trait("calls", "is the program that it holds, applied to its operands")
 BRANCHES = _trait("branches", "operand 0 chooses one of the programs `branches`, which get the other operands")
 KEEPS_APART = _trait("keeps apart", "neither merged with an equal equation nor computed before the program runs")

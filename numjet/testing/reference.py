@@ -18,15 +18,12 @@ from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.while_op import while_p
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
-from numjet.core.traits import EXACT, NORMWISE
+from numjet.core.traits import EXACT, NORMWISE, SUMS_PRODUCTS
 from numjet.foundation import dtypes
-from numjet.lax.contraction.convolution import conv_general_dilated_p
 from numjet.lax.contraction.dot import dot_general_p
 from numjet.lax.fourier import fft_p
 from numjet.lax.reduction.reduce import reduce_prod_p, reduce_sum_p
 from numjet.runtime import eager
-
-_PRODUCTS = (dot_general_p, conv_general_dilated_p)
 
 
 class Reference:
@@ -58,14 +55,20 @@ class Reference:
         if op.elementwise:
             return [self.changed(o, self._ulps(op)) for o in self.applied(op, args, params)]
         args = [self.changed(a, self._terms(a, eqn)) for a in args]
-        scale = 2.0 ** -self.rng.choice((0, 8)) if op in _PRODUCTS else 1.0
+        scale = 2.0 ** -self.rng.choice((0, 8)) if SUMS_PRODUCTS <= op.traits else 1.0
         outs = self.applied(op, self._reordered(op, args, params, scale), params)
         if op is fft_p and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
             return [np.full_like(o, np.nan) for o in outs]  # overflow of intermediate values depends on the order
         outs = [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
-        if op in (*_PRODUCTS, reduce_prod_p) and self.rng.random() < 0.5:
-            outs = [np.where(self._may_overflow(op, args, params, o), np.asarray(np.nan, o.dtype), o) for o in outs]
+        if (SUMS_PRODUCTS <= op.traits or op is reduce_prod_p) and self.rng.random() < 0.5:
+            outs = [self._overflowed(op, args, params, o) for o in outs]
         return [self._cancelled(o) for o in outs] if NORMWISE <= op.traits else outs
+
+    def _overflowed(self, op: Op, args: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
+        """A result with NaN where intermediate values may overflow, which those of integers never do."""
+        if dtypes.kind(out.dtype) not in "fc":
+            return out
+        return np.where(self._may_overflow(op, args, params, out), np.asarray(np.nan, out.dtype), out)
 
     def _cancelled(self, x: Any) -> Any:
         """x with rounding-sized elements, compared with the largest one, made zero or of either sign."""
@@ -101,8 +104,6 @@ class Reference:
     def _may_overflow(self, op: Op, args: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
         """Results of which some partial sums or products overflow: whether they meet an infinity or a zero depends on the
         order."""
-        if dtypes.kind(out.dtype) not in "fc":
-            return np.zeros(out.shape, bool)
         sizes = [np.where(np.isfinite(a), np.abs(a), 0).astype(np.float64) for a in args]
         with np.errstate(all="ignore"):
             if op is reduce_prod_p:

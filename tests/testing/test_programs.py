@@ -127,6 +127,14 @@ def test_reference_agrees_with_eager():
             assert verdict.compare(got, want, closed, args, verdict.Verdict()) is None
 
 
+def test_noise_leaves_integers_alone():
+    x = np.arange(1, 7, dtype=np.int32).reshape(2, 3)
+    closed = nj.make_jaxpr(lambda x: (jnp.dot(x, x.T), jnp.prod(x, 0)))(x)
+    for seed in range(8):  # half of them choose results that overflow in some order
+        product, prod = Reference(1.0, seed).closed(closed, [x])
+        assert (product == x @ x.T).all() and (prod == x.prod(0)).all()
+
+
 def compared(fun, got, *args):
     closed = nj.make_jaxpr(fun)(*args)
     with nj.disable_jit():

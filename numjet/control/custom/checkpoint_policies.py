@@ -12,10 +12,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from numjet.core.op import SCALARS, Op, Samples, Undefined
-from numjet.core.traits import EXACT
+from numjet.core.traits import CONTRACTS, EXACT, SUMS_PRODUCTS
 from numjet.foundation import tree
-from numjet.lax.contraction.convolution import conv_general_dilated_p
-from numjet.lax.contraction.dot import dot_general_p
 from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, elementwise
 
@@ -75,12 +73,12 @@ def nothing_saveable(op: Op, *avals: Any, **params: Any) -> bool:
 
 def dots_saveable(op: Op, *avals: Any, **params: Any) -> bool:
     """Keep the results of matrix products and convolutions."""
-    return op in (dot_general_p, conv_general_dilated_p)
+    return SUMS_PRODUCTS <= op.traits
 
 
 def dots_with_no_batch_dims_saveable(op: Op, *avals: Any, **params: Any) -> bool:
     """Keep the results of matrix products without batch dimensions: those with weights, not those of attention."""
-    if op is not dot_general_p:
+    if not CONTRACTS <= op.traits:
         return False
     _, (lhs_batch, rhs_batch) = params["dimension_numbers"]
     return not lhs_batch and not rhs_batch

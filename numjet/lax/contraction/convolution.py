@@ -18,13 +18,15 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
+from numjet.core.traits import SUMS_PRODUCTS
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
 from numjet.lax.contraction import conv_phases
 from numjet.lax.contraction.conv_direct import Span, regions, spans, write
 from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.contraction.dot import computed_in, result_dtype
-from numjet.lax.contraction.precision import CanonicalPrecision, DotAlgorithm, precision_attributes
+from numjet.lax.contraction.dot_algorithms import precision_attributes
+from numjet.lax.contraction.precision import CanonicalPrecision
 from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.operands import converted
 from numjet.lax.reduction.window_shapes import Pads, Windows, dilated
@@ -280,7 +282,7 @@ def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
         wide = out_dtype  # accelerators sum halves in float32 themselves
     elif wide.kind == "b" or wide.isbuiltin != 1:
         wide = np.dtype(np.int32)
-    asked = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else None
+    asked = precision if type(precision) is tuple else None
     attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>",
              "lhs_dilation": z.lhs_dilation, "rhs_dilation": z.dilation, "dimension_numbers": _numbers(z.numbers),
              "feature_group_count": params["feature_group_count"], "batch_group_count": z.batch_groups,
@@ -450,4 +452,4 @@ def _samples() -> Samples:
 conv_general_dilated_p: Op = Op(
     name="conv_general_dilated", params=PARAMS, nargs=2, abstract=_abstract, eager=_eager,
     jvp=bilinear(lambda: conv_general_dilated_p), transpose=_transpose, batch=_batch, cpu=_cpu, hlo=_hlo,
-    linear_in=((0,), (1,)), samples=_samples())
+    linear_in=((0,), (1,)), traits=SUMS_PRODUCTS, samples=_samples())
