@@ -41,9 +41,11 @@ class AffineForms:
 
     def split(self, expr: Expr) -> Sum:
         """The sum that `expr` is, modulo 2^64."""
-        for e in postorder([expr], self._known, _parts):
-            self._known[e.id] = self._split(e)
-        return self._known[expr.id]
+        known = self._known
+        if expr.id not in known:
+            for e in postorder([expr], known, _parts):
+                known[e.id] = self._split(e)
+        return known[expr.id]
 
     def _split(self, expr: Expr) -> Sum:
         if expr.op == "const":

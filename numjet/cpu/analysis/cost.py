@@ -36,6 +36,7 @@ _COPIED = 0.4                   # an element of a copy
 _IN_FUNCTIONS = 2.0             # an operation of a mathematical function, as their steps wait for each other
 _ADDRESS = 0.2                  # index arithmetic, which is mostly part of addresses
 _WEIGHTS = {"load": 2.0, "store": 2.0, "const": 0.0, "var": 0.0, "bitcast": 0.0}
+_NOTHING = frozenset(op for op, weight in _WEIGHTS.items() if not weight)
 _LIBRARY = 60.0                 # a function of the C library
 _KERNEL, _TOUCHED = 400.0, 20.0   # a call of another kernel, and each element that it touches
 _VECTOR = ("vector", "parallel")
@@ -158,10 +159,12 @@ class _Estimate:
     def _expr(self, expr: Expr) -> int:
         """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
         depth = self.depth
-        for e in postorder([expr], depth, _usual_operands):
-            home = max((depth[a.id] for a in _usual_operands(e)), default=0)
-            self.frames[home].total += self._weight(e.op, e, home)
-            self._bind(e, home)
+        if expr.id not in depth:
+            for e in postorder([expr], depth, _usual_operands):
+                home = max([depth[a.id] for a in _usual_operands(e)], default=0)
+                if e.op not in _NOTHING:
+                    self.frames[home].total += self._weight(e.op, e, home)
+                self._bind(e, home)
         return depth[expr.id]
 
     def _weight(self, op: str, expr: Expr, home: int) -> float:

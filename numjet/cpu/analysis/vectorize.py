@@ -142,8 +142,9 @@ class Facts:
     def varies(self, expr: Expr) -> bool:
         """Whether the value of `expr` differs between lanes."""
         known = self._varies
-        for e in postorder([expr], known):
-            known[e.id] = e.id in self._varying if e.op == "var" else any(known[a.id] for a in e.args)
+        if expr.id not in known:
+            for e in postorder([expr], known):
+                known[e.id] = e.id in self._varying if e.op == "var" else any(known[a.id] for a in e.args)
         return known[expr.id]
 
     # --- legality ---

@@ -17,10 +17,11 @@ class Rewrite:
     def expr(self, expr: Expr) -> Expr:
         """The replacement of one expression."""
         done = self.done
-        for top in postorder([expr], done):
-            args = tuple(done[a.id] for a in top.args)
-            same = all(new is old for new, old in zip(args, top.args, strict=True))
-            done[top.id] = self.rule(top if same else self.exprs.make(top.op, top.dtype, args, top.attr))
+        if expr.id not in done:
+            for top in postorder([expr], done):
+                args = tuple([done[a.id] for a in top.args])
+                same = args == top.args  # expressions are compared by identity
+                done[top.id] = self.rule(top if same else self.exprs.make(top.op, top.dtype, args, top.attr))
         return done[expr.id]
 
     def block(self, block: list[Stmt]) -> None:

@@ -6,7 +6,6 @@ too. Every analysis and pass learns of a new kind of statement by its cases here
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from operator import attrgetter
 
 from numjet.cpu.ir.nodes import (
     Buffer,
@@ -117,11 +116,11 @@ def nodes(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def postorder(roots: Sequence[Expr], known: Container[int] = (),
-              operands_of: Callable[[Expr], Sequence[Expr]] = attrgetter("args")) -> Iterator[Expr]:
+              operands_of: Callable[[Expr], Sequence[Expr]] | None = None) -> Iterator[Expr]:
     """Every expression below `roots`, each once, operands before users.
 
     known: ids of expressions visited before, such as the keys of a table that the caller fills meanwhile.
-    operands_of: the operands to visit before an expression; called again after these have been visited.
+    operands_of: the operands to visit before an expression, default all; called again after these have been visited.
     """
     seen: set[int] = set()
     stack = list(roots[::-1])
@@ -130,13 +129,14 @@ def postorder(roots: Sequence[Expr], known: Container[int] = (),
         if top.id in seen or top.id in known:
             stack.pop()
             continue
-        missing = [a for a in operands_of(top) if a.id not in seen and a.id not in known]
-        if missing:
-            stack.extend(missing[::-1])
-            continue
-        stack.pop()
-        seen.add(top.id)
-        yield top
+        height = len(stack)
+        for a in reversed(top.args if operands_of is None else operands_of(top)):
+            if a.id not in seen and a.id not in known:
+                stack.append(a)
+        if len(stack) == height:
+            stack.pop()
+            seen.add(top.id)
+            yield top
 
 
 def loaded(roots: Iterable[Expr]) -> set[Buffer]:

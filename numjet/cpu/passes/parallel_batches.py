@@ -44,20 +44,19 @@ _REAL = CODES["complex64"]             # smaller codes are those of real numbers
 def by_rows(loop: For, exprs: Exprs) -> list[Stmt] | None:
     """A serial loop as a parallel one over chunks of rows, each of which goes through all iterations; None if it has no
     independent rows."""
-    trips = static_trips(loop)
-    if loop.mode != "serial" or trips is None or loop.carries:
-        return None
     for rows in _candidates(loop):
-        if rows >= 2 * ROWS and _Rows(loop, rows).independent():
-            return _Chunks(loop, rows, trips, exprs).statements()
+        if _Rows(loop, rows).independent():
+            return _Chunks(loop, rows, static_trips(loop) or 0, exprs).statements()
     return None
 
 
 def _candidates(loop: For) -> list[int]:
-    """How many rows there may be: of matrix products, or else of loops."""
+    """How many rows a serial loop may have: those of matrix products, or else of loops, if there are enough."""
+    if loop.mode != "serial" or loop.carries or static_trips(loop) is None:
+        return []
     products = {sizes[1] for s in loop.body if isinstance(s, Call) and (sizes := gemm_sizes(s)) is not None}
     loops = {n for s in loop.body if isinstance(s, For) and (n := static_trips(s)) is not None}
-    return sorted(products) if products else sorted(loops)[:1]
+    return [rows for rows in (sorted(products) if products else sorted(loops)[:1]) if rows >= 2 * ROWS]
 
 
 class _Rows:
@@ -257,18 +256,21 @@ def share(function: Function, target: Target) -> None:
 def _share_block(block: list[Stmt], exprs: Exprs, target: Target) -> None:
     result: list[Stmt] = []
     for stmt in block:
-        if not isinstance(stmt, For):
-            shared = None
-        elif stmt.mode == "parallel" or not worth(stmt, target):
-            result.append(stmt)
-            continue
-        else:
+        shared = None
+        if isinstance(stmt, For) and _candidates(stmt):  # first, as it is quicker to tell than whether threads are worth it
+            if not worth(stmt, target):
+                result.append(stmt)
+                continue
             shared = _shared(stmt, exprs, target)
-        if shared is None and not isinstance(stmt, GemmWithEpilogue):
+        if shared is None and not isinstance(stmt, GemmWithEpilogue) and not _is_parallel(stmt):
             for inner in blocks(stmt):
                 _share_block(inner, exprs, target)
         result += [stmt] if shared is None else shared
     block[:] = result
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.mode == "parallel"
 
 
 def _shared(loop: For, exprs: Exprs, target: Target) -> list[Stmt] | None:
