@@ -10,28 +10,22 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from numjet.foundation import main_interpreter as _main_interpreter  # before all else
 
 from numjet.core import printer as _printer
-from numjet.foundation import locks as _locks
+from numjet.foundation import lazy_import as _lazy_import
 from numjet.runtime import eager as _eager, settings as _settings
 
 from numjet import lax as lax
 from numjet import dtypes as dtypes, errors as errors, tree as tree, tree_util as tree_util, typing as typing
 from numjet import numpy as numpy
-# side effects and debugging
-from numjet import debug as debug
 from numjet.api.diagnostics import (
     clear_caches as clear_caches, ensure_compile_time_eval as ensure_compile_time_eval, named_call as named_call,
     print_environment_info as print_environment_info, typeof as typeof,
 )
-from numjet.control.host.callback import io_callback as io_callback, pure_callback as pure_callback
-# end of side effects and debugging
 from numjet.api.grad import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad, vjp as vjp,
 )
 from numjet.api.jit import jit as jit
-from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.stages import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, make_jaxpr as make_jaxpr
-from numjet.api.sharding import NamedSharding as NamedSharding, PartitionSpec as P, make_mesh as make_mesh
 from numjet.api.transfer import (
     block_until_ready as block_until_ready, copy_to_host_async as copy_to_host_async, default_backend as default_backend,
     device_count as device_count, device_get as device_get, device_put as device_put, devices as devices,
@@ -40,8 +34,7 @@ from numjet.api.transfer import (
 )
 from numjet.api.vmap import vmap as vmap
 from numjet.control import (
-    checkpoint as checkpoint, checkpoint_policies as checkpoint_policies, closure_convert as closure_convert,
-    custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp, remat as remat,
+    closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp, custom_vjp as custom_vjp,
 )
 from numjet.core.refs import Ref as Ref
 from numjet.core.trace import ArrayBase as Array
@@ -60,19 +53,17 @@ from numjet.runtime.device import Device as Device
 __version__ = "0.1.0"
 
 if _TYPE_CHECKING:
-    from numjet.api.explain import explain as explain
-
-_LAZY = frozenset({
-    "ad_checkpoint", "custom_batching", "custom_derivatives", "dlpack", "example_libraries", "experimental", "export", "extend",
-    "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding",
-    "stages", "test_util",
-})
-
-
-def __getattr__(name: str) -> object:
-    """Lazy import of rarely used modules, so that `import numjet` stays quick."""
-    if name in _LAZY:
-        return _locks.import_module(f"numjet.{name}")
-    if name == "explain":
-        return _locks.import_module("numjet.api.explain").explain
-    raise AttributeError(f"module 'numjet' has no attribute {name!r}")
+    from numjet import (
+        ad_checkpoint as ad_checkpoint, custom_batching as custom_batching, custom_derivatives as custom_derivatives,
+        debug as debug, dlpack as dlpack, example_libraries as example_libraries, experimental as experimental,
+        export as export, extend as extend, flatten_util as flatten_util, image as image, interpreters as interpreters,
+        monitoring as monitoring, nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+        sharding as sharding, stages as stages, test_util as test_util,
+    )
+    from numjet.lazy_exports import *  # noqa: F403
+else:
+    __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.lazy_exports", frozenset({
+        "ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dlpack", "example_libraries", "experimental",
+        "export", "extend", "flatten_util", "image", "interpreters", "monitoring", "nn", "ops", "profiler", "random", "ref",
+        "scipy", "sharding", "stages", "test_util",
+    }))

@@ -1,19 +1,18 @@
 """Ahead-of-time compilation of a jitted function in stages: trace, lower, compile."""
 from __future__ import annotations
 
-import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numjet import _native
-from numjet.api.costs import operations
 from numjet.api.ref_arguments import NONE, RefArguments
 from numjet.api.stages import struct
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
 from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import lazy_import
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_unflatten, treedef_children
@@ -21,6 +20,8 @@ from numjet.foundation.tree.prefix import equality_errors_treedef
 from numjet.runtime import backends, dispatch
 from numjet.runtime.device import CPU, Device
 from numjet.transforms.simplify import simplify
+
+costs = lazy_import.Module("numjet.api.costs")
 
 CompilerOptions = dict[str, str | bool]
 _PLATFORMS = ("cpu", "xla_cpu", "gpu", "cuda", "rocm", "tpu")
@@ -348,7 +349,7 @@ class Compiled(Stage):
         if self.traced.call.device != CPU:
             return self.executable.program.cost_analysis()
         memory, program = self.memory_analysis(), self.executable.program
-        counts = operations(self.jaxpr.jaxpr)
+        counts = costs.operations(self.jaxpr.jaxpr)
         return {"flops": float(counts["flops"]), "transcendentals": float(counts["transcendentals"]),
                 "bytes accessed": float(memory.argument_size_in_bytes + memory.output_size_in_bytes + program.temporaries),
                 "nanoseconds": program.cost_ns}
@@ -382,34 +383,3 @@ def _structure_message(compiled: PyTreeDef, given: PyTreeDef) -> str:
             found.append(f"    * at {place}{keystr(path)}, seen {was} but now given {now}, so {why}")
     return ("Function compiled with input pytree does not match the input pytree it was called with. "
             f"There are {len(found)} mismatches, including:\n" + "\n".join(found[:10]))
-
-
-# Functions that empty the caches of each living jitted function.
-cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
-
-
-def add_stages(jitted: Any, state: Any) -> Any:
-    """Gives a jitted function its stages: trace, lower, eval_shape, clear_cache."""
-    def trace(*args: Any, **kwargs: Any) -> Traced:
-        """Traces the function for arguments, or for ShapeDtypeStructs in their place."""
-        return state.traced(args, kwargs)
-
-    def lower(*args: Any, **kwargs: Any) -> Lowered:
-        """trace(*args, **kwargs).lower()"""
-        return trace(*args, **kwargs).lower()
-
-    def shapes(*args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the result."""
-        return trace(*args, **kwargs).out_info
-
-    def clear_cache() -> None:
-        """Drops all traces and compiled programs of this function."""
-        state.traces.clear()
-        alive = this()
-        if alive is not None:
-            kind.clear_cache(alive)
-    kind = type(jitted)
-    this = state.native = weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
-    cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
-    jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
-    return jitted

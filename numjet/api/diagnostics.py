@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numjet.api import aot
+from numjet.api.jit import cache_clearers
 from numjet.control.call import body_tracing
 from numjet.core import aval
 from numjet.core.aval import ShapedArray
@@ -66,7 +66,7 @@ def clear_caches() -> None:
     >>> import numjet as nj
     >>> nj.clear_caches()
     """
-    for clear in list(aot.cache_clearers.values()):
+    for clear in list(cache_clearers.values()):
         clear()
     dispatch.clear_operations()
     body_tracing.clear_cache()

@@ -18,7 +18,6 @@ from numjet.api.arguments import (
     path_names,
 )
 from numjet.api.ref_arguments import joined, split_off
-from numjet.api.refs import addupdate
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
@@ -28,7 +27,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.tree import (
     Partial,
@@ -48,6 +47,8 @@ from numjet.runtime.dispatch import as_array
 from numjet.transforms.jvp import jvp_flat
 from numjet.transforms.linearize import Linear, linearize_flat
 from numjet.transforms.transpose import backward_pass
+
+references = lazy_import.Module("numjet.api.refs")
 
 
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -276,7 +277,7 @@ class VJP(Partial):
                                         f"{structure}")
                     for r, value in zip(into, values, strict=True):
                         if isinstance(r, Ref):
-                            addupdate(r, None, value)
+                            references.addupdate(r, None, value)
             return (None,) * len(found)
         return accumulate
 

@@ -5,12 +5,13 @@ import copyreg
 import functools
 import sys
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet import _native
-from numjet.api import aot, stages
+from numjet.api import stages
 from numjet.api.arguments import (
     check_arrays,
     check_callable,
@@ -21,7 +22,6 @@ from numjet.api.arguments import (
     signature,
 )
 from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, split_off
-from numjet.api.sharding import common_device
 from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
@@ -31,7 +31,7 @@ from numjet.core.named_axes import named_axes
 from numjet.core.refs import Ref
 from numjet.core.stage import DebugInfo, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
-from numjet.foundation import events, source
+from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
@@ -41,6 +41,12 @@ from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, Device, choose, devices, elsewhere
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
+
+if TYPE_CHECKING:
+    from numjet.api import aot
+else:
+    aot = lazy_import.Module("numjet.api.aot")
+sharding = lazy_import.Module("numjet.api.sharding")
 
 _OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
 _TRACES_PER_FUNCTION = 4096
@@ -317,10 +323,43 @@ def _pinned(device: Any, backend: str | None) -> Device | None:
 
 def _device(device: Any, in_shardings: Any, out_shardings: Any) -> Any:
     """The device that jit's arguments name, by themselves or as that of all shardings. Raises if these differ."""
-    named = common_device("jit", (in_shardings, out_shardings))
+    if in_shardings is None and out_shardings is None:
+        return device
+    named = sharding.common_device("jit", (in_shardings, out_shardings))
     if named is not None and device is not None and named != device:
         raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
     return device if named is None else named
+
+
+# Functions that empty the caches of each living jitted function.
+cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
+
+
+def _add_stages(jitted: Any, state: Any) -> Any:
+    """Gives a jitted function its stages: trace, lower, eval_shape, clear_cache."""
+    def trace(*args: Any, **kwargs: Any) -> aot.Traced:
+        """Traces the function for arguments, or for ShapeDtypeStructs in their place."""
+        return state.traced(args, kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> aot.Lowered:
+        """trace(*args, **kwargs).lower()"""
+        return trace(*args, **kwargs).lower()
+
+    def shapes(*args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the result."""
+        return trace(*args, **kwargs).out_info
+
+    def clear_cache() -> None:
+        """Drops all traces and compiled programs of this function."""
+        state.traces.clear()
+        alive = this()
+        if alive is not None:
+            kind.clear_cache(alive)
+    kind = type(jitted)
+    this = state.native = weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
+    cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
+    jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
+    return jitted
 
 
 hooks.set_simplify(simplify)
@@ -355,7 +394,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
                "device": _device(device, in_shardings, out_shardings)}
-    aot.check_options(compiler_options)
+    if compiler_options is not None:
+        aot.check_options(compiler_options)
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun)
@@ -366,7 +406,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     if known is not None:
         jitted.__signature__ = known
     jitted._jit_options = options
-    return aot.add_stages(jitted, state)
+    return _add_stages(jitted, state)
 
 
 def _reduced(jitted: Any) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
-from numjet.api.sharding import device_of
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
@@ -24,6 +23,7 @@ from numjet.runtime.device import (
     other_platforms,
 )
 
+sharding = lazy_import.Module("numjet.api.sharding")
 traceback = lazy_import.Module("traceback")
 
 
@@ -52,7 +52,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _put(x: Any, device: Any) -> Any:
-    device = device_of("device_put", device)
+    if device is not None and not isinstance(device, Device):
+        device = sharding.device_of("device_put", device)
     if device is not None and not isinstance(device, Device):
         raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}, or of devices(platform) "
                          "for another platform")

@@ -26,11 +26,14 @@ class Module:
         return found
 
 
-def names(facade: str, module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` by which the module `facade` exports the public names of `module`, too."""
+def names(facade: str, module: str, modules: frozenset[str] = frozenset()
+          ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` by which the package `facade` exports the public names of `module` and its own `modules`."""
     more = Module(module)
 
     def __getattr__(name: str) -> Any:
+        if name in modules:
+            return locks.import_module(f"{facade}.{name}")
         found = None if name.startswith("_") else getattr(more, name, None)
         if found is None:
             raise AttributeError(f"module {facade!r} has no attribute {name!r}")
@@ -38,7 +41,8 @@ def names(facade: str, module: str) -> tuple[Callable[[str], Any], Callable[[], 
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[facade]), *(name for name in dir(locks.import_module(module)) if name[0] != "_")})
+        exported = {name for name in dir(locks.import_module(module)) if name[0] != "_"}
+        return sorted(exported | vars(sys.modules[facade]).keys() | modules)
     return __getattr__, __dir__
 
 

@@ -36,12 +36,11 @@ class _Named:
     """Base of `Fields` and `Record`. The default of a field is its value in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
-    _defaults: ClassVar[tuple[Any, ...]] = ()  # of the last fields
+    _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
-        required = max((k + 1 for k, field in enumerate(cls._fields) if not hasattr(cls, field)), default=0)
-        cls._defaults = tuple(getattr(cls, field) for field in cls._fields[required:])
+        cls._defaults = {field: getattr(cls, field) for field in cls._fields if hasattr(cls, field)}
         type.__setattr__(cls, "__match_args__", cls._fields)  # mypy rejects plain assignments to it
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,22 +51,24 @@ class _Named:
 
     def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all fields, in order."""
-        fields, cls = self._fields, type(self)
-        absent = len(fields) - len(args)
-        if not kwargs and 0 < absent <= len(self._defaults):
-            return (*args, *map(_value, self._defaults[-absent:]))
-        name = cls.__name__
+        fields = self._fields
         given = dict(zip(fields, args, strict=False))
+        found = {**self._defaults, **given, **kwargs}
+        values = [_value(found[field]) for field in fields if field in found]
+        if len(args) > len(given) or given.keys() & kwargs or not len(fields) == len(found) == len(values):
+            raise TypeError(self._mismatch(args, given, kwargs))
+        return tuple(values)
+
+    def _mismatch(self, args: tuple[Any, ...], given: dict[str, Any], kwargs: dict[str, Any]) -> str:
+        """Message of arguments that are not the fields."""
+        fields, name = self._fields, type(self).__name__
         if len(args) > len(fields):
-            raise TypeError(f"{name} takes the fields {list(fields)}, got {len(args)} positional arguments")
+            return f"{name} takes the fields {list(fields)}, got {len(args)} positional arguments"
         if twice := kwargs.keys() & given.keys():
-            raise TypeError(f"{name} got the fields {sorted(twice)} twice")
+            return f"{name} got the fields {sorted(twice)} twice"
         if unknown := kwargs.keys() - set(fields):
-            raise TypeError(f"{name} takes the fields {list(fields)}, got {sorted(unknown)}")
-        given.update(kwargs)
-        if missing := [field for field in fields if field not in given and not hasattr(cls, field)]:
-            raise TypeError(f"{name} misses the fields {missing}")
-        return tuple(given[field] if field in given else _value(getattr(cls, field)) for field in fields)
+            return f"{name} takes the fields {list(fields)}, got {sorted(unknown)}"
+        return f"{name} misses the fields {[f for f in fields if f not in given | kwargs | self._defaults]}"
 
     def __post_init__(self) -> None:
         """Hook after construction, to check values or add attributes."""

@@ -62,17 +62,13 @@ from numjet.lax.reduction.reduce import (
     reduce_prod as reduce_prod, reduce_prod_p as reduce_prod_p, reduce_sum as reduce_sum, reduce_sum_p as reduce_sum_p,
     reduce_xor as reduce_xor, reduce_xor_p as reduce_xor_p,
 )
-from numjet.lax.reduction.reduce_general import reduce as reduce, reduce_p as reduce_p
 from numjet.lax.reduction.argreduce import argmax as argmax, argmax_p as argmax_p, argmin as argmin, argmin_p as argmin_p
 from numjet.lax.reduction.cumulative import (
     cumlogsumexp as cumlogsumexp, cumlogsumexp_p as cumlogsumexp_p, cummax as cummax, cummax_p as cummax_p, cummin as cummin,
     cummin_p as cummin_p, cumprod as cumprod, cumprod_p as cumprod_p, cumsum as cumsum, cumsum_p as cumsum_p,
 )
 from numjet.lax.reduction.recurrence import linear_recurrence_p as linear_recurrence_p
-from numjet.lax.contraction.precision import (
-    DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, Precision as Precision,
-    PrecisionLike as PrecisionLike,
-)
+from numjet.lax.contraction.precision import Precision as Precision
 from numjet.lax.contraction.dot import (
     DotDimensionNumbers as DotDimensionNumbers, batch_matmul as batch_matmul, dot as dot, dot_general as dot_general,
     dot_general_p as dot_general_p,
@@ -104,9 +100,8 @@ from numjet.lax.elementwise.accuracy import AccuracyMode as AccuracyMode, Tolera
 
 # control flow and functions with derivatives of their own: this facade gives them public names (see docs/architecture.md)
 from numjet.control import (
-    associative_scan as associative_scan, composite as composite, cond as cond, custom_linear_solve as custom_linear_solve,
-    custom_root as custom_root, fori_loop as fori_loop, map as map, platform_dependent as platform_dependent, scan as scan,
-    switch as switch, while_loop as while_loop,
+    cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch,
+    while_loop as while_loop,
 )
 
 if _TYPE_CHECKING:

@@ -1,5 +1,9 @@
 """Lazy exports: functions of numjet.lax that most programs do not need, imported when the first of them is named."""
 
+from numjet.control.lazy_exports import (
+    associative_scan as associative_scan, composite as composite, custom_linear_solve as custom_linear_solve,
+    custom_root as custom_root, platform_dependent as platform_dependent,
+)
 from numjet.lax import linalg as linalg
 from numjet.lax.barrier import (
     after_all as after_all, after_all_p as after_all_p, optimization_barrier as optimization_barrier,
@@ -31,6 +35,9 @@ from numjet.lax.contraction.conv_shapes import (
     conv_general_shape_tuple as conv_general_shape_tuple, conv_shape_tuple as conv_shape_tuple,
     conv_transpose_shape_tuple as conv_transpose_shape_tuple,
 )
+from numjet.lax.contraction.dot_algorithms import (
+    DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset, PrecisionLike as PrecisionLike,
+)
 from numjet.lax.contraction.convolution import conv_general_dilated_p as conv_general_dilated_p
 from numjet.lax.contraction.ragged import (
     RaggedDotDimensionNumbers as RaggedDotDimensionNumbers, ragged_dot as ragged_dot, ragged_dot_general as ragged_dot_general,
@@ -54,6 +61,7 @@ from numjet.lax.reduction.window import (
 from numjet.lax.reduction.window_select import (
     select_and_gather_add_p as select_and_gather_add_p, select_and_scatter_add_p as select_and_scatter_add_p,
 )
+from numjet.lax.reduction.reduce_general import reduce as reduce, reduce_p as reduce_p
 from numjet.lax.reduction.window_shapes import (
     padtype_to_pads as padtype_to_pads, reduce_window_shape_tuple as reduce_window_shape_tuple,
 )

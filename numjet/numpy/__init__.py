@@ -33,10 +33,6 @@ from numjet.numpy.core.dtype_names import (  # noqa: F401  (both names are publi
     signedinteger as signedinteger, single as single, uint as uint, uint16 as uint16, uint2 as uint2, uint32 as uint32,
     uint4 as uint4, uint64 as uint64, uint8 as uint8, unsignedinteger as unsignedinteger,
 )
-from numjet.numpy.core.printing import (
-    array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions, printoptions as printoptions,
-    set_printoptions as set_printoptions,
-)
 from numjet.numpy.core.predicates import (
     allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, isclose as isclose,
     iscomplexobj as iscomplexobj, isrealobj as isrealobj, isscalar as isscalar, iterable as iterable, ndim as ndim,
@@ -82,7 +78,6 @@ from numjet.numpy.shaping.matrices import (
     diag as diag, diagflat as diagflat, eye as eye, identity as identity, tri as tri, tril as tril, triu as triu,
 )
 from numjet.numpy.ufuncs.ufunc_class import frompyfunc as frompyfunc, ufunc as ufunc
-from numjet.numpy.ufuncs.vectorize import vectorize as vectorize
 from numjet.numpy.ufuncs.ufunc_objects import (
     add as add, bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor, logaddexp as logaddexp,
     logaddexp2 as logaddexp2, logical_and as logical_and, logical_or as logical_or, logical_xor as logical_xor,
@@ -120,10 +115,6 @@ from numjet.numpy.indexing.selection import (
     choose as choose, compress as compress, extract as extract, take as take, take_along_axis as take_along_axis,
 )
 from numjet.numpy.indexing.nonzero import argwhere as argwhere, flatnonzero as flatnonzero, nonzero as nonzero
-from numjet.numpy.signal.poly import (
-    poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyint as polyint, polymul as polymul,
-    polysub as polysub, polyval as polyval,
-)
 
 ndarray = _ArrayBase
 _methods.install(_sys.modules[__name__])

@@ -3,6 +3,10 @@
 from numjet.numpy import fft as fft, linalg as linalg
 from numjet.numpy.core.bitpacking import packbits as packbits, unpackbits as unpackbits
 from numjet.numpy.core.files import load as load, save as save, savez as savez
+from numjet.numpy.core.printing import (
+    array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions, printoptions as printoptions,
+    set_printoptions as set_printoptions,
+)
 from numjet.numpy.indexing.index_grids import (
     c_ as c_, diag_indices as diag_indices, diag_indices_from as diag_indices_from, index_exp as index_exp, ix_ as ix_,
     mask_indices as mask_indices, r_ as r_, ravel_multi_index as ravel_multi_index, s_ as s_, tril_indices as tril_indices,
@@ -40,7 +44,12 @@ from numjet.numpy.signal.calculus import (
     trapezoid as trapezoid, vander as vander,
 )
 from numjet.numpy.signal.interpolation import interp as interp, unwrap as unwrap
+from numjet.numpy.signal.poly import (
+    poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyint as polyint, polymul as polymul,
+    polysub as polysub, polyval as polyval,
+)
 from numjet.numpy.signal.windows import (
     bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, i0 as i0, kaiser as kaiser,
 )
 from numjet.numpy.ufuncs.along_axis import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
+from numjet.numpy.ufuncs.vectorize import vectorize as vectorize

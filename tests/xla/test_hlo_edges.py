@@ -6,7 +6,8 @@ import numjet as nj
 from numjet.core.op import Samples, all_ops
 from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
-from numjet.lax.contraction.precision import DotAlgorithm, DotAlgorithmPreset, Precision
+from numjet.lax.contraction.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
+from numjet.lax.contraction.precision import Precision
 from numjet.lax.fourier import FftType
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.runtime.device import devices

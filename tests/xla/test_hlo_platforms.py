@@ -6,7 +6,7 @@ import numjet as nj
 from numjet import lax
 from numjet.core.aval import ShapedArray
 from numjet.core.op import all_ops
-from numjet.lax.contraction.precision import DotAlgorithm, DotAlgorithmPreset
+from numjet.lax.contraction.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from numjet.runtime import dispatch
 from numjet.runtime.device import devices
 from numjet.xla import backend

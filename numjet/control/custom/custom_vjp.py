@@ -20,7 +20,6 @@ from numjet.control.custom.custom_calls import (
 )
 from numjet.control.custom.custom_jvp import FlatFunction, operands
 from numjet.control.custom.custom_vjp_call import apply_custom_vjp
-from numjet.control.custom.remat_opt import OptimizedForward
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
 from numjet.core.refs import Ref, serials
@@ -28,10 +27,12 @@ from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
-from numjet.foundation import dtypes, tree
+from numjet.foundation import dtypes, lazy_import, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 from numjet.lax.elementwise.convert import cast
+
+remat_opt = lazy_import.Module("numjet.control.custom.remat_opt")
 
 
 class CustomVJPPrimal(Record):
@@ -101,7 +102,7 @@ class custom_vjp(FunctionWithRules):
         leaves = operands(free)
         fwd = _FlatForward(self, with_fixed(self.fwd, fixed, positions), flat)
         bwd = _FlatBackward(self, fixed, fwd, [aval_of(x) for x in leaves])
-        forward = OptimizedForward(flat, fwd) if self.optimize_remat else fwd
+        forward = remat_opt.OptimizedForward(flat, fwd) if self.optimize_remat else fwd
         outs = apply_custom_vjp(flat, forward, bwd, name, self.symbolic_zeros, leaves)
         return tree.tree_unflatten(flat.out_tree, outs)
 

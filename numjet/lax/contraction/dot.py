@@ -17,13 +17,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import CONTRACTS, LANES
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, shift, without
-from numjet.lax.contraction.precision import (
-    CanonicalPrecision,
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    canonicalize_precision,
-    precision_attributes,
-)
+from numjet.lax.contraction.precision import CanonicalPrecision, canonicalize_precision, dot_algorithms
 from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.operands import converted
 from numjet.lax.rewrites import Producer, is_number, splat
@@ -90,7 +84,7 @@ def computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision:
         wide = dtypes.common_dtype(wide, preferred)
     if kind_of(wide) != "f":
         return wide
-    asked = precision.accumulation_type if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)) else None
+    asked = getattr(precision, "accumulation_type", None)
     if wide == dtypes.float64 or (asked is not None and np.dtype(asked) == dtypes.float64):
         return dtypes.float64
     return dtypes.float32
@@ -169,7 +163,7 @@ def _hlo(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: Canon
              "rhs_contracting_dimensions": rc}
     numbers = f"#stablehlo.dot<{', '.join(f'{k} = {list(v)}' for k, v in lists.items())}>"
     out = b.op("stablehlo.dot_general", [x, y], ShapedArray(_result_shape(x.shape, y.shape, dimension_numbers), counted),
-               attrs={"dot_dimension_numbers": numbers, **precision_attributes(precision, x.dtype, b.platform)})
+               attrs={"dot_dimension_numbers": numbers, **dot_algorithms.precision_attributes(precision, x.dtype, b.platform)})
     return b.convert(out, out_dtype)
 
 

@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.api.sharding import SingleDeviceSharding
 from numjet.api.transfer import device_put
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, ArrayBase, Tracer
-from numjet.numpy.core import arrays, numpy_protocols, printing, shape_methods, views
+from numjet.foundation import lazy_import
+from numjet.numpy.core import arrays, shape_methods, views
 from numjet.numpy.core.operators import CONTAINS, OPERATORS
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
 from numjet.numpy.reduction import cumulative, reductions, statistics
 from numjet.numpy.ufuncs import arithmetic
 from numjet.runtime import dispatch
+
+numpy_protocols = lazy_import.Module("numjet.numpy.core.numpy_protocols")
+printing = lazy_import.Module("numjet.numpy.core.printing")
+sharding = lazy_import.Module("numjet.api.sharding")
 
 
 def _flat(self: Any) -> None:
@@ -84,7 +88,8 @@ METHODS |= shape_methods.METHODS
 OF_ARRAYS: dict[str, Any] = {
     "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
     "tobytes": _tobytes, "is_fully_addressable": property(lambda self: True),
-    "is_fully_replicated": property(lambda self: True), "sharding": property(lambda self: SingleDeviceSharding(self.device)),
+    "is_fully_replicated": property(lambda self: True),
+    "sharding": property(lambda self: sharding.SingleDeviceSharding(self.device)),
     "platform": lambda self: self.device.platform, "clone": _copy,
 }
 
@@ -94,16 +99,26 @@ def _reduce(self: Any) -> tuple[Any, ...]:
     return dispatch.as_array, (np.asarray(self._value), self.aval)
 
 
+def _protocols(namespace: ModuleType) -> dict[str, Any]:
+    """The methods of NumPy's dispatch protocols."""
+    def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return numpy_protocols.array_function(namespace, func, types, args, kwargs)
+
+    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return numpy_protocols.array_ufunc(namespace, ufunc, method, *inputs, **kwargs)
+    return {"__array_function__": __array_function__, "__array_ufunc__": __array_ufunc__}
+
+
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
     for name, fn in operators.items():
         _native.set_hook(name, fn)
-    _native.set_hook("__repr__", printing.repr_array)
-    _native.set_hook("__str__", printing.str_array)
+    _native.set_hook("__repr__", lambda x: printing.repr_array(x))
+    _native.set_hook("__str__", lambda x: printing.str_array(x))
     _native.set_hook("aval", ShapedArray)
     _native.set_hook("reduce", _reduce)
-    named = {**METHODS, **shape_methods.METHODS, **numpy_protocols.methods(namespace),
+    named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
     hooks.set_methods(named | OF_ARRAYS, Array)
     hooks.set_methods(operators | named, Tracer)

@@ -100,50 +100,47 @@ def _refuse_writing(function: Any, target: Any) -> None:
 
 # -------------------------------------------------------------------------------------------- functions
 
-def _function_of(namespace: ModuleType) -> Any:
-    def __array_function__(self: Any, func: Any, types: Iterable[type], args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """NumPy's functions of arrays: numjet's function of the same name, where there is one."""
-        if not all(issubclass(t, (Array, Tracer, np.ndarray)) for t in types):
-            return NotImplemented
-        writes = kwargs.get("out") if func not in _WRITERS else args[0] if args else next(iter(kwargs.values()))
-        if writes is not None:
-            _refuse_writing(func, writes)
-            _refuse_tracers(func, args, kwargs, "writes into a NumPy array")
-            return _by_numpy(func, args, kwargs)
-        own = _counterpart(namespace, func) if config.numpy_dispatch else None
-        if own is not None:
-            return own(*args, **{k: v for k, v in kwargs.items() if k != "out"})
-        if config.numpy_dispatch:
-            _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
+def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args: Any, kwargs: Mapping[str, Any]
+                   ) -> Any:
+    """NumPy's functions of arrays: numjet's function of the same name, where there is one."""
+    if not all(issubclass(t, (Array, Tracer, np.ndarray)) for t in types):
+        return NotImplemented
+    writes = kwargs.get("out") if func not in _WRITERS else args[0] if args else next(iter(kwargs.values()))
+    if writes is not None:
+        _refuse_writing(func, writes)
+        _refuse_tracers(func, args, kwargs, "writes into a NumPy array")
         return _by_numpy(func, args, kwargs)
-    return __array_function__
+    own = _counterpart(namespace, func) if config.numpy_dispatch else None
+    if own is not None:
+        return own(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+    if config.numpy_dispatch:
+        _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
+    return _by_numpy(func, args, kwargs)
 
 
 # -------------------------------------------------------------------------------------------- ufuncs
 
-def _ufunc_of(namespace: ModuleType) -> Any:
-    def __array_ufunc__(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's ufuncs of arrays: numjet's function of the same name, where there is one."""
-        if ufunc in _REFLECTED and not kwargs and _is_operator(method, inputs) and _is_ours(inputs[1]):
-            return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
-        if not all(map(_is_known, inputs)):
-            return NotImplemented
-        apply = getattr(ufunc, method)
-        writes = inputs[0] if method == "at" else kwargs.get("out")
-        if writes is not None:
-            _refuse_writing(ufunc, writes)
-            _refuse_tracers(ufunc, inputs, kwargs, "writes into a NumPy array")
-            return _by_numpy(apply, inputs, kwargs)
-        own = _counterpart(namespace, ufunc) if config.numpy_dispatch or _is_operator(method, inputs) else None
-        own = own if method == "__call__" else getattr(own, method, None)
-        if own is None:
-            if config.numpy_dispatch:
-                _refuse_tracers(ufunc, inputs, kwargs, "has no counterpart in numjet")
-            return _by_numpy(apply, inputs, kwargs)
-        given = {k: v for k, v in kwargs.items() if k not in _HINTS and not _is_default(_NOT_GIVEN, k, v)}
-        inputs = tuple(x if is_array_like(x) or method != "__call__" else np.asarray(x) for x in inputs)
-        return _call(ufunc, own, inputs, given) if method == "__call__" else own(*inputs, **given)
-    return __array_ufunc__
+def array_ufunc(namespace: ModuleType, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """NumPy's ufuncs of arrays: numjet's function of the same name, where there is one."""
+    if ufunc in _REFLECTED and not kwargs and _is_operator(method, inputs) and _is_ours(inputs[1]):
+        return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
+    if not all(map(_is_known, inputs)):
+        return NotImplemented
+    apply = getattr(ufunc, method)
+    writes = inputs[0] if method == "at" else kwargs.get("out")
+    if writes is not None:
+        _refuse_writing(ufunc, writes)
+        _refuse_tracers(ufunc, inputs, kwargs, "writes into a NumPy array")
+        return _by_numpy(apply, inputs, kwargs)
+    own = _counterpart(namespace, ufunc) if config.numpy_dispatch or _is_operator(method, inputs) else None
+    own = own if method == "__call__" else getattr(own, method, None)
+    if own is None:
+        if config.numpy_dispatch:
+            _refuse_tracers(ufunc, inputs, kwargs, "has no counterpart in numjet")
+        return _by_numpy(apply, inputs, kwargs)
+    given = {k: v for k, v in kwargs.items() if k not in _HINTS and not _is_default(_NOT_GIVEN, k, v)}
+    inputs = tuple(x if is_array_like(x) or method != "__call__" else np.asarray(x) for x in inputs)
+    return _call(ufunc, own, inputs, given) if method == "__call__" else own(*inputs, **given)
 
 
 def _is_known(x: Any) -> bool:
@@ -170,8 +167,3 @@ def _call(ufunc: np.ufunc, own: Callable[..., Any], inputs: tuple[Any, ...], giv
     if dtype is None or all(x.dtype == dtype for x in _leaves(out)):
         return out
     return own(*(asarray(x, dtype=dtype) for x in inputs))
-
-
-def methods(namespace: ModuleType) -> dict[str, Any]:
-    """The methods of both protocols, for arrays and tracers; `namespace` is numjet.numpy."""
-    return {"__array_function__": _function_of(namespace), "__array_ufunc__": _ufunc_of(namespace)}

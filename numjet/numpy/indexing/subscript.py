@@ -10,12 +10,13 @@ import numpy as np
 from numjet import lax
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.numpy.fastpath import index as fast_index
-from numjet.numpy.indexing import large
 from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
+
+large = lazy_import.Module("numjet.numpy.indexing.large")
 
 _INT32_MAX = np.iinfo(np.int32).max
 _IOTA_FROM = 64  # longer ranges of positions are computed, not stored

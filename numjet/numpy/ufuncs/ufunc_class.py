@@ -10,14 +10,15 @@ import numpy as np
 
 from numjet.control.loops.scan import scan
 from numjet.core.trace import aval_of
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, lazy_import
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import compare
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_out, operand, to_array
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.reduction.reductions import axes_of, put_back
-from numjet.numpy.ufuncs.vectorize import vectorize
+
+vectorize = lazy_import.Module("numjet.numpy.ufuncs.vectorize")
 
 
 class ufunc:
@@ -35,7 +36,7 @@ class ufunc:
         self.__doc__ = func.__doc__
         self._nin, self._nout, self._identity = operator.index(nin), operator.index(nout), identity
         self._nargs = self._nin if nargs is None else operator.index(nargs)
-        self._call = call or vectorize(func)
+        self._call = call or vectorize.vectorize(func)
         self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
 
     nin = property(lambda self: self._nin, doc="How many arguments the function takes.")
