@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.core.aval import ShapedArray
@@ -23,20 +23,22 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
 
 
 def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Sequence[ShapedArray],
-                out_avals: Sequence[ShapedArray], names: Sequence[str], root: str) -> None:
+                out_avals: Sequence[ShapedArray], names: Sequence[str], root: str, fun: Callable[..., Any]) -> None:
     """TypeError when a loop's output carry differs from its input carry in structure or types.
 
-    names: the path of each leaf of the carry, as the user wrote it; root: that of the whole carry.
+    names: the path of each leaf of the carry, as the user wrote it; root: that of the whole carry. fun: the body; its
+    attribute `carry_note`, if any, says what the paths are of.
     """
+    note = getattr(fun, "carry_note", "")
     if in_tree != out_tree:
-        raise TypeError(_structure_error(kind, what, in_tree, out_tree, root))
+        raise TypeError(compose(_structure_error(kind, what, in_tree, out_tree, root), note))
     wrong = [_carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)]
     if wrong:
         listed = wrong[0] if len(wrong) == 1 else "\n".join(f"  * {w}" for w in wrong)
         raise TypeError(
             compose(
                 f"{kind} {what} carry input and carry output must have equal types, but they differ:",
-                listed,
+                listed, note,
                 "Revise the function so that all output types match the corresponding input types: give the initial "
                 "value the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
             )

@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.snapshots import is_writable, snapshot
-from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace
+from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace, type_text
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
@@ -65,6 +65,9 @@ class StageTracer(Tracer):
 
     def concrete(self) -> Any:
         return self._trace.value_of(self._var)
+
+    def __repr__(self) -> str:
+        return f"JitTracer({type_text(self.aval)})"
 
     def origin_text(self) -> str:
         return self._trace.explain(self._var)

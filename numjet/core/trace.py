@@ -110,6 +110,11 @@ class ArrayBase(metaclass=ArrayMeta):
 ArrayLike: TypeAlias = Union[ArrayBase, types.ArrayLike]  # noqa: UP007
 
 
+def type_text(aval: ShapedArray) -> str:
+    """`~float32[2]`: dtype and shape, after a tilde where the type is weak."""
+    return f"{'~' if aval.weak_type else ''}{aval}"
+
+
 class Tracer:
     """Stands for an array while a function is traced. Its methods come from hooks.set_methods."""
 
@@ -190,7 +195,14 @@ class Tracer:
         return self
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval.str_short()}>"
+        return f"{type(self).__name__}({type_text(self.aval)})"
+
+    def __format__(self, spec: str) -> str:
+        value = self.concrete() if spec else self
+        if value is None:
+            raise TypeError(f"cannot format {self!r} as {spec!r}: it is traced, and its value is not known yet. Use "
+                            f"jax.debug.print('{{x:{spec}}}', x=x), which prints the value when the program runs.")
+        return str(self) if value is self else format(np.asarray(value)[()], spec)
 
     def __copy__(self) -> Any:
         return self

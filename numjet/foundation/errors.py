@@ -63,7 +63,7 @@ class ConcretizationTypeError(JAXTypeError):
     def __init__(self, tracer: Any, context: str = ""):
         super().__init__(
             compose(
-                f"Abstract tracer value encountered where concrete value is expected: a {describe(tracer)}.",
+                f"Abstract tracer value encountered where concrete value is expected: {describe(tracer)}.",
                 context,
                 origin(tracer),
                 "Remedies: mark the argument as static (`static_argnums` or `static_argnames` of jit), compute "
@@ -90,7 +90,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
         JAXTypeError.__init__(
             self,
             compose(
-                f"Attempted boolean conversion of a {describe(tracer)}. Python cannot branch on it: its truth value is not "
+                f"Attempted boolean conversion of {describe(tracer)}. Python cannot branch on it: its truth value is not "
                 "known yet.",
                 origin(tracer),
                 _BOOL_REMEDIES,
@@ -139,8 +139,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     def __init__(self, tracer: Any):
         super().__init__(
             compose(
-                f"A {describe(tracer)} cannot be used as a boolean index: how many elements it selects, "
-                "and so the shape of the result, is not known yet.",
+                f"Array boolean indices must be concrete; got a {describe(tracer)}: how many elements it selects, and so "
+                "the shape of the result, is not known yet.",
                 origin(tracer),
                 "Remedies: keep the shape and blank the others out with the three-argument `jnp.where`; give a size, "
                 "`jnp.nonzero(mask, size=n, fill_value=...)`; assign with `x.at[mask].set(value)`; or pass "
@@ -168,7 +168,7 @@ class UnexpectedTracerError(JAXTypeError):
         place = " ".join(part for part in (where or ("It was created" if while_tracing else ""), while_tracing) if part)
         super().__init__(
             compose(
-                f"Encountered an unexpected tracer: a {describe(tracer)} leaked out of the function it belongs to, by a side "
+                f"Encountered an unexpected tracer: {describe(tracer)} leaked out of the function it belongs to, by a side "
                 "effect on global state, a closure or an attribute.",
                 place + "." if place else "",
                 "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
@@ -198,3 +198,9 @@ class InconclusiveDimensionOperation(Exception):
 
 class TypePromotionError(ValueError):
     """Two dtypes have no common dtype for an implicit conversion."""
+
+
+for _error in (ConcretizationTypeError, InconclusiveDimensionOperation, JAXIndexError, JaxprTypeError, JaxRuntimeError,
+               JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, TracerArrayConversionError,
+               TracerBoolConversionError, TracerIntegerConversionError, UnexpectedTracerError):
+    _error.__module__ = "numjet.errors"  # where users find them: the name in tracebacks

@@ -7,7 +7,7 @@ from typing import Any
 from numjet.core import leaks
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
-from numjet.core.stage import DebugInfo, trace_to_closed
+from numjet.core.stage import DebugInfo, StageTracer, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
@@ -23,6 +23,12 @@ class JVPTracer(Tracer):
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace, self.primal, self.tangent = trace, primal, tangent
         self.aval = aval_of(primal)
+
+    def __repr__(self) -> str:
+        tangent = self.tangent
+        if type(tangent) is StageTracer and tangent._trace.partial:  # of a linearization, as in grad
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent.aval.str_short()})"
+        return f"JVPTracer(primal={self.primal}, tangent={tangent})"
 
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal

@@ -9,7 +9,7 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.named_axes import with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
-from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
+from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace, type_text
 from numjet.core.walk import all_eqns, eval_jaxpr
 from numjet.foundation.config import config
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
@@ -25,6 +25,9 @@ class BatchTracer(Tracer):
         self._trace, self.val, self.dim = trace, val, dim
         aval = aval_of(val)
         self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={type_text(self.aval)}, batched={type_text(aval_of(self.val))})"
 
     def origin_text(self) -> str:
         head = "The value is batched by vmap: it differs from element to element."

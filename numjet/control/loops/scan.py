@@ -120,7 +120,7 @@ def _scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: i
     body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
-    check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree))
+    check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree), f)
     outs = scan_p.bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
                        num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
     carry, ys = split_list(outs, [len(init_flat)])

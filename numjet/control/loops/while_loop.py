@@ -98,7 +98,7 @@ def _while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
         lambda carry: trace_body(body_fun, in_tree, carry, "while_loop", captures=True), init, lambda b: b.jaxpr.out_avals
     )
     check_carry("while_loop", "body function", init_tree, body.out_tree, avals, body.jaxpr.out_avals,
-                argument_names(body_fun, in_tree), _root(body_fun))
+                argument_names(body_fun, in_tree), _root(body_fun), body_fun)
     cond = trace_body(cond_fun, in_tree, avals, "while_loop", captures=True)
     _check_condition(cond_fun, cond)
     outs = while_p.bind(*cond.consts, *body.consts, *init, cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts),
@@ -195,13 +195,20 @@ def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         i, value = loop_carry
         return (add(i, 1), body_fun(i, value)), None
 
+    body.carry_note = _carry_note(1)  # type: ignore[attr-defined]
     return cached_with(body_fun, body)
+
+
+def _carry_note(position: int) -> str:
+    return f"The loop is a fori_loop: loop_carry[{position}] is init_val, which body_fun(i, init_val) gets and returns."
 
 
 def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, aval: ShapedArray) -> Any:
     def body(loop_carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         i, end, value = loop_carry
         return add(i, 1), end, body_fun(i, value)
+
+    body.carry_note = _carry_note(2)  # type: ignore[attr-defined]
 
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])

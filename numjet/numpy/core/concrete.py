@@ -39,5 +39,5 @@ def known_for_size(name: str, x: Any) -> np.ndarray:
     """The value of x. ConcretizationTypeError that recommends size= when it is not known."""
     value = value_of(x)
     if value is None:
-        raise errors.ConcretizationTypeError(x, f"It arose in jnp.{name} without size=. {SIZE}")
+        raise errors.ConcretizationTypeError(x, f"The size argument of jnp.{name} must be statically specified. {SIZE}")
     return value

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import lax
+from numjet.core.aval import ShapedArray
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
@@ -312,7 +313,7 @@ def _common_dtype(x: Any, values: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
             raise TypeError(f"an array of dtype {dtypes.long_name(aval.dtype)} cannot be updated with values of dtype "
                             f"{dtypes.long_name(other.dtype)}: random keys are not numbers")
         return x, values, lambda out: out
-    common = dtypes.result_type(x, values)
+    common = dtypes.result_type(ShapedArray((), aval.dtype), values)  # a weak x must not lose digits to values of fewer bits
     if common != aval.dtype:
         warnings.warn(f"scatter inputs have incompatible types: cannot safely cast value from dtype={other.dtype.name} "
                       f"to dtype={aval.dtype.name}. In future releases this will be an error: convert the values, "
@@ -329,6 +330,8 @@ def _is_array(x: Any) -> bool:
 def _restored(out: Any, aval: Any) -> Any:
     if aval_of(out).dtype != aval.dtype:
         out = lax.convert_element_type(out, aval.dtype)
+    if aval_of(out).weak_type != aval.weak_type:
+        out = lax.convert_element_type_p.bind(out, new_dtype=aval.dtype, weak_type=aval.weak_type)
     return out
 
 

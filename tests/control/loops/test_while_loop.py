@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.control import fori_loop, while_loop
 from numjet.core.aval import ShapedArray
@@ -247,3 +248,11 @@ def test_disable_jit_runs_in_python():
 def test_jvp_of_zero_tangents_runs_the_loop_once():
     assert jvp(lambda x: while_loop(lambda c: lax.lt(c, F32(3)), lambda c: lax.add(c, F32(1)), F32(0)), [F32(1)],
                [F32(1)])[0] == 0
+
+
+@pytest.mark.parametrize(("upper", "position"), [(3, 1), (np.int32(3), 1), ("traced", 2)])
+def test_errors_of_fori_loop_speak_of_its_arguments(upper, position):
+    run = lambda n: fori_loop(0, n, lambda i, c: (c[0], c[1].astype(int)), (1.0, np.ones(2, np.float32)))
+    with pytest.raises(TypeError, match=rf"(?s)loop_carry\[{position}\]\[1\] has type.*The loop is a fori_loop: loop_carry"
+                                        rf"\[{position}\] is init_val"):
+        nj.jit(run)(3) if upper == "traced" else run(upper)

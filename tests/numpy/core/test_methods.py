@@ -157,9 +157,36 @@ def test_printing():
     x = jnp.ones(2)
     x.delete()
     assert "deleted" in repr(x)
+
+
+def shown(transform, *args):
+    """What print shows of an argument inside of a transformed function."""
     seen: list[str] = []
-    nj.jit(lambda a: (seen.append(repr(a)), a)[1])(1.0)
-    assert "Tracer<f32[]>" in seen[0]
+    transform(lambda a: (seen.append(repr(a)), check_text(a), a.sum())[2])(*args)
+    return seen[0]
+
+
+def check_text(x):
+    assert str(x) == repr(x) == f"{x}"
+
+
+def test_tracers_show_what_is_known():
+    x = jnp.arange(2.0)
+    assert shown(nj.jit, 1.0) == "JitTracer(~float32[])" and shown(nj.jit, x) == "JitTracer(float32[2])"
+    assert shown(nj.grad, x) == "GradTracer(primal=[0. 1.], typeof(tangent)=f32[2])"
+    assert shown(lambda f: lambda a: nj.jvp(f, (a,), (a,)), x) == "JVPTracer(primal=[0. 1.], tangent=[0. 1.])"
+    assert shown(nj.vmap, jnp.ones((2, 3))) == "VmapTracer(aval=float32[3], batched=float32[2,3])"
+    assert shown(nj.vmap, jnp.full(2, 3)) == "VmapTracer(aval=~int32[], batched=~int32[2])"
+    nested = shown(lambda f: nj.vmap(nj.grad(f)), x)
+    assert nested == "GradTracer(primal=VmapTracer(aval=float32[], batched=float32[2]), typeof(tangent)=f32[])"
+
+
+def test_format_of_tracers():
+    seen: list[str] = []
+    nj.grad(lambda a: (seen.append(f"{a:.3f}"), a)[1])(1.5)
+    assert seen == ["1.500"]
+    with pytest.raises(TypeError, match=r"format JitTracer\(~float32\[\]\) as '\.3f': .*debug\.print\('\{x:\.3f\}', x=x"):
+        nj.jit(lambda a: f"{a:.3f}")(1.5)
 
 
 def test_copying():

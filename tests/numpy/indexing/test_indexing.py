@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax, numpy as jnp
 from numjet.core.op import Undefined, Zero
 from numjet.core.stage import trace_to_closed
@@ -488,3 +491,13 @@ def test_empty_axes():
     with pytest.raises(IndexError, match="index 0 is out of bounds for axis 0 with size 0"):
         getitem(empty, 0)
     assert np.asarray(at(X)[3:1].set(1.0)).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_updates_keep_weak_types_and_digits(jit, x64):
+    x = jnp.full(3, 2**40)
+    update = lambda x: x.at[0].set(jnp.int32(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = (nj.jit(update) if jit else update)(x)
+    assert out.weak_type and out.dtype == np.int64 and out.tolist() == [3, 2**40, 2**40]
