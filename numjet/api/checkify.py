@@ -17,7 +17,7 @@ from numjet.api.arguments import check_callable, debug_info, flatten_result
 from numjet.api.jit import jit
 from numjet.control.branches.cond import switch
 from numjet.control.branches.cond_op import cond_p
-from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, Site, check_p
+from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, JaxRuntimeError, Site, check_p
 from numjet.control.custom.checkpoint import checkpoint, checkpoint_p
 from numjet.control.loops.scan import scan
 from numjet.control.loops.scan_op import scan_p
@@ -32,7 +32,6 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CALLS, EXACT
 from numjet.core.walk import all_eqns
 from numjet.foundation import dtypes, source, tree
-from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
 from numjet.foundation.util import split_list
 from numjet.lax.elementwise.bits import stop_gradient

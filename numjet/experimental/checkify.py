@@ -14,8 +14,7 @@ from numjet.api.checkify import (
     nan_checks as nan_checks,
     user_checks as user_checks,
 )
-from numjet.control.checks.check_op import check as check, debug_check as debug_check
-from numjet.foundation.errors import JaxRuntimeError as JaxRuntimeError
+from numjet.control.checks.check_op import JaxRuntimeError as JaxRuntimeError, check as check, debug_check as debug_check
 
 __all__ = [
     "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error", "checkify",

@@ -37,6 +37,7 @@ def test_user_checks(inner, outer):
     assert error.get() == FAILED.format(1.0)
     with pytest.raises(c.JaxRuntimeError, match=r"must be positive, got -1\.0"):
         error.throw()
+    assert issubclass(c.JaxRuntimeError, ValueError)
     assert c.checkify(f, errors=c.nan_checks)(4.0)[0].get() is None
 
 

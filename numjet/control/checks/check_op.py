@@ -16,7 +16,6 @@ from numjet.core.op import Missing, Op
 from numjet.core.trace import aval_of, is_array_like
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
-from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.argreduce import argmin
@@ -41,6 +40,10 @@ class JaxException(Exception):
 
 class FailedCheckError(JaxException):
     """A `check` failed."""
+
+
+class JaxRuntimeError(ValueError):
+    """An error that was found, raised: by check_error, or by a check outside of programs."""
 
 
 class Site(Record):
