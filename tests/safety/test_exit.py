@@ -132,6 +132,19 @@ kept = [chain(big) for _ in range(5)]
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True True 5\nTrue\n", "")
 
 
+def test_exit_handlers_that_a_program_runs_by_hand():
+    """The main thread goes on, and so do the others."""
+    assert script("""
+import atexit, threading
+import numjet as nj
+print(float(nj.jit(lambda x: x + 1)(1.0)))
+atexit._run_exitfuncs()
+thread = threading.Thread(target=lambda: print(float(nj.jit(lambda x: x + 2)(1.0)), flush=True))
+thread.start()
+thread.join()
+""") == "2.0\n3.0\n"
+
+
 def test_sys_exit_in_a_child_by_multiprocessing_and_os_exit():
     assert script(PREAMBLE + """
 pid = os.fork()

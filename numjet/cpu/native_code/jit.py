@@ -12,6 +12,7 @@ import functools
 import platform
 import re
 import sys
+import threading
 import time
 from typing import Any
 
@@ -34,9 +35,7 @@ from numjet.foundation.record import Fields, default_factory
 # were measured.
 _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
-# llvmlite's own lock: finalizers call LLVM without ours. At exit it is taken for good, so that no daemon thread is in LLVM
-# while that is torn down.
-atexit.register(locks.held_at_fork(binding.ffi.lib._lock._lock).acquire)
+_LLVM_LOCK = locks.held_at_fork(binding.ffi.lib._lock._lock)  # llvmlite's own: finalizers call LLVM without ours
 _last_use = 0.0
 # Functions that LLVM's code generator or emitted code may call.
 _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
@@ -48,6 +47,16 @@ _SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2
             "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
+
+
+@atexit.register
+def _keep_threads_out() -> None:
+    """Takes LLVM's lock for good at exit, so that no daemon thread is in LLVM while that is torn down.
+
+    Exit handlers that a program runs by hand, while its main thread goes on, take nothing.
+    """
+    if not threading.main_thread().is_alive():
+        _LLVM_LOCK.acquire()
 
 
 class Compiled(Fields):
