@@ -1,4 +1,5 @@
 import enum
+import pickle
 import warnings
 
 import ml_dtypes
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 
 import numjet.dtypes
+from numjet.core.aval import ShapedArray
 from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
 
@@ -251,3 +253,10 @@ def test_public_names():
     for name in [*names.split(), "prng_key", "result_type", "scalar_type_of"]:
         assert hasattr(numjet.dtypes, name)
     assert numjet.dtypes.bfloat16 is ml_dtypes.bfloat16
+
+
+def test_the_class_of_random_keys_is_the_type_of_their_dtype():
+    """Libraries ask a dtype for its type, whose name tells keys from structures of NumPy."""
+    assert dtypes.key_dtype.type is dtypes.prng_key and dtypes.prng_key.__name__ == "prng_key"
+    assert pickle.loads(pickle.dumps(dtypes.key_dtype)) == dtypes.key_dtype
+    assert str(ShapedArray((2,), dtypes.key_dtype)) == "key<fry>[2]"

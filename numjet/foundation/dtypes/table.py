@@ -19,15 +19,19 @@ DType = np.dtype
 class extended(np.generic):
     """Abstract class of dtypes whose elements are opaque; for `issubdtype`."""
 
+    __slots__ = ()
 
-class prng_key(extended):
-    """Abstract class of dtypes of random keys; for `issubdtype`."""
+
+class prng_key(extended, np.void):  # type: ignore[misc]  # NumPy makes no dtype of classes that are not below void
+    """The class of random keys: the `type` of their dtype, and for `issubdtype`."""
+
+    __slots__ = ()
 
 
 float0: DType = np.dtype([("float0", np.void, 0)])
 
 # One key is one opaque element of 8 bytes, so that NumPy indexes and copies keys whole.
-key_dtype: DType = np.dtype([("fry", np.uint32, (2,))])
+key_dtype: DType = np.dtype((prng_key, [("fry", np.uint32, (2,))]))
 
 bool_: DType = np.dtype(np.bool_)
 int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
