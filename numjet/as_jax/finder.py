@@ -1,7 +1,7 @@
 """The import of JAX's names: a finder that answers `import jax.X` by modules of numjet.
 
 A module of JAX is one of these, in this order:
-- a module of the compatibility package: `numjet.as_jax.jax.X`, with what only JAX's users know;
+- a module of the compatibility package: `numjet.as_jax.jax.X`, with what only JAX's users know, or one of ELSEWHERE;
 - numjet's module of the same name: `jax.X is numjet.X`, one object under both names, so classes and state are shared;
 - a placeholder, if JAX has the module and numjet does not: its names can be imported, and raise when they are used.
 
@@ -23,6 +23,7 @@ from typing import Any
 from numjet.as_jax import distributions, names, unsupported
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
+ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
 OWN_JAXLIB = ("jaxlib", "jaxlib.version", "jaxlib.xla_client")  # the other modules of jaxlib are those that are installed
 
 
@@ -41,6 +42,8 @@ def exists(name: str) -> bool:
 
 def implementation(name: str) -> str | None:
     """The module of numjet that a module of JAX means. None: there is none."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
     if exists(OWN + name):
         return OWN + name
     shared = f"numjet{name.removeprefix('jax')}"

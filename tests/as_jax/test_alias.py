@@ -113,6 +113,79 @@ def test_private_modules_that_libraries_touch(run_as_jax):
     """)
 
 
+def test_functions_of_flat_arguments(run_as_jax):
+    run_as_jax("""
+        import jax
+        from jax import api_util
+        from jax.extend import linear_util
+        from jax.tree_util import tree_structure
+        def f(x, y, *, z=1):
+            return {"sum": x + y, "z": z}
+        info = api_util.debug_info("test", f, (1.0, 2.0), {"z": 3})
+        assert info.traced_for == "test" and info.func_src_info.startswith("f at") and info.arg_names == ("x", "y", "z")
+        leaves, tree = jax.tree.flatten(((1.0, 2.0), {"z": 3}))
+        flat, out = api_util.flatten_fun(linear_util.wrap_init(f, debug_info=info), tree)
+        assert flat.call_wrapped(*leaves) == [3.0, 3] and out() == tree_structure({"sum": 0, "z": 0})
+        flat, out = api_util.flatten_fun_nokwargs(linear_util.wrap_init(f), tree_structure((0, 0)))
+        assert flat.call_wrapped(1.0, 2.0) == [3.0, 1] and out().num_leaves == 2
+        assert api_util.flatten_axes("axes", tree_structure((1, (2, 3))), (0, None)) == [0, None, None]
+        part, dynamic = api_util.argnums_partial(linear_util.wrap_init(f), (1,), (5.0, 6.0))
+        assert dynamic == (6.0,) and part.call_wrapped(7.0) == {"sum": 12.0, "z": 1}
+        try:
+            api_util.argnums_partial(linear_util.wrap_init(f), 0, (5.0, [6.0]))
+        except ValueError as error:
+            assert "Non-hashable static arguments" in str(error)
+        donated = api_util.donation_vector((0,), ("b",), tree_structure(((1, (2, 3)), {"a": 4, "b": 5})))
+        assert donated == (True, False, False, False, True)
+        assert api_util.rebase_donate_argnums((0, 2), (1,)) == (0, 1)
+    """)
+
+
+def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp
+        from jax._src import ad_util, api_util, checkify, flatten_util, literals, tree_util
+        from jax._src.dtypes import DType, ExtendedDType
+        from jax._src.state.types import AbstractRef
+        from jax._src.traceback_util import api_boundary
+        assert api_boundary(len, repro_api_name="x") is len and AbstractRef is jax.ref.AbstractRef
+        assert list in tree_util._registry and int not in tree_util._registry and tree_util.tree_leaves([1]) == [1]
+        assert flatten_util.ravel_pytree({"a": 1.0})[0].shape == (1,) and checkify.Out and checkify.user_checks
+        assert not isinstance(1, literals.typed_scalar_types) and not isinstance(jnp.ones(1), literals.TypedNdArray)
+        assert ad_util.stop_gradient_p is jax.lax.stop_gradient_p and DType is not ExtendedDType
+        try:
+            literals.TypedInt(3)
+        except TypeError as error:
+            assert "has no instances" in str(error)
+    """)
+
+
+def test_primitives_above_arrays_are_defined_and_refused(run_as_jax):
+    run_as_jax("""
+        import jax
+        from jax.experimental import hijax, io_callback
+        import jax.experimental, numjet.experimental
+        assert jax.experimental is numjet.experimental
+        class Type(hijax.MutableHiType):
+            method = hijax.aval_method(len)
+        class Read(hijax.HiPrimitive): ...
+        class Value: ...
+        hijax.register_hitype(Value, Type)
+        hijax.control_flow_allowed_effects.add_type(int)
+        for use in (lambda: Read("read").bind(1.0), lambda: hijax.HiPspec()):
+            try:
+                use()
+            except NotImplementedError as error:
+                assert "jax.experimental.hijax." in str(error)
+            else:
+                raise AssertionError(use)
+        try:
+            jax.jit(lambda x: x)(Value())
+        except TypeError as error:
+            assert "Value" in str(error)
+    """)
+
+
 def test_files_of_libraries_are_left_out_of_tracebacks(run_as_jax):
     run_as_jax("""
         import dataclasses

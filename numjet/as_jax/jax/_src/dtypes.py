@@ -1,7 +1,13 @@
 """Dtypes and their promotion."""
 
+from numpy import dtype as DType  # noqa: F401
+
 from numjet.dtypes import (
     TypePromotionError as TypePromotionError, bfloat16 as bfloat16, canonicalize_dtype as canonicalize_dtype,
     extended as extended, finfo as finfo, float0 as float0, iinfo as iinfo, issubdtype as issubdtype, prng_key as prng_key,
     result_type as result_type, scalar_type_of as scalar_type_of,
 )
+
+
+class ExtendedDType:
+    """The base of dtypes that libraries define. Such a dtype can be named, and is refused where an array would get it."""

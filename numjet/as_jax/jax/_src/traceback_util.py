@@ -1,9 +1,18 @@
 """Tracebacks without the frames of libraries: those of numjet, and of files that a library names."""
+from collections.abc import Callable
 from types import FrameType
+from typing import Any, TypeVar
 
 from numjet.foundation.source import hide as register_exclusion, is_internal  # noqa: F401
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def include_frame(frame: FrameType) -> bool:
     """Whether a frame is the user's."""
     return not is_internal(frame.f_code)
+
+
+def api_boundary(fun: Function, *, repro_api_name: str | None = None) -> Function:
+    """The function itself: no frames begin here to be hidden, as those of libraries are hidden by their files."""
+    return fun

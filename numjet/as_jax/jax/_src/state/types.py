@@ -1,0 +1,3 @@
+"""The type of mutable references."""
+
+from numjet.core.refs import AbstractRef as AbstractRef
