@@ -1,6 +1,8 @@
 """Conversion of pytrees to one vector and back."""
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
+from numjet.foundation.record import Record
 from numjet.lax.elementwise import convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape.join import concatenate
@@ -19,8 +22,10 @@ from numjet.lax.shape.rearrange import reshape
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The elements of all leaves as one vector, in the dtype they promote to, and the inverse function.
 
-    The inverse takes a vector of that size and dtype and gives a pytree like the first, in the leaves' own dtypes.
-    ValueError for vectors of another shape; TypeError for another dtype, where the leaves have one dtype.
+    The inverse takes a vector of that size and gives a pytree like the first. If the leaves have one dtype, the vector may
+    have any, which is that of the result; if they have several, it must have the one they promote to, and each leaf gets
+    its own. Inverses of equal trees are equal, so jitted functions that take one as a static argument are traced once.
+    ValueError for vectors of another shape; TypeError for another dtype.
 
     >>> import numjet.numpy as jnp
     >>> vector, unravel = ravel_pytree({"a": jnp.ones(2), "b": 3.0})
@@ -28,28 +33,36 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     ([1.0, 1.0, 3.0], ['a', 'b'])
     """
     leaves, structure = tree.tree_flatten(pytree)
-    flat, unravel = _ravel(leaves)
-    return flat, lambda vector: tree.tree_unflatten(structure, unravel(vector))
-
-
-def _ravel(leaves: list[Any]) -> tuple[Any, Callable[[Any], list[Any]]]:
     if not leaves:
-        return jnp.zeros(0), lambda vector: []
+        return jnp.zeros(0), _Unravel(structure, (), (), None)
     avals = [aval_of(x) for x in leaves]
     joint = dtypes.result_type(*leaves)
     parts = [reshape(convert.convert_element_type(x, joint), (a.size,)) for x, a in zip(leaves, avals, strict=True)]
-    ends = np.cumsum([a.size for a in avals]).tolist()
     mixed = any(a.dtype != joint for a in avals)
+    own = tuple(a.dtype for a in avals)
+    return concatenate(parts, 0), _Unravel(structure, tuple(a.shape for a in avals), own, joint if mixed else None)
 
-    def unravel(vector: Any) -> list[Any]:
-        _check(vector, ends[-1], None if mixed else joint)
-        starts = [0, *ends[:-1]]
-        pieces = [slicing.slice_in_dim(vector, s, e) for s, e in zip(starts, ends, strict=True)]
+
+class _Unravel(Record):
+    """Inverse of `ravel_pytree`: cuts a vector into leaves. `joint` is the dtype of vectors of leaves of several dtypes."""
+
+    structure: Any
+    shapes: tuple[tuple[Any, ...], ...]
+    dtypes: tuple[np.dtype, ...]
+    joint: np.dtype | None
+
+    def __call__(self, vector: Any) -> Any:
+        sizes = [math.prod(shape) for shape in self.shapes]
+        _check(vector, sum(sizes), self.joint)
+        ends = list(itertools.accumulate(sizes))
+        pieces = [slicing.slice_in_dim(vector, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+        leaves = [reshape(piece, shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
+        return tree.tree_unflatten(self.structure, leaves if self.joint is None else self._in_own_dtypes(leaves))
+
+    def _in_own_dtypes(self, leaves: list[Any]) -> list[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)   # real leaves beside complex ones
-            return [convert.convert_element_type(reshape(p, a.shape), a.dtype) for p, a in zip(pieces, avals, strict=True)]
-
-    return concatenate(parts, 0), unravel
+            return [convert.convert_element_type(leaf, own) for leaf, own in zip(leaves, self.dtypes, strict=True)]
 
 
 def _check(vector: Any, size: int, dtype: np.dtype | None) -> None:

@@ -56,8 +56,21 @@ def test_ravel_and_back():
 
 
 def test_unravel_checks_its_vector():
-    _, unravel = ravel_pytree([jnp.arange(3), jnp.arange(2)])
+    _, unravel = ravel_pytree([jnp.arange(3), jnp.arange(2.0)])
     with pytest.raises(ValueError, match="expected shape"):
-        unravel(jnp.arange(4))
-    with pytest.raises(TypeError, match="expected dtype int32"):
-        unravel(jnp.arange(5.0))
+        unravel(jnp.arange(4.0))
+    with pytest.raises(TypeError, match="expected dtype float32"):
+        unravel(jnp.arange(5))
+
+
+def test_unravel_keeps_the_dtype_of_its_vector_where_the_leaves_have_one():
+    _, unravel = ravel_pytree([jnp.arange(3), jnp.arange(2)])
+    assert [x.dtype for x in unravel(jnp.arange(5) < 2)] == ["bool", "bool"]
+
+
+def test_unravels_of_equal_trees_are_equal():
+    flat, unravel = ravel_pytree([jnp.arange(3), 1.5])
+    _, other = ravel_pytree([jnp.ones(3, "int32"), 2.5])
+    assert unravel == other and hash(unravel) == hash(other) and unravel != ravel_pytree([jnp.arange(4), 1.5])[1]
+    call = nj.jit(lambda v, f: f(v + 1), static_argnums=1)
+    assert call(flat, unravel)[0].tolist() == call(flat, other)[0].tolist() == [1, 2, 3]

@@ -137,9 +137,9 @@ int from_cache(Snapshot& snapshot, PyRef& keys, PyRef& values) {
 
 bool raise_unsortable(PyObject* keys) {
   raise_from_current(PyExc_ValueError,
-                     "cannot flatten a dict whose keys cannot be sorted: a pytree orders a dict by its keys, which must "
-                     "be comparable with `<`, but got keys %.200R. Use keys of one type, or an OrderedDict, which keeps "
-                     "its own order.",
+                     "Comparator raised exception while sorting pytree dictionary keys: cannot flatten a dict whose keys "
+                     "cannot be sorted. A pytree orders a dict by its keys, which must be comparable with `<`, but got "
+                     "keys %.200R. Use keys of one type, or an OrderedDict, which keeps its own order.",
                      keys);
   return false;
 }

@@ -9,8 +9,8 @@ namespace nj::pytree {
 namespace {
 
 constexpr const char* kMetadataHint =
-    "comparing the metadata of two pytree nodes of type %R raised an exception. Metadata must be hashable and have a "
-    "simple ==; arrays belong among the children";
+    "Exception raised while checking equality of metadata fields of pytree. The nodes have type %R. Metadata must be "
+    "hashable and have a simple ==; arrays belong among the children";
 
 PyObject* type_name(PyObject* type) { return PyType_GetName(reinterpret_cast<PyTypeObject*>(type)); }
 
@@ -44,17 +44,57 @@ PyObject* describe_leaf(PyTypeObject* type) {
   return name ? PyUnicode_FromFormat("a leaf of type %U", name.get()) : nullptr;
 }
 
+const char* kind_name(const Node& node) {
+  switch (node.kind) {
+    case Kind::None: return "None";
+    case Kind::Tuple: return "tuple";
+    case Kind::List: return "list";
+    case Kind::Dict: return "dict";
+    case Kind::NamedTuple: return "named tuple";
+    default: return nullptr;
+  }
+}
+
+// The difference in a few words, by which people search for it: "Expected list, got (1, 2).".
+PyObject* headline(const Node& expected, const Node& got, PyObject* tree) {
+  if (expected.kind == Kind::Custom) {
+    PyObject* type = expected.registration->type.get();
+    if (expected.registration != got.registration) {
+      return PyUnicode_FromFormat("Custom node type mismatch: expected type: %R, value: %.200R.", type, tree);
+    }
+    if (expected.arity != got.arity) {
+      return PyUnicode_FromFormat("Mismatch custom node arity: %u != %u; value: %.200R.", unsigned(expected.arity),
+                                  unsigned(got.arity), tree);
+    }
+    return PyUnicode_FromFormat("Mismatch custom node data: %.200R != %.200R; value: %.200R.", expected.data.get(),
+                                got.data.get(), tree);
+  }
+  if (expected.kind != got.kind) return PyUnicode_FromFormat("Expected %s, got %.200R.", kind_name(expected), tree);
+  if (expected.kind == Kind::Dict) {
+    PyRef keys(PySequence_List(expected.data)), present(PySequence_List(got.data));
+    if (!keys || !present) return nullptr;
+    return PyUnicode_FromFormat("Dict key mismatch; expected keys: %.80R; present keys: %.80R.", keys.get(), present.get());
+  }
+  if (expected.kind == Kind::NamedTuple && expected.data != got.data) {
+    return PyUnicode_FromFormat("Named tuple type mismatch: expected type: %R, tuple: %.200R.", expected.data.get(), tree);
+  }
+  const char* name = expected.kind == Kind::List ? "List" : expected.kind == Kind::Tuple ? "Tuple" : "Named tuple";
+  return PyUnicode_FromFormat("%s arity mismatch: %u != %u; %s: %.200R.", name, unsigned(got.arity), unsigned(expected.arity),
+                              kind_name(expected), tree);
+}
+
 // The first difference that was met, and the way down to it.
 class Mismatch {
  public:
   bool found() const { return bool(expected_); }
 
-  // Both are false always, for `return report(...)`.
-  bool report(const Node& expected, const Node& got, PyTypeObject* leaf_type = nullptr) {
+  // Both are false always, for `return report(...)`. `tree` is what the node `got` was made of, if it is known.
+  bool report(const Node& expected, const Node& got, PyObject* tree = nullptr) {
     none_expected_ = expected.kind == Kind::None;
     PyRef first(describe(expected));
     if (!first) return false;
-    got_ = PyRef(got.kind == Kind::Leaf && leaf_type ? describe_leaf(leaf_type) : describe(got));
+    if (tree && !(headline_ = PyRef(headline(expected, got, tree)))) return false;
+    got_ = PyRef(got.kind == Kind::Leaf && tree ? describe_leaf(Py_TYPE(tree)) : describe(got));
     if (got_) expected_ = std::move(first);
     return false;
   }
@@ -81,12 +121,12 @@ class Mismatch {
     const char* remedy = none_expected_ ? "\nNone is a node without children; pass is_leaf=lambda x: x is None to have "
                                           "it treated as a leaf."
                                         : "";
-    PyErr_Format(PyExc_ValueError, "%V%sExpected %U but got %U %U.%s", first.get(), "", first ? "\n" : "", expected_.get(),
-                 got_.get(), where.get(), remedy);
+    PyErr_Format(PyExc_ValueError, "%V%s%V%sExpected %U but got %U %U.%s", first.get(), "", first ? "\n" : "",
+                 headline_.get(), "", headline_ ? " " : "", expected_.get(), got_.get(), where.get(), remedy);
   }
 
  private:
-  PyRef expected_, got_;
+  PyRef expected_, got_, headline_;
   std::vector<PyRef> steps_;
   bool none_expected_ = false;
 };
@@ -114,10 +154,10 @@ class UpTo {
     if (!expand(tree, got.kind, got.registration, children, data, nullptr)) return false;
     got.data = std::move(data);
     got.arity = uint32_t(PyTuple_GET_SIZE(children.get()));
-    if (!same_type(node, got) || node.arity != got.arity) return mismatch.report(node, got, Py_TYPE(tree));
+    if (!same_type(node, got) || node.arity != got.arity) return mismatch.report(node, got, tree);
     int same = same_data(node, got.data);
     if (same < 0) return false;
-    if (!same) return mismatch.report(node, got);
+    if (!same) return mismatch.report(node, got, tree);
     if (node.num_nodes == node.arity + 1 && node.num_leaves == node.arity) return take_all(children.get());
     Level level;
     return level && match_children(end, tree, children.get());
@@ -223,7 +263,7 @@ PyObject* flatten_up_to(TreeDef* treedef, PyObject* tree, PyObject* caller, Py_s
   if (!walk.mismatch.found()) return nullptr;
   PyRef first;
   if (caller) {
-    first = PyRef(PyUnicode_FromFormat("%U: tree %zd does not match the structure of tree 0.", caller, index));
+    first = PyRef(PyUnicode_FromFormat("%U: pytree structure error: tree %zd does not match the structure of tree 0.", caller, index));
     if (!first) return nullptr;
   }
   walk.mismatch.raise(first);

@@ -73,10 +73,12 @@ PyObject* one_level(PyObject* tree, bool with_keys) {
   if (kind == int(Kind::Leaf)) Py_RETURN_NONE;
   PyRef children, data, keys;
   if (!expand(tree, Kind(kind), registration, children, data, with_keys ? &keys : nullptr)) return nullptr;
-  if (kind == int(Kind::Dict)) data = PyRef(PySequence_List(data.get()));
-  if (kind != int(Kind::Dict) && !data) data = PyRef::share(Py_None);
-  if (!data) return nullptr;
-  if (!with_keys) return PyTuple_Pack(2, children.get(), data.get());
+  if (!data) data = PyRef::share(Py_None);
+  if (!with_keys) {
+    const bool listed = kind == int(Kind::List) || kind == int(Kind::NamedTuple) || kind == int(Kind::Custom);
+    if (listed) children = PyRef(PySequence_List(children.get()));
+    return children ? PyTuple_Pack(2, children.get(), data.get()) : nullptr;
+  }
   PyRef pairs(new_tuple(size_t(PyTuple_GET_SIZE(children.get())), [&](size_t i) {
     const auto at = Py_ssize_t(i);
     return PyTuple_Pack(2, PyTuple_GET_ITEM(keys.get(), at), PyTuple_GET_ITEM(children.get(), at));

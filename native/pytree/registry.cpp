@@ -86,19 +86,17 @@ bool default_keys(Kind kind, const Registration* registration, PyObject* data, P
 
 // Checks what a user's flatten function returned, and takes it apart.
 bool take_flattened(const Registration* registration, PyObject* result, PyRef& children, PyRef& data) {
-  const char* hint = "must return a tuple (children, aux_data)";
+  const char* rule = "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple";
   if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != 2) {
-    PyErr_Format(PyExc_ValueError, "the flatten function of pytree node type %R %s, but it returned %R",
-                 registration->type.get(), hint, result);
+    PyErr_Format(PyExc_ValueError, "%s, got %R from that of the type %R", rule, result, registration->type.get());
     return false;
   }
   data = PyRef::share(PyTuple_GET_ITEM(result, 1));
   children = PyRef(PySequence_Tuple(PyTuple_GET_ITEM(result, 0)));
   if (children) return true;
   if (PyErr_ExceptionMatches(PyExc_TypeError) && !PyObject_HasAttrString(PyTuple_GET_ITEM(result, 0), "__iter__")) {
-    PyErr_Format(PyExc_ValueError,
-                 "the flatten function of pytree node type %R %s whose children are iterable, but it returned %R",
-                 registration->type.get(), hint, result);
+    PyErr_Format(PyExc_ValueError, "%s where 'children' is iterable, got %R from that of the type %R", rule, result,
+                 registration->type.get());
   }
   return false;
 }

@@ -102,7 +102,7 @@ class Record(_Named):
         return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(tuple(self.__dict__.values()))
+        return hash((type(self), *self.__dict__.values()))
 
     def __exact_key__(self) -> tuple[Any, ...]:
         return tuple(self.__dict__.values())

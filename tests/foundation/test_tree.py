@@ -1,5 +1,6 @@
 """Flattening, mapping, paths: against expectations written out and against a definition in plain Python."""
 
+import re
 import sys
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
@@ -261,7 +262,7 @@ MISMATCHES = [
 def test_tree_map_says_where_trees_differ(first, second, message):
     with pytest.raises(ValueError) as info:
         tu.tree_map(lambda x, y: x, first, second)
-    assert str(info.value).startswith("tree_map: tree 1 does not match the structure of tree 0.\nExpected ")
+    assert str(info.value).startswith("tree_map: pytree structure error: tree 1 does not match the structure of tree 0.\n")
     assert message in str(info.value)
     with pytest.raises(ValueError) as info:
         tu.tree_structure(first).flatten_up_to(second)
@@ -293,7 +294,7 @@ def test_map_with_path():
         lambda path, x, y: (tu.keystr(path), x + y), {"a": [1], "p": Point(2, None)}, {"a": [10], "p": Point(20, None)}
     )
     assert out == {"a": [("['a'][0]", 11)], "p": Point(("['p'].x", 22), None)}
-    with pytest.raises(ValueError, match=r"tree_map_with_path: tree 1 .*\n.*length 2.*length 1 at key path \['a'\]"):
+    with pytest.raises(ValueError, match=r"tree_map_with_path: .*tree 1 .*\n.*length 2.*length 1 at key path \['a'\]"):
         tu.tree_map_with_path(lambda *x: x, {"a": [1, 2]}, {"a": [1]})
 
 
@@ -339,13 +340,30 @@ def test_all_leaves():
     assert tu.all_leaves([(1,)], is_leaf=lambda x: isinstance(x, tuple))
 
 
+@pytest.mark.parametrize(("expected", "got", "phrase"), [
+    ([1, 2], [7], "List arity mismatch: 1 != 2; list: [7]."),
+    ((1,), (7, 8), "Tuple arity mismatch: 2 != 1; tuple: (7, 8)."),
+    ({"a": 1}, {"b": 7}, "Dict key mismatch; expected keys: ['a']; present keys: ['b']."),
+    ([(1,)], [{"a": 7}], "Expected tuple, got {'a': 7}."),
+    ({"a": [1]}, {"a": 7}, "Expected list, got 7."),
+    (None, [2], "Expected None, got [2]."),
+    (Point(1, 2), (1, 2), "Expected named tuple, got (1, 2)."),
+    ([Pair(1, 2, "n")], [(1, 2)], "Custom node type mismatch: expected type: <class"),
+    (Pair(1, 2, "n"), Pair(1, 2, "m"), "Mismatch custom node data: 'n' != 'm'; value: "),
+])
+def test_flatten_up_to_names_the_difference(expected, got, phrase):
+    with pytest.raises(ValueError, match=re.escape(phrase)):
+        tu.tree_structure(expected).flatten_up_to(got)
+
+
 def test_one_level():
-    assert tu.flatten_one_level({"b": 1, "a": [2]}) == (([2], 1), ["a", "b"])
-    assert tu.flatten_one_level(Pair(1, 2, "n")) == ((1, 2), "n")
+    assert tu.flatten_one_level({"b": 1, "a": [2]}) == (([2], 1), ("a", "b"))
+    assert tu.flatten_one_level(Pair(1, 2, "n")) == ([1, 2], "n")
+    assert tu.flatten_one_level([1, (2,)]) == ([1, (2,)], None)
     pairs, data = tu.flatten_one_level_with_keys(Point(1, 2))
     assert list(pairs) == [(tu.GetAttrKey("x"), 1), (tu.GetAttrKey("y"), 2)] and data is Point
     for function in (tu.flatten_one_level, tu.flatten_one_level_with_keys):
-        with pytest.raises(ValueError, match=r"cannot flatten a leaf.*int"):
+        with pytest.raises(ValueError, match=r"can't tree-flatten type .*int.* leaf"):
             function(1)
     assert tu.is_tree_node(type(None)) and tu.is_tree_node(Pair) and not tu.is_tree_node(SubPair)
 

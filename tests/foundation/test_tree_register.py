@@ -64,14 +64,14 @@ def test_wrong_arguments():
 def test_flatten_functions_must_return_a_pair(result):
     cls = new_class()
     tu.register_pytree_node(cls, lambda _: result, lambda aux, c: None)
-    with pytest.raises(ValueError, match=r"New'> must return a tuple \(children, aux_data\), but it returned"):
+    with pytest.raises(ValueError, match=r"should return a \(children, aux_data\) tuple, got .*New'>"):
         tu.tree_flatten(cls())
 
 
 def test_children_must_be_iterable():
     cls = new_class()
     tu.register_pytree_node(cls, lambda _: (3, None), lambda aux, c: c)
-    with pytest.raises(ValueError, match=r"whose children are iterable, but it returned \(3, None\)"):
+    with pytest.raises(ValueError, match=r"where 'children' is iterable, got \(3, None\)"):
         tu.tree_flatten(cls())
 
 
@@ -187,12 +187,12 @@ def test_a_subclass_of_a_registered_dataclass_is_a_leaf():
 @pytest.mark.parametrize(
     "make,args,error,message",
     [
-        (new_dataclass, (["a"], ["b"]), ValueError, r"neither in data_fields nor in meta_fields: \['c'\].*drop_fields"),
-        (new_dataclass, (["a", "b", "c", "d"], []), ValueError, r"\['d'\] are not fields with init=True"),
-        (new_dataclass, (["a", "b", "c"], ["c"]), ValueError, r"named twice: \['c'\]"),
-        (new_dataclass, (["a", "a", "b", "c"], []), ValueError, "named twice"),
-        (new_dataclass, (["a", "b"],), TypeError, "both data_fields and meta_fields or neither"),
-        (new_class, (), TypeError, "is not a dataclass"),
+        (new_dataclass, (["a"], ["b"]), ValueError, r"must include all .*Missing fields: {'c'}.*drop_fields"),
+        (new_dataclass, (["a", "b", "c", "d"], []), ValueError, r"must include all .* init=True .*Unexpected fields: {'d'}"),
+        (new_dataclass, (["a", "b", "c"], ["c"]), ValueError, r"must not overlap .*Overlapping fields: {'c'}"),
+        (new_dataclass, (["a", "a", "b", "c"], []), ValueError, "must not overlap"),
+        (new_dataclass, (["a", "b"],), TypeError, "must both be specified when either is"),
+        (new_class, (), TypeError, "are required when nodetype is not a dataclass"),
         (new_class, ([1], []), TypeError, "field names .* must be strings, got 1"),
     ],
 )
@@ -273,7 +273,7 @@ def test_registry():
     assert registry.flatten([1, 2]) == tu.tree_flatten([1, 2])
     assert registry.flatten([1, (2,)], lambda x: isinstance(x, tuple))[0] == [1, (2,)]
     assert registry.flatten_with_path([1], lambda path, x: not path)[0] == [((), [1])]
-    assert registry.flatten_one_level(1) is None and registry.flatten_one_level([1]) == ((1,), None)
+    assert registry.flatten_one_level(1) is None and registry.flatten_one_level([1]) == ([1], None)
     assert registry.flatten_one_level_with_keys([1]) == (((tu.SequenceKey(0), 1),), None)
     assert registry.is_node(list) and not registry.is_node(int)
     with pytest.raises(TypeError, match="expected a class, got 3"):

@@ -237,7 +237,7 @@ def _first_inner(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:
 
 
 def _transpose_mismatch(expected: PyTreeDef, got: PyTreeDef) -> str:
-    lines = [f"tree_transpose: the tree's structure is\n  {got}\nbut outer_treedef of inner_treedef is\n  {expected}"]
+    lines = [f"tree_transpose: Mismatch: the tree's structure is\n  {got}\nbut outer_treedef of inner_treedef is\n  {expected}"]
     for path, thing1, thing2, explanation in equality_errors_treedef(got, expected):
         where = f"at key path {keystr(path)}" if path else "at the root"
         lines.append(f"The tree has a {thing1} {where} where a {thing2} is expected: {explanation}.")
@@ -320,11 +320,11 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
       ValueError: the tree is a leaf.
 
     >>> flatten_one_level({"a": [1], "b": 2})
-    (([1], 2), ['a', 'b'])
+    (([1], 2), ('a', 'b'))
     """
     level = _native.pytree_one_level(tree)
     if level is None:
-        raise ValueError(f"cannot flatten a leaf: {type(tree)} is not a pytree node type")
+        raise ValueError(f"can't tree-flatten type {type(tree)}: it is not a pytree node type, so the tree is a leaf")
     return level
 
 
@@ -339,5 +339,5 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     """
     level = _native.pytree_one_level_with_keys(tree)
     if level is None:
-        raise ValueError(f"cannot flatten a leaf: {type(tree)} is not a pytree node type")
+        raise ValueError(f"can't tree-flatten type {type(tree)}: it is not a pytree node type, so the tree is a leaf")
     return level

@@ -20,19 +20,20 @@ class _OpaquePartial:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def _key(self) -> tuple[Any, ...]:
-        bound = self.function
-        keywords = tuple((name, id(value)) for name, value in sorted(bound.keywords.items()))
-        return type(bound), bound.func, tuple(map(id, bound.args)), keywords
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OpaquePartial) and self._key() == other._key()
+        bound = other.function if isinstance(other, _OpaquePartial) else other
+        return isinstance(bound, functools.partial) and _identity(self.function) == _identity(bound)
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(_identity(self.function))
 
     def __repr__(self) -> str:
         return repr(self.function)
+
+
+def _identity(bound: functools.partial[Any]) -> tuple[Any, ...]:
+    keywords = tuple((name, id(value)) for name, value in sorted(bound.keywords.items()))
+    return type(bound), bound.func, tuple(map(id, bound.args)), keywords
 
 
 class Partial(functools.partial[Any]):

@@ -212,7 +212,7 @@ def _describe(level: _Level) -> str:
     if level.type in (list, tuple):
         return f"{name} of length {len(level.children)}"
     if level.type is dict:
-        return f"dict with keys {_short(repr(level.data))}"
+        return f"dict with keys {_short(repr(list(level.data)))}"
     if issubclass(level.type, tuple) and hasattr(level.type, "_fields"):
         return f"namedtuple {name}"
     children = "1 child" if len(level.children) == 1 else f"{len(level.children)} children"

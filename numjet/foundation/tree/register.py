@@ -174,8 +174,8 @@ def register_dataclass(nodetype: ClassT, data_fields: Sequence[str] | None = Non
     ([1.0], PyTreeDef(CustomNode(Layer[('first',)], [*])))
     """
     if (data_fields is None) != (meta_fields is None):
-        raise TypeError("register_dataclass: give both data_fields and meta_fields or neither, "
-                        f"got data_fields={data_fields!r} and meta_fields={meta_fields!r}")
+        raise TypeError("register_dataclass: data_fields and meta_fields must both be specified when either is specified. "
+                        f"Got data_fields={data_fields!r} meta_fields={meta_fields!r}.")
     if data_fields is None or meta_fields is None:
         data_fields, meta_fields = _fields_by_metadata(nodetype, drop_fields)
     _check_fields(nodetype, tuple(data_fields), tuple(meta_fields), tuple(drop_fields))
@@ -194,13 +194,14 @@ def static(**kwargs: Any) -> Any:
     >>> _native.pytree_structure(Scaled(1.0))
     PyTreeDef(CustomNode(Scaled[('mV',)], [*]))
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
 def _fields_by_metadata(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
     if not dataclasses.is_dataclass(nodetype):
-        raise TypeError(f"register_dataclass: {nodetype!r} is not a dataclass, so data_fields and meta_fields must be given")
+        raise TypeError("register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass. "
+                        f"Got nodetype={nodetype!r}.")
     data: list[str] = []
     meta: list[str] = []
     for field in dataclasses.fields(nodetype):
@@ -212,17 +213,23 @@ def _fields_by_metadata(nodetype: type, drop_fields: Sequence[str]) -> tuple[lis
 def _check_fields(nodetype: type, data: tuple[str, ...], meta: tuple[str, ...], drop: tuple[str, ...]) -> None:
     twice = set(data) & set(meta)
     if twice or len(set(data)) < len(data) or len(set(meta)) < len(meta):
-        raise ValueError(f"register_dataclass: a field of {nodetype!r} is named twice: {sorted(twice or data + meta)}")
+        raise ValueError(f"register_dataclass: data_fields and meta_fields must not overlap and name a field of {nodetype!r} "
+                         f"once. Overlapping fields: {_listed(twice or {*data, *meta})}")
     if not dataclasses.is_dataclass(nodetype):
         return
     expected = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop)
     given = set(data) | set(meta)
     if missing := expected - given:
-        raise ValueError(f"register_dataclass: fields of {nodetype!r} are neither in data_fields nor in meta_fields: "
-                         f"{sorted(missing)}. Add them there, or to drop_fields to rebuild objects with their defaults.")
+        raise ValueError(f"register_dataclass: data_fields and meta_fields must include all dataclass fields of {nodetype!r}. "
+                         f"Missing fields: {_listed(missing)}. Add them there, or to drop_fields to rebuild objects with "
+                         "their defaults.")
     if unexpected := given - expected:
-        raise ValueError(f"register_dataclass: {sorted(unexpected)} are not fields with init=True of {nodetype!r}; "
-                         "name only such fields, or put them into drop_fields")
+        raise ValueError("register_dataclass: data_fields and meta_fields must include all dataclass fields with init=True of "
+                         f"{nodetype!r}, and no others. Unexpected fields: {_listed(unexpected)}")
+
+
+def _listed(names: set[str]) -> str:
+    return f"{{{', '.join(map(repr, sorted(names)))}}}"
 
 
 def _flatten_ordered(tree: OrderedDict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
