@@ -101,6 +101,8 @@ LAZY = {
     "numjet/api/jit.py": ["numjet.api.sharding", "numjet.api.aot"],
     "numjet/api/transfer.py": ["numjet.api.sharding", "traceback"],  # traceback: errors that nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],
+    "numjet/core/__init__.py": ["numjet.core.lazy_exports"],
+    "numjet/experimental/__init__.py": ["numjet.experimental.lazy_exports"],
     "numjet/control/custom/custom_vjp.py": ["numjet.control.custom.remat_opt"],
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
