@@ -27,7 +27,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
-from numjet.foundation import dtypes, lazy_import
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.tree import (
     Partial,
@@ -72,6 +72,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @source.api_boundary
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
@@ -92,6 +93,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     nums = as_tuple(argnums)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
         leaves, in_tree = tree_flatten(picked)
@@ -208,6 +210,7 @@ def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], pri
     return (value, linear_map, aux.rejoin(outs[n:])) if has_aux else (value, linear_map)
 
 
+@source.api_boundary
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The value of `fun` at primals, and the function from a cotangent of it to the cotangents of the primals.
 
@@ -290,6 +293,7 @@ class _Pullback(_LinearMap):
 
     pytree = VJP
 
+    @source.api_boundary
     def __call__(self, consts: Sequence[Any], *cts_py: Any) -> Any:
         if len(cts_py) != 1:
             raise TypeError(f"The function returned by `jax.vjp` applied to {self.name} was called with {len(cts_py)} "
@@ -328,6 +332,7 @@ def _cast_weak(x: Any, aval: ShapedArray) -> Any:
     return frozen(x)
 
 
+@source.api_boundary
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of `fun` at primals and its derivative along tangents (same structure, shapes and dtypes).
 
@@ -377,6 +382,7 @@ def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
     return Zero(expected) if expected.dtype == dtypes.float0 else _cast_weak(t, aval)
 
 
+@source.api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at primals, and its derivative there as a linear function of tangents.
 
@@ -392,6 +398,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 class _Pushforward(_LinearMap):
     """From consts and tangents to the tangent of the value."""
 
+    @source.api_boundary
     def __call__(self, consts: Sequence[Any], *tangents: Any) -> Any:
         leaves, tree = tree_flatten(tangents)
         if tree != self.in_tree:
@@ -424,6 +431,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                         f"{function_name(fun)} takes {[a.str_short() for a in avals]} and returns "
                         f"{[v.aval.str_short() for v in jaxpr.outvars]}.")
 
+    @source.api_boundary
     def transposed(ct: Any) -> Any:
         cts, tree = tree_flatten(ct)
         if tree != out_tree[0]:
@@ -461,6 +469,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     nums = as_tuple(argnums)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
         for leaf in tree_leaves(picked):
@@ -484,6 +493,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     nums = as_tuple(argnums)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
         for leaf in tree_leaves(picked):

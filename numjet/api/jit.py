@@ -206,6 +206,7 @@ class Jitted:
         return {k: v for k, v in call.static if isinstance(k, str)}
 
     # -- running
+    @source.api_boundary
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The slow path: (result, entry for the native cache or None)."""
         if config.disable_jit:
@@ -282,6 +283,7 @@ class Jitted:
         closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in consts]), [c for _, c in consts])
         return closed, [k for k, u in enumerate(used) if u]
 
+    @source.api_boundary
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> aot.Traced:
         """The trace stage for these arguments."""
         call = self.take_apart(args, kwargs)

@@ -12,7 +12,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import aval_of, is_array_like
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, source
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.lax.tangent import zeros_like_aval
@@ -100,6 +100,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     static, _ = resolve_static(fun, static_argnums, None)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @source.api_boundary
     def make(*args: Any, **kwargs: Any) -> Any:
         with with_named_axes(axis_env or ()):
             closed, out_tree = trace_call(fun, args, kwargs, static, "make_jaxpr")
@@ -135,6 +136,7 @@ def _value_of_type(x: Any) -> Any:
     return zeros_like_aval(abstract(x)) if isinstance(x, ShapeDtypeStruct) else x
 
 
+@source.api_boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of fun(*args, **kwargs), as a pytree of ShapeDtypeStructs, without computing anything.
 

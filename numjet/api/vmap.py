@@ -11,6 +11,7 @@ from numjet.control.call.ref_threading import check_distinct
 from numjet.core.refs import Ref, read, write
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
+from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
@@ -46,6 +47,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     _check_entries("out_axes", out_axes)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"))
+    @source.api_boundary
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "

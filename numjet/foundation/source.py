@@ -275,6 +275,10 @@ def _mark_hidden(tb: types.TracebackType | None) -> None:
         tb = tb.tb_next
 
 
+_NOTE = ("--------------------\nFor simplicity, numjet has removed its internal frames from the traceback of this exception. "
+         "Set JAX_TRACEBACK_FILTERING=off to include these.")
+
+
 class UnfilteredStackTrace(Exception):
     """Carries the full traceback of an error whose own was shortened, as its cause."""
 
@@ -294,7 +298,8 @@ def _chain(error: BaseException) -> list[BaseException]:
 def filter_traceback(error: BaseException) -> None:
     """Shortens `error`'s traceback to the user's frames, according to the flag `jax_traceback_filtering`.
 
-    `remove_frames` keeps the full one as the error's cause, `tracebackhide` marks frames for IPython and pytest.
+    `quiet_remove_frames` says so in a note of the error, `remove_frames` keeps the full one as the error's cause,
+    `tracebackhide` marks frames for IPython and pytest.
     """
     mode, full = _filter_mode(), error.__traceback__
     if mode == "off":
@@ -305,6 +310,8 @@ def filter_traceback(error: BaseException) -> None:
     if mode == "remove_frames" and error.__cause__ is None and not error.__suppress_context__:
         cause = UnfilteredStackTrace("the traceback with the package's own frames is above")
         error.__cause__ = cause.with_traceback(full)
+    if mode == "quiet_remove_frames" and _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
     for one in _chain(error):
         one.__traceback__ = _without_internal(one.__traceback__)
 

@@ -145,6 +145,12 @@ def test_an_error_of_the_package_s_own_ends_at_the_user_s_call():
             assert files(error) == [__file__]
 
 
+def test_quiet_filtering_says_so_once():
+    error = boundary("quiet_remove_frames")
+    assert [note.count("For simplicity") for note in error.__notes__] == [1]
+    assert not hasattr(boundary("off"), "__notes__")
+
+
 def test_filtering_reaches_the_error_s_cause():
     def chained():
         try:

@@ -15,7 +15,7 @@ from numjet.core.ir import Literal
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.lax.elementwise.compare import clamp, ne
 from numjet.lax.elementwise.convert import cast, convert_element_type_p
@@ -24,6 +24,7 @@ _missing: Any = object()
 _INT32 = np.dtype(np.int32)
 
 
+@source.api_boundary
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _missing,
          linear: Any = None) -> Any:
     """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
@@ -69,6 +70,7 @@ def _cond_of_two_operands(pred: Any, true_operand: Any, true_fun: Callable[..., 
     return cond(pred, lambda true, false: true_fun(true), lambda true, false: false_fun(false), true_operand, false_operand)
 
 
+@source.api_boundary
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _missing) -> Any:
     """branches[index](*operands); only that branch runs. An index out of bounds takes the nearest branch.
 

@@ -21,7 +21,7 @@ from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
 from numjet.core.traits import CALLS, KEEPS_APART
 from numjet.core.walk import eval_closed
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
@@ -158,6 +158,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Cal
     names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
 
     @functools.wraps(fun)
+    @source.api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         static = frozenset(n + len(args) if n < 0 else n for n in numbers)
         body_fun = _packed(fun) if not static and not names else _with_static(fun, args, kwargs, static, names)

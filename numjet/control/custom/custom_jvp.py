@@ -116,6 +116,7 @@ class custom_jvp(FunctionWithRules):
 
         self.defjvp(jvp)
 
+    @source.api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = function_name(self.fun)
         if self.jvp is None:

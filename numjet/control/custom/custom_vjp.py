@@ -27,7 +27,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
-from numjet.foundation import dtypes, lazy_import, tree
+from numjet.foundation import dtypes, lazy_import, source, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 from numjet.lax.elementwise.convert import cast
@@ -92,6 +92,7 @@ class custom_vjp(FunctionWithRules):
             raise NotImplementedError("defvjp(optimize_remat=True) does not support symbolic_zeros=True: use one of them")
         self.fwd, self.bwd, self.symbolic_zeros, self.optimize_remat = fwd, bwd, symbolic_zeros, optimize_remat
 
+    @source.api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:

@@ -21,7 +21,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.util import split_list
 from numjet.lax.elementwise.arithmetic import neg_p
 from numjet.lax.elementwise.convert import convert_element_type
@@ -123,6 +123,7 @@ linear_solve_p = Op(name="custom_linear_solve", params=("const_lengths", "jaxprs
                     cpu=_solve, hlo=_solve, samples=Missing("holds programs"))
 
 
+@source.api_boundary
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any, solve: Callable[[Callable[[Any], Any], Any], Any],
                         transpose_solve: Callable[[Callable[[Any], Any], Any], Any] | None = None, symmetric: bool = False,
                         has_aux: bool = False) -> Any:
@@ -202,6 +203,7 @@ def _check(name: str, body: Body, structure: Any, avals: Sequence[ShapedArray], 
 # ------------------------------------------------------------------------------------------------------- custom_root
 
 
+@source.api_boundary
 def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Callable[[Any], Any], Any], Any],
                 tangent_solve: Callable[[Callable[[Any], Any], Any], Any], has_aux: bool = False) -> Any:
     """A root of f, found by `solve`, with the derivatives of the implicit function theorem.

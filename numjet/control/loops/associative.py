@@ -12,7 +12,7 @@ from typing import Any
 
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.util import canonicalize_axis
 from numjet.lax.reduction import parallel_prefix
 from numjet.lax.reduction.parallel_prefix import flip
@@ -20,6 +20,7 @@ from numjet.lax.reduction.parallel_prefix import flip
 Leaves = Sequence[Any]
 
 
+@source.api_boundary
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All prefixes of `elems` under an associative operation.
 

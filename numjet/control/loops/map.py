@@ -9,13 +9,14 @@ from typing import Any
 from numjet.control.call.body_tracing import cached_with
 from numjet.control.loops.scan import scan, scan_length
 from numjet.core.trace import aval_of
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import reshape
 from numjet.transforms.vmap import batch_flat, move_to
 
 
+@source.api_boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Applies `f` to the slices of `xs` along the leading axis, one after the other, and stacks the results.
 

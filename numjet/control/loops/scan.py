@@ -15,7 +15,7 @@ from numjet.control.type_errors import check_carry, leaf_paths
 from numjet.core.aval import ShapedArray
 from numjet.core.refs import Ref, read, write
 from numjet.core.trace import Tracer, aval_of
-from numjet.foundation import errors, tree
+from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.util import split_list
 from numjet.lax.indexing.slicing import index_in_dim
@@ -23,6 +23,7 @@ from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import expand_dims
 
 
+@source.api_boundary
 def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1, _split_transpose: bool = False) -> tuple[Any, Any]:
     """Carries a value through `f` along the leading axis of `xs` and stacks the results.

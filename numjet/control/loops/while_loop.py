@@ -16,13 +16,14 @@ from numjet.control.loops.while_op import while_p
 from numjet.control.type_errors import check_carry
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
-from numjet.foundation import errors, tree
+from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
 from numjet.lax.elementwise.arithmetic import add
 from numjet.lax.elementwise.compare import lt
 from numjet.lax.elementwise.convert import convert_element_type_p
 
 
+@source.api_boundary
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """Applies `body_fun` as long as `cond_fun` holds.
 
@@ -127,6 +128,7 @@ def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any],
     return value
 
 
+@source.api_boundary
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
