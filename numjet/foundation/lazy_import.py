@@ -26,15 +26,20 @@ class Module:
         return found
 
 
-def names(facade: str, module: str, modules: frozenset[str] = frozenset()
+def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only: frozenset[str] | None = None
           ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` by which the package `facade` exports the public names of `module` and its own `modules`."""
+    """`__getattr__` and `__dir__` by which the package `facade` exports the public names of `module` and its own `modules`.
+
+    Importing a module of a package asks for it as an attribute first. Where programs import them at once, the exported names
+    are given as `only`, so that asking for another does not import `module`.
+    """
     more = Module(module)
 
     def __getattr__(name: str) -> Any:
         if name in modules:
             return locks.import_module(f"{facade}.{name}")
-        found = None if name.startswith("_") else getattr(more, name, None)
+        unknown = name.startswith("_") or (only is not None and name not in only)
+        found = None if unknown else getattr(more, name, None)
         if found is None:
             raise AttributeError(f"module {facade!r} has no attribute {name!r}")
         setattr(sys.modules[facade], name, found)
