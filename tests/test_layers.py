@@ -107,7 +107,7 @@ LAZY = {
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
-    "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops"],
+    "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/foundation/events.py": ["logging"],

@@ -144,6 +144,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     _traced("numjet_numpy_dispatch", parse_bool, True, "NumPy's functions of arrays are numjet's, and traced; off: they work "
             "with NumPy values, as in JAX."),
+    _traced("numjet_loop_checkpoint_bytes", parse_count, 1 << 26, "Memory for the stored states of a while loop in reverse "
+            "mode, unless a few states need more; states that are not stored are computed again."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),

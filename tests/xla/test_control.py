@@ -45,8 +45,7 @@ FUNCTIONS = {
 }
 
 
-# Reverse mode of a while loop has no meaning.
-CASES = [(name, way) for name in FUNCTIONS for way in ("value", "gradient", "batch") if (name, way) != ("while", "gradient")]
+CASES = [(name, way) for name in FUNCTIONS for way in ("value", "gradient", "batch")]
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)

@@ -34,9 +34,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             val = body_fun(val)
         return val
 
-    compiled as one loop. Differentiable in forward mode only, as the number of steps, and so the memory that reverse
-    mode would need, is not known; use `scan` or a `fori_loop` with static bounds for that. Under vmap with a condition
-    per element the loop runs until the last element is done; elements that are done keep their values.
+    compiled as one loop. Differentiable in both modes. In reverse mode the values in front of a bounded number of steps are
+    stored, and the others computed again from those (see the flag `numjet_loop_checkpoint_bytes`): any number of steps needs
+    the same memory. Under vmap with a condition per element the loop runs until the last element is done; elements that are
+    done keep their values.
 
     Args:
       cond_fun: value -> boolean scalar.
@@ -45,6 +46,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
     Raises:
       TypeError: the body changes the structure or types of the value; the condition is no boolean scalar.
+      NotImplementedError: in reverse mode, where the loop has side effects, such as prints: steps are computed again.
 
     >>> from numjet import lax
     >>> int(lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3))
@@ -134,8 +136,8 @@ def fori_loop(
 ) -> Any:
     """Applies `body_fun(i, value)` for i from `lower` to `upper` - 1.
 
-    With known bounds it is a `scan`, which can be differentiated in reverse mode; with traced bounds a `while_loop`, which
-    cannot.
+    With known bounds it is a `scan`, whose reverse mode stores what each step needs; with traced bounds a `while_loop`, whose
+    reverse mode computes again what does not fit a bounded memory.
 
     Args:
       lower, upper: integer scalars; no steps when upper <= lower.

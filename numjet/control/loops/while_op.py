@@ -1,4 +1,4 @@
-"""The operation `while`: a loop that runs as long as a condition holds.
+"""The operation `while`: a loop that runs as long as a condition holds; its transpose is in `while_reverse`.
 
 `cond_jaxpr` maps (*condition's consts, *carry) to a boolean, `body_jaxpr` (*body's consts, *carry) to the next carry.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from numjet.control.call.jaxpr_transforms import (
     Derived,
     Flags,
+    Split,
     batch_program,
     cached_by_program,
     holds_effects,
@@ -29,23 +30,25 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Var
 from numjet.core.op import Missing, Op
 from numjet.core.stage import trace_to_closed
-from numjet.core.trace import aval_of
+from numjet.core.trace import aval_of, set_trace
 from numjet.core.traits import Carries, carried
 from numjet.core.walk import eval_closed
 from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
 from numjet.foundation.util import merge_lists, partition_list, split_list
+from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.bitwise import and_p
-from numjet.lax.elementwise.compare import select_n_p
+from numjet.lax.elementwise.compare import lt_p, select_n_p
+from numjet.lax.elementwise.convert import convert_element_type_p
 from numjet.lax.reduction.reduce import reduce_or_p
 from numjet.lax.tangent import instantiate
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to, per_lane
 
 loops = lazy_import.Module("numjet.control.simplify.loops")
+while_reverse = lazy_import.Module("numjet.control.loops.while_reverse")
 
-_REVERSE = ("Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
-            "values. Try using lax.scan, or using fori_loop with static start/stop.")
+COUNT = ShapedArray((), np.dtype(np.int64))  # of steps: a loop may run longer than 2**31 of them
 
 
 def _abstract(
@@ -82,7 +85,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, cond_jaxpr: ClosedJ
         (*range(head + consts), *range(t, t + num_t), *range(head + consts, t), *range(t + num_t, t + num_t + carry_num_t)),
         tuple(range(carry + carry_num_t)),
     )
-    cond = _wider(cond_jaxpr, tuple(v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]))
+    cond = wider(cond_jaxpr, tuple(v.aval for v in body.jaxpr.invars[len(body.jaxpr.invars) - carry_num_t :]))
     cond_consts, body_consts, init = split_list(primals, [cond_nconsts, body_nconsts])
     init_t = [instantiate(x) for x, f in zip(carry_t, nz, strict=True) if f]
     outs = while_p.bind(*cond_consts, *made.consts, *body_consts, *only_nonzero(body_t), *init, *init_t, cond_jaxpr=cond,
@@ -91,46 +94,77 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, cond_jaxpr: ClosedJ
 
 
 @cached_by_program
-def _wider(cond: ClosedJaxpr, more: tuple[ShapedArray, ...]) -> ClosedJaxpr:
+def wider(cond: ClosedJaxpr, more: tuple[ShapedArray, ...]) -> ClosedJaxpr:
     """The condition of a loop with more carried values, which it does not read."""
     if not more:
         return cond
     return ClosedJaxpr(cond.jaxpr.replace(invars=[*cond.jaxpr.invars, *map(Var, more)]))
 
 
-class _KnownLoop(Record):
+class KnownLoop(Record):
+    """The loop of the carries that depend on nothing unknown; its body takes (*consts, *known consts, *known carry).
+    `split`: the whole body."""
+
     cond: ClosedJaxpr
     body: ClosedJaxpr
     consts: list[Any]
     carry_unknown: Flags
+    split: Split
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Runs the loop of the known carries now; the staged loop computes them again beside the unknown ones.
+    """Runs the loop of the known carries now and counts its steps; the staged loop computes them again beside the unknown ones,
+    for as many steps.
 
     Everything is unknown when the condition is.
     """
     unknown_in = tuple(trace.is_unknown(a) for a in args)
-    found = _known_loop(params["body_jaxpr"], params["cond_jaxpr"], unknown_in, params["cond_nconsts"], params["body_nconsts"])
+    found = known_loop(params["body_jaxpr"], params["cond_jaxpr"], unknown_in, params["cond_nconsts"], params["body_nconsts"])
     if found is None or all(found.carry_unknown):
         return trace.stage(while_p, args, params)
     cond_n, body_n = params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts, init = split_list(args, [cond_n, body_n])
     own_consts = [*found.consts, *partition_list(unknown_in[cond_n : cond_n + body_n], body_consts)[0]]
     known_init = partition_list(found.carry_unknown, init)[0]
-    known = trace.run_known(
+    with set_trace(trace.parent):
+        zero = step_number(0)
+    *known, steps = trace.run_known(
         while_p,
-        [*cond_consts, *own_consts, *known_init],
-        {"cond_jaxpr": found.cond, "cond_nconsts": cond_n, "body_jaxpr": found.body, "body_nconsts": len(own_consts)},
+        [*cond_consts, *own_consts, *known_init, zero],
+        {"cond_jaxpr": wider(found.cond, (COUNT,)), "cond_nconsts": cond_n, "body_jaxpr": counted(found.body),
+         "body_nconsts": len(own_consts)},
     )
-    staged = trace.stage(while_p, args, params)
-    return merge_lists(found.carry_unknown, known, partition_list(found.carry_unknown, staged)[1])
+    body = params["body_jaxpr"]
+    staged = trace.stage(while_p, [steps, *body_consts, *init, zero], {
+        "cond_jaxpr": _fewer_steps(body, body_n), "cond_nconsts": 1, "body_jaxpr": counted(body), "body_nconsts": body_n})
+    return merge_lists(found.carry_unknown, known, partition_list(found.carry_unknown, staged[:-1])[1])
+
+
+def step_number(x: Any) -> Any:
+    """A number as one of steps, which are 64-bit integers whether or not programs may have such."""
+    return convert_element_type_p.bind(x, new_dtype=COUNT.dtype, weak_type=False)
 
 
 @cached_by_program
-def _known_loop(
+def counted(body: ClosedJaxpr) -> ClosedJaxpr:
+    """The body of a loop with the number of its steps as the last carried value."""
+    def step(*args: Any) -> list[Any]:
+        return [*eval_closed(body, *args[:-1]), add_p.bind(args[-1], step_number(1))]
+
+    return trace_to_closed(step, [*body.in_avals, COUNT], body.jaxpr.debug)
+
+
+@cached_by_program
+def _fewer_steps(body: ClosedJaxpr, body_nconsts: int) -> ClosedJaxpr:
+    """The condition of a counted loop: its steps are fewer than its constant."""
+    carry = body.in_avals[body_nconsts:]
+    return trace_to_closed(lambda steps, *values: [lt_p.bind(values[-1], steps)], [COUNT, *carry, COUNT], body.jaxpr.debug)
+
+
+@cached_by_program
+def known_loop(
     body_jaxpr: ClosedJaxpr, cond_jaxpr: ClosedJaxpr, unknown_in: Flags, cond_nconsts: int, body_nconsts: int
-) -> _KnownLoop | None:
+) -> KnownLoop | None:
     """The loop of the carries that depend on nothing unknown; None when the condition depends on an unknown value."""
     cond_u, body_u, init_u = split_list(unknown_in, [cond_nconsts, body_nconsts])
 
@@ -146,12 +180,12 @@ def _known_loop(
     thin, _ = dce_jaxpr(known)
     cond_vars = cond_jaxpr.jaxpr.invars
     kept = [v for v, u in zip(cond_vars, [*[False] * len(cond_u), *carry_u], strict=True) if not u]
-    return _KnownLoop(ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)), ClosedJaxpr(thin.replace(invars=known.invars)),
-                      split.consts, carry_u)
+    return KnownLoop(ClosedJaxpr(cond_jaxpr.jaxpr.replace(invars=kept)), ClosedJaxpr(thin.replace(invars=known.invars)),
+                      split.consts, carry_u, split)
 
 
-def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> Any:
-    raise ValueError(_REVERSE)
+def _transpose(cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+    return while_reverse.transposed(cts, args, **params)
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_jaxpr: ClosedJaxpr, cond_nconsts: int,

@@ -1,0 +1,130 @@
+"""Binomial checkpointing: the reverse sweep over a loop whose states are computed again from a bounded number of stored ones.
+
+Stored states form a stack, in rows of buffers. To reverse the last step that is left, the state in front of it is computed
+from the row on top, and states on the way are stored in free rows. With s free rows, C(s + 1 + r, r) steps are reversed while
+none is repeated more than r times: A. Griewank and A. Walther, "Algorithm 799: revolve" (2000). The number of steps is a value
+of the program here, so the schedule is computed as the loop goes. Where all states fit, each is computed once and stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.control.loops.while_loop import while_loop
+from numjet.control.loops.while_op import COUNT, step_number
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import aval_of
+from numjet.foundation.config import config
+from numjet.lax.elementwise.arithmetic import add, div, mul, sub
+from numjet.lax.elementwise.compare import eq, gt, lt, max as maximum, min as minimum, select
+from numjet.lax.elementwise.convert import convert_element_type
+from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from numjet.lax.tangent import zeros_like_aval
+
+_FEWEST, _MOST = 8, 1024     # rows
+
+Forward = Callable[[Any, list[Any]], list[Any]]         # (step, state) -> next state
+Backward = Callable[[Any, list[Any], list[Any]], list[Any]]  # (step, state in front of it, cotangents) -> cotangents
+
+
+def default_rows(state: Sequence[ShapedArray]) -> int:
+    """How many states are stored within the memory that the flag loop_checkpoint_bytes allows; never fewer than a few."""
+    size = sum(a.size * a.dtype.itemsize for a in state)
+    return min(max(config.loop_checkpoint_bytes // max(size, 1), _FEWEST), _MOST)
+
+
+def reverse_steps(count: Any, state: Sequence[Any], cts: Sequence[Any], forward: Forward, backward: Backward,
+                  rows: int) -> list[Any]:
+    """The cotangents after `backward` of the steps count - 1, ..., 0, with at most `rows` stored states of the loop."""
+    if not state:
+        return _without_state(count, cts, backward)
+    zero, one = step_number(0), step_number(1)
+    stack = [_put(_rows_like(x, rows + 1), x, np.int32(0)) for x in state]  # the last row is overwritten when none is free
+    starts = zeros_like_aval(ShapedArray((rows + 1,), COUNT.dtype))
+
+    def reverse_last(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        left, top, starts, stack, cts = carry
+        last = sub(left, one)
+        top, starts, stack, before = _reach(last, top, starts, stack, forward, rows)
+        cts = backward(last, before, cts)
+        used = eq(_row(starts, top), last)
+        return last, sub(top, convert_element_type(used, np.int32)), starts, stack, cts
+
+    start = (count, np.int32(0), starts, stack, list(cts))
+    return while_loop(lambda carry: gt(carry[0], zero), reverse_last, start)[4]
+
+
+def _without_state(count: Any, cts: Sequence[Any], backward: Backward) -> list[Any]:
+    """The sweep over a loop whose steps differ by their number only."""
+    zero, one = step_number(0), step_number(1)
+
+    def body(carry: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
+        last = sub(carry[0], one)
+        return last, backward(last, [], carry[1])
+
+    return while_loop(lambda carry: gt(carry[0], zero), body, (count, list(cts)))[1]
+
+
+def _reach(last: Any, top: Any, starts: Any, stack: list[Any], forward: Forward,
+           rows: int) -> tuple[Any, Any, list[Any], list[Any]]:
+    """The state in front of the step `last`, from the row on top; states on the way are stored in free rows."""
+    def advance(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        at, top, starts, stack, state = carry
+        free = sub(np.int32(rows - 1), top)
+        end = add(at, _distance(add(sub(last, at), step_number(1)), free))
+        state = _run(at, end, state, forward)
+        row = add(top, np.int32(1))
+        stack = [_put(rows_of, x, row) for rows_of, x in zip(stack, state, strict=True)]
+        return end, minimum(row, np.int32(rows - 1)), _put(starts, end, row), stack, state
+
+    at = _row(starts, top)
+    state = [_row(rows_of, top) for rows_of in stack]
+    _, top, starts, stack, state = while_loop(lambda carry: lt(carry[0], last), advance, (at, top, starts, stack, state))
+    return top, starts, stack, state
+
+
+def _run(at: Any, end: Any, state: list[Any], forward: Forward) -> list[Any]:
+    """The state after the steps at, ..., end - 1."""
+    def body(carry: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
+        return add(carry[0], step_number(1)), forward(*carry)
+
+    return while_loop(lambda carry: lt(carry[0], end), body, (at, state))[1]
+
+
+def _distance(steps: Any, free: Any) -> Any:
+    """After how many of the steps, of which the last is to be reversed, to store the next state; all but one if no row is free.
+
+    With r the smallest number of repetitions that suffices, the steps in front of the stored state and those behind it both
+    suffice with their rows and at most r - 1 and r repetitions. Binomial coefficients are computed in float32: an inexact one
+    costs a little time, no more.
+    """
+    f32 = lambda x: convert_element_type(x, np.float32)
+    s, wanted, one = f32(free), f32(steps), np.float32(1)
+    start = select(gt(free, np.int32(0)), add(s, np.float32(2)), wanted)
+
+    def repeat_more(carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        r = add(carry[0], one)
+        return r, div(mul(carry[1], add(add(s, one), r)), r)
+
+    r, reach = while_loop(lambda carry: lt(carry[1], wanted), repeat_more, (one, start))
+    in_front = div(mul(mul(reach, r), sub(r, one)), mul(add(add(s, one), r), add(s, r)))  # with r - 2 repetitions
+    behind = div(mul(reach, add(s, one)), add(add(s, one), r))                            # with a row less
+    most = sub(steps, step_number(1))
+    found = maximum(step_number(maximum(in_front, sub(wanted, behind))), step_number(1))
+    return select(gt(free, np.int32(0)), minimum(found, most), most)
+
+
+def _rows_like(x: Any, rows: int) -> Any:
+    aval = aval_of(x)
+    return zeros_like_aval(ShapedArray((rows, *aval.shape), aval.dtype))
+
+
+def _put(rows_of: Any, x: Any, row: Any) -> Any:
+    return dynamic_update_index_in_dim(rows_of, x, row, 0, allow_negative_indices=False)
+
+
+def _row(rows_of: Any, row: Any) -> Any:
+    return dynamic_index_in_dim(rows_of, row, keepdims=False, allow_negative_indices=False)
