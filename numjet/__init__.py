@@ -39,12 +39,15 @@ from numjet.control import (
 from numjet.core.refs import Ref as Ref
 from numjet.core.trace import ArrayBase as Array
 from numjet.foundation.config import (
-    checking_leaks as checking_leaks, config as config, debug_infs as debug_infs, debug_nans as debug_nans,
+    check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, config as config, debug_infs as debug_infs,
+    debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
     default_device as default_device, default_matmul_precision as default_matmul_precision,
-    default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_x64 as enable_x64,
-    explain_cache_misses as explain_cache_misses, log_compiles as log_compiles,
+    default_prng_impl as default_prng_impl, disable_jit as disable_jit,
+    enable_checks as enable_checks, enable_custom_prng as enable_custom_prng, enable_x64 as enable_x64,
+    explain_cache_misses as explain_cache_misses, legacy_prng_key as legacy_prng_key, log_compiles as log_compiles,
     numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion,
-    threefry_partitionable as threefry_partitionable,
+    softmax_custom_jvp as softmax_custom_jvp, threefry_partitionable as threefry_partitionable,
+    transfer_guard as transfer_guard,
 )
 from numjet.foundation.dtypes import float0 as float0
 from numjet.foundation.source import named_scope as named_scope

@@ -11,6 +11,7 @@ from numjet.api.arguments import check_arrays
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
+from numjet.foundation.dtypes import is_key
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
 from numjet.runtime import dispatch
@@ -64,8 +65,8 @@ def _put(x: Any, device: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """A pytree of arrays as one of NumPy arrays, once they are computed."""
-    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, _native.Array) else leaf, x)
+    """A pytree of arrays as one of NumPy arrays, once they are computed; random keys stay as they are."""
+    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, _native.Array) and not is_key(leaf.dtype) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:

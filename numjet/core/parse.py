@@ -304,7 +304,7 @@ def _unquoted(text: str) -> str:
 
 def _literal(text: str, aval: ShapedArray) -> Literal:
     if text.startswith("key<"):
-        bits = np.asarray(int(text[4:-1], 16), np.uint64)
-        return Literal(bits.reshape(1).view(aval.dtype)[0], aval)
+        words = int(text[4:-1], 16).to_bytes(aval.dtype.itemsize, "little")
+        return Literal(np.frombuffer(words, aval.dtype)[0], aval)
     value: Any = text == "True" if text in ("True", "False") else _number(text)
     return Literal(np.asarray(value).astype(aval.dtype)[()], aval)

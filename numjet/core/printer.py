@@ -180,7 +180,7 @@ def literal_text(a: Literal) -> str:
     """The exact value of a literal: that of a float32 is written as the double it equals."""
     value = np.asarray(a.val).astype(a.aval.dtype, copy=False)
     if dtypes.kind(value.dtype) == "V":
-        return f"key<{int(value.reshape(1).view(np.uint64)[0]):#018x}>"
+        return f"key<{int.from_bytes(value.tobytes(), 'little'):#0{2 + 2 * value.itemsize}x}>"
     if dtypes.kind(value.dtype) == "f" and value.dtype.itemsize < 8:
         value = value.astype(np.float64)
     if dtypes.kind(value.dtype) == "c":

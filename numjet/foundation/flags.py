@@ -140,6 +140,8 @@ FLAGS: tuple[Flag, ...] = (
             "Generator of keys whose implementation is not named."),
     _traced("jax_threefry_partitionable", parse_bool, True, "Random bits that do not depend on how arrays are split."),
     _traced("jax_enable_custom_prng", parse_bool, False, "PRNGKey makes typed keys, as key does."),
+    _traced("jax_legacy_prng_key", one_of("allow", "warn", "error"), "allow",
+            "What happens where a key is an array of words, as PRNGKey makes them."),
     _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     _traced("numjet_numpy_dispatch", parse_bool, True, "NumPy's functions of arrays are numjet's, and traced; off: they work "

@@ -37,7 +37,7 @@ def no_tangent(out: Any) -> Zero:
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros; for float0 a NumPy array, for keys the key of zero bits."""
-    if aval.dtype == dtypes.float0 or aval.dtype == dtypes.key_dtype:
+    if aval.dtype == dtypes.float0 or dtypes.is_key(aval.dtype):
         return np.zeros(aval.shape, aval.dtype)
     zero = Literal(np.zeros((), aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type))
     return call("broadcast_in_dim", zero, shape=aval.shape, broadcast_dimensions=())

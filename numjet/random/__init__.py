@@ -9,6 +9,7 @@ Imports `api`, `lax` and `numpy`. Add a distribution to the file of its kind, ma
 ()
 """
 
+from numjet.random import block_generators as _block_generators, key_attributes as _key_attributes  # noqa: F401
 from numjet.random.basic import (
     bernoulli as bernoulli, bits as bits, normal as normal, rademacher as rademacher, randint as randint, uniform as uniform,
 )

@@ -18,7 +18,7 @@ from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
 from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
-from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
+from numjet.random.key_bits import Shape, Words, single, split_array, split_words, words
 
 _log = transcendental.log
 _SMALL = 10      # means below are counted one by one
@@ -38,13 +38,13 @@ def _choose(mask: Any, x: Any, y: Any) -> Any:
 def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
     """Rejection sampling: draws u in [-1/2, 1/2) and v in [0, 1) until propose(u, v) -> (value, accepted) accepts for all."""
     def draw(state: Any) -> Any:
-        first, second, out, done = state
-        rest, for_u, for_v = split_words((first, second), 3)
+        here, out, done = state
+        rest, for_u, for_v = split_words(here, 3)
         value, accepted = propose(samplers.unit(for_u, shape, dtype) - 0.5, samplers.unit(for_v, shape, dtype))
-        return *rest, compare.select(accepted, value, out), done | accepted
+        return rest, compare.select(accepted, value, out), done | accepted
 
-    start = (*pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
-    return while_loop(lambda s: samplers.anywhere(~s[3]), draw, start)[2]
+    start = (pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
+    return while_loop(lambda s: samplers.anywhere(~s[2]), draw, start)[1]
 
 
 # -------------------------------------------------------------------------------------------- Poisson
@@ -52,13 +52,13 @@ def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[An
 def _poisson_counting(pair: Words, lam: Any) -> Any:
     """For small means: the number of uniform factors whose product stays above exp(-lam) (Knuth), as floats."""
     def draw(state: Any) -> Any:
-        first, second, count, product = state
-        rest, here = split_words((first, second), 2)
+        last, count, product = state
+        rest, here = split_words(last, 2)
         count = _choose(product > -lam, count + 1, count)
-        return *rest, count, product + _log(samplers.unit(here, lam.shape, lam.dtype))
+        return rest, count, product + _log(samplers.unit(here, lam.shape, lam.dtype))
 
     zero = create.full_like(lam, 0)
-    return while_loop(lambda s: samplers.anywhere(s[3] > -lam), draw, (*pair, zero, zero))[2] - 1
+    return while_loop(lambda s: samplers.anywhere(s[2] > -lam), draw, (pair, zero, zero))[1] - 1
 
 
 def _poisson_rejection(pair: Words, lam: Any) -> Any:
@@ -129,13 +129,13 @@ def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
     log_q = transcendental.log1p(-p)
 
     def draw(state: Any) -> Any:
-        first, second, count, waited = state
-        here, rest = split_words((first, second), 2)
+        last, count, waited = state
+        here, rest = split_words(last, 2)
         count = _choose(waited <= n, count + 1, count)
-        return *rest, count, waited + arithmetic.ceil(_log(samplers.unit(here, n.shape, n.dtype)) / log_q)
+        return rest, count, waited + arithmetic.ceil(_log(samplers.unit(here, n.shape, n.dtype)) / log_q)
 
     zero = create.full_like(n, 0)
-    return while_loop(lambda s: samplers.anywhere(s[3] <= n), draw, (*pair, zero, zero))[2] - 1
+    return while_loop(lambda s: samplers.anywhere(s[2] <= n), draw, (pair, zero, zero))[1] - 1
 
 
 def _binomial_rejection(pair: Words, n: Any, p: Any) -> Any:
@@ -209,11 +209,11 @@ def _multinomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype, unr
     left = broadcast_to(as_float(n, dtype), shape[:-1])
 
     def take(left: Any, x: Any) -> tuple[Any, Any]:
-        count = binomial_counts((x[0], x[1]), left, compare.clamp(dtype.type(0), x[2], dtype.type(1)))
+        count = binomial_counts(x[0], left, compare.clamp(dtype.type(0), x[1], dtype.type(1)))
         return left - count, count
 
-    keys = threefry(words(key), (shape[-1],))
-    _, counts = scan(take, left, (*keys, share), unroll=unroll)
+    keys = split_array(words(key), (shape[-1],))
+    _, counts = scan(take, left, (keys, share), unroll=unroll)
     return shapes.transpose(counts, (*range(1, len(shape)), 0))
 
 

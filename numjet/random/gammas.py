@@ -12,7 +12,7 @@ import numpy as np
 
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import while_loop
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, tree
 from numjet.lax.elementwise import arithmetic, bits, compare, convert, special, transcendental
 from numjet.lax.reduction.reduce import reduce_max, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
@@ -20,7 +20,7 @@ from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
 from numjet.random.arguments import as_float, draw_floats, float_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
-from numjet.random.key_bits import Shape, Words, single, split_words, threefry, words
+from numjet.random.key_bits import Shape, Words, single, split_array, split_words, words
 
 _log, _exp = transcendental.log, transcendental.exp
 
@@ -28,7 +28,7 @@ _log, _exp = transcendental.log, transcendental.exp
 # -------------------------------------------------------------------------------------------- the sampler
 
 def _keep(mask: Any, new: Any, old: Any) -> Any:
-    return tuple(compare.select(mask, n, o) for n, o in zip(new, old, strict=True))
+    return tree.tree_map(lambda n, o: compare.select(mask, n, o), new, old)
 
 
 def _wide(x: Any) -> Any:
@@ -41,13 +41,13 @@ def _positive_cube_root(pair: Words, c: Any, drawn: np.dtype) -> tuple[Any, Any]
     dtype, target = c.dtype, c.shape
 
     def draw(state: Any) -> Any:
-        first, second, _, v = state
-        rest, here = split_words((first, second), 2)
+        last, _, v = state
+        rest, here = split_words(last, 2)
         fresh = _wide(samplers.normal(here, target, drawn))
-        return _keep(v <= 0, (*rest, fresh, 1 + fresh * c), state)
+        return _keep(v <= 0, (rest, fresh, 1 + fresh * c), state)
 
-    start = (*pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
-    return while_loop(lambda s: samplers.anywhere(s[3] <= 0), draw, start)[2:]
+    start = (pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
+    return while_loop(lambda s: samplers.anywhere(s[2] <= 0), draw, start)[1:]
 
 
 def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
@@ -56,26 +56,26 @@ def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
     c = dtype.type(1 / 3) / arithmetic.sqrt(d)
 
     def refused(state: Any) -> Any:
-        _, _, x2, v, u = state
+        _, x2, v, u = state
         return (u >= 1 - 0.0331 * (x2 * x2)) & (_log(u) >= x2 * 0.5 + d * (1 - v + _log(v)))
 
     def draw(state: Any) -> Any:
-        rest, for_x, for_u = split_words(state[:2], 3)
+        rest, for_x, for_u = split_words(state[0], 3)
         x, v = _positive_cube_root(for_x, c, drawn)
-        fresh = (*rest, x * x, v * v * v, _wide(samplers.unit(for_u, target, drawn)))
+        fresh = (rest, x * x, v * v * v, _wide(samplers.unit(for_u, target, drawn)))
         return _keep(refused(state), fresh, state)
 
-    start = (*pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
-    return while_loop(lambda s: samplers.anywhere(refused(s)), draw, start)[3]
+    start = (pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
+    return while_loop(lambda s: samplers.anywhere(refused(s)), draw, start)[2]
 
 
-def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
+def _raw(pair: Words, a: Any, log: bool, drawn: np.dtype) -> Any:
     """Samples (their logarithms with `log`) of shape parameters a, of the words of one key, by numbers of dtype `drawn`."""
     dtype = a.dtype
-    each = [shapes.reshape(w, a.shape) for w in threefry((first, second), (a.size,))]
+    each = split_array(pair, (a.size,)).map(lambda w: shapes.reshape(w, a.shape))
     large = a >= 1
     d = compare.select(large, a, a + 1) - dtype.type(1 / 3)
-    for_v, for_boost = split_words((each[0], each[1]), 2)
+    for_v, for_boost = split_words(each, 2)
     v = _squeeze(for_v, d, drawn)
     if not log:
         boost = arithmetic.pow(1 - _wide(samplers.unit(for_boost, a.shape, drawn)), 1 / a)
@@ -89,22 +89,22 @@ def _raw(first: Any, second: Any, a: Any, log: bool, drawn: np.dtype) -> Any:
 def _sampler(log: bool, drawn: np.dtype) -> Any:
     """The sampler, differentiable in a by implicit reparameterization: a sample moves such that its quantile stays."""
     @custom_jvp
-    def sample(first: Any, second: Any, a: Any) -> Any:
-        return _raw(first, second, a, log, drawn)
+    def sample(pair: Words, a: Any) -> Any:
+        return _raw(pair, a, log, drawn)
 
     @sample.defjvp
     def sample_jvp(primals: Any, tangents: Any) -> Any:
         out = sample(*primals)
         value = _exp(out) if log else out
-        slope = special.random_gamma_grad(primals[2], value)
-        return out, tangents[2] * (slope / value if log else slope)
+        slope = special.random_gamma_grad(primals[1], value)
+        return out, tangents[1] * (slope / value if log else slope)
 
     return sample
 
 
 def sample(pair: Words, a: Any, shape: Shape, log: bool, dtype: np.dtype) -> Any:
     """Gamma samples (or their logarithms) of an array of shape parameters, for results of `dtype`; float32 for halves."""
-    return _sampler(log, dtype)(*pair, broadcast_to(a, shape))
+    return _sampler(log, dtype)(pair, broadcast_to(a, shape))
 
 
 def _parameter(value: Any, dtype: np.dtype) -> Any:

@@ -79,7 +79,7 @@ def random_array(rng: Any, shape: tuple[int, ...], dtype: np.dtype, low: float, 
     """Uniform values between low and high; both parts of complex numbers, all words of keys."""
     kind = dtypes.kind(dtype)
     if kind == "V":
-        return rng.integers(0, 2 ** 32, (*shape, 2), dtype=np.uint32).view(dtype).reshape(shape)
+        return rng.integers(0, 2 ** 32, (*shape, dtype.itemsize // 4), dtype=np.uint32).view(dtype).reshape(shape)
     if kind == "b":
         return rng.random(shape) < 0.5
     if kind in "iu":

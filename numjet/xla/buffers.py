@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.foundation import dtypes
 from numjet.foundation.errors import JaxRuntimeError
-from numjet.xla import plugin
+from numjet.xla import plugin, text
 
 _WORD = np.dtype(np.uint64)
 
@@ -87,8 +87,9 @@ def place(platform: str, number: int) -> tuple[Any, Any]:
 
 
 def stored(aval: ShapedArray) -> ShapedArray:
-    """The aval of the device's buffer: keys are 64-bit words, float0 booleans."""
+    """The aval of the device's buffer: keys are 64-bit words, float0 booleans. NotImplementedError for longer keys."""
     if dtypes.is_extended(aval.dtype):
+        text.element(aval.dtype)
         return ShapedArray(aval.shape, _WORD)
     return ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == dtypes.float0 else aval
 

@@ -33,7 +33,7 @@ def element(dtype: np.dtype) -> str:
         return f"{'ui' if kind == 'u' else 'i'}{dtypes.itemsize_bits(dtype)}"
     if dtype.name in _FLOAT8:
         return _FLOAT8[dtype.name]
-    raise NotImplementedError(f"the XLA backend has no element type for dtype {dtype.name}")
+    raise NotImplementedError(f"the XLA backend has no element type for dtype {dtypes.long_name(dtype)}")
 
 
 def tensor(aval: ShapedArray) -> str:

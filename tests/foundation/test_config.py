@@ -146,7 +146,7 @@ def test_settings_have_no_truth_value():
 def test_every_setting_overrides_its_own_flag():
     samples = {"jax_default_device": "cpu", "jax_default_matmul_precision": "high", "jax_transfer_guard": "log"}
     samples |= {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
-    samples |= {"jax_default_prng_impl": "rbg", "jax_traceback_filtering": "off"}
+    samples |= {"jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_traceback_filtering": "off"}
     settings = {id(one): one for one in vars(module).values() if isinstance(one, module.Setting)}
     assert len(settings) >= 18
     for setting in settings.values():
@@ -247,7 +247,7 @@ def test_flags_that_do_not_change_programs_leave_the_token():
 def test_every_traced_flag_changes_the_token(flag):
     samples = {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_matmul_precision": "high", "jax_default_prng_impl": "rbg", "jax_default_device": "cpu"}
-    samples |= {"jax_random_seed_offset": 5}
+    samples |= {"jax_random_seed_offset": 5, "jax_legacy_prng_key": "error"}
     value = samples.get(flag.name, not config.read(flag.name))
     base = config.token
     with module.Override(flag.name, value):

@@ -1,10 +1,13 @@
 """Keys: seeds, kinds, derivation, errors."""
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import random
+from numjet.extend.random import define_prng_impl
 
 TOP = 2 ** 32 - 1
 
@@ -36,10 +39,80 @@ def test_seed_errors(seed, error, text):
 
 def test_generators():
     assert random.key_impl(random.key(0)) == "threefry2x32" == random.key_impl(random.PRNGKey(0))
-    with pytest.raises(NotImplementedError, match="rbg"):
-        random.key(0, impl="rbg")
-    with pytest.raises(ValueError, match="unrecognized"):
-        random.key(0, impl="dice")
+    for bad, error, text in (("dice", ValueError, "unrecognized PRNG"), ("philox4x32", NotImplementedError, "define_prng_impl"),
+                             (object(), TypeError, "unrecognized type .* PRNG")):
+        with pytest.raises(error, match=text):
+            random.key(0, impl=bad)
+    with pytest.raises(ValueError, match="Cannot specify both"):
+        random.key(0, impl="rbg", dtype=random.key_dtype("rbg"))
+
+
+@pytest.mark.parametrize("impl, second, folded", [  # by JAX 0.10.2 on a CPU
+    ("rbg", [195045567, 4062205631, 195045567, 4062205631], [276534068, 1641862660, 276534068, 1641862660]),
+    ("unsafe_rbg", [3848958661, 3271070264, 2639373597, 23941900], [56543296, 1826787330, 2453521982, 2503663986])])
+def test_block_generators(impl, second, folded):
+    key = random.key(7, impl=impl)
+    assert key.dtype == random.key_dtype(impl) and random.key_impl(key) == impl
+    assert random.key_data(key).tolist() == [0, 7, 0, 7] == random.PRNGKey(7, impl=impl).tolist()
+    assert random.key_data(random.split(key, 3))[1].tolist() == second
+    assert random.key_data(random.fold_in(key, 3)).tolist() == folded
+    for dtype, bits in (("uint32", [3109483441, 1367189518]), ("uint16", [62385, 43022]), ("uint8", [177, 14])):
+        assert random.bits(key, (2,), dtype).tolist() == bits
+    with nj.default_prng_impl(impl):
+        assert random.bits(random.PRNGKey(7)).tolist() == 3109483441
+        assert random.split(random.PRNGKey(7), 3)[1].tolist() == second
+    with pytest.raises(TypeError, match=r"end with \(2,\)"):
+        random.bits(random.PRNGKey(7, impl=impl))
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_wide_keys_move_whole(impl):
+    keys = random.split(random.key(1, impl=impl), 6).reshape(2, 3)
+    words = np.asarray(random.key_data(keys))
+    moves = [lambda x: x[:, 1], lambda x: x.T if x.ndim == 2 else x.transpose(1, 0, 2), lambda x: jnp.concatenate([x, x]),
+             lambda x: jnp.where(jnp.array([True, False]).reshape(2, *[1] * (x.ndim - 1)), x, x[::-1]),
+             lambda x: x.at[0].set(x[1]),
+             lambda x: nj.lax.dynamic_slice_in_dim(x, 1, 1), lambda x: x.at[jnp.array([5])].get(mode="clip")]
+    for move in moves:
+        for call in (move, nj.jit(move)):
+            assert np.array_equal(random.key_data(call(keys)), move(jnp.asarray(words)))
+    assert (keys == keys).all() and not (keys != keys).any() and not (keys == keys[::-1]).any()
+    outside = random.key_data(keys.at[9].get(mode="fill"))
+    assert (outside == 2 ** 32 - 1).all() and outside.shape == (3, 4)
+    assert nj.vmap(nj.vmap(random.normal))(keys).shape == (2, 3) and random.gamma(keys[0, 0], 0.5, (3,)).shape == (3,)
+
+
+def test_a_generator_of_one_s_own():
+    made = define_prng_impl(
+        key_shape=(2, 2), name="plain", tag="plain", seed=lambda s: jnp.full((2, 2), s).astype("uint32"),
+        split=lambda words, shape: words + jnp.arange(np.prod(shape, dtype=int), dtype="uint32").reshape(*shape, 1, 1),
+        random_bits=lambda words, width, shape: jnp.broadcast_to(words.sum().astype(f"uint{width}"), shape),
+        fold_in=lambda words, data: words + data)
+    key = random.key(5, impl=made)
+    assert random.key_impl(key) is made and random.key(5, dtype=key.dtype).dtype == key.dtype
+    assert random.key_data(key).tolist() == [[5, 5], [5, 5]] and random.bits(key, (2,)).tolist() == [20, 20]
+    assert random.key_data(random.split(key))[1].tolist() == [[6, 6], [6, 6]]
+    assert nj.jit(nj.vmap(random.bits))(random.split(random.fold_in(key, 1), 2)).tolist() == [24, 28]
+    assert random.key_data(random.wrap_key_data(random.key_data(key), impl=made)).shape == (2, 2)
+    with pytest.raises(NotImplementedError, match="2 or 4 words"):
+        define_prng_impl(key_shape=(6,), seed=None, split=None, random_bits=None, fold_in=None)
+
+
+def test_legacy_keys():
+    for mode, manager in (("allow", nullcontext()), ("warn", pytest.warns(UserWarning, match="Legacy uint32 key")),
+                          ("error", pytest.raises(ValueError, match="Legacy uint32 key"))):
+        with nj.legacy_prng_key(mode), manager:
+            random.uniform(jnp.zeros(2, "uint32"))
+
+
+def test_keys_promote_with_their_kind():
+    key = random.key(0)
+    assert jnp.result_type(key, key) == key.dtype and jnp.append(random.split(key), key).shape == (3,)
+    assert jnp.full(2, key, dtype=key.dtype).shape == jnp.full_like(random.split(key), key).shape == (2,)
+    with pytest.raises(TypeError, match="add does not accept dtypes key<fry>, int32"):
+        jnp.add(key, 1)
+    with pytest.raises(TypeError, match="key<rbg>"):
+        jnp.concatenate([key[None], random.key(0, impl="rbg")[None]])
 
 
 def test_split_and_fold_in_are_jax_s():

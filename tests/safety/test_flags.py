@@ -23,7 +23,8 @@ from numjet.foundation.flags import FLAGS, Flag
 
 SAMPLES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict", "jax_default_matmul_precision": "high",
-    "jax_default_prng_impl": "rbg", "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
+    "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "error",
+    "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
     "jax_transfer_guard": "log", "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere", "numjet_dump": "",
     "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
     "numjet_instruction_set": "baseline",
@@ -218,7 +219,7 @@ def test_wide_numbers_everywhere_after_one_update(old):
 def test_the_other_flags_do_in_all_threads_what_they_say(old):
     f, g = nj.jit(lambda x: jnp.log(x)), nj.jit(lambda x, y: x + y)
     row, table, whole = np.ones(3, np.float32), np.ones((2, 3), np.float32), jnp.arange(3)
-    nan, key = jnp.array(-1.0), lambda: nj.random.key(0)
+    nan, key, raw = jnp.array(-1.0), lambda: nj.random.key(0), nj.random.PRNGKey(0)
     calls: list[Any] = []
     h = nj.jit(lambda x: (calls.append(None), x)[1])
 
@@ -249,7 +250,8 @@ def test_the_other_flags_do_in_all_threads_what_they_say(old):
         ("jax_numpy_dtype_promotion", "strict", lambda: raises(TypePromotionError, lambda: g(row, whole))),
         ("jax_numpy_dtype_promotion", "strict", lambda: raises(TypePromotionError, lambda: jnp.asarray(row) + whole)),
         ("jax_random_seed_offset", 5, seed_matters),
-        ("jax_default_prng_impl", "rbg", lambda: raises(NotImplementedError, key)),
+        ("jax_default_prng_impl", "rbg", lambda: key().dtype == nj.random.key_dtype("rbg")),
+        ("jax_legacy_prng_key", "error", lambda: raises(ValueError, lambda: nj.random.bits(raw))),
         ("jax_enable_custom_prng", True, lambda: nj.random.PRNGKey(0).shape == ()),
         ("jax_default_matmul_precision", "highest",
          lambda: "HIGHEST" in str(nj.make_jaxpr(lambda x: x @ x)(np.ones((2, 2), np.float32)))),

@@ -33,7 +33,7 @@ class Scalars(NamedArithmetic):
         if part is None:
             return Scalar(self.terms, self.table.const(value, dtype))
         if dtype.names is not None:
-            halves = np.asarray(value, dtype).reshape(1).view(np.uint32) if dtype.itemsize else (0, 0)  # float0 has no bits
+            halves = np.asarray(value, dtype).reshape(1).view(part) if dtype.itemsize else (0, 0)  # float0 has no bits
             return Pair(self.const(halves[0], part), self.const(halves[1], part), dtype)
         value = complex(value)
         return Pair(self.const(value.real, part), self.const(value.imag, part), dtype)

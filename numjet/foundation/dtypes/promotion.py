@@ -7,6 +7,7 @@ it takes the dtype of the other operand. 64-bit results become 32-bit ones unles
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -104,11 +105,21 @@ _BOUNDS = {"standard": _upper_bounds(_standard_edges()), "strict": _upper_bounds
 
 def _least_upper_bound(mode: str, nodes: tuple[Node, ...]) -> Node:
     bounds = _BOUNDS[mode]
+    if len(nodes) == 1:
+        return nodes[0]
+    if any(node not in bounds for node in nodes):
+        raise TypePromotionError(_no_keys(nodes))
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     least = [node for node in common if bounds[node] >= common]
     if not least:
         raise TypePromotionError(_no_path(mode, nodes))
     return least[0]
+
+
+def _no_keys(nodes: tuple[Node, ...]) -> str:
+    keys = next(node for node in nodes if t.is_key(node.dtype))
+    return (f"Input dtypes {tuple(node.name for node in nodes)} have no available implicit dtype promotion path: dtype {keys} "
+            "does not promote with others: its elements are not numbers")
 
 
 def _no_path(mode: str, nodes: tuple[Node, ...]) -> str:
@@ -150,10 +161,18 @@ def _node_of_other(x: Any) -> Node:
     raise TypeError(f"expected arrays, scalars or dtypes to promote, got {x!r} of type {type(x).__name__}")
 
 
+@functools.cache
+def _key_node(dtype: DType) -> Node:
+    """Random keys promote with keys of their own dtype only."""
+    return Node(dtype, False, long_name(dtype))
+
+
 def _unusual(dtype: DType, x: Any) -> Node:
     native = as_dtype(dtype)
     if native in _NODES:
         return (_WEAK_NODES if getattr(x, "weak_type", False) else _NODES)[native]
+    if t.is_key(native):
+        return _key_node(native)
     if t.is_array_dtype(native):
         raise TypePromotionError(f"dtype {long_name(native)} does not promote: its elements are not numbers")
     raise TypeError(

@@ -6,6 +6,8 @@ have no derivative, and the dtype of random keys.
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import ml_dtypes
@@ -30,7 +32,8 @@ class prng_key(extended, np.void):  # type: ignore[misc]  # NumPy makes no dtype
 
 float0: DType = np.dtype([("float0", np.void, 0)])
 
-# One key is one opaque element of 8 bytes, so that NumPy indexes and copies keys whole.
+# One key is one opaque element of its generator's words, so that NumPy indexes and copies keys whole; more dtypes of keys are
+# made by `new_key_dtype`.
 key_dtype: DType = np.dtype((prng_key, [("fry", np.uint32, (2,))]))
 
 bool_: DType = np.dtype(np.bool_)
@@ -103,6 +106,41 @@ _BY_SHORT_NAME: dict[str, DType] = {name: dtype for dtype, name in _SHORT_NAMES.
 _BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 4}
 
 
+_KEY_DTYPES: set[DType] = {key_dtype}
+KEY_SIZES = (2, 4)  # words of a key: compound elements have two parts of 32 or 64 bits
+
+
+def new_key_dtype(tag: str, shape: tuple[int, ...]) -> DType:
+    """A new dtype of random keys of uint32 words of a shape, which prints as `key<tag>`.
+
+    A tag that is taken is made unique by a number. NotImplementedError unless there are 2 or 4 words.
+    """
+    if math.prod(shape) not in KEY_SIZES:
+        raise NotImplementedError(f"random keys of shape {shape}: expected 2 or 4 words of 32 bits, got {math.prod(shape)}; "
+                                  "derive more words inside of the generator")
+    names = (tag if n == 1 else f"{tag}.{n}" for n in itertools.count(1))
+    free = next(name for name in names if f"key<{name}>" not in _BY_SHORT_NAME)
+    made = np.dtype((prng_key, [(free, np.uint32, shape)]))
+    _KEY_DTYPES.add(made)
+    _SHORT_NAMES[made], _BY_SHORT_NAME[f"key<{free}>"] = f"key<{free}>", made
+    return made
+
+
+def key_shape(dtype: DType) -> tuple[int, ...]:
+    """The shape of the words of a dtype of random keys.
+
+    >>> key_shape(key_dtype)
+    (2,)
+    """
+    assert dtype.names is not None
+    return dtype[0].shape
+
+
+def key_words(keys: Any) -> Any:
+    """The words of a NumPy array of random keys, in one trailing axis."""
+    return keys[keys.dtype.names[0]].reshape(*keys.shape, keys.dtype.itemsize // 4)
+
+
 def as_dtype(x: Any) -> DType:
     """The dtype that `x` names: a dtype, its name, a scalar class, a Python scalar class, or an object with `.dtype`.
 
@@ -135,14 +173,19 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> DType:
     ('float32', 'int32')
     """
     found = as_dtype(dtype)
-    if found == key_dtype and not allow_extended_dtype:
+    if found in _KEY_DTYPES and not allow_extended_dtype:
         raise ValueError(f"expected a dtype of numbers, got {short_name(found)}")
     return found if config.x64 else NARROW.get(found, found)
 
 
 def is_extended(dtype: Any) -> bool:
     """Whether the elements are opaque: random keys."""
-    return as_dtype(dtype) == key_dtype
+    return as_dtype(dtype) in _KEY_DTYPES
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether a dtype is one of random keys."""
+    return dtype in _KEY_DTYPES
 
 
 def is_array_dtype(dtype: DType) -> bool:
@@ -207,6 +250,6 @@ def issubdtype(a: Any, b: Any) -> bool:
     found = as_dtype(a)
     if not isinstance(target, type):
         return found == target
-    if found == key_dtype:
+    if found in _KEY_DTYPES:
         return issubclass(prng_key, target)
     return issubclass(found.type, target) or issubclass(_ABSTRACT.get(found, found.type), target)

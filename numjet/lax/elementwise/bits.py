@@ -14,6 +14,9 @@ from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF, at
 from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, leading_batch
 
+_UINT64 = np.dtype(np.uint64)
+
+
 # ------------------------------------------------------------------------------------------------ bitcast
 
 def _bitcast_abstract(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
@@ -41,7 +44,7 @@ def _check_bitcast(old: np.dtype, new: np.dtype) -> None:
         raise TypeError("lax.bitcast_convert_type does not support bool or complex values unless the operand and "
                         f"destination types match. Got operand dtype={old.name}, new_dtype={new.name}. "
                         "(Tip: lax.complex, lax.real and lax.imag take complex numbers apart.)")
-    if dtypes.key_dtype in (old, new) and dtypes.uint32 not in (old, new):
+    if (dtypes.is_key(old) or dtypes.is_key(new)) and dtypes.uint32 not in (old, new):
         raise TypeError(f"bitcast_convert_type converts random keys from and to uint32 only, got "
                         f"{dtypes.long_name(old)} to {dtypes.long_name(new)}.")
 
@@ -63,20 +66,41 @@ def _bitcast_cpu(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
     old, new = x.dtype.itemsize, new_dtype.itemsize
     if old == new:
         return b.elementwise(lambda s: b.bitcast(s, new_dtype), x, dtype=new_dtype)
-    if new_dtype == dtypes.key_dtype:
-        return b.compute(x.shape[:-1], new_dtype, lambda *i: b.pair(b.read(x, *i, 0), b.read(x, *i, 1), new_dtype),
-                         reads=(x,))
+    if dtypes.is_key(new_dtype):
+        return _keys(b, x, new_dtype)
     return _split(b, x, new_dtype) if old > new else _merge(b, x, new_dtype)
+
+
+def _keys(b: Any, x: Any, dtype: np.dtype) -> Any:
+    """Words along the last axis as random keys: two words, or two pairs of them."""
+    def part(*index: Any) -> Any:
+        if dtype.itemsize == 8:
+            return b.read(x, *index)
+        *rest, half = index
+        low, high = (b.convert(b.read(x, *rest, 2 * half + k), _UINT64) for k in (0, 1))
+        return b.prim("or", low, b.prim("shl", high, b.const(32, _UINT64)))
+
+    return b.compute(x.shape[:-1], dtype, lambda *i: b.pair(part(*i, 0), part(*i, 1), dtype), reads=(x,))
+
+
+def _word(b: Any, s: Any, k: Any) -> Any:
+    """Word k of a random key."""
+    number = b.convert(k, dtypes.uint32)
+    if s.dtype.itemsize == 8:
+        return b.select(b.compare("eq", number, b.const(0, dtypes.uint32)), b.real(s), b.imag(s))
+    two = b.select(b.compare("lt", number, b.const(2, dtypes.uint32)), b.real(s), b.imag(s))
+    odd = b.convert(b.prim("and", number, b.const(1, dtypes.uint32)), _UINT64)
+    return b.convert(b.prim("shrl", two, b.mul(odd, b.const(32, _UINT64))), dtypes.uint32)
 
 
 def _split(b: Any, x: Any, dtype: np.dtype) -> Any:
     """Each element as several narrow ones, the lowest bits first."""
-    wide, narrow = UNSIGNED_OF[x.dtype.itemsize], UNSIGNED_OF[dtype.itemsize]
+    wide, narrow = UNSIGNED_OF.get(x.dtype.itemsize), UNSIGNED_OF[dtype.itemsize]
 
     def element(*index: Any) -> Any:
         s, k = b.read(x, *index[:-1]), index[-1]
-        if s.dtype == dtypes.key_dtype:
-            return b.select(b.compare("eq", b.convert(k, wide), b.const(0, wide)), b.real(s), b.imag(s))
+        if dtypes.is_key(s.dtype):
+            return _word(b, s, k)
         distance = b.mul(b.convert(k, wide), b.const(8 * dtype.itemsize, wide))
         return b.bitcast(b.convert(b.prim("shrl", b.bitcast(s, wide), distance), narrow), dtype)
 
@@ -117,7 +141,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """The same bits read as another dtype.
 
     A narrower dtype adds a trailing axis, lowest bits first; a wider one takes the last axis away, whose size must be
-    the ratio (else ValueError). uint32[..., 2] and random keys convert into each other. bool and complex: TypeError.
+    the ratio (else ValueError). Words (uint32) and random keys convert into each other. bool and complex: TypeError.
 
     >>> import numpy as np
     >>> bitcast_convert_type(np.float32(1), "uint32")

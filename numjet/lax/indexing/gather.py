@@ -153,8 +153,8 @@ def _fill(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
     """The value of elements out of bounds, as a NumPy scalar of the dtype."""
     if mode is GatherScatterMode.ONE_HOT:
         return np.zeros((), dtype)[()]
-    if dtype == dtypes.key_dtype:
-        return np.full(2, fill_value, np.uint32).view(dtype)[0]
+    if dtypes.is_key(dtype):
+        return np.full((), fill_value, dtype)[()]
     with np.errstate(all="ignore"):
         return np.asarray(fill_value).astype(dtype)[()]
 
@@ -253,8 +253,8 @@ _CASES: list[tuple[tuple[int, ...], tuple[int, ...], GatherDimensionNumbers, tup
 def random_values(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Values of any dtype for samples."""
     dtype = dtypes.as_dtype(dtype)
-    if dtype == dtypes.key_dtype:
-        return rng.integers(0, 2**32, (*shape, 2), np.uint32).view(dtype)[..., 0]
+    if dtypes.is_key(dtype):
+        return rng.integers(0, 2**32, (*shape, dtype.itemsize // 4), np.uint32).view(dtype)[..., 0]
     values = rng.uniform(-3, 3, shape)
     if kind_of(dtype) == "b":
         return values > 0

@@ -61,8 +61,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if sharding is not None:
         raise NotImplementedError(f"full_like: expected sharding=None, got {sharding!r}; use device_put.")
     shape = aval.shape if shape is None else _check_shape(shape, "broadcast_in_dim")
-    if dtype is None and aval.dtype == dtypes.key_dtype:
-        return _fill(shape, constant(np.full(2, fill_value, np.uint32).view(dtypes.key_dtype)[0]))
+    if dtype is None and dtypes.is_key(aval.dtype):
+        return _fill(shape, constant(np.full((), fill_value, aval.dtype)))
     if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")

@@ -106,6 +106,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     """
     promotion.check_arraylike("full", fill_value)
     target = _shape_of("full", shape)
+    if dtypes.is_key(dtype):
+        return _full_of_keys("full", fill_value, dtypes.as_dtype(dtype), target)
     if dtype is None:
         value = promotion.operand("full", fill_value)
     else:
@@ -124,13 +126,20 @@ def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
     return broadcast_to(value, target)
 
 
+def _full_of_keys(name: str, value: Any, dtype: np.dtype, target: tuple[int, ...]) -> Any:
+    """A key everywhere; a number stands for the key all of whose words it is."""
+    if dtypes.is_key(getattr(value, "dtype", None)):
+        return _spread(name, value, target)
+    return create.full_like(convert.constant(np.zeros((), dtype)), value, shape=target)
+
+
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
     a = array_arg(name, a) if not hasattr(a, "dtype") or not hasattr(a, "shape") else a
     weak = dtype is None and getattr(a, "weak_type", False)
     wanted = dtypes.canonicalize_dtype(a.dtype) if dtype is None else dtypes.check_user_dtype(dtype, name)
     target = tuple(a.shape) if shape is None else _shape_of(name, shape)
-    if wanted == dtypes.key_dtype:
-        return create.full_like(promotion.to_array(a), value, shape=target)
+    if dtypes.is_key(wanted):
+        return _full_of_keys(name, value, wanted, target)
     filled = promotion.as_named_dtype(name, value, wanted, bool(weak))
     return to_device(name, on_device_of(_spread(name, filled, target), a), device, out_sharding)
 

@@ -158,7 +158,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     Array(True, dtype=bool)
     """
     check_arraylike("isclose", a, b, rtol, atol)
-    if any(aval_of(v).dtype == dtypes.key_dtype for v in (a, b)):  # random keys are equal or not
+    if any(dtypes.is_key(aval_of(v).dtype) for v in (a, b)):  # random keys are equal or not
         return equal(a, b)
     if all(dtypes.as_dtype(aval_of(v).dtype) in (_BOOL, *dtypes.INTEGRAL) for v in (a, b)):
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(a, b))

@@ -11,7 +11,7 @@ from numjet.numpy.core.promotion import array_arg
 
 
 def _key_bits(x: Any) -> np.ndarray:
-    return np.asarray(x._value)["fry"]
+    return np.asarray(x._value)[x.dtype.names[0]]
 
 
 def repr_array(x: Any) -> str:
@@ -21,7 +21,7 @@ def repr_array(x: Any) -> str:
     >>> repr_array(jnp.asarray(1.0))
     'Array(1., dtype=float32, weak_type=True)'
     """
-    if x.dtype == dtypes.key_dtype:
+    if dtypes.is_key(x.dtype):
         return f"Array({x.shape}, dtype={dtypes.short_name(x.dtype)}) overlaying:\n{_key_bits(x)}"
     tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
     if x.is_deleted():
@@ -41,7 +41,7 @@ def str_array(x: Any) -> str:
     >>> str_array(jnp.array([1, 2]))
     '[1 2]'
     """
-    if x.dtype == dtypes.key_dtype:
+    if dtypes.is_key(x.dtype):
         return repr_array(x)
     return str(np.asarray(x._value))
 

@@ -169,8 +169,17 @@ def _operand_of(name: str, x: Any, position: int) -> Any:
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
+def _check_no_keys(name: str, known: Sequence[Any]) -> None:
+    """TypeError for random keys beside other operands."""
+    found = [x.aval.dtype if hasattr(x, "aval") else dtypes.result_type(x) for x in known]
+    if any(map(dtypes.is_key, found)) and len(set(found)) > 1:
+        raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.long_name, found))}: random keys are no numbers "
+                        "(numjet.random.key_data gives their words)")
+
+
 def _in_one_dtype(name: str, args: Sequence[Any], inexact: bool) -> list[Any]:
     known = [_operand_of(name, x, i) for i, x in enumerate(args)]
+    _check_no_keys(name, known)
     dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in known])
     if inexact:
         dtype = dtypes.to_inexact_dtype(dtype)

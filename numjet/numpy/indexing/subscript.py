@@ -308,7 +308,7 @@ def _as_value(values: Any) -> Any:
 def _common_dtype(x: Any, values: Any) -> tuple[Any, Any, Callable[[Any], Any]]:
     """x and values in the dtype in which they are combined, and the conversion of the result to the type of x."""
     aval, other = aval_of(x), aval_of(values)
-    if dtypes.key_dtype in (aval.dtype, other.dtype):
+    if dtypes.is_key(aval.dtype) or dtypes.is_key(other.dtype):
         if aval.dtype != other.dtype:
             raise TypeError(f"an array of dtype {dtypes.long_name(aval.dtype)} cannot be updated with values of dtype "
                             f"{dtypes.long_name(other.dtype)}: random keys are not numbers")

@@ -9,7 +9,7 @@ from typing import Any
 from numjet.core.trace import Tracer
 from numjet.lax.axes import as_axes, as_axis, as_shape
 from numjet.lax.shape import rearrange as lax_shape
-from numjet.numpy.core.promotion import array_arg, check_arraylike, check_rank_promotion, to_array
+from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
 
 Axes = Any
 
@@ -127,7 +127,6 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     shapes = [x.aval.shape for x in arrays]
     if len(set(shapes)) < 2:
         return arrays
-    check_rank_promotion("broadcast_arrays", shapes)
     target = lax_shape.broadcast_shapes(*shapes)
     return [broadcast_to(x, target) for x in arrays]
 

@@ -43,7 +43,7 @@ def not_equal(x: Any, y: Any, /) -> Any:
 
 def _comparands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Operands of == and !=: random keys may be compared with each other, too."""
-    if getattr(x, "dtype", None) == dtypes.key_dtype == getattr(y, "dtype", None):
+    if dtypes.is_key(getattr(x, "dtype", None)) and x.dtype == getattr(y, "dtype", None):
         x, y = operand(name, x), operand(name, y)
         return x, y
     return operands(name, x, y)

@@ -11,15 +11,13 @@ from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Buffer, Stmt
 from numjet.cpu.lowering.index import Index, Scalar
 
-KEY_PARTS = np.dtype(np.uint32)
-
 
 def parts_dtype(dtype: np.dtype) -> np.dtype | None:
     """The dtype of the two halves of a compound element: complex numbers and PRNG keys; None for real scalars."""
     if dtype.kind == "c":
         return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
     if dtype.names is not None:
-        return KEY_PARTS
+        return np.dtype(np.uint64 if dtype.itemsize == 16 else np.uint32)
     return None
 
 

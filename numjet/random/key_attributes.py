@@ -1,0 +1,31 @@
+"""Attributes of random keys under the names of JAX's private fields, which libraries read: `_impl` and `_base_array`."""
+from __future__ import annotations
+
+from typing import Any
+
+from numjet.core import hooks
+from numjet.core.trace import Array, Tracer
+from numjet.foundation import dtypes
+from numjet.random import generators
+from numjet.random.key_bits import unwrap
+
+
+def _check(name: str, x: Any) -> None:
+    if not dtypes.is_key(x.dtype):
+        raise AttributeError(f"{name!r} is an attribute of random keys, got an array of dtype {x.dtype.name}")
+
+
+def _base_array(self: Any) -> Any:
+    """The words of random keys, as numjet.random.key_data."""
+    _check("_base_array", self)
+    return unwrap(self)
+
+
+def _impl(self: Any) -> generators.Generator:
+    """The generator of random keys."""
+    _check("_impl", self)
+    return generators.of_dtype(self.dtype)
+
+
+for cls in (Array, Tracer):
+    hooks.set_methods({"_base_array": property(_base_array), "_impl": property(_impl)}, cls)
