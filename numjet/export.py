@@ -9,7 +9,13 @@ from numjet.api.export.exported import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
 from numjet.api.export.files import deserialize as deserialize
+from numjet.api.export.symbolic import (
+    is_symbolic_dim as is_symbolic_dim,
+    symbolic_args_specs as symbolic_args_specs,
+    symbolic_shape as symbolic_shape,
+)
 from numjet.api.export.trees import (
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,
 )
+from numjet.foundation.symbolic.scope import SymbolicScope as SymbolicScope

@@ -1,12 +1,12 @@
 """Segment reductions: elements with the same segment id are reduced together."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.foundation.dimension import as_size
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode
 from numjet.lax.reduction.reduce import highest, lowest
 from numjet.lax.shape import create
@@ -22,7 +22,7 @@ def _count(ids: Any, num_segments: Any) -> int:
     """The number of segments: as given, or one more than the largest number. ValueError for negative ones."""
     if num_segments is None:
         return max(int(jnp.max(ids)) + 1, 0) if ids.size else 0
-    num_segments = operator.index(num_segments)
+    num_segments = as_size(num_segments)
     if num_segments < 0:
         raise ValueError("num_segments must be non-negative.")
     return num_segments

@@ -13,6 +13,7 @@ from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes, source
+from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.lax.tangent import zeros_like_aval
@@ -28,7 +29,7 @@ class ShapeDtypeStruct:
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding")
 
-    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False):
+    def __init__(self, shape: Sequence[int | Dimension], dtype: Any, *, sharding: Any = None, weak_type: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_size
 
 
 class AbstractValue:
@@ -40,7 +41,7 @@ class ShapedArray(AbstractValue):
         try:
             return _table[key]
         except (KeyError, TypeError):
-            return _intern(cls, tuple(map(int, shape)), np.dtype(dtype), bool(weak_type), key)
+            return _intern(cls, tuple(map(as_size, shape)), np.dtype(dtype), bool(weak_type), key)
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:

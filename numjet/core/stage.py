@@ -15,6 +15,7 @@ from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace, type_text
 from numjet.foundation import source
 from numjet.foundation.config import config
+from numjet.foundation.dimension import is_symbolic
 from numjet.foundation.record import Record
 
 
@@ -37,6 +38,11 @@ class DebugInfo(Record):
 def _on_host(x: Any) -> bool:
     """Whether a value is known and on the host: values on other devices are not fetched."""
     return not isinstance(x, Tracer) and (type(x) is not _native.Array or x._remote is None)
+
+
+def _for_many_sizes(eqn: JaxprEqn) -> bool:
+    """Whether an equation has symbolic dimensions, so that it has no value yet."""
+    return is_symbolic(eqn.params.values()) or any(is_symbolic(v.aval.shape) for v in eqn.outvars)
 
 
 class Touched(Record):
@@ -184,7 +190,7 @@ class StageTrace(Trace):
             if v is var:
                 return x.concrete() if isinstance(x, Tracer) else x
         eqn = self._producer(var)
-        if eqn is None or eqn.effects:
+        if eqn is None or eqn.effects or _for_many_sizes(eqn):
             return None
         inputs = [self.value_of(a) for a in eqn.invars]
         if any(x is None for x in inputs):

@@ -7,12 +7,13 @@ from typing import Any
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
+from numjet.foundation.dimension import as_size
 
 Ints = tuple[int, ...]
 
 
 def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
-    """`shape` as a tuple of ints. Entries may be anything with `__index__`, known tracers included.
+    """`shape` as a tuple of sizes. Entries may be anything with `__index__`, known tracers included.
 
     TypeError when it is no sequence of integers.
 
@@ -20,7 +21,7 @@ def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
     (2, 3)
     """
     try:
-        return tuple(map(operator.index, shape))
+        return tuple(map(as_size, shape))
     except TypeError as error:
         text = f"{what} must be 1D sequences of concrete values of integer type, got {shape}."
         if any(isinstance(d, Tracer) for d in _entries(shape)):

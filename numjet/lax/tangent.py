@@ -12,6 +12,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import is_symbolic
 from numjet.lax.rewrites import neutral
 from numjet.lax.templates import INEXACT, call, elementwise, kind_of
 
@@ -38,6 +39,8 @@ def no_tangent(out: Any) -> Zero:
 def zeros_like_aval(aval: ShapedArray) -> Any:
     """An array of zeros; for float0 a NumPy array, for keys the key of zero bits."""
     if aval.dtype == dtypes.float0 or dtypes.is_key(aval.dtype):
+        if is_symbolic(aval.shape):
+            return call("broadcast_in_dim", np.zeros((), aval.dtype), shape=aval.shape, broadcast_dimensions=())
         return np.zeros(aval.shape, aval.dtype)
     zero = Literal(np.zeros((), aval.dtype)[()], ShapedArray((), aval.dtype, aval.weak_type))
     return call("broadcast_in_dim", zero, shape=aval.shape, broadcast_dimensions=())

@@ -9,6 +9,7 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes, errors
+from numjet.foundation.dimension import Dimension
 from numjet.foundation.source import user_stacklevel
 from numjet.lax import axes
 from numjet.lax.elementwise import compare, convert, special, transcendental
@@ -330,7 +331,7 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    if value_of(num_classes) is None:
+    if not isinstance(num_classes, Dimension) and value_of(num_classes) is None:
         raise errors.ConcretizationTypeError(num_classes, "It arose in jax.nn.one_hot argument `num_classes`.")
     x = jnp.asarray(x)
     if x.dtype not in dtypes.INTEGRAL:

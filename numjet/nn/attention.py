@@ -145,9 +145,14 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     return out if return_residual else out[0]
 
 
+def _scale(depth: Any) -> Any:
+    """1 / sqrt of the size of the vectors: a number, or traced for a symbolic one."""
+    return 1 / math.sqrt(depth) if isinstance(depth, int) else jnp.reciprocal(jnp.sqrt(depth))
+
+
 def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, is_causal: bool, query_lengths: Any,
             key_lengths: Any, window: Any) -> tuple[Any, Any]:
-    scores = _scores(query, key) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = _scores(query, key) * (_scale(query.shape[-1]) if scale is None else scale)
     if bias is not None:
         scores = scores + _score_shape("bias", bias, scores.shape)
     counted = _all_masks(scores.shape, mask, is_causal, query_lengths, key_lengths, window)

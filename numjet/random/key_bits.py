@@ -24,6 +24,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.foundation import dtypes, source, tree
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise import bits, bitwise, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.rng import threefry as rng
@@ -165,7 +166,7 @@ def unwrap(keys: Any) -> Any:
 def _counters(target: Shape) -> tuple[Any, Any]:
     """High and low words of 0, 1, 2, ... in the given shape."""
     size = math.prod(target)
-    if size > 2 ** 32:
+    if not isinstance(size, Dimension) and size > 2 ** 32:
         raise NotImplementedError(f"random bits of shape {target}: expected at most 2**32 numbers, got {size}; split the "
                                   "key and draw parts")
     low = create.iota(_UINT32, size)

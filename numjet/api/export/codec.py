@@ -15,8 +15,12 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.printer import parameter_types
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, is_symbolic
+from numjet.foundation.symbolic.parse import parse_size
+from numjet.foundation.symbolic.scope import SymbolicScope
 
 _DEEPEST = 200
+_SYMBOLIC = 2  # of the flags of a type: its sizes are text
 _MOST_BYTES = 1 << 48  # of one array, more than machines address
 
 
@@ -49,10 +53,11 @@ class Writer:
 
     def aval(self, aval: ShapedArray) -> None:
         self.text(dtypes.short_name(aval.dtype))
-        self.data.append(aval.weak_type)
+        symbolic = is_symbolic(aval.shape)
+        self.data.append(aval.weak_type | (_SYMBOLIC if symbolic else 0))
         self.count(aval.ndim)
         for n in aval.shape:
-            self.count(n)
+            self.text(str(n)) if symbolic else self.count(n)
 
     def array(self, value: np.ndarray) -> None:
         """Shape, dtype and elements; dtypes of less than a byte as the next wider one."""
@@ -63,8 +68,8 @@ class Writer:
 class Reader:
     """A position in bytes. Corrupt for what a Writer does not write."""
 
-    def __init__(self, data: bytes):
-        self.data, self.at, self.depth = data, 0, 0
+    def __init__(self, data: bytes, scope: SymbolicScope | None = None):
+        self.data, self.at, self.depth, self.scope = data, 0, 0, scope
 
     def take(self, n: int) -> bytes:
         if n > len(self.data) - self.at:
@@ -111,8 +116,20 @@ class Reader:
     def dtype(self) -> np.dtype:
         return dtypes.from_short_name(self.text())
 
+    def size(self) -> Any:
+        """A size as text: a symbolic dimension, or a number beside some."""
+        if self.scope is None:
+            raise Corrupt(f"a symbolic dimension at {self.at} in a function for fixed shapes")
+        return parse_size(self.text(), self.scope)
+
     def aval(self) -> ShapedArray:
-        dtype, weak, shape = self.dtype(), self.flag(), tuple(self.several(self.count))
+        dtype, flags = self.dtype(), self.byte()
+        if flags > 3:
+            raise Corrupt(f"flags of a type expected at {self.at - 1}, found {flags}")
+        weak = bool(flags & 1)
+        if flags & _SYMBOLIC:
+            return ShapedArray(tuple(self.several(self.size)), dtype, weak)
+        shape = tuple(self.several(self.count))
         size = dtype.itemsize or 1
         for n in shape:
             size *= n or 1
@@ -251,5 +268,6 @@ _KINDS = {
     13: _Kind(_of(np.ndarray), lambda w, v, each: w.array(v), lambda r, each: r.array()),
     14: _Kind(_is_enum, _write_enum, _read_enum),
     15: _Kind(_is_record, _write_record, _read_record),
+    16: _Kind(lambda v: isinstance(v, Dimension), lambda w, v, each: w.text(str(v)), lambda r, each: r.size()),
 }
 FIRST_PROGRAM_TAG = 32

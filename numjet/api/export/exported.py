@@ -4,26 +4,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 from numjet import _native
 from numjet.api import aot
+from numjet.api.export.symbolic import axes_of, common_scope, shapes_text, specialized
 from numjet.api.grad import vjp
 from numjet.api.jit import jit
 from numjet.api.transfer import default_backend
 from numjet.control import custom_vjp
 from numjet.control.call.call import named_call
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr
+from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.trace import aval_of, is_array_like
-from numjet.core.walk import eval_closed
+from numjet.core.walk import all_eqns, eval_closed
+from numjet.foundation.dimension import Dimension, is_symbolic
+from numjet.foundation.memo import Memo
 from numjet.foundation.record import Record
+from numjet.foundation.symbolic.scope import SymbolicScope
+from numjet.foundation.symbolic.solve import solve
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from numjet.foundation.tree.prefix import equality_errors_treedef
+from numjet.foundation.util import function_name
 from numjet.runtime import backends
 from numjet.transforms.simplify import simplify
 
 minimum_supported_calling_convention_version = 1
-maximum_supported_calling_convention_version = 1
+maximum_supported_calling_convention_version = 2  # 2 has symbolic dimensions, and whether global constants are used
 _SAME = {"xla_cpu": "cpu", "gpu": "cuda"}
 
 
@@ -51,7 +58,8 @@ class Exported(Record):
 
     in_tree: the structure of (args, kwargs). in_avals, out_avals: shapes and dtypes of the leaves. nr_devices: always 1.
     platforms: those it may run on. ordered_effects, unordered_effects: always empty, as programs with effects are refused.
-    module_kept_var_idx: the leaves that the program reads. uses_global_constants: whether it is for several platforms.
+    module_kept_var_idx: the leaves that the program reads. scope: of the symbolic dimensions in its shapes; None without any.
+    uses_global_constants: whether it, or an exported function that it calls, is for many shapes or several platforms.
     """
     fun_name: str
     in_tree: PyTreeDef
@@ -68,14 +76,12 @@ class Exported(Record):
     ordered_effects: tuple[str, ...] = ()
     unordered_effects: tuple[str, ...] = ()
     _orders: int = 0  # of the derivatives that were read with it
+    uses_global_constants: bool = False
+    scope: SymbolicScope | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle: the serialized function, with the derivatives it was loaded with. Serialize it to choose others."""
         return _serializer[1], (bytes(self.serialize(self._orders)),)
-
-    @property
-    def uses_global_constants(self) -> bool:
-        return len(self.platforms) > 1
 
     @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
@@ -133,15 +139,31 @@ class Exported(Record):
         if tree != self.in_tree:
             raise ValueError(_structure_message(self.in_tree, tree))
         for (path, leaf), aval in zip(found, self.in_avals, strict=True):
-            _check_leaf(path, leaf, aval, self.fun_name)
+            _check_leaf(_where(path), leaf, aval, self.fun_name)
         leaves = [leaf for _, leaf in found]
         self._check_platform(leaves)
-        return tree_unflatten(self.out_tree, self._call_flat(leaves))
+        return tree_unflatten(self.out_tree, self._call_flat(leaves, self._program_for(leaves)))
 
-    def _call_flat(self, leaves: list[Any]) -> Sequence[Any]:
+    def _program_for(self, leaves: list[Any]) -> ClosedJaxpr:
+        """The program for the sizes of the arguments. ValueError for those that it was not exported for."""
+        if self.scope is None:
+            return self.program
+        paths, shapes = paths_of(self.in_tree), [aval_of(x).shape for x in leaves]
+        values = solve(axes_of(paths, self.in_avals, shapes), self.scope, shapes_text(paths, self.in_avals))
+        key = tuple(values.items())
+        programs = _specialized.setdefault(self.program, Memo("programs of exported functions", _PROGRAMS))
+        found = programs.get(key)
+        if found is None:
+            found = programs.put(key, specialized(self.program, values))
+        return found
+
+    def _call_flat(self, leaves: list[Any], program: ClosedJaxpr) -> Sequence[Any]:
+        if self.uses_global_constants:
+            _general.add(program.jaxpr)
+
         def run(*leaves: Any) -> list[Any]:
             kept = [leaves[k] for k in self.module_kept_var_idx]
-            return named_call(self.program, (), kept, f"call_exported_{self.fun_name}", keep_unused=True)
+            return named_call(program, (), kept, f"call_exported_{self.fun_name}", keep_unused=True)
 
         def forward(*leaves: Any) -> tuple[list[Any], Sequence[Any]]:
             return run(*leaves), leaves
@@ -163,6 +185,16 @@ class Exported(Record):
                                  f"'{platform}'. Export it with platforms=({platform!r},).")
 
 
+_PROGRAMS = 256
+_specialized: WeakKeyDictionary[ClosedJaxpr, Memo[ClosedJaxpr]] = WeakKeyDictionary()  # for sizes of calls
+_general: WeakSet[Jaxpr] = WeakSet()  # programs of functions that were exported for many shapes or platforms
+
+
+def _calls_general(program: ClosedJaxpr) -> bool:
+    """Whether a program calls an exported function that is for many shapes or platforms."""
+    return any(inner in _general for eqn in all_eqns(program.jaxpr) for inner in subjaxprs(eqn.params))
+
+
 _serializer: list[Callable[..., Any]] = []
 
 
@@ -182,9 +214,18 @@ def _structure_message(expected: PyTreeDef, got: PyTreeDef) -> str:
             "have the following structural differences:\n" + "\n".join(differences))
 
 
-def _check_leaf(path: Any, leaf: Any, aval: ShapedArray, name: str) -> None:
+def _where(path: Any) -> str:
+    return ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
+
+
+def paths_of(in_tree: PyTreeDef) -> list[str]:
+    """The leaves of the arguments, as messages name them."""
+    found, _ = tree_flatten_with_path(tree_unflatten(in_tree, [0] * in_tree.num_leaves))
+    return [_where(path) for path, _ in found]
+
+
+def _check_leaf(where: str, leaf: Any, aval: ShapedArray, name: str) -> None:
     """Raises ValueError for an argument that the function was not exported for."""
-    where = ("args" if path[0].idx == 0 else "kwargs") + keystr(path[1:])
     if not is_array_like(leaf):
         raise ValueError(f"{where} of the exported function {name} is {leaf!r} of type {type(leaf)}: expected {aval}")
     got = aval_of(leaf)
@@ -192,9 +233,9 @@ def _check_leaf(path: Any, leaf: Any, aval: ShapedArray, name: str) -> None:
         raise ValueError(f"Rank mismatch for {where}: expected {aval.ndim} for {aval}, got {got.ndim} for {got}. Export the "
                          "function for these arguments.")
     for axis, (n, m) in enumerate(zip(aval.shape, got.shape, strict=True)):
-        if n != m:
-            raise ValueError(f"Shape mismatch for {where}.shape[{axis}]: expected {n} of {aval}, got {m} of {got}. Export the "
-                             "function for these arguments.")
+        if n != m and not isinstance(n, Dimension):
+            raise ValueError(f"Shape mismatch for {where}.shape[{axis}] (expected same constant): expected {n} of {aval}, got "
+                             f"{m} of {got}. Export the function for these arguments.")
     if got.dtype != aval.dtype:
         raise ValueError(f"Dtype mismatch for {where}: expected {aval}, got {got}. Convert the argument.")
 
@@ -232,8 +273,16 @@ def export(fun_jit: aot.Wrapped, *, platforms: Sequence[str] | None = None,
     names = _checked_platforms(platforms)
 
     def make(*args: Any, **kwargs: Any) -> Exported:
+        _check_scopes(args, kwargs, function_name(fun))
         return exported(fun.trace(*args, **kwargs), names, tuple(disabled_checks))
     return make
+
+
+def _check_scopes(args: tuple[Any, ...], kwargs: dict[str, Any], fun_name: str) -> None:
+    """Raises ValueError for symbolic dimensions of different scopes."""
+    found, _ = tree_flatten_with_path((args, kwargs))
+    symbolic = [(_where(path), x) for path, x in found if is_symbolic(getattr(x, "shape", ()))]
+    common_scope([where for where, _ in symbolic], [x for _, x in symbolic], fun_name)
 
 
 def _of_library(fun: Any) -> bool:
@@ -252,13 +301,21 @@ def _checked_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
 
 def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
     """A traced function, exported."""
-    call, program = traced.call, simplify(traced.program)
+    call = traced.call
+    in_avals, paths = arrays_only(call.in_avals), paths_of(call.in_tree)
+    scope = common_scope(paths, in_avals, call.fun_name)
+    if scope is None:
+        program = simplify(traced.program)
+    else:  # simplified for the sizes of a call
+        solve(axes_of(paths, in_avals, [a.shape for a in in_avals]), scope, shapes_text(paths, in_avals))
+        program = specialized(traced.program, {})
+    general = scope is not None or len(platforms) > 1 or _calls_general(traced.program)
     if program.effects:
         raise ValueError(f"cannot export {call.fun_name}: it has effects ({', '.join(sorted(map(str, program.effects)))}), "
                          "which call Python. Leave out callbacks, printing and debugging.")
-    return Exported(call.fun_name, call.in_tree, arrays_only(call.in_avals), call.out_tree, arrays_only(call.out_avals),
+    return Exported(call.fun_name, call.in_tree, in_avals, call.out_tree, arrays_only(call.out_avals),
                     platforms, checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
-                    lambda primal: _export_vjp(traced, platforms, checks))
+                    lambda primal: _export_vjp(traced, platforms, checks), uses_global_constants=general, scope=scope)
 
 
 def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:

@@ -20,6 +20,7 @@ from numjet.api.export.exported import (
     set_serializer,
 )
 from numjet.api.export.programs import read_program, write_program
+from numjet.api.export.scopes import read_scope, write_scope
 from numjet.api.export.trees import read_tree, write_tree
 from numjet.core.ir import ClosedJaxpr
 
@@ -87,6 +88,9 @@ def opened(magic: bytes, blob: bytes | bytearray, caller: str) -> bytes:
 
 def _write(w: Writer, e: Exported, vjp_order: int) -> None:
     w.count(e.calling_convention_version)
+    if e.calling_convention_version > 1:
+        w.data.append(e.uses_global_constants)
+        write_scope(w, e.scope)
     w.text(e.fun_name)
     for tree, avals in ((e.in_tree, e.in_avals), (e.out_tree, e.out_avals)):
         write_tree(w, tree)
@@ -112,12 +116,15 @@ def _read(r: Reader, order: int) -> Exported:
     convention = r.count()
     if not OLDEST <= convention <= NEWEST:
         raise Corrupt(f"calling convention version {convention}; this numjet reads versions {OLDEST} to {NEWEST}")
+    general = convention > 1 and r.flag()
+    r.scope = read_scope(r) if convention > 1 else None
     name = r.text()
     in_tree, in_avals = read_tree(r), tuple(r.several(r.aval))
     out_tree, out_avals = read_tree(r), tuple(r.several(r.aval))
     platforms, checks = tuple(r.several(r.text)), tuple(DisabledSafetyCheck(c) for c in r.several(r.text))
     kept, program = tuple(r.several(r.count)), read_program(r)
-    found = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, checks, convention, kept, program, None)
+    found = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, checks, convention, kept, program, None,
+                     uses_global_constants=general, scope=r.scope)
     _check(found, program)
     if not r.flag():
         return found

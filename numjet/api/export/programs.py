@@ -34,8 +34,8 @@ def read_program(r: Reader) -> ClosedJaxpr:
     """The program at the reader's position, checked. Corrupt, or an error of a rule, for what is no program."""
     found = _Found()
     for _ in range(r.count()):
-        found.jaxprs.append(found.jaxpr(Reader(r.raw())))
-    closed = found.closed(Reader(r.raw()))
+        found.jaxprs.append(found.jaxpr(Reader(r.raw(), r.scope)))
+    closed = found.closed(Reader(r.raw(), r.scope))
     check_jaxpr(closed)
     return closed
 

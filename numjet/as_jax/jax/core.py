@@ -1,5 +1,8 @@
 """`jax.core`: the parts of programs that libraries name."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from numjet.api.diagnostics import ensure_compile_time_eval as ensure_compile_time_eval
 from numjet.core.aval import ShapedArray as ShapedArray
 from numjet.core.ir import Atom as Atom
@@ -16,3 +19,14 @@ from numjet.extend.core import (
     unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE,
     unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE, valid_jaxtype as valid_jaxtype,
 )
+from numjet.foundation.dimension import is_symbolic, largest as max_dim, smallest as min_dim  # noqa: F401
+
+
+def is_constant_dim(d: Any) -> bool:
+    """Whether a size is a number, not a symbolic dimension."""
+    return not is_symbolic((d,))
+
+
+def is_constant_shape(s: Sequence[Any]) -> bool:
+    """Whether all sizes are numbers."""
+    return not is_symbolic(s)

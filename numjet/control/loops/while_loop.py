@@ -18,6 +18,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise.arithmetic import add
 from numjet.lax.elementwise.compare import lt
 from numjet.lax.elementwise.convert import convert_element_type_p
@@ -188,6 +189,8 @@ def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
 
 
 def _known_int(x: Any) -> int | None:
+    if isinstance(x, Dimension):
+        return None
     if isinstance(x, Tracer):
         value = x.concrete()
         return None if value is None or isinstance(value, Tracer) else operator.index(np.asarray(value)[()])
@@ -221,6 +224,8 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
 
 
 def _bound(x: Any, aval: ShapedArray) -> Any:
+    if isinstance(x, Dimension):
+        x = x.__jax_array__()
     if not isinstance(x, Tracer):
         return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
     return x if x.aval is aval else convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

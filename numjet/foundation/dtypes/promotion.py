@@ -13,6 +13,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.foundation.dtypes import table as t
 from numjet.foundation.dtypes.table import DType, as_dtype, canonicalize_dtype, long_name
 from numjet.foundation.errors import TypePromotionError
@@ -158,6 +159,8 @@ def _node_of_other(x: Any) -> Node:
     if isinstance(x, (np.dtype, type, str)) or x is None:
         dtype = as_dtype(x)
         return _NODES.get(dtype) or _unusual(dtype, x)
+    if isinstance(x, Dimension):
+        return _PYTHON_NODES[int]
     raise TypeError(f"expected arrays, scalars or dtypes to promote, got {x!r} of type {type(x).__name__}")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefined
+from numjet.core.printer import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP, EXACT, TRANSCENDENTAL
 from numjet.foundation import dtypes
@@ -307,6 +308,7 @@ def ceil(x: Any) -> Any:
     return ceil_p(x)
 
 
+@register_parameter_type
 class RoundingMethod(enum.IntEnum):
     """Where `round` sends numbers halfway between two whole ones."""
     AWAY_FROM_ZERO = 0

@@ -14,6 +14,7 @@ from numjet.core.op import LINEAR, SCALARS, Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
 from numjet.foundation import dtypes, source
+from numjet.foundation.dimension import Dimension
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, apply, binary, complex_dtype, real_dtype
 from numjet.lax.rewrites import same_aval
 from numjet.lax.tangent import no_tangent
@@ -246,3 +247,14 @@ def conj(x: Any) -> Any:
     Array(1.-2.j, dtype=complex64, weak_type=True)
     """
     return conj_p(x, input_dtype=aval_of(x).dtype)
+
+
+def size_constant(n: Any, dtype: np.dtype) -> Any:
+    """A size as a scalar of that dtype: a NumPy value, or a traced one for a symbolic dimension.
+
+    >>> size_constant(3, np.dtype("int32")).item()
+    3
+    """
+    if isinstance(n, Dimension):
+        return convert_element_type(n.__jax_array__(), dtype)
+    return np.asarray(n, dtype)[()]

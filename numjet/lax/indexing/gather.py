@@ -11,6 +11,7 @@ from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_size
 from numjet.lax.elementwise.arithmetic import add_p, rem_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import (
@@ -344,7 +345,7 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
     else:
         fill = None
     numbers = GatherDimensionNumbers(*(tuple(map(int, dims)) for dims in dimension_numbers))
-    return gather_p.bind(operand, start_indices, dimension_numbers=numbers, slice_sizes=tuple(map(int, slice_sizes)),
+    return gather_p.bind(operand, start_indices, dimension_numbers=numbers, slice_sizes=tuple(map(as_size, slice_sizes)),
                          indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices), mode=how,
                          fill_value=fill)
 

@@ -12,6 +12,7 @@ from numjet.core.op import Missing, Op, Samples, lookup
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCATTERS
 from numjet.core.walk import eval_jaxpr
+from numjet.foundation.dimension import as_size
 from numjet.lax.indexing.dimension_numbers import (
     GatherScatterMode,
     Rows,
@@ -351,6 +352,6 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
         raise TypeError(f"scatter_apply: func must be a function of one scalar, got {func!r}")
     dtype = aval_of(operand).dtype
     jaxpr, consts = trace_update(func, dtype)
-    updates = zeros_like_aval(ShapedArray(tuple(map(int, update_shape)), dtype))
+    updates = zeros_like_aval(ShapedArray(tuple(map(as_size, update_shape)), dtype))
     return _scatter(scatter_p, None, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted,
                     unique_indices, mode, jaxpr, consts)

@@ -12,6 +12,7 @@ from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, READS_ONCE, STRIDED
+from numjet.foundation.dimension import as_size
 from numjet.lax.axes import as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.indexing.gather import random_values
 from numjet.lax.rewrites import Producer, same_aval
@@ -138,7 +139,7 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
 
 
 def _bound(index: int | None, default: int, size: int) -> int:
-    found = default if index is None else operator.index(index)
+    found = default if index is None else as_size(index)
     return found + size if found < 0 else found
 
 
@@ -165,7 +166,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     3
     """
     shape = aval_of(operand).shape
-    axis, index = as_axis(axis, len(shape)), operator.index(index)
+    axis, index = as_axis(axis, len(shape)), as_size(index)
     size = shape[axis]
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")

@@ -12,6 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
+from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, sub_p
 from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.elementwise.convert import as_dtype
@@ -140,7 +141,7 @@ def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eige
 def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **params: Any) -> list[ShapedArray]:
     matrix.check_matrix("svd", x)
     m, n = x.shape[-2:]
-    k, batch = min(m, n), x.shape[:-2]
+    k, batch = smallest(m, n), x.shape[:-2]
     s = ShapedArray((*batch, k), real_dtype(x.dtype))
     if not compute_uv:
         return [s]

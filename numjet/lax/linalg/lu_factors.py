@@ -12,6 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Expand, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NORMWISE
+from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import add_p, neg_p
 from numjet.lax.elementwise.bits import stop_gradient_p
 from numjet.lax.elementwise.compare import ge_p
@@ -34,7 +35,7 @@ def _abstract(x: ShapedArray) -> list[ShapedArray]:
     matrix.check_matrix("lu", x)
     m, n = x.shape[-2:]
     batch = x.shape[:-2]
-    return [x, ShapedArray((*batch, min(m, n)), _INDEX), ShapedArray((*batch, m), _INDEX)]
+    return [x, ShapedArray((*batch, smallest(m, n)), _INDEX), ShapedArray((*batch, m), _INDEX)]
 
 
 def _eager(x: np.ndarray) -> list[np.ndarray]:

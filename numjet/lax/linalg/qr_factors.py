@@ -11,6 +11,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
+from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import add_p, sub_p
 from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.elementwise.convert import as_dtype
@@ -73,7 +74,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 def _abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:
     matrix.check_matrix("qr", x)
     m, n = x.shape[-2:]
-    k = m if full_matrices else min(m, n)
+    k = m if full_matrices else smallest(m, n)
     outs = [x.update(shape=(*x.shape[:-2], m, k)), x.update(shape=(*x.shape[:-2], k, n))]
     return [*outs, ShapedArray((*x.shape[:-2], n), _INDEX)] if pivoting else outs
 

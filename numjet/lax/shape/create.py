@@ -10,6 +10,7 @@ from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import COMPACT, LANES
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
@@ -19,7 +20,7 @@ from numjet.lax.templates import NUMBER, kind_of
 # ------------------------------------------------------------------------------------------------ constants
 
 def _check_shape(shape: Any, what: str) -> tuple[int, ...]:
-    shape = as_shape((shape,) if isinstance(shape, (int, np.integer)) else shape)
+    shape = as_shape((shape,) if isinstance(shape, (int, np.integer, Dimension)) else shape)
     if any(d < 0 for d in shape):
         raise TypeError(f"{what} shape must have every element be nonnegative, got {shape}.")
     return shape
@@ -126,7 +127,7 @@ iota_p = Op(
             ("complex64", (2, 1, 3), 2), ("int32", (0, 2), 1), ("float16", (2, 1, 2, 3), 3)))))
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int | Dimension) -> Any:
     """0, 1, ..., size - 1 in `dtype`: integers, floats or complex numbers. TypeError for others.
 
     >>> iota("int32", 3)

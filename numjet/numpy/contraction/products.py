@@ -7,9 +7,11 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.shape import join, rearrange
+from numjet.lax.shape.create import iota
 from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.promotion import array_arg, check_out, promote_args
 from numjet.numpy.indexing.subscript import getitem
@@ -88,8 +90,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if i == j:
         raise ValueError("axis1 and axis2 can not be same")
     a = moveaxis(a, (i, j), (-2, -1))
-    count = max(0, min(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
-    position = np.arange(count, dtype=np.int32)
+    count = largest(0, smallest(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
+    position = iota(np.int32, count) if isinstance(count, Dimension) else np.arange(count, dtype=np.int32)
     return getitem(a, (..., position - min(offset, 0), position + max(offset, 0)))
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import dtypes, errors
+from numjet.foundation.dimension import Dimension, as_size, is_symbolic, largest
 from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
 from numjet.numpy.core import promotion
 from numjet.numpy.core.arrays import asarray, on_device_of, to_device
-from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal, size_literal
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide
 from numjet.numpy.ufuncs.transcendental import log10
@@ -191,7 +191,7 @@ def _known(name: str, x: Any) -> Any:
             raise errors.ConcretizationTypeError(x, f"It arose in the jnp.arange argument {name!r}: the arguments decide the "
                                                     "shape of the result.")
         return np.asarray(x)[()]
-    if isinstance(x, (bool, int, float, complex)) or x is None:
+    if isinstance(x, (bool, int, float, complex, Dimension)) or x is None:
         return x
     value = np.asarray(x)
     if value.ndim or value.dtype.kind in "OSUMm":
@@ -226,6 +226,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
     by = 1 if by is None else by
+    if is_symbolic((first, last, by)):
+        return _symbolic_range(first, last, by, dtype)
     size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
     if dtype in _INTEGRAL and not size:
         return create.full((0,), np.zeros((), dtype)[()])
@@ -244,6 +246,17 @@ def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     return scaled if first == 0 else arithmetic.add(scaled, number(first))
 
 
+def _symbolic_range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
+    """A range of symbolic length: its limits are integers."""
+    for v in (first, last, by):
+        if isinstance(v, (float, np.floating)):
+            raise ValueError(f"jnp.arange with symbolic dimensions takes integers, got start={first}, stop={last}, step={by}")
+    count = largest((last - first + by - (1 if by > 0 else -1)) // by, 0)
+    steps = create.iota(dtype, count)
+    scaled = steps if by == 1 else arithmetic.mul(steps, convert.size_constant(by, dtype))
+    return scaled if first == 0 else arithmetic.add(scaled, convert.size_constant(first, dtype))
+
+
 def _exact(x: Any) -> Any:
     """NumPy integers as Python's, so that differences do not wrap."""
     return int(x) if isinstance(x, (np.integer, np.bool_)) else x
@@ -260,7 +273,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = operator.index(num)
+    num = as_size(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     promotion.check_arraylike("linspace", start, stop)
@@ -281,7 +294,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     if not retstep:
         return out
     first, last = (broadcast_to(v, first.aval.shape) for v in (first, last))
-    step = arithmetic.div(arithmetic.sub_p.bind(last, first), literal(float(parts) if parts > 0 else float("nan"), working))
+    count = size_literal(parts, working) if parts > 0 else literal(float("nan"), working)
+    step = arithmetic.div(arithmetic.sub_p.bind(last, first), count)
     return out, promotion.strong_array(step)
 
 
@@ -299,7 +313,7 @@ def _evenly(first: Any, last: Any, num: int, parts: int, endpoint: bool, dtype: 
     if num == 0 or parts == 0:
         return broadcast_to(one_row(first), (num, *whole))
     real = dtypes.to_floating_dtype(dtype)
-    t = as_dtype(arithmetic.div(create.iota(real, parts), literal(float(parts), real)), dtype)
+    t = as_dtype(arithmetic.div(create.iota(real, parts), size_literal(parts, real)), dtype)
     low, high = first, last
     if whole:
         t = shapes.broadcast_in_dim(t, (parts, *whole), (0,))

@@ -19,6 +19,7 @@ from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import rearrange
 from numjet.runtime import dispatch
@@ -85,6 +86,15 @@ def array_arg(name: str, x: Any, position: int = 0) -> Any:
 
 
 # -------------------------------------------------------------------------------------------- dtypes
+
+def size_literal(n: Any, dtype: np.dtype) -> Any:
+    """A size as a number of an inexact dtype, weakly typed; traced for a symbolic dimension.
+
+    >>> size_literal(2, np.dtype("float32"))
+    2.0:f32[]
+    """
+    return as_dtype(n, dtype, True) if isinstance(n, Dimension) else literal(float(n), dtype)
+
 
 def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
     """A typed constant of rank 0. Integers that the dtype does not hold wrap as those of arrays do, see `dtypes.wrap_int`.

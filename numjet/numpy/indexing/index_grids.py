@@ -10,6 +10,7 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import largest
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange
@@ -174,12 +175,12 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     strides = [prod(sizes[i + 1:]) if order == "C" else prod(sizes[:i]) for i in range(len(sizes))]
     for index, size, stride in zip(indices, sizes, strides, strict=True):
         bounded = convert.convert_element_type(_bounded(index, size, mode), wanted)
-        total = arithmetic.add(total, arithmetic.mul(bounded, np.asarray(stride, wanted)[()]))
+        total = arithmetic.add(total, arithmetic.mul(bounded, convert.size_constant(stride, wanted)))
     return total
 
 
 def _bounded(index: Any, size: int, mode: str) -> Any:
-    n = np.asarray(size, index.dtype)[()]
+    n = convert.size_constant(size, index.dtype)
     if mode == "raise":
         values = known("ravel_multi_index", index, "an index", checked="ravel_multi_index")
         if values.size and (values.min() < 0 or values.max() >= size):
@@ -188,7 +189,7 @@ def _bounded(index: Any, size: int, mode: str) -> Any:
     if mode == "ignore":
         return index
     if mode == "clip":
-        return compare.clamp(np.zeros_like(n), index, np.asarray(size - 1, index.dtype)[()])
+        return compare.clamp(np.zeros((), index.dtype)[()], index, convert.size_constant(size - 1, index.dtype))
     if mode == "wrap":
         return remainder(index, n)
     raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
@@ -207,17 +208,17 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     if dtypes.kind(indices.dtype) not in "iu":
         raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
     sizes = as_shape(shape if hasattr(shape, "__iter__") else (shape,))
-    number = lambda n: np.asarray(n, indices.dtype)[()]
+    number = lambda n: convert.size_constant(n, indices.dtype)
     size = prod(sizes)
     if dtypes.kind(indices.dtype) == "i":
         indices = choose_by("unravel_index", compare.lt(indices, number(0)), arithmetic.add(indices, number(size)), indices)
-        indices = compare.clamp(number(0), indices, number(max(size - 1, 0)))
+        indices = compare.clamp(number(0), indices, number(largest(size - 1, 0)))
     else:
-        indices = compare.min(indices, broadcast_to(number(max(size - 1, 0)), indices.shape))
+        indices = compare.min(indices, broadcast_to(number(largest(size - 1, 0)), indices.shape))
     out: list[Any] = []
     for n in reversed(sizes[1:]):
-        out.append(arithmetic.rem(indices, number(max(n, 1))))
-        indices = arithmetic.div(indices, number(max(n, 1)))
+        out.append(arithmetic.rem(indices, number(largest(n, 1))))
+        indices = arithmetic.div(indices, number(largest(n, 1)))
     return tuple([indices, *reversed(out)][:len(sizes)])
 
 

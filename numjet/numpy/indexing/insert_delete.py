@@ -107,8 +107,9 @@ def _counted_from_end(positions: Any, n: int) -> Any:
     if value is not None and value.size and (value.min() < -n or value.max() > n):
         raise IndexError(f"jnp.insert: index {value.min()} to {value.max()} is out of bounds for an axis of size {n}")
     positions = convert.convert_element_type(positions, _INT32)
-    positions = choose_by("insert", compare.lt(positions, np.int32(0)), arithmetic.add(positions, np.int32(n)), positions)
-    return compare.clamp(np.int32(0), positions, np.int32(n))
+    count = convert.size_constant(n, _INT32)
+    positions = choose_by("insert", compare.lt(positions, np.int32(0)), arithmetic.add(positions, count), positions)
+    return compare.clamp(np.int32(0), positions, count)
 
 
 def _interleaved(arr: Any, positions: Any, values: Any) -> Any:

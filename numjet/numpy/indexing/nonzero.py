@@ -10,6 +10,7 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, largest
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_sum
@@ -57,7 +58,8 @@ def first_true(a: Any, size: int) -> tuple[Any, Any]:
     mask = x if x.dtype == _BOOL else compare.ne(x, np.zeros((), x.dtype)[()])
     ones = convert.convert_element_type(mask, _INT32)
     target = arithmetic.sub(cumulative.cumsum(ones, 0), np.int32(1))
-    target = compare.select(mask, target, rearrange.broadcast_in_dim(np.int32(max(size, a.size)), target.shape, ()))
+    nowhere = convert.size_constant(largest(size, a.size), _INT32)
+    target = compare.select(mask, target, rearrange.broadcast_in_dim(nowhere, target.shape, ()))
     found = scatter_update(create.full((size,), np.int32(0)), target, create.iota(_INT32, a.size), "set", mode="drop")
     return found, reduce_sum(ones, (0,))
 
@@ -65,8 +67,8 @@ def first_true(a: Any, size: int) -> tuple[Any, Any]:
 def _unraveled(flat: Any, sizes: Sequence[int]) -> list[Any]:
     out = []
     for n in reversed(sizes[1:]):
-        out.append(arithmetic.rem(flat, np.int32(n)))
-        flat = arithmetic.div(flat, np.int32(n))
+        out.append(arithmetic.rem(flat, convert.size_constant(n, _INT32)))
+        flat = arithmetic.div(flat, convert.size_constant(n, _INT32))
     return [flat, *reversed(out)]
 
 
@@ -81,7 +83,7 @@ def _fills(fill_value: Any, ndim: int) -> list[Any]:
 def _fill(value: Any, dtype: np.dtype) -> Any:
     if aval_of(value).shape != ():
         raise ValueError(f"fill_value must be a scalar or a tuple of scalars, got shape {aval_of(value).shape}")
-    return convert.convert_element_type(value, dtype)
+    return convert.size_constant(value, dtype) if isinstance(value, Dimension) else convert.convert_element_type(value, dtype)
 
 
 def _filled(index: Any, missing: Any, value: Any, dtype: np.dtype) -> Any:

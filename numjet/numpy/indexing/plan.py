@@ -16,6 +16,7 @@ from numjet import lax
 from numjet.core.snapshots import frozen_ndarray
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, as_size, is_symbolic, largest, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 
 Shape = tuple[int, ...]
@@ -49,7 +50,7 @@ class Basic:
     @property
     def span(self) -> int:
         """The number of positions from the least to the greatest, both included."""
-        return (self.size - 1) * abs(self.step) + 1 if self.size else 0
+        return (self.size - 1) * abs(self.step) + 1 if self.size != 0 else 0
 
 
 class Advanced:
@@ -107,7 +108,7 @@ class Plan:
 def _broadcast(advanced: Sequence[Advanced]) -> Shape:
     shapes = [e.shape for e in advanced]
     try:
-        return np.broadcast_shapes(*shapes)
+        return lax.broadcast_shapes(*shapes) if any(map(is_symbolic, shapes)) else np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(f"Incompatible shapes for broadcasting: the index arrays have shapes={shapes}, which do not "
                          "broadcast together") from None
@@ -289,11 +290,26 @@ def _basic(s: slice, size: int, axis: int, position: int) -> Basic:
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Tracer) and bound.concrete() is None:
             raise IndexError(_SLICE_ERROR.format(s=s, position=position))
+    if is_symbolic((size, s.start, s.stop, s.step)):
+        return _symbolic(s, size, axis)
     start, stop, step = slice(*map(_bound, (s.start, s.stop, s.step))).indices(size)
     count = len(range(start, stop, step))
     if count == 0:
         return Basic(axis, min(max(start, 0), size), 0, 1)
     return Basic(axis, start, count, step if count > 1 else 1)
+
+
+def _symbolic(s: slice, size: Any, axis: int) -> Basic:
+    """A slice with symbolic bounds, or of an axis of symbolic size, by the rules of slice.indices."""
+    step = 1 if s.step is None else _bound(s.step)
+    if step == 0 or isinstance(step, Dimension):
+        raise ValueError(f"slice step must be a number other than 0, got {step}")
+    least, most = (0, size) if step > 0 else (-1, size - 1)
+    clamped = lambda n: largest(n + size, least) if n < 0 else smallest(n, most)
+    start = (least if step > 0 else most) if s.start is None else clamped(_bound(s.start))
+    stop = (most if step > 0 else least) if s.stop is None else clamped(_bound(s.stop))
+    count = largest((stop - start + step - (1 if step > 0 else -1)) // step, 0)
+    return Basic(axis, start, count, step) if count != 0 else Basic(axis, smallest(start, size), 0, 1)
 
 
 _SLICE_ERROR = """\
@@ -311,7 +327,7 @@ write
 Or select with jnp.where, or make the bound a static argument (static_argnums of jit)."""
 
 
-def _bound(x: Any) -> int | None:
+def _bound(x: Any) -> Any:
     if isinstance(x, Tracer):
         x = np.asarray(x)
-    return None if x is None else operator.index(x)
+    return None if x is None else as_size(x)

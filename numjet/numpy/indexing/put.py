@@ -1,6 +1,7 @@
 """Copies of arrays with some elements replaced: put, put_along_axis, place, fill_diagonal."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     starts = rearrange.expand_dims(from_end(indices, arr.shape[dim]), (indices.ndim,))
     how = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     out = scatter(arr, starts, values, numbers, mode=how)
-    return rearrange.reshape(out, original) if out.size == np.prod(original, dtype=int) else out
+    return rearrange.reshape(out, original) if out.size == prod(original) else out
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:

@@ -103,7 +103,8 @@ def from_end(indices: Any, size: int) -> Any:
     if dtypes.kind(indices.dtype) == "u":
         return convert.convert_element_type(indices, _INT32)
     indices = indices if indices.dtype == _INT32 else convert.convert_element_type(indices, _INT32)
-    return choose_by("take_along_axis", compare.lt(indices, np.int32(0)), indices + np.int32(size), indices)
+    wrapped = indices + convert.size_constant(size, _INT32)
+    return choose_by("take_along_axis", compare.lt(indices, np.int32(0)), wrapped, indices)
 
 
 @jit_when_eager("axis", "mode", "fill_value", "wrap_negative_indices")

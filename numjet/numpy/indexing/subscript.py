@@ -12,8 +12,10 @@ from numjet.core.aval import ShapedArray
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
+from numjet.foundation.dimension import Dimension, is_symbolic, largest, may_exceed, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from numjet.lax.elementwise.convert import size_constant
 from numjet.numpy.fastpath import index as fast_index
 from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
@@ -86,7 +88,7 @@ def _check_axes(plan: Plan) -> None:
 def _clip(e: Advanced, size: int, wrap: bool) -> int:
     """A known integer, clipped into bounds."""
     index = e.index + size if e.index < 0 and wrap else e.index
-    return min(max(index, 0), size - 1)
+    return smallest(largest(index, 0), size - 1)
 
 
 def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
@@ -97,7 +99,7 @@ def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
         elif isinstance(e, Advanced):
             starts[e.axis] = _clip(e, plan.shape[e.axis], wrap)
             limits[e.axis] = starts[e.axis] + 1
-    if any(starts) or tuple(limits) != plan.shape or any(s != 1 for s in strides):
+    if any(s != 0 for s in starts) or tuple(limits) != plan.shape or any(s != 1 for s in strides):
         x = lax.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
     x = _reversed(x, [e.axis for e in plan.basic if e.step < 0])
     return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)
@@ -168,20 +170,25 @@ def _with_new_axes(x: Any, plan: Plan) -> Any:
 # ------------------------------------------------------------------------------------------------ index arrays
 
 def _index_dtype(plan: Plan) -> np.dtype:
-    wide = any(n > _INT32_MAX for n in plan.shape)
+    wide = any(may_exceed(n, _INT32_MAX) for n in plan.shape)
     return dtypes.canonicalize_dtype(np.int64) if wide else np.dtype(np.int32)
 
 
 def _wrapped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
     """An index (int, NumPy array or traced) of that dtype, negative numbers counted from the end."""
     if type(index) is int:
+        if isinstance(size, Dimension):
+            return size_constant(index + size, dtype) if index < 0 and wrap else index
         limits = np.iinfo(dtype)
         return min(max(index + size if index < 0 and wrap else index, int(limits.min)), int(limits.max))
     if isinstance(index, np.ndarray):
-        return _wrapped_numpy(index, size, wrap, dtype)
+        if isinstance(size, Dimension):
+            index = lax.convert_element_type(index, index.dtype)
+        else:
+            return _wrapped_numpy(index, size, wrap, dtype)
     kind, width = index.dtype.kind, index.dtype.itemsize
     if kind == "u" and width >= dtype.itemsize:
-        index = lax.min(index, np.asarray(size, index.dtype)[()])  # stays out of bounds in the signed dtype
+        index = lax.min(index, size_constant(size, index.dtype))  # stays out of bounds in the signed dtype
     elif kind == "i" and width > dtype.itemsize:
         limit = np.asarray(_INT32_MAX // 2, index.dtype)[()]
         index = lax.clamp(lax.neg(limit), index, limit)
@@ -189,7 +196,7 @@ def _wrapped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
     if kind == "u" or not wrap:
         return index
     negative = lax.lt(index, np.zeros((), dtype)[()])
-    return lax.select(negative, lax.add(index, np.asarray(size, dtype)[()]), index)
+    return lax.select(negative, lax.add(index, size_constant(size, dtype)), index)
 
 
 def _wrapped_numpy(index: np.ndarray, size: int, wrap: bool, dtype: np.dtype) -> np.ndarray:
@@ -206,7 +213,7 @@ def _stack(components: Sequence[tuple[Any, tuple[int, ...]]], batch: tuple[int, 
 
     Each component is broadcast (as NumPy does) along the axes of the batch that are named with it.
     """
-    if all(isinstance(c, (int, np.ndarray)) for c, _ in components):
+    if all(isinstance(c, (int, np.ndarray)) for c, _ in components) and not is_symbolic(batch):
         out = np.empty((*batch, len(components)), dtype)
         for k, (c, axes) in enumerate(components):
             shape = [1] * len(batch)
@@ -216,7 +223,7 @@ def _stack(components: Sequence[tuple[Any, tuple[int, ...]]], batch: tuple[int, 
         return out
     columns = []
     for c, axes in components:
-        c = np.asarray(c, dtype) if isinstance(c, int) else c
+        c = size_constant(c, dtype) if isinstance(c, (int, Dimension)) else c
         ndim = aval_of(c).ndim
         columns.append(lax.broadcast_in_dim(c, (*batch, 1), axes[len(axes) - ndim:]))
     return lax.concatenate(columns, len(batch)) if len(columns) > 1 else columns[0]
@@ -375,10 +382,10 @@ def write(x: Any, plan: Plan, values: Any, scatter: Callable[..., Any], mode: Ga
 def _positions(e: Basic, dtype: np.dtype) -> Any:
     """The positions of a slice in ascending order."""
     step = abs(e.step)
-    if e.size <= _IOTA_FROM:
+    if not is_symbolic((e.low, e.size)) and e.size <= _IOTA_FROM:
         return np.arange(e.low, e.low + e.span, step).astype(dtype)
     steps = lax.mul(lax.iota(dtype, e.size), np.asarray(step, dtype)[()])
-    return lax.add(steps, np.asarray(e.low, dtype)[()])
+    return lax.add(steps, size_constant(e.low, dtype))
 
 
 # ------------------------------------------------------------------------------------------------ traced masks

@@ -7,6 +7,7 @@ import numpy as np
 
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, convert
+from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.contraction.dot import dot
 from numjet.numpy.contraction.products import diagonal
@@ -60,12 +61,12 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 
 def _covariance(x: Any, f: Any, a: Any, ddof: int, real: np.dtype) -> Any:
-    if not x.shape[1]:  # the mean of no elements is NaN, while a product of empty arrays is 0
+    if x.shape[1] == 0:  # the mean of no elements is NaN, while a product of empty arrays is 0
         side = x.shape[0]
         return create.full((side, side) if side != 1 else (), np.asarray(np.nan, x.dtype)[()])
     weights = f if a is None else a if f is None else arithmetic.mul(f, a)
     if weights is None:
-        whole: Any = create.full((), np.asarray(x.shape[1], real)[()])
+        whole: Any = create.full((), size_constant(x.shape[1], real))
         average = true_divide(total(x, 1), as_dtype(whole, x.dtype))
         norm = arithmetic.sub(whole, literal(float(ddof), real))
     else:

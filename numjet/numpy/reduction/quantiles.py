@@ -19,7 +19,7 @@ from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.sort import sort, sort_key_val, take_along
 from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
-from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_out, literal, to_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_out, literal, size_literal, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction import reductions
@@ -97,8 +97,8 @@ def _to_front(x: Any, count: int) -> Any:
 def _of_rows(rows: Any, q: Any, method: str) -> Any:
     """Quantiles of the last axis, NaN where a row holds one; axes of q in front."""
     lead = rows.shape[:-1]
-    last = literal(float(rows.shape[-1] - 1), q.dtype)
-    h = _position(q, literal(float(rows.shape[-1]), q.dtype), method)
+    last = size_literal(rows.shape[-1] - 1, q.dtype)
+    h = _position(q, size_literal(rows.shape[-1], q.dtype), method)
     low = floor_p.bind(h)
     ordered = sort(rows, rows.ndim - 1)
     above = add_p.bind(low, literal(1.0, q.dtype))

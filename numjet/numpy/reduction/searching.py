@@ -10,6 +10,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import may_exceed
 from numjet.lax import sort as lax_sort
 from numjet.lax.elementwise import arithmetic, bits, bitwise, compare, convert
 from numjet.lax.indexing import slicing
@@ -118,7 +119,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         if sorter.shape != a.shape:
             raise ValueError(f"sorter must have the shape of a: got {sorter.shape} and {a.shape}")
         a = take(a, sorter)
-    index = dtypes.canonicalize_dtype(np.int64 if a.shape[0] > np.iinfo(np.int32).max else np.int32)
+    index = dtypes.canonicalize_dtype(np.int64 if may_exceed(a.shape[0], 2 ** 31 - 1) else np.int32)
     if not a.shape[0]:
         return create.full(v.shape, np.zeros((), index)[()])
     eager = not isinstance(a, Tracer) and not isinstance(v, Tracer)

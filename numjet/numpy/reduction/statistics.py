@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.ir import Literal
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
-from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, strong_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, size_literal, strong_array
 from numjet.numpy.fastpath import small
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction.reductions import Axis, axes_of, put_back, sum
@@ -34,7 +35,7 @@ def computing_dtype(dtype: np.dtype) -> np.dtype:
 def count(name: str, a: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype) -> Any:
     """The number of averaged elements: a number, or an array when a mask chooses them."""
     if where is None:
-        return literal(float(prod(a.shape[i] for i in axes)), dtype)
+        return size_literal(prod(a.shape[i] for i in axes), dtype)
     chosen = promotion.broadcast_to(array_arg(name, where), a.shape)
     return sum(chosen, axes, dtype=dtype, keepdims=False)
 
@@ -96,7 +97,7 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], wanted: np.dtype, ddof: 
     real = squares.dtype
     total = sum(squares, axes, where=where)
     n = count(name, a, axes, where, real)
-    if where is None and not isinstance(ddof, Tracer) and np.ndim(ddof) == 0:
+    if isinstance(n, Literal) and not isinstance(ddof, Tracer) and np.ndim(ddof) == 0:
         left = float(n.val) - float(ddof)
         return arithmetic.div_p.bind(total, literal(left if left > 0 else float("nan"), real))
     left, degrees = promotion.operands(name, n, as_dtype(promotion.operand(name, ddof), real))
@@ -163,7 +164,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
     axes = axes_of(axis, a.ndim)
     if weights is None:
         result = mean(a, axes, keepdims=keepdims)
-        weight = as_dtype(literal(float(prod(a.shape[i] for i in axes)), result.dtype), result.dtype)
+        weight = as_dtype(size_literal(prod(a.shape[i] for i in axes), result.dtype), result.dtype)
     else:
         x, w = _weighted(a, array_arg("average", weights, 1), axis)
         weight = sum(w, axes, keepdims=keepdims)

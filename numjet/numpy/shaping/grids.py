@@ -1,7 +1,6 @@
 """Coordinates of grids: meshgrid, mgrid, ogrid, indices, fromfunction."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
+from numjet.foundation.dimension import as_size
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.creation import arange, linspace
 from numjet.numpy.core.promotion import array_arg, promote_dtypes
@@ -108,7 +108,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     wanted = dtypes.check_user_dtype(int if dtype is None else dtype, "indices")
-    sizes = tuple(map(operator.index, dimensions))
+    sizes = tuple(map(as_size, dimensions))
     if sparse:
         return tuple(_along(create.iota(wanted, n), i, len(sizes)) for i, n in enumerate(sizes))
     if not sizes:
@@ -123,5 +123,5 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     [[0, 1], [1, 2]]
     """
     wanted = dtypes.check_user_dtype(dtype, "fromfunction")
-    sizes = tuple(map(operator.index, shape))
+    sizes = tuple(map(as_size, shape))
     return function(*(create.broadcasted_iota(wanted, sizes, i) for i in range(len(sizes))), **kwargs)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from numjet.core.trace import Tracer
+from numjet.foundation.dimension import as_size
 from numjet.lax.axes import as_axes, as_axis, as_shape
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
@@ -19,7 +20,7 @@ Axes = Any
 def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     """A shape that the user gave, with -1 inferred."""
     try:
-        given: tuple[int, ...] = (operator.index(shape),)
+        given: tuple[int, ...] = (as_size(shape),)
     except TypeError:
         if isinstance(shape, Tracer):
             raise
@@ -102,7 +103,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """
     array = array_arg("broadcast_to", array)
     try:
-        target: tuple[int, ...] = (operator.index(shape),)
+        target: tuple[int, ...] = (as_size(shape),)
     except TypeError:
         target = as_shape(shape)
     old = array.aval.shape

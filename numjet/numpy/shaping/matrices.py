@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, as_size, largest, smallest
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import to_device
@@ -23,8 +24,8 @@ def _rows_and_columns(sizes: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def _sizes(name: str, N: Any, M: Any) -> tuple[int, int]:
-    n = operator.index(N)
-    m = n if M is None else operator.index(M)
+    n = as_size(N)
+    m = n if M is None else as_size(M)
     if n < 0 or m < 0:
         raise ValueError(f"jnp.{name}: negative dimensions are not allowed, got {N} and {M}")
     return n, m
@@ -138,8 +139,8 @@ def _on_diagonal(v: Any, k: int) -> Any:
 
 
 def _of_diagonal(v: Any, k: int) -> Any:
-    n = max(0, min(v.shape[0] + min(k, 0), v.shape[1] - max(k, 0)))
-    steps = np.arange(n)
+    n = largest(0, smallest(v.shape[0] + min(k, 0), v.shape[1] - max(k, 0)))
+    steps = create.iota(np.int32, n) if isinstance(n, Dimension) else np.arange(n)
     return getitem(v, (steps + max(0, -k), steps + max(0, k)))
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise import arithmetic, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import known
-from numjet.numpy.core.promotion import array_arg, as_dtype, check_arraylike, promote_dtypes, to_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_arraylike, promote_dtypes, to_array
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.reduction.quantiles import median
 from numjet.numpy.reduction.reductions import max as largest, min as smallest
@@ -187,8 +188,29 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
         return array
     if reflect_type == "odd" and mode in ("reflect", "symmetric"):
         return _odd(array, axis, width, mode)
+    if isinstance(array.shape[axis], Dimension):
+        return _mirrored_once(array, axis, width, mode)
     positions = np.pad(np.arange(array.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
     return _picked(array, axis, positions)
+
+
+def _mirrored_once(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
+    """_mirrored along an axis of symbolic size, which must be at least the widths: parts of the array beside it."""
+    n, skipped = array.shape[axis], int(mode == "reflect")
+    part = lambda start, stop, step: getitem(array, (*(slice(None),) * axis, slice(start, stop, step)))
+    if mode == "edge":
+        sides = [broadcast_to(part(at, at + 1, 1), (*array.shape[:axis], count, *array.shape[axis + 1:]))
+                 for at, count in zip((0, n - 1), width, strict=True)]
+        return join.concatenate([sides[0], array, sides[1]], axis)
+    for count in width:
+        if not n >= count + skipped:
+            raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
+    before, after = width
+    if mode == "wrap":
+        return join.concatenate([part(n - before, n, 1), array, part(0, after, 1)], axis)
+    left = part(skipped, before + skipped, 1)
+    right = part(n - after - skipped, n - skipped, 1)
+    return join.concatenate([rearrange.rev(left, (axis,)), array, rearrange.rev(right, (axis,))], axis)
 
 
 def _picked(array: Any, axis: int, positions: np.ndarray) -> Any:

@@ -11,6 +11,7 @@ from numjet.control.loops.scan import scan
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join
+from numjet.lax.shape.rearrange import broadcast_shapes
 from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.concrete import known
 from numjet.numpy.core.promotion import (
@@ -119,7 +120,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """
     check_arraylike("polyval", p, x)
     p, x = promote_dtypes(p, x)
-    count, shape = p.shape[0], np.broadcast_shapes(p.shape[1:], x.shape)
+    count, shape = p.shape[0], broadcast_shapes(p.shape[1:], x.shape)
     out = create.full(shape, np.zeros((), x.dtype)[()])
     if count > unroll:
         step = lambda y, c: (add(multiply(y, x), broadcast_to(c, shape)), None)

@@ -1,0 +1,167 @@
+"""Scopes of dimension variables, with the constraints that the user states about them."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from numjet.foundation import source
+from numjet.foundation.record import Record
+from numjet.foundation.symbolic.bounds import Bounds, Interval
+from numjet.foundation.symbolic.dims import (
+    Monomial,
+    Operation,
+    Size,
+    SymbolicDim,
+    Terms,
+    operations_of,
+    over,
+    polynomial,
+    terms_of,
+    times,
+    variables_of,
+)
+from numjet.foundation.symbolic.parse import parse_constraint
+
+_MOST_REWRITES = 100
+
+
+class Constraint(Record):
+    """left == right, or left >= right, and the text that said so."""
+    left: Size
+    right: Size
+    equal: bool
+    text: str
+
+
+class SymbolicScope:
+    """Dimension variables that belong together: equal names in one scope are equal sizes.
+
+    constraints_str: what holds for the variables, which are at least 1 anyway: `"a >= 8"`, `"a <= b"`, `"mod(a, 8) == 0"`,
+    `"a * b == c"`. Comparisons that they decide can be made while tracing; calls check that they hold.
+    Raises ValueError for other text, and for constraints that contradict each other.
+
+    >>> from numjet import export
+    >>> a, = export.symbolic_shape("a", scope=export.SymbolicScope(["mod(a, 2) == 0", "a >= 4"]))
+    >>> a % 2, a >= 3, a // 2 >= 2
+    (0, True, True)
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()):
+        if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
+            raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
+        frame = source.user_frame()
+        self._made_at = "" if frame is None else f" created at {frame}"
+        self._rules: list[tuple[Monomial, int, Size]] = []
+        self._bounds = Bounds({}, [])
+        self.constraints: list[Constraint] = []
+        for text in constraints_str:
+            self._add(text)
+
+    def __str__(self) -> str:
+        stated = "".join(f"\n  {c.text}" for c in self.constraints)
+        return f"scope {id(self)}{self._made_at}{' with constraints:' * bool(stated)}{stated}"
+
+    __repr__ = __str__
+
+    def _add(self, text: str) -> None:
+        left, sign, right = parse_constraint(text, self)
+        if sign == "<=":
+            left, right = right, left
+        self.constraints.append(Constraint(left, right, sign == "==", text))
+        if sign == "==":
+            self._add_equality(left, right, text)
+        facts = [c.left - c.right for c in self.constraints if not c.equal]
+        for fact, c in zip(facts, [c for c in self.constraints if not c.equal], strict=True):
+            if not isinstance(fact, SymbolicDim) and fact < 0:
+                raise ValueError(f"Unsatisfiable symbolic constraint '{c.text}': it says {fact} >= 0. Leave it out or "
+                                 "correct it.")
+        symbolic = [f for f in facts if isinstance(f, SymbolicDim)]
+        self._bounds = Bounds(_intervals(symbolic), symbolic)
+        for name, (low, high) in self._bounds.variables.items():
+            if low > high:
+                raise ValueError(f"Unsatisfiable symbolic constraints: '{text}' leaves no value for '{name}', which is at "
+                                 f"least {low} and at most {high}. Leave one out or correct it.")
+
+    def _add_equality(self, left: Size, right: Size, text: str) -> None:
+        if not isinstance(left, SymbolicDim):
+            left, right = right, left
+        if not isinstance(left, SymbolicDim):
+            if left != right:
+                raise ValueError(f"Unsatisfiable symbolic constraint '{text}': it says {left} == {right}. Leave it out or "
+                                 "correct it.")
+            return
+        if len(left.terms) != 1 and isinstance(right, SymbolicDim) and len(right.terms) == 1:
+            left, right = right, left
+        if len(left.terms) != 1:
+            raise ValueError(f"Invalid equality constraint: '{text}'. The left-hand side must be a single term, such as a, a*b "
+                             f"or mod(a, 8), got '{left}'.")
+        (monomial, coefficient), = left.terms
+        self._rules.append((monomial, coefficient, right))
+        for operation in operations_of(left).values():
+            if operation.name == "mod" and right == 0 and isinstance(operation.args[1], int):
+                whole = Operation("floordiv", operation.args)
+                self._rules.append((((whole, 1),), operation.args[1], operation.args[0]))
+
+    def rewritten(self, terms: Terms) -> Terms:
+        """Terms with the left sides of equalities replaced by the right ones."""
+        for _ in range(_MOST_REWRITES if self._rules else 0):
+            found = next(filter(None, (self._rewrite(m, c) for m, c in terms.items())), None)
+            if found is None:
+                break
+            old, new = found
+            del terms[old]
+            for monomial, coefficient in new.items():
+                terms[monomial] = terms.get(monomial, 0) + coefficient
+            terms = {m: c for m, c in terms.items() if c}
+        return terms
+
+    def _rewrite(self, monomial: Monomial, coefficient: int) -> tuple[Monomial, Terms] | None:
+        """What one rule makes of a term; None where none applies."""
+        for left, factor, right in self._rules:
+            rest = over(monomial, left)
+            if rest is not None and coefficient % factor == 0:
+                return monomial, {times(rest, m): coefficient // factor * c for m, c in terms_of(right).items()}
+        return None
+
+    def facts_of(self, op: Operation) -> list[SymbolicDim]:
+        """Expressions that are at least 0 for an operation: what a floor or an extremum means."""
+        (a, b), value = op.args, polynomial({((op, 1),): 1}, self)
+        if op.name == "max":
+            found = [value - a, value - b]
+        elif op.name == "min":
+            found = [a - value, b - value]
+        elif self._bounds.interval(b)[0] < 1:
+            found = []
+        elif op.name == "mod":
+            found = [b - 1 - value]
+        else:
+            found = [a - b * value, b * value + b - 1 - a]
+        return [f for f in found if isinstance(f, SymbolicDim)]
+
+    def is_natural(self, x: SymbolicDim) -> bool | None:
+        """Whether x >= 0; None where that depends on the variables."""
+        if self._bounds.lower(x) >= 0:
+            return True
+        return False if self._bounds.upper(x) < 0 else None
+
+
+def _intervals(facts: Sequence[SymbolicDim]) -> dict[str, Interval]:
+    """Intervals of variables, by the facts that speak of one variable alone."""
+    found: dict[str, Interval] = {}
+    for fact in facts:
+        constant = terms_of(fact).get((), 0)
+        linear = [(m, c) for m, c in fact.terms if m]
+        if len(linear) != 1 or len(linear[0][0]) != 1 or linear[0][0][0][1] != 1:
+            continue
+        name, coefficient = linear[0][0][0][0], linear[0][1]
+        if isinstance(name, Operation):
+            continue
+        low, high = found.get(name, (1, inf))
+        found[name] = (max(low, -(constant // coefficient)), high) if coefficient > 0 else (
+            low, min(high, constant // -coefficient))
+    return found
+
+
+def scope_variables(scope: SymbolicScope) -> set[str]:
+    """The variables that the constraints speak of."""
+    return {name for c in scope.constraints for name in variables_of(c.left) | variables_of(c.right)}
