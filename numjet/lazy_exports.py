@@ -10,3 +10,13 @@ from numjet.control.lazy_exports import (
     pure_callback as pure_callback,
     remat as remat,
 )
+from numjet.foundation.config import (
+    check_tracer_leaks as check_tracer_leaks,
+    enable_checks as enable_checks,
+    enable_custom_prng as enable_custom_prng,
+    no_tracing as no_tracing,
+    transfer_guard as transfer_guard,
+    transfer_guard_device_to_device as transfer_guard_device_to_device,
+    transfer_guard_device_to_host as transfer_guard_device_to_host,
+    transfer_guard_host_to_device as transfer_guard_host_to_device,
+)

@@ -110,6 +110,7 @@ LAZY = {
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
+    "numjet/core/transfers.py": ["logging"],
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees

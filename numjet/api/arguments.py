@@ -10,6 +10,7 @@ from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo
 from numjet.core.trace import aval_of, is_array_like
+from numjet.foundation.config import config
 from numjet.foundation.source import of_function
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from numjet.foundation.util import function_name
@@ -101,6 +102,13 @@ def debug_info(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: 
 def check_callable(fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
+
+
+def check_tracing(fun: Callable[..., Any], kind: str) -> None:
+    """RuntimeError where the flag jax_no_tracing forbids to trace."""
+    if config.no_tracing:
+        raise RuntimeError(f"re-tracing function {where(fun)} for `{kind}`, but 'no_tracing' is set: it was not called with "
+                           "arguments of these types before, or its trace was dropped")
 
 
 def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> None:

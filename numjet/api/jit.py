@@ -15,6 +15,7 @@ from numjet.api import stages
 from numjet.api.arguments import (
     check_arrays,
     check_callable,
+    check_tracing,
     debug_info,
     flatten_result,
     path_names,
@@ -171,6 +172,7 @@ class Jitted:
         if found is not None:
             return found
         events.miss("jit", lambda: f"{self.name}: no trace for {', '.join(a.str_short() for a in call.avals)}")
+        check_tracing(self.fun, "jit")
         epoch = _native.config_epoch()
         names = path_names(self.fun, call.args, call.kwargs, self.static_nums) if refs else ()
         traced = self._trace_now(call, aliases_of(call.refs, names))

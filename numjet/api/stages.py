@@ -5,7 +5,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names, resolve_static
+from numjet.api.arguments import (
+    check_arrays,
+    check_callable,
+    check_tracing,
+    debug_info,
+    flatten_result,
+    path_names,
+    resolve_static,
+)
 from numjet.api.ref_arguments import joined, split_off
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
@@ -128,6 +136,7 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         rest = iter(values)
         full = [a if n in static else next(rest) for n, a in enumerate(args)]
         return flatten_result(fun(*full, **named), out_tree, fun)
+    check_tracing(fun, kind)
     jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static))
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
+from numjet.core import transfers
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
@@ -60,13 +61,14 @@ def _put(x: Any, device: Any) -> Any:
                          "for another platform")
     if isinstance(x, Tracer) or (device is None and isinstance(x, _native.Array)):
         return x
-    array = dispatch.as_array(x, None, default_device() if device is None else device)
+    array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
     return array if device is None else dispatch.move(array, device)
 
 
 def device_get(x: Any) -> Any:
     """A pytree of arrays as one of NumPy arrays, once they are computed; random keys stay as they are."""
-    return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, _native.Array) and not is_key(leaf.dtype) else leaf, x)
+    with transfers.meant():
+        return tree_map(lambda leaf: np.array(leaf) if isinstance(leaf, _native.Array) and not is_key(leaf.dtype) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:

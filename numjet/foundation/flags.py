@@ -30,6 +30,13 @@ def parse_bool(value: Any) -> bool:
     raise ValueError(f"expected a bool, got {value!r} of type {type(value).__name__}")
 
 
+def parse_off(value: Any) -> bool:
+    """`parse_bool` of what can only be off."""
+    if parse_bool(value):
+        raise ValueError("not supported, it can only be False")
+    return False
+
+
 def parse_int(value: Any) -> int:
     """An integer, or its decimal text."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -156,18 +163,21 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
     Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),
+    Flag("jax_transfer_guard_host_to_device", one_of(*_GUARDS), None, "The same from the host to a device.", optional=True),
+    Flag("jax_transfer_guard_device_to_device", one_of(*_GUARDS), None, "The same between devices.", optional=True),
+    Flag("jax_transfer_guard_device_to_host", one_of(*_GUARDS), None, "The same from a device to the host.", optional=True),
     # checks
     _traced("jax_debug_nans", parse_bool, False, "Raise at the operation that makes a NaN."),
     _traced("jax_debug_infs", parse_bool, False, "Raise at the operation that makes an infinity."),
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
-    _traced("jax_no_tracing", parse_bool, False, "Raise when a function would be retraced."),
+    Flag("jax_no_tracing", parse_bool, False, "Raise when a function would be retraced."),
     # logging and printing
     Flag("jax_log_compiles", parse_bool, False, "Log every compilation."),
     Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is retraced."),
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
-    Flag("jax_pprint_use_color", parse_bool, True, "Colour programs printed to a terminal."),
+    Flag("jax_pprint_use_color", parse_off, False, "Colour programs printed to a terminal: not supported."),
     # the compilation cache on disk
     Flag("jax_compilation_cache_dir", parse_str, None, "Folder of the compilation cache.", optional=True),
     Flag("jax_enable_compilation_cache", parse_bool, True, "Keep compiled programs on disk."),

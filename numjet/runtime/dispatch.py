@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core import hooks, nan_checks
+from numjet.core import hooks, nan_checks, transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -95,22 +95,25 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
     return Executable(program, native, closed, name)
 
 
-def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = None) -> Any:
+def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = None, explicit: bool = False) -> Any:
     """An Array of anything that aval_of accepts; NumPy memory is copied. Arrays stay where they are.
 
-    device: default the default device; the constants of a program that is being traced stay on the host.
+    device: default the default device; the constants of a program that is being traced stay on the host. explicit: the user
+    asked for this transfer.
     """
     if type(x) is _native.Array:
         return x
     if isinstance(x, Tracer):
         raise escaped(x)
     if hasattr(x, "__jax_array__"):
-        return as_array(x.__jax_array__(), aval, device)
+        return as_array(x.__jax_array__(), aval, device, explicit)
     tracing = current_trace() is not EVAL
     if device is None:
         device = CPU if fast_paths_allowed() or tracing else default_device()
     natural = aval_of(x)
     aval = natural if aval is None else aval
+    if not tracing:
+        transfers.check("host_to_device", explicit, aval, device)
     if device == CPU and isinstance(x, np.ndarray):
         if tracing and aval is natural:
             return snapshot(x)  # functions read the same constants over and over
@@ -152,6 +155,7 @@ def move(array: Any, device: Device) -> Any:
     """The array on a device, committed to it."""
     if array.device == device:
         return array if array.committed else _native.rewrap(array, committed=True)
+    transfers.check("device_to_device", True, array.aval, device)
     return _placed(array._value, array.aval, device, True)
 
 

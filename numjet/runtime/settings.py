@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from numjet import _native
+from numjet.core import transfers
 from numjet.foundation.config import config
 from numjet.runtime.device import default_elsewhere
 
@@ -10,7 +11,7 @@ def _read() -> tuple[int, bool]:
     """Called by the native core in a thread whose flags have changed: the serial of the trace token, and whether the fast
     path may be used."""
     step_by_step = config.debug_nans or config.debug_infs or config.disable_jit or config.check_tracer_leaks
-    return config.token.serial, not step_by_step
+    return config.token.serial, not step_by_step and transfers.unguarded()
 
 
 def fast_paths_allowed() -> bool:

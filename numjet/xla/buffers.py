@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.foundation import dtypes
 from numjet.foundation.errors import JaxRuntimeError
@@ -41,6 +42,7 @@ class Remote:
     def fetch(self) -> np.ndarray:
         """The value in the host's memory."""
         plugin.check_fork()
+        transfers.check_reading(self.aval)
         with failures():
             value = np.ascontiguousarray(self.buffer._single_device_array_to_np_array_did_copy()[0])
         return from_stored(value, self.aval)

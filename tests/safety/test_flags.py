@@ -19,14 +19,16 @@ from numjet.api import jit as jit_module
 from numjet.foundation import config as module
 from numjet.foundation.config import config
 from numjet.foundation.errors import TypePromotionError
-from numjet.foundation.flags import FLAGS, Flag
+from numjet.foundation.flags import FLAGS, Flag, parse_off
 
+WAYS = ("host_to_device", "device_to_device", "device_to_host")
+GUARDS = ["jax_transfer_guard", *(f"jax_transfer_guard_{way}" for way in WAYS)]
 SAMPLES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict", "jax_default_matmul_precision": "high",
     "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "error",
     "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
-    "jax_transfer_guard": "log", "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere", "numjet_dump": "",
-    "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
+    **dict.fromkeys(GUARDS, "log"), "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere",
+    "numjet_dump": "", "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
     "numjet_instruction_set": "baseline",
 }
 
@@ -94,7 +96,7 @@ def put_back() -> Iterator[None]:
     assert config.values == before
 
 
-CHANGEABLE = [flag for flag in FLAGS if not flag.fixed]
+CHANGEABLE = [flag for flag in FLAGS if not flag.fixed and flag.parse is not parse_off]
 
 
 class Counted:
@@ -125,7 +127,7 @@ class Counted:
 
 def test_the_samples_are_other_values_of_flags_that_exist():
     assert set(SAMPLES) <= {flag.name for flag in FLAGS}
-    for flag in FLAGS:
+    for flag in CHANGEABLE:
         value = another(flag)
         assert flag.convert(value) == value and value != config.read(flag.name)
 
@@ -145,7 +147,7 @@ def test_a_change_is_seen_by_the_next_call_of_every_thread(flag, changes, old):
     now = [thread(lambda: config.token) for thread in threads]
     assert len(set(now)) == 1 and (now != tokens) == flag.traces
     slow = [thread(lambda: f.slow_calls(x)) for thread in threads]
-    step_by_step = flag.name in ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
+    step_by_step = flag.name in ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks", *GUARDS)
     assert slow == ([1, 1, 1] if step_by_step else [1, 0, 0] if flag.traces else [0, 0, 0])
     threads[changes == "here"](lambda: config.update(flag.name, before))
     assert [thread(lambda: config.token) for thread in threads] == tokens
@@ -164,7 +166,7 @@ def test_a_context_is_seen_by_its_own_thread_only(flag, holder, old):
     inside(block.__enter__)
     for thread in threads:
         assert (thread(lambda: config.read(flag.name)) == value) == (thread is inside)
-        assert thread(lambda: f.slow_calls(x)) == (flag.traces and thread is inside)
+        assert thread(lambda: f.slow_calls(x)) == ((flag.traces or flag.name in GUARDS) and thread is inside)
         if thread is not inside:
             assert thread(lambda: f.slow_calls(x)) == 0
     inside(lambda: block.__exit__(None, None, None))
