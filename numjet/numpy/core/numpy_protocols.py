@@ -110,11 +110,12 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
         _refuse_writing(func, writes)
         _refuse_tracers(func, args, kwargs, "writes into a NumPy array")
         return _by_numpy(func, args, kwargs)
-    own = _counterpart(namespace, func) if config.numpy_dispatch else None
+    if not config.numpy_dispatch:
+        return func._implementation(*args, **kwargs)
+    own = _counterpart(namespace, func)
     if own is not None:
         return own(*args, **{k: v for k, v in kwargs.items() if k != "out"})
-    if config.numpy_dispatch:
-        _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
+    _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
 
 

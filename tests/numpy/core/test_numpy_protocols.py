@@ -83,6 +83,8 @@ def test_flag_gives_numpy_values_as_jax_does():
     x = jnp.asarray(X)
     with Override("numjet_numpy_dispatch", False):
         assert type(np.sin(x)) is np.ndarray and type(np.zeros_like(x)) is np.ndarray
+        assert type(np.concatenate([x, x])) is np.ndarray and isinstance(np.sum(x), nj.Array)
+        nj.jit(lambda x: x * (np.size(x) + np.ndim(x) + len(np.shape(x)) + np.sum(x)))(X)
         assert isinstance(Y + x, nj.Array) and isinstance(np.float32(2) * x, nj.Array)
         with pytest.raises(nj.errors.TracerArrayConversionError):
             nj.jit(np.sin)(X)
