@@ -217,6 +217,12 @@ def householder_product(b: Any, a: Value, taus: Value) -> Value:
     return call_library(b, _target(b, "orgqr", a.dtype), [a, taus], [a.aval], a.ndim - 2, reuse=[(0, 0)])[0]
 
 
+def geqrf(b: Any, x: Value) -> list[Value]:
+    """The reflections below R, and their factors."""
+    taus = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)
+    return [x, b.full(taus.shape, 0, x.dtype)] if _empty(x) else _factored(b, x, taus, taus, False)
+
+
 def qr(b: Any, x: Value, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Value]:
     """Q, R, and the permutation of columns when pivoting."""
     m, n = x.shape[-2:]

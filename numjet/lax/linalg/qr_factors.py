@@ -69,6 +69,32 @@ def householder_product(a: Any, taus: Any) -> Any:
     return householder_product_p.bind(a, taus)
 
 
+# -------------------------------------------------------------------------------------------- geqrf
+
+def _packed_abstract(x: ShapedArray) -> list[ShapedArray]:
+    matrix.check_matrix("geqrf", x)
+    return [x.update(weak_type=False), ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
+
+
+def _packed_eager(x: np.ndarray) -> list[np.ndarray]:
+    packed, taus = np.linalg.qr(x, "raw")
+    return [packed.swapaxes(-1, -2), taus]
+
+
+def _packed_cpu(b: Any, x: Any) -> list[Any]:
+    taus = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)
+    sizes = [CODES[x.dtype.name], prod(x.shape[:-2]), *x.shape[-2:]]
+    return list(b.kernel("nj_geqrf", [*sizes, ("own", x)], [taus], checked=True))
+
+
+geqrf_p: Op = Op(
+    name="geqrf", multiple=True, abstract=_packed_abstract, eager=_packed_eager, jvp=Missing("differentiate qr instead"),
+    transpose=Missing("geqrf is not linear"), batch=leading_batch(lambda: geqrf_p), cpu=_packed_cpu, hlo=hlo.geqrf,
+    traits=NORMWISE, samples=Samples(
+        shapes=((3, 3), (4, 3), (3, 5), (2, 5, 3), (12, 9), (1, 1), (3, 0)), dtypes=matrix.DTYPES,
+        make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.4)], rtol=2e-4, ulps=256))
+
+
 # -------------------------------------------------------------------------------------------- qr
 
 def _abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:

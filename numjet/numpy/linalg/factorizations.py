@@ -14,6 +14,7 @@ from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise import convert, transcendental
 from numjet.lax.linalg import lu_factors, matrix as mx
+from numjet.lax.linalg.qr_factors import geqrf_p
 from numjet.lax.operands import scalar
 from numjet.lax.shape import rearrange
 from numjet.lax.shape.create import iota_p
@@ -107,7 +108,8 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q and R of a[..., m, n]: orthonormal columns times an upper triangle.
 
-    mode: "reduced" (Q is m x k, k = min(m, n)), "complete" (m x m), "r" (R only). ValueError for other modes.
+    mode: "reduced" (Q is m x k, k = min(m, n)), "complete" (m x m), "r" (R only), "raw" (LAPACK's packed form, transposed, and
+    its k factors: what lax.linalg.ormqr and householder_product take; it has no derivative). ValueError for other modes.
 
     >>> import numjet.numpy as jnp
     >>> q, r = qr(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
@@ -116,7 +118,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """
     a = inexact("qr", a)
     if mode == "raw":
-        raise NotImplementedError("jnp.linalg.qr: mode='raw' is not supported; use 'reduced', 'complete' or 'r'")
+        packed, taus = geqrf_p.bind(a)
+        return QRResult(mx.mT(packed), taus)
     if mode not in ("reduced", "complete", "full", "r"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode in ("complete", "full"))

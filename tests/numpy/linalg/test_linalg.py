@@ -7,6 +7,7 @@ import pytest
 import numjet.numpy as jnp
 from numjet import grad, hessian, jit, numpy_dtype_promotion, numpy_rank_promotion, vmap
 from numjet.foundation.config import enable_x64
+from numjet.lax import linalg
 from numjet.testing.records import check_function
 
 LA = jnp.linalg
@@ -201,3 +202,15 @@ def test_operands_of_intermediate_results_have_equal_ranks():
         assert jnp.linalg.matrix_rank(stack).tolist() == [3, 1]
         assert jnp.linalg.pinv(stack, rtol=np.float32(1e-4)).shape == (2, 3, 3)
         assert jnp.linalg.slogdet(stack)[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 3, 4), (3, 3), (0, 3), (3, 0)])
+def test_packed_qr(shape):
+    """NumPy's, of LAPACK; ormqr multiplies by its reflections."""
+    a = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    for qr in (jnp.linalg.qr, jit(jnp.linalg.qr, static_argnames="mode")):
+        for got, expected in zip(qr(a, mode="raw"), np.linalg.qr(a, mode="raw"), strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-5)
+    packed, taus = jnp.linalg.qr(a, mode="raw")
+    q = linalg.ormqr(packed.mT, taus, jnp.broadcast_to(jnp.eye(shape[-2]), (*shape[:-2], shape[-2], shape[-2])))
+    np.testing.assert_allclose(q, jnp.linalg.qr(a, mode="complete").Q, atol=1e-5)
