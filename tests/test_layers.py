@@ -130,6 +130,7 @@ LAZY = {
 LOOP_IR = {*ARITHMETIC, *MATH}
 OTHER_WORDS = {
     "check": "a statement of loop IR",
+    "geqrf": "a routine of LAPACK",
     "name": "a field of buffers",
     "round": "a function of the C library",
     "tile": "a kind of buffer",
