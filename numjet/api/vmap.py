@@ -13,6 +13,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import source
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name
@@ -52,6 +53,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
                              f"arguments passed to the function, but got {len(in_axes)=}, {len(args)=}")
+        containers = _containers((args, kwargs), (in_axes, 0)) if _mapped_types else None
+        if containers is not None:
+            args, kwargs = containers.arguments
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         names = functools.partial(path_names, fun, args, kwargs)
@@ -71,6 +75,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         def flat(*xs: Any) -> list[Any]:
             inner = {i: Ref(aval_of(xs[i]), xs[i], ref.aval.kind) for i, ref in mapped.items()}
             a, k = tree_unflatten(in_tree, [inner.get(i, x) for i, x in enumerate(xs)])
+            if containers is not None:
+                a, k = containers.elements((a, k))
             out = flatten_result(fun(*a, **k), out_tree, fun, "vmap")
             changed[:] = [i for i, ref in inner.items() if ref.value is not xs[i]]
             return [*out, *[inner[i].value for i in changed]]
@@ -81,9 +87,68 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
             write(mapped[i], move_to(value, d, dims[i], size))  # type: ignore[arg-type]
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
         placed = [_with_batch_axis(o, d, t, size, axis_name) for o, d, t in zip(outs, out_dims, targets, strict=False)]
-        return tree_unflatten(out_tree[0], placed)
+        batch = tree_unflatten(out_tree[0], placed)
+        return batch if not _mapped_types else _batches(batch, tuple(out_axes) if isinstance(out_axes, list) else out_axes,
+                                                        size)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
+
+
+class _MappedType(Record):
+    """How vmap treats a pytree type that has a shape besides its arrays."""
+    whole: Callable[[Any, int], Any]
+    element: Callable[[Any, int], Any]
+    batch: Callable[[Any, int, int], Any]
+
+
+_mapped_types: dict[type, _MappedType] = {}
+
+
+def register_mapped(kind: type, whole: Callable[[Any, int], Any], element: Callable[[Any, int], Any],
+                    batch: Callable[[Any, int, int], Any]) -> None:
+    """Tells vmap of a pytree type that has a shape besides its arrays, which all have the batch axis where the type has it.
+
+    whole(x, axis): x, checked, with arrays that have the axis in full. element(x, axis): x, whose arrays have lost the axis,
+    with the shape of an element. batch(x, size, axis): x, whose arrays have gained an axis, with the shape of the batch.
+    """
+    _mapped_types[kind] = _MappedType(whole, element, batch)
+
+
+def _is_mapped(x: Any) -> bool:
+    return type(x) in _mapped_types
+
+
+class _Containers(Record):
+    """Arguments with values of mapped types. axes: those of the leaves, where such a value counts as one."""
+    arguments: Any
+    axes: tuple[Any, ...]
+
+    def elements(self, arguments: Any) -> Any:
+        """The arguments of one element."""
+        leaves, structure = tree_flatten(arguments, is_leaf=_is_mapped)
+        return tree_unflatten(structure, [_mapped_types[type(x)].element(x, d) if _is_mapped(x) and d is not None else x
+                                          for x, d in zip(leaves, self.axes, strict=True)])
+
+
+def _containers(arguments: Any, in_axes: Any) -> _Containers | None:
+    """The arguments, if there are values of mapped types among them."""
+    leaves, structure = tree_flatten(arguments, is_leaf=_is_mapped)
+    if not any(map(_is_mapped, leaves)):
+        return None
+    axes = flatten_axes("vmap in_axes", structure, in_axes)
+    whole = [_mapped_types[type(x)].whole(x, d) if _is_mapped(x) and d is not None else x
+             for x, d in zip(leaves, axes, strict=True)]
+    return _Containers(tree_unflatten(structure, whole), tuple(axes))
+
+
+def _batches(out: Any, out_axes: Any, size: int) -> Any:
+    """The results, with the shape of the batch where they are values of mapped types."""
+    leaves, structure = tree_flatten(out, is_leaf=_is_mapped)
+    if not any(map(_is_mapped, leaves)):
+        return out
+    axes = flatten_axes("vmap out_axes", structure, out_axes)
+    return tree_unflatten(structure, [_mapped_types[type(x)].batch(x, size, d) if _is_mapped(x) and d is not None else x
+                                      for x, d in zip(leaves, axes, strict=True)])
 
 
 def _documentation(fun: Callable[..., Any]) -> str | None:

@@ -258,3 +258,11 @@ def test_values_and_tangents_are_arrays():
 def test_phrases_that_people_search_for(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_cotangents_of_integer_results_are_not_read():
+    _, pull = nj.vjp(lambda x: (x * 2, jnp.arange(3)), 1.0)
+    for ct in (np.ones(3, np.int32), np.ones(3, np.float32), np.zeros(3, nj.float0)):
+        assert float(pull((1.0, ct))[0]) == 2
+    with pytest.raises(ValueError, match="unexpected JAX type"):
+        pull((1.0, np.ones(2, np.int32)))
