@@ -6,6 +6,7 @@ from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze
 from numjet.api.sharding import NamedSharding as NamedSharding, PartitionSpec as P, make_mesh as make_mesh  # noqa: F401
 from numjet.control.lazy_exports import (
     checkpoint as checkpoint,
+    checkpoint_scan as checkpoint_scan,
     io_callback as io_callback,
     pure_callback as pure_callback,
     remat as remat,

@@ -19,7 +19,8 @@ from numjet.control.branches.cond import switch
 from numjet.control.branches.cond_op import cond_p
 from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, JaxRuntimeError, Site, check_p
 from numjet.control.custom.checkpoint import checkpoint, checkpoint_p
-from numjet.control.loops.scan import scan
+from numjet.control.loops.checkpoint_scan import checkpoint_scan_p
+from numjet.control.loops.scan import scan_by
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.while_loop import while_loop
 from numjet.control.loops.while_op import while_p
@@ -257,7 +258,8 @@ class _Interpreter:
 
     # -- operations that hold programs
     def _apply_programs(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
-        rules = {scan_p: self._scan, while_p: self._while, cond_p: self._cond, checkpoint_p: self._checkpoint}
+        rules = {scan_p: self._scan, checkpoint_scan_p: self._checkpoint_scan, while_p: self._while, cond_p: self._cond,
+                 checkpoint_p: self._checkpoint}
         if eqn.primitive in rules:
             return rules[eqn.primitive](eqn.params, ins)
         called = [p for p in _programs(eqn) if len(p.in_avals) == len(ins)]
@@ -274,14 +276,17 @@ class _Interpreter:
     def _closed(self, closed: ClosedJaxpr) -> Callable[..., list[Any]]:
         return lambda *xs: self.run(closed.jaxpr, closed.consts, xs)
 
-    def _scan(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+    def _checkpoint_scan(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        return self._scan(params, ins, lambda *args, **own: checkpoint_scan_p.bind(*args, **own, budget=params["budget"]))
+
+    def _scan(self, params: dict[str, Any], ins: list[Any], bind: Callable[..., Any] = scan_p.bind) -> list[Any]:
         consts, init, xs = split_list(ins, [params["num_consts"], params["num_carry"]])
         step = self._closed(params["jaxpr"])
 
         def body(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
             new, ys = split_list(step(*consts, *carry, *x), [len(init)])
             return new, ys
-        carry, ys = scan(body, _typed(init), xs, params["length"], params["reverse"], params["unroll"])
+        carry, ys = scan_by(bind, body, _typed(init), xs, params["length"], params["reverse"], params["unroll"])
         return [*carry, *ys]
 
     def _while(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:

@@ -49,7 +49,7 @@ def _tuple(texts: list[str]) -> str:
 
 @production(3.5, deep=True)
 def _scan(g: Generator, d: Draft) -> str | None:
-    """scan over none, one or more inputs, of lengths 0, 1 and more, reversed and unrolled."""
+    """scan over none, one or more inputs, of lengths 0, 1 and more, reversed, unrolled, and with a budget."""
     carry = _carries(g, d) if g.rng.random() < 0.9 else []
     length = g.rng.choice((0, 1, 1, 2, 3, 5, 8, 9, 17))
     xs: list[Term] = []
@@ -67,10 +67,11 @@ def _scan(g: Generator, d: Draft) -> str | None:
     n = len(carry)
     step = f"lambda c, x: (lambda r: (r[:{n}], r[{n}:]))({d.hold(inner)}(*c, *x))"
     more = ", reverse=True" if g.rng.random() < 0.3 else ""
-    more += g.rng.choice(("", "", "", ", unroll=2", ", unroll=True", ", unroll=3"))
+    more += g.rng.choice(("", "", "", ", unroll=2", ", unroll=True", ", budget=2"))
+    scan = "nj.checkpoint_scan" if "budget" in more else "lax.scan"
     d.tuple = True
     start = _tuple([_strong(d, v) for v in carry])
-    return f"leaves(lax.scan({step}, {start}, {_tuple([t.text for t in xs])}, length={length}{more}))"
+    return f"leaves({scan}({step}, {start}, {_tuple([t.text for t in xs])}, length={length}{more}))"
 
 
 @production(3, deep=True)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from numjet.control.branches.cond_op import cond_p
+from numjet.control.loops.checkpoint_scan import checkpoint_scan_p
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.while_op import while_p
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
@@ -171,7 +172,8 @@ class Reference:
         return self.closed(branches[int(np.clip(int(args[0]), 0, len(branches) - 1))], args[1:])
 
 
-_CONTROL: dict[Op, Any] = {scan_p: Reference.scan, while_p: Reference.loop, cond_p: Reference.branch}
+_CONTROL: dict[Op, Any] = {scan_p: Reference.scan, checkpoint_scan_p: Reference.scan, while_p: Reference.loop,
+                           cond_p: Reference.branch}
 
 
 def _times(x: Any, scale: float) -> Any:

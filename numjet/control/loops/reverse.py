@@ -9,20 +9,28 @@ of the program here, so the schedule is computed as the loop goes. Where all sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
+from numjet.control.call.jaxpr_transforms import Derived, Flags, Split
+from numjet.control.loops.carries import backwards, fixpoint
 from numjet.control.loops.while_loop import while_loop
 from numjet.control.loops.while_op import COUNT, step_number
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, Jaxpr
+from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.core.walk import eval_closed
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 from numjet.lax.elementwise.arithmetic import add, div, mul, sub
 from numjet.lax.elementwise.compare import eq, gt, lt, max as maximum, min as minimum, select
 from numjet.lax.elementwise.convert import convert_element_type
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from numjet.lax.tangent import zeros_like_aval
+from numjet.transforms.dce import dce_jaxpr
 
 _FEWEST, _MOST = 8, 1024     # rows
 
@@ -42,7 +50,7 @@ def reverse_steps(count: Any, state: Sequence[Any], cts: Sequence[Any], forward:
     if not state:
         return _without_state(count, cts, backward)
     zero, one = step_number(0), step_number(1)
-    stack = [_put(_rows_like(x, rows + 1), x, np.int32(0)) for x in state]  # the last row is overwritten when none is free
+    stack = [put(_rows_like(x, rows + 1), x, np.int32(0)) for x in state]  # the last row is overwritten when none is free
     starts = zeros_like_aval(ShapedArray((rows + 1,), COUNT.dtype))
 
     def reverse_last(carry: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -50,7 +58,7 @@ def reverse_steps(count: Any, state: Sequence[Any], cts: Sequence[Any], forward:
         last = sub(left, one)
         top, starts, stack, before = _reach(last, top, starts, stack, forward, rows)
         cts = backward(last, before, cts)
-        used = eq(_row(starts, top), last)
+        used = eq(row(starts, top), last)
         return last, sub(top, convert_element_type(used, np.int32)), starts, stack, cts
 
     start = (count, np.int32(0), starts, stack, list(cts))
@@ -76,12 +84,12 @@ def _reach(last: Any, top: Any, starts: Any, stack: list[Any], forward: Forward,
         free = sub(np.int32(rows - 1), top)
         end = add(at, _distance(add(sub(last, at), step_number(1)), free))
         state = _run(at, end, state, forward)
-        row = add(top, np.int32(1))
-        stack = [_put(rows_of, x, row) for rows_of, x in zip(stack, state, strict=True)]
-        return end, minimum(row, np.int32(rows - 1)), _put(starts, end, row), stack, state
+        above = add(top, np.int32(1))
+        stack = [put(rows_of, x, above) for rows_of, x in zip(stack, state, strict=True)]
+        return end, minimum(above, np.int32(rows - 1)), put(starts, end, above), stack, state
 
-    at = _row(starts, top)
-    state = [_row(rows_of, top) for rows_of in stack]
+    at = row(starts, top)
+    state = [row(rows_of, top) for rows_of in stack]
     _, top, starts, stack, state = while_loop(lambda carry: lt(carry[0], last), advance, (at, top, starts, stack, state))
     return top, starts, stack, state
 
@@ -122,9 +130,74 @@ def _rows_like(x: Any, rows: int) -> Any:
     return zeros_like_aval(ShapedArray((rows, *aval.shape), aval.dtype))
 
 
-def _put(rows_of: Any, x: Any, row: Any) -> Any:
-    return dynamic_update_index_in_dim(rows_of, x, row, 0, allow_negative_indices=False)
+def put(rows_of: Any, x: Any, index: Any) -> Any:
+    """The array with a new row."""
+    return dynamic_update_index_in_dim(rows_of, x, index, 0, allow_negative_indices=False)
 
 
-def _row(rows_of: Any, row: Any) -> Any:
-    return dynamic_index_in_dim(rows_of, row, keepdims=False, allow_negative_indices=False)
+def row(rows_of: Any, index: Any) -> Any:
+    """A row of an array."""
+    return dynamic_index_in_dim(rows_of, index, keepdims=False, allow_negative_indices=False)
+
+
+def check_repeatable(name: str, effects: frozenset[Any]) -> None:
+    """NotImplementedError for a loop with side effects, which computing steps again would repeat."""
+    if effects:
+        raise NotImplementedError(f"Reverse-mode differentiation of a {name} computes its steps again, which would repeat the "
+                                  f"side effects in them: {sorted(map(repr, effects))}. Take callbacks and prints out of the "
+                                  "loop, or use lax.scan, which computes each step once.")
+
+
+def linear_only(leads: Callable[[], list[int]], linear: Flags) -> Callable[[], list[int]]:
+    """For every carry, the linear ones among those that it leads to, as bits; see `fixpoint`."""
+    mask = sum(1 << k for k, u in enumerate(linear) if u)
+    return lambda: [bits & mask for bits in leads()]
+
+
+class Back(Record):
+    """A step backwards: (*consts, *operands of the known body, *nonzero cotangents) -> nonzero cotangents."""
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+
+
+def stepping_back(split: Split, transposed: Derived) -> Back:
+    """The known part of a body, whose residuals go to the transposed linear part."""
+    def back(*args: Any) -> list[Any]:
+        known = args[: len(split.known.in_avals)]
+        found = split.pick(known, eval_closed(split.known, *known))
+        return eval_closed(transposed.jaxpr, *transposed.consts, *found, *args[len(known) :])
+
+    cts = transposed.jaxpr.in_avals[len(transposed.consts) + len(split.residuals) :]
+    program = trace_to_closed(back, [*split.known.in_avals, *cts], split.known.jaxpr.debug)
+    return Back(hoist_consts(program.jaxpr), program.consts)
+
+
+class KnownSteps:
+    """The known body of a loop, (*constants, *carry, *slices) -> (*carry, ...), as far as steps backwards need it.
+
+    read: the carries that they read. `stored`: those that they need and that change from step to step.
+    """
+
+    def __init__(self, body: ClosedJaxpr, consts: int, carries: int, read: Sequence[bool]):
+        jaxpr = body.jaxpr
+        own = jaxpr.invars[consts : consts + carries]
+        fixed = [v is w for v, w in zip(own, jaxpr.outvars, strict=False)]
+        rest = [False] * (len(jaxpr.outvars) - carries)
+
+        def needed(flags: Flags) -> tuple[Any, Sequence[bool]]:
+            found = dce_jaxpr(jaxpr, [*[f and not same for f, same in zip(flags, fixed, strict=True)], *rest])
+            return found, found[1][consts : consts + carries]
+
+        (thin, self._read), flags = fixpoint(needed, read[:carries], backwards(body, consts, carries))
+        self.stored = tuple(f and not same for f, same in zip(flags, fixed, strict=True))
+        self._program = ClosedJaxpr(thin.replace(invars=list(compress(jaxpr.invars, self._read))))
+
+    def spread(self, state: Sequence[Any], first: Sequence[Any]) -> list[Any]:
+        """The whole carry. Where nothing is stored, the first value stands: it stays, or nobody reads it."""
+        found = iter(state)
+        return [next(found) if f else x for f, x in zip(self.stored, first, strict=True)]
+
+    def step(self, consts: Sequence[Any], carry: Sequence[Any], slices: Sequence[Any] = ()) -> list[Any]:
+        """The next stored state."""
+        return eval_closed(self._program, *compress([*consts, *carry, *slices], self._read))

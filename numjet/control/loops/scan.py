@@ -59,20 +59,27 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     >>> float(total), sums.tolist()
     (6.0, [0.0, 1.0, 3.0, 6.0])
     """
+    _check_unroll(unroll)
+    return scan_by(scan_p.bind, f, init, xs, length, reverse, unroll)
+
+
+def scan_by(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int | None,
+            reverse: bool, unroll: int | bool = 1) -> tuple[Any, Any]:
+    """`scan` with the operation that `bind` applies."""
     if not callable(f):
         raise TypeError("lax.scan: f argument should be a callable.")
-    _check_unroll(unroll)
     xs_flat, xs_tree = tree.tree_flatten(xs)
     count = scan_length(xs_flat, xs_tree, length)
     if config.disable_jit and count > 0:
         return _python_scan(f, init, xs, count, bool(reverse))
     if holds_refs((init, xs)):
-        return _scan_refs(f, init, xs, count, reverse, unroll)
-    return thread(lambda refs: _scan(f, init, xs, count, reverse, unroll) if refs is None
-                  else _scan_threaded(refs, f, init, xs, count, reverse, unroll))
+        return _scan_refs(bind, f, init, xs, count, reverse, unroll)
+    return thread(lambda refs: _scan(bind, f, init, xs, count, reverse, unroll) if refs is None
+                  else _scan_threaded(refs, bind, f, init, xs, count, reverse, unroll))
 
 
-def _scan_threaded(refs: Threaded, f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *options: Any) -> Any:
+def _scan_threaded(refs: Threaded, bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any,
+                   *options: Any) -> Any:
     """The loop with the values of mutable references in its carry; results as `thread` wants them."""
     pure = refs.pure(f)
 
@@ -80,11 +87,12 @@ def _scan_threaded(refs: Threaded, f: Callable[[Any, Any], tuple[Any, Any]], ini
         (c, y), values = pure(carry[1], carry[0], x)
         return (c, values), y
 
-    (carry, values), ys = _scan(cached_with(f, body), (init, refs.values), xs, *options)
+    (carry, values), ys = _scan(bind, cached_with(f, body), (init, refs.values), xs, *options)
     return (carry, ys), values
 
 
-def _scan_refs(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int, *options: Any) -> tuple[Any, Any]:
+def _scan_refs(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int,
+               *options: Any) -> tuple[Any, Any]:
     """The loop over references among `xs`: a step gets a reference to the slice, which is written back."""
     leaves, in_tree = tree.tree_flatten((init, xs))
     check_distinct(leaves, lambda: argument_names(f, in_tree), where(f), "scan")
@@ -102,13 +110,13 @@ def _scan_refs(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, cou
         return carry, (y, [o.value for o, c in zip(own, changed, strict=True) if c])
 
     values = [read(x) if r else x for x, r in zip(given, is_ref, strict=True)]
-    carry, (ys, new) = scan(body, init, values, count, *options)
+    carry, (ys, new) = scan_by(bind, body, init, values, count, *options)
     for ref, value in zip([x for x, c in zip(given, changed, strict=True) if c], new, strict=True):
         write(ref, value)
     return carry, ys
 
 
-def _scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int, reverse: bool,
+def _scan(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: int, reverse: bool,
           unroll: int | bool) -> tuple[Any, Any]:
     xs_flat = tree.tree_leaves(xs)
     init_flat, init_tree = tree.tree_flatten(init)
@@ -122,8 +130,8 @@ def _scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, count: i
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree), f)
-    outs = scan_p.bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
-                       num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
+    outs = bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
+                num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
     carry, ys = split_list(outs, [len(init_flat)])
     return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
 

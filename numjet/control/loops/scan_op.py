@@ -7,7 +7,7 @@ is a fixpoint, as the carry of one step is the next one's input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_const
     return [*carry, *stacks]
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
+def _jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
          **params: Any) -> tuple[list[Any], list[Any]]:
     consts_nz, init_nz, xs_nz = split_list(nonzero_flags(tangents), [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
@@ -85,7 +85,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr,
     body = reordered(made.jaxpr, (*h, *c, *ct, *i, *it, *x, *xt), (*o, *ot, *oy, *oyt))
     ps = split_list(primals, [num_consts, num_carry])
     operands = [*made.consts, *ps[0], *only_nonzero(ts[0]), *ps[1], *ts_carry, *ps[2], *only_nonzero(ts[2])]
-    outs = scan_p.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
+    outs = op.bind(*operands, **params, jaxpr=body, num_consts=len(h) + len(c) + len(ct), num_carry=len(i) + len(it))
     out_c, out_ct, out_y, out_yt = split_list(outs, [len(i), len(it), ys])
     primal_outs = [*out_c, *out_y]
     return primal_outs, with_zeros(made.flags, [*out_ct, *out_yt], [aval_of(p) for p in primal_outs])
@@ -100,8 +100,8 @@ def _ranges(sizes: Sequence[int]) -> list[range]:
     return out
 
 
-def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int,
-           axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
+def _batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, num_consts: int,
+           num_carry: int, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
     consts_b, init_b, xs_b = split_list([d is not None for d in dims], [num_consts, num_carry])
     ys = len(jaxpr.out_avals) - num_carry
 
@@ -115,8 +115,8 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
         move_to(a, d, 0 if k < num_consts + num_carry else 1, size) if f else a
         for k, (a, d, f) in enumerate(zip(args, dims, flags, strict=True))
     ]
-    outs = scan_p.bind(*made.consts, *operands, **params, jaxpr=made.jaxpr, num_consts=len(made.consts) + num_consts,
-                       num_carry=num_carry)
+    outs = op.bind(*made.consts, *operands, **params, jaxpr=made.jaxpr, num_consts=len(made.consts) + num_consts,
+                   num_carry=num_carry)
     return outs, [(0 if k < num_carry else 1) if f else None for k, f in enumerate(made.flags)]
 
 
@@ -196,8 +196,17 @@ def _carries(eqn: JaxprEqn) -> Carries:
     return Carries(eqn.params["jaxpr"].jaxpr, consts, consts, count)
 
 
-scan_p: Op = Op(name="scan", params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll"), multiple=True,
-                compiled=True, programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
-                partial_eval=lambda trace, args, params: scan_partial_eval(scan_p, trace, args, params), dce=_dce,
+def scan_like(name: str, more: tuple[str, ...], transpose: Callable[..., list[Any]],
+              partial_eval: Callable[..., list[Any]]) -> Op:
+    """A record of scans with its own rules of reverse mode, partial_eval(op, trace, args, params), and more parameters."""
+    op: Op = Op(name=name, params=("reverse", "length", "num_consts", "num_carry", "jaxpr", "unroll", *more), multiple=True,
+                compiled=True, programs=True, abstract=_abstract, eager=_eager, transpose=transpose,
+                jvp=lambda *args, **params: _jvp(op, *args, **params),
+                batch=lambda *args, **params: _batch(op, *args, **params),
+                partial_eval=lambda *args: partial_eval(op, *args), dce=_dce,
                 simplify=lambda eqn, simplify: loops.simplify_scan(eqn, simplify), effects=holds_effects, cpu=_cpu, hlo=_hlo,
                 in_place=carried, carries=_carries, samples=Missing("holds a program"))
+    return op
+
+
+scan_p = scan_like("scan", (), _transpose, scan_partial_eval)

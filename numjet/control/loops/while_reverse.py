@@ -7,7 +7,7 @@ such a state: it carries the cotangents of the carry, and sums those of the cons
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -20,7 +20,15 @@ from numjet.control.call.jaxpr_transforms import (
     with_zeros,
 )
 from numjet.control.loops.carries import backwards, fixpoint
-from numjet.control.loops.reverse import default_rows, reverse_steps
+from numjet.control.loops.reverse import (
+    Back,
+    KnownSteps,
+    check_repeatable,
+    default_rows,
+    linear_only,
+    reverse_steps,
+    stepping_back,
+)
 from numjet.control.loops.while_op import COUNT, KnownLoop, counted, known_loop, step_number, while_p, wider
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Undefined
@@ -37,11 +45,7 @@ def transposed(cts: Sequence[Any], args: Sequence[Any], *, cond_jaxpr: ClosedJax
                body_nconsts: int) -> list[Any]:
     """Cotangents of the linear operands of a loop; None for the others."""
     linear_in = tuple(isinstance(a, Undefined) for a in args)
-    effects = cond_jaxpr.effects | body_jaxpr.effects
-    if effects:
-        raise NotImplementedError("Reverse-mode differentiation of a while_loop computes its steps again, which would repeat "
-                                  f"the side effects in them: {sorted(map(repr, effects))}. Take callbacks and prints out of "
-                                  "the loop, or use lax.scan, which computes each step once.")
+    check_repeatable("while_loop", cond_jaxpr.effects | body_jaxpr.effects)
     loop = known_loop(body_jaxpr, cond_jaxpr, linear_in, cond_nconsts, body_nconsts)
     if loop is None:
         raise ValueError("A while_loop cannot be transposed with respect to a value that its condition depends on.")
@@ -72,8 +76,10 @@ def _reverse_program(body: ClosedJaxpr, cond: ClosedJaxpr, linear_in: Flags, ct_
     assert loop is not None
     const_linear = linear_in[cond_n : cond_n + body_n]
     step = _transposed_body(body, loop, const_linear, ct_nz)
-    forward = _Forward(loop, step)
-    rows = default_rows(forward.state_avals())
+    back, carries = step.program, loop.carry_unknown.count(False)
+    first = len(loop.body.in_avals) - carries
+    forward = KnownSteps(loop.body, first, carries, dce_jaxpr(back.jaxpr)[1][len(back.consts) + first :])
+    rows = default_rows(list(compress(loop.body.in_avals[first:], forward.stored)))
 
     def run(*args: Any) -> list[Any]:
         operands, cts = split_list(args, [linear_in.count(False)])
@@ -84,16 +90,16 @@ def _reverse_program(body: ClosedJaxpr, cond: ClosedJaxpr, linear_in: Flags, ct_
         count = _steps(loop, cond_consts, own, carry)
         sums = [zeros_like_aval(v.aval.to_tangent_aval()) for v, f in zip(body.jaxpr.invars, step.sums, strict=False) if f]
 
-        def back(_: Any, state: list[Any], totals: list[Any]) -> list[Any]:
+        def backward(_: Any, state: list[Any], totals: list[Any]) -> list[Any]:
             before, after = split_list(totals, [len(sums)])
-            found = eval_closed(step.jaxpr, *step.consts, *own, *forward.spread(state, carry), *after)
+            found = eval_closed(ClosedJaxpr(back.jaxpr), *back.consts, *own, *forward.spread(state, carry), *after)
             new, after = split_list(found, [len(sums)])
             return [*[add_any(a, b) for a, b in zip(before, new, strict=True)], *after]
 
         def on(_: Any, state: list[Any]) -> list[Any]:
-            return eval_closed(forward.jaxpr, *forward.inputs(own, forward.spread(state, carry)))
+            return forward.step(own, forward.spread(state, carry))
 
-        return reverse_steps(count, list(compress(carry, forward.stored)), [*sums, *cts], on, back, rows)
+        return reverse_steps(count, list(compress(carry, forward.stored)), [*sums, *cts], on, backward, rows)
 
     avals = [a for a, f in zip([*cond.in_avals[:cond_n], *body.in_avals], linear_in, strict=True) if not f]
     ct_avals = [v.aval.to_tangent_aval().strip_weak_type() for v, f in zip(body.jaxpr.outvars, step.carry, strict=True) if f]
@@ -103,11 +109,9 @@ def _reverse_program(body: ClosedJaxpr, cond: ClosedJaxpr, linear_in: Flags, ct_
 
 
 class _Step(Record):
-    """A step backwards: (*consts, *constants of the known loop, *known carry, *nonzero cotangents of the carry) -> (*nonzero
-    cotangents of constants, *of the carry)."""
+    """A step backwards, and which constants of the body and which carries have a cotangent."""
 
-    jaxpr: ClosedJaxpr
-    consts: list[Any]
+    program: Back
     sums: Flags
     carry: Flags
 
@@ -115,8 +119,7 @@ class _Step(Record):
 def _transposed_body(body: ClosedJaxpr, loop: KnownLoop, const_linear: Flags, ct_nz: Flags) -> _Step:
     """The known part of the body, and its transposed linear part, with the fixpoint of nonzero cotangents solved."""
     split, carry_linear, consts = loop.split, loop.carry_unknown, sum(const_linear)
-    residuals = len(split.residuals)
-    linear = (*(False,) * residuals, *(True,) * (consts + sum(carry_linear)))
+    linear = (*(False,) * len(split.residuals), *(True,) * (consts + sum(carry_linear)))
 
     def step(flags: Flags) -> tuple[Derived, Sequence[bool]]:
         nonzero = tuple(compress(flags, carry_linear))
@@ -124,55 +127,11 @@ def _transposed_body(body: ClosedJaxpr, loop: KnownLoop, const_linear: Flags, ct
         return made, merge_lists(carry_linear, [False] * carry_linear.count(False), made.flags[consts:])
 
     start = [f and u for f, u in zip(ct_nz, carry_linear, strict=True)]
-    made, flags = fixpoint(step, start, _linear_only(backwards(body, len(const_linear), len(carry_linear)), carry_linear))
+    made, flags = fixpoint(step, start, linear_only(backwards(body, len(const_linear), len(carry_linear)), carry_linear))
 
-    def back(*args: Any) -> list[Any]:
-        known = args[:len(split.known.jaxpr.invars)]
-        found = split.pick(known, eval_closed(split.known, *known))
-        return eval_closed(made.jaxpr, *made.consts, *found, *args[len(known):])
-
-    avals = [*split.known.in_avals, *made.jaxpr.in_avals[len(made.consts) + residuals:]]
-    program = trace_to_closed(back, avals, body.jaxpr.debug)
+    program = stepping_back(split, made)
     sums = merge_lists(const_linear, [False] * const_linear.count(False), made.flags[:consts])
-    return _Step(ClosedJaxpr(hoist_consts(program.jaxpr)), program.consts, tuple(sums), flags)
-
-
-def _linear_only(leads: Callable[[], list[int]], linear: Flags) -> Callable[[], list[int]]:
-    """For every carry, the linear ones among those that it leads to, as bits."""
-    mask = sum(1 << k for k, u in enumerate(linear) if u)
-    return lambda: [bits & mask for bits in leads()]
-
-
-class _Forward:
-    """The step of the known carries that the transposed body needs. `stored`: those whose values change from step to step."""
-
-    def __init__(self, loop: KnownLoop, step: _Step):
-        self.loop = loop
-        jaxpr = loop.body.jaxpr
-        carries = loop.carry_unknown.count(False)
-        self.consts = len(jaxpr.invars) - carries
-        read = dce_jaxpr(step.jaxpr.jaxpr)[1]
-        first = len(step.consts) + self.consts
-        fixed = [v is w for v, w in zip(jaxpr.invars[self.consts:], jaxpr.outvars, strict=True)]
-
-        def needed(flags: Flags) -> tuple[Any, Sequence[bool]]:
-            found = dce_jaxpr(jaxpr, [f and not same for f, same in zip(flags, fixed, strict=True)])
-            return found, found[1][self.consts:]
-
-        (thin, self.read), flags = fixpoint(needed, read[first : first + carries], backwards(loop.body, self.consts, carries))
-        self.stored = tuple(f and not same for f, same in zip(flags, fixed, strict=True))
-        self.jaxpr = ClosedJaxpr(thin.replace(invars=list(compress(jaxpr.invars, self.read))))
-
-    def state_avals(self) -> list[Any]:
-        return list(compress(self.loop.body.in_avals[self.consts:], self.stored))
-
-    def spread(self, state: Sequence[Any], first: Sequence[Any]) -> list[Any]:
-        """The whole known carry. Where nothing is stored, the first value stands: it stays, or nobody reads it."""
-        found = iter(state)
-        return [next(found) if f else x for f, x in zip(self.stored, first, strict=True)]
-
-    def inputs(self, consts: Sequence[Any], carry: Sequence[Any]) -> list[Any]:
-        return list(compress([*consts, *carry], self.read))
+    return _Step(program, tuple(sums), flags)
 
 
 def _steps(loop: KnownLoop, cond_consts: Sequence[Any], consts: Sequence[Any], carry: Sequence[Any]) -> Any:
