@@ -135,10 +135,10 @@ def from_rule(t: Any) -> Any:
     return Zero(aval) if aval.dtype == dtypes.float0 else t
 
 
-def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def positional(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments of a call by position, with the defaults of those that were left out.
 
-    Raises TypeError for keyword-only parameters, which rules could not name.
+    Raises TypeError for keyword-only parameters that the call names, as rules could not name them.
     """
     if not kwargs and _takes(fun, len(args)):
         return tuple(args)
@@ -148,10 +148,17 @@ def positional(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         if kwargs:
             raise TypeError(f"{fun} has no signature by which to order the keyword arguments {sorted(kwargs)}") from None
         return tuple(args)
-    bound = signature.bind(*args, **kwargs)
+    name = function_name(fun)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"The input arguments to the {kind}-decorated function {name}{signature} could not be resolved to "
+                        f"positions.\n{error}") from None
     bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
+    if bound.kwargs.keys() & kwargs.keys():
+        raise TypeError(f"The input arguments to the {kind}-decorated function {name}{signature} could not be resolved to "
+                        "positions.\nThe following keyword arguments could not be resolved to positions: "
+                        f"{', '.join(bound.kwargs)}")
     return bound.args
 
 
@@ -347,12 +354,16 @@ class CustomCalls:
             with set_trace(trace.unknown if unknown else trace.parent):
                 return self.apply(call, args)
         if isinstance(trace, StageTrace):
-            closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, self.kind))
-            return self.op.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), **call.rules,
-                                num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
+            return self._staged(call, args)
         if trace is not EVAL:
             return self._by_users_trace(trace, call, args)
         return call.fun(*args)
+
+    def _staged(self, call: Call, args: Sequence[Any]) -> list[Any]:
+        """The call as an operation of the current trace."""
+        closed = trace_to_closed(call.fun, [aval_of(a) for a in args], DebugInfo(call.name, self.kind))
+        return self.op.bind(*closed.consts, *args, name=call.name, call_jaxpr=without_consts(closed), **call.rules,
+                            num_consts=len(closed.consts), symbolic_zeros=call.symbolic_zeros)
 
     def _by_users_trace(self, trace: Trace, call: Call, args: Sequence[Any]) -> list[Any]:
         """Calls a function under a trace that a user defined, which gets functions of flat arguments."""
@@ -376,9 +387,15 @@ class CustomCalls:
     def _vectorized(self, trace: BatchTrace, call: Call, args: Sequence[Any]) -> list[Any]:
         pairs = [trace.unpack(a) for a in args]
         vals, dims = [v for v, _ in pairs], [d for _, d in pairs]
+        if all(d is None for d in dims) and trace.axis_name is None:
+            if isinstance(trace.parent, StageTrace):
+                return self._staged(call, args)
+            try:
+                with set_trace(trace.parent):
+                    return self.apply(call, vals)
+            except errors.UnexpectedTracerError:  # the function or a rule closes over values of the batch
+                pass
         with set_trace(trace.parent):
-            if all(d is None for d in dims) and trace.axis_name is None:
-                return self.apply(call, vals)
             batch = Batch(trace.size, trace.axis_name, trace)
             rules = self.batched(batch, dims, **call.rules)
             outs = self.apply(Call(lambda *xs: batch.run(call.fun, xs, dims), rules, call.name, call.symbolic_zeros), vals)

@@ -121,7 +121,7 @@ class custom_jvp(FunctionWithRules):
         name = function_name(self.fun)
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
-        args = positional(self.fun, args, kwargs)
+        args = positional("custom_jvp", self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
         flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), free, "custom_jvp")
         rule = _FlatRule(self, fixed, flat_fun)
@@ -135,7 +135,7 @@ class FlatFunction:
     refs: mutable references among the leaves of the arguments, with their positions; they are no operands.
     """
 
-    __slots__ = ("fun", "in_tree", "kind", "out_tree", "refs")
+    __slots__ = ("fun", "in_tree", "kind", "out_avals", "out_tree", "refs")
 
     def __init__(self, fun: Callable[..., Any], args: Sequence[Any], kind: str):
         leaves, self.in_tree = tree.tree_flatten(tuple(args))
@@ -143,6 +143,7 @@ class FlatFunction:
         self.fun, self.kind = fun, kind
         self.refs = tuple((i, x) for i, x in enumerate(leaves) if isinstance(x, Ref))
         self.out_tree: Any = None
+        self.out_avals: Any = None
 
     def arguments(self, values: Iterable[Any]) -> Any:
         """The arguments with these leaves, and the references as they are."""

@@ -97,7 +97,7 @@ class custom_vjp(FunctionWithRules):
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
-        args = positional(self.fun, args, kwargs)
+        args = positional("custom_vjp", self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_vjp", args, self.nondiff_argnums)
         flat = FlatFunction(with_fixed(self.fun, fixed, positions), free, "custom_vjp")
         leaves = operands(free)

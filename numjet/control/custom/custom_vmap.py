@@ -91,7 +91,7 @@ class custom_vmap(FunctionWithRules):
 
     def _by_position(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:
-            return positional(self.fun, args, kwargs)
+            return positional("custom_vmap", self.fun, args, kwargs)
         except TypeError as error:
             raise TypeError(f"The input arguments to the custom_vmap-decorated function {name} could not be ordered by "
                             f"position, as the rule gets them:\n{error}") from None

@@ -47,3 +47,30 @@ def test_what_is_differentiated_around_must_be_an_argument(custom):
     x = jnp.arange(3.0)
     with pytest.raises(nj.errors.UnexpectedTracerError):
         nj.grad(lambda y: jnp.sum(custom(lambda b: b * y)(y)))(x)
+
+
+def scaled_by(x):
+    """y -> x * y with a rule of twice the derivative, which closes over x as the function does."""
+    @nj.custom_vjp
+    def f(y):
+        return x * y
+    f.defvjp(lambda y: (f(y), (x, y)), lambda kept, g: (2 * kept[0] * g,))
+    return f
+
+
+def test_a_function_may_close_over_the_elements_of_a_batch():
+    xs = np.arange(3.0, dtype=np.float32)
+    for wrap in (lambda f: f, nj.jit):
+        assert wrap(nj.vmap(lambda x: scaled_by(x)(3.0)))(xs).tolist() == [0, 3, 6]
+        assert wrap(nj.vmap(lambda x: nj.grad(scaled_by(x))(3.0)))(xs).tolist() == [0, 2, 4]
+
+
+def test_a_jvp_rule_may_close_over_the_elements_of_a_batch():
+    def over_batch(z):
+        def one(x):
+            g = nj.custom_jvp(lambda y: x * y)
+            g.defjvp(lambda primals, tangents: (x * primals[0], 5 * x * tangents[0]))
+            return g(z)
+        return nj.vmap(one)(np.arange(3.0, dtype=np.float32))
+    out, tangent = nj.jvp(over_batch, (1.0,), (2.0,))
+    assert out.tolist() == [0, 1, 2] and tangent.tolist() == [0, 10, 20]
