@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
-from numjet.api import stages
+from numjet.api import cache_misses, stages
 from numjet.api.arguments import (
     check_arrays,
     check_callable,
@@ -30,8 +30,9 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import named_axes
 from numjet.core.refs import Ref
-from numjet.core.stage import DebugInfo, hoist_consts, trace_with_refs
+from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
+from numjet.core.walk import eval_jaxpr
 from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
@@ -67,6 +68,7 @@ class Traced(Fields):
         self._executables: dict[Device, Any] = {}
         self._closed: ClosedJaxpr | None = None
         self.key: Any = None  # of this, in its cache
+        self.described: cache_misses.Key | None = None
 
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
@@ -171,7 +173,9 @@ class Jitted:
         found = self.traces.get(key)
         if found is not None:
             return found
-        events.miss("jit", lambda: f"{self.name}: no trace for {', '.join(a.str_short() for a in call.avals)}")
+        described = cache_misses.Key(call.in_tree, call.avals, call.static, config.trace_token(),
+                                     (len(call.dynamic_args), tuple(sorted(call.kwargs))))
+        events.miss("jit", lambda: self._why_missed(described, call))
         check_tracing(self.fun, "jit")
         epoch = _native.config_epoch()
         names = path_names(self.fun, call.args, call.kwargs, self.static_nums) if refs else ()
@@ -180,10 +184,15 @@ class Jitted:
         if traced.refs.lasting and not any(isinstance(c, Tracer) for c in traced.consts):
             if epoch == _native.config_epoch():  # else flags changed while it was made
                 self.traces.put(key, traced)
-                traced.key = key
+                traced.key, traced.described = key, described
         if self.rotations != self.traces.rotations:
             self._forget_native()
         return traced
+
+    def _why_missed(self, now: cache_misses.Key, call: Call) -> str:
+        before = [t.described for t in self.traces.values() if t.described is not None]
+        names = lambda: path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        return cache_misses.explain(self.fun, self.name, now, before, names)
 
     def _trace_now(self, call: Call, aliases: tuple[Ref, ...]) -> Traced:
         out_tree: list[PyTreeDef] = []
@@ -250,8 +259,12 @@ class Jitted:
     def _bind(self, traced: Traced, call: Call) -> Any:
         """The call as an operation of the outer trace."""
         values = traced.refs.read(call.given_refs)
-        outs = named_call(traced.closed_over_nothing(), traced.consts, [*call.leaves, *values], self.name, inline=self.inline,
-                          donated=[*self.donated(call), *[False] * len(values)], keep_unused=self.keep_unused)
+        if self.inline and isinstance(current_trace(), StageTrace):
+            outs = eval_jaxpr(traced.jaxpr, traced.consts, *call.leaves, *values)
+        else:
+            outs = named_call(traced.closed_over_nothing(), traced.consts, [*call.leaves, *values], self.name,
+                              inline=self.inline, donated=[*self.donated(call), *[False] * len(values)],
+                              keep_unused=self.keep_unused)
         count = traced.out_tree.num_leaves
         traced.refs.write(call.given_refs, outs[count:])
         return tree_unflatten(traced.out_tree, outs[:count])

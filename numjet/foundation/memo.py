@@ -67,6 +67,10 @@ class Memo(Generic[T]):
         self._old: dict[Hashable, tuple[T, int]] = {}
         self._bytes = 0
 
+    def values(self) -> list[T]:
+        """All values, which does not count as a use of them."""
+        return [value for value, _ in (*self._old.values(), *self._young.values())]
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 

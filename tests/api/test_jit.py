@@ -327,3 +327,46 @@ def test_calls_wait_without_asynchronous_dispatch():
             f(1.0)
     finally:
         nj.config.update("jax_cpu_enable_async_dispatch", True)
+
+
+def test_cache_misses_are_explained_by_the_closest_call(caplog):
+    f = nj.jit(lambda x, y: x + y)
+    f(np.float32(1), np.ones(1, "float32"))
+    with nj.explain_cache_misses(True):
+        f(np.float32(1), np.ones(2, "float32"))
+        f(1.0, np.ones(2, "float32"))
+        f(1.0, y=np.ones(2, "float32"))
+        with nj.default_matmul_precision("high"):
+            f(1.0, np.ones(2, "float32"))
+        for _ in range(2):
+            nj.jit(lambda x: 2 * x)(3)
+    texts = [record.getMessage() for record in caplog.records]
+    assert all("TRACING CACHE MISS at test_jit.py" in text for text in texts)
+    for text, expected in zip(texts, [
+        "different input types: at y, now f32[2] and before f32[1]",
+        "at x, now f32[]{weak_type=True} and before f32[]{weak_type=False}",
+        "now 1 args and kwargs with keys ['y'] and before 2 args and kwargs with keys []",
+        "different tracing context", "never seen function", "another function defined on the same line",
+    ], strict=True):
+        assert expected in text
+
+
+def test_inline_writes_the_equations_into_the_caller():
+    double = nj.jit(lambda x: x * 2, inline=True)
+    assert "jit" not in str(nj.make_jaxpr(lambda x: double(x) + 1)(3.0))
+    assert nj.grad(lambda x: double(x) * x)(3.0) == 12
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: nj.jit(staticmethod(abs)), "staticmethod arguments are not supported"),
+    (lambda: nj.jit(generator), "got a generator function: generator at test_jit.py"),
+    (lambda: nj.jit(lambda a, /, b: b, static_argnames="a"), "invalid argnames {'a'}"),
+    (lambda: nj.jit(lambda *args, b: b, donate_argnames="args"), "invalid argnames {'args'}"),
+])
+def test_functions_that_cannot_be_jitted(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
+
+
+def generator(x):
+    yield x
