@@ -66,8 +66,8 @@ def test_print_without_values_and_braces(capsys: Any) -> None:
     [
         (("x {}",), {}, IndexError, "positional argument 0, but 0 were given"),
         (("x {a}",), {"b": 2}, KeyError, "'a', which is not among"),
-        (("x 1", 1), {}, ValueError, r"Unused positional arguments to `debug.print`: \[1\].*f-string"),
-        (("x",), {"b": 2}, ValueError, r"Unused keyword arguments to `debug.print`: \['b'\].*f-string"),
+        (("x 1", 1), {}, ValueError, r"Unused positional arguments to `jax.debug.print`: \[1\].*f-string"),
+        (("x",), {"b": 2}, ValueError, r"Unused keyword arguments to `jax.debug.print`: \['b'\].*f-string"),
         ((3, 1), {}, TypeError, "format string first, got 3 of type int"),
         (("{!q}", 1), {}, ValueError, "unknown conversion"),
     ],
@@ -226,3 +226,16 @@ def test_environment_info(capsys: Any) -> None:
     assert nj.print_environment_info() is None
     assert "python:" in capsys.readouterr().out
 
+
+
+def test_options_may_come_in_a_call_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[Any] = []
+    nj.debug.print(ordered=True)("x: {x}", x=42)
+    nj.debug.callback(ordered=True)(seen.append, 100)
+    nj.effects_barrier()
+    assert capsys.readouterr().out == "x: 42\n" and seen == [100]
+    for call in (lambda: nj.debug.print(ordered=True, a=42), lambda: nj.debug.callback(None, 42, ordered=True)):
+        with pytest.raises(TypeError, match="unexpected arguments in the two-call form"):
+            call()
+    with pytest.raises(TypeError, match="lacks its first argument"):
+        nj.debug.print(ordered=True)()

@@ -65,14 +65,32 @@ def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: di
     return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays)), arrays
 
 
-def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def with_options(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
+                 **options: Any) -> Callable[..., None]:
+    """The first call of two: the function that takes what is printed or called, after a call with options alone.
+
+    Raises TypeError for other arguments of the first call.
+    """
+    if args or kwargs:
+        raise TypeError(f"{name} received unexpected arguments in the two-call form: {[*args, *kwargs]}. Give options first, "
+                        f"then the rest: {name}(ordered=True)(...).")
+
+    def second(*args: Any, **kwargs: Any) -> None:
+        if not args or args[0] is None:
+            raise TypeError(f"{name}: the second call of the two-call form lacks its first argument")
+        call(*args, **options, **kwargs)
+    return second
+
+
+def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
     """Calls a Python function with the values that its arguments have when the program runs.
 
     It is never removed as dead code, and its result is ignored. Under grad it sees the primal values, under vmap it is
     called once per element.
 
     Args:
-      callback: function of Arrays (in the structure of args and kwargs); its result is ignored.
+      callback: function of Arrays (in the structure of args and kwargs); its result is ignored. Without it, the options
+        alone are given, and the result takes the rest: debug.callback(ordered=True)(callback, x).
       args, kwargs: pytrees; leaves that are no arrays or numbers reach the function as they are.
       ordered: keep the order of the program. Here calls always do.
 
@@ -90,6 +108,9 @@ def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = Fal
     >>> f(1.0).item(), seen
     (2.0, [2.0])
     """
+    if callback is None:
+        return with_options("debug_callback", debug_callback, args, kwargs, ordered=ordered)
     check_callable("debug.callback", callback)
     called, arrays = observer("debug.callback", callback, args, kwargs)
     debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG)
+    return None

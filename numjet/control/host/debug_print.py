@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.host.debug_callback import debug_op, observer
+from numjet.control.host.debug_callback import debug_op, observer, with_options
 from numjet.foundation import lazy_import
 
 debug_print_p = debug_op("debug_print", ("fmt", "ordered", "callback"), lambda p: p["ordered"])
@@ -27,11 +27,13 @@ class _Printer:
         print(text)
 
 
-def debug_print(fmt: str, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any) -> None:
+def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False, skip_format_check: bool = False,
+                **kwargs: Any) -> Any:
     """Prints values when the program runs, on standard output.
 
     Args:
       fmt: a format string as for str.format (no f-string); {} stands for positional, {name} for keyword arguments.
+        Without it, the options alone are given, and the result takes the rest: debug.print(ordered=True)(fmt, x=x).
       args, kwargs: pytrees; leaves that are no arrays or numbers are printed as they are.
       ordered: keep the order of the program. Here prints always do.
       skip_format_check: don't look whether fmt and the arguments fit.
@@ -51,6 +53,8 @@ def debug_print(fmt: str, *args: Any, ordered: bool = False, skip_format_check: 
     >>> _ = f(3.0).block_until_ready()
     x = 3.0, twice = 6.0
     """
+    if fmt is None:
+        return with_options("debug_print", debug_print, args, kwargs, ordered=ordered, skip_format_check=skip_format_check)
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print expects a format string first, got {fmt!r} of type {type(fmt).__name__}: write "
                         'debug.print("{}", value)')
@@ -58,3 +62,4 @@ def debug_print(fmt: str, *args: Any, ordered: bool = False, skip_format_check: 
         format_check.Checker().vformat(fmt, args, kwargs)
     called, arrays = observer("debug.print", _Printer(fmt), args, kwargs)
     debug_print_p.bind(*arrays, fmt=fmt, ordered=bool(ordered), callback=called)
+    return None

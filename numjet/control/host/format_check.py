@@ -37,8 +37,9 @@ class Checker(string.Formatter):
     def check_unused_args(self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         unused = [a for k, a in enumerate(args) if k not in used_args]
         if unused:
-            raise ValueError(f"Unused positional arguments to `debug.print`: {unused}. Give each a place, {{}}, in the "
+            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}. Give each a place, {{}}, in the "
                              f"format string. {_F_STRING}")
         left = [k for k in kwargs if k not in used_args]
         if left:
-            raise ValueError(f"Unused keyword arguments to `debug.print`: {left}. Name each in the format string. {_F_STRING}")
+            raise ValueError(f"Unused keyword arguments to `jax.debug.print`: {left}. Name each in the format string. "
+                             f"{_F_STRING}")

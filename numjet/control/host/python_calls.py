@@ -111,8 +111,8 @@ def results_of(kind: str, described: Any) -> tuple[list[ShapedArray], PyTreeDef]
                             f"ShapeDtypeStruct((3,), float32); got {leaf!r} of type {type(leaf).__name__}")
         dtype = dtypes.as_dtype(leaf.dtype)
         if dtypes.canonicalize_dtype(dtype) != dtype:
-            raise ValueError(f"{kind}: result_shape_dtypes cannot specify the 64-bit type {dtype} while jax_enable_x64 is off. "
-                             "Promise the 32-bit type, or switch 64 bits on: config.update('jax_enable_x64', True).")
+            raise ValueError(f"{kind}: result_shape_dtypes cannot specify 64-bit types while jax_enable_x64 is off, got "
+                             f"{dtype}. Promise the 32-bit type, or switch 64 bits on: config.update('jax_enable_x64', True).")
         avals.append(ShapedArray(tuple(leaf.shape), dtype))
     return avals, tree
 
