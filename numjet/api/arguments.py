@@ -41,15 +41,18 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
     sig = signature(fun)
     nums, names = as_tuple(argnums), as_tuple(argnames)
     if sig is None:
+        if names and not nums:
+            raise ValueError(f"Getting the signature of function {fun} failed. Pass {what}_argnums instead of {what}_argnames.")
         return nums, names
     parameters = list(sig.parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     variadic = any(p.kind == p.VAR_POSITIONAL for p in parameters)
     keywords = any(p.kind == p.VAR_KEYWORD for p in parameters)
     nums = tuple(_check_argnum(n, len(positional), variadic, what, fun) for n in nums)
-    known = {p.name for p in parameters}
+    known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    others = {p.name for p in parameters} - known  # which cannot be passed by name
     for name in names:
-        if name not in known and not keywords:
+        if name in others or (name not in known and not keywords):
             raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. "
                              f"Function {function_name(fun)} takes {sorted(known)}.")
     if not argnames:
@@ -102,6 +105,12 @@ def debug_info(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: 
 def check_callable(fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
+    if isinstance(fun, staticmethod):
+        raise TypeError(f"staticmethod arguments are not supported, got {fun!r}: put @staticmethod in front of the "
+                        "decorator")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {of_function(fun)}. It runs when its items are asked "
+                        "for, after tracing; return a list of them instead.")
 
 
 def check_tracing(fun: Callable[..., Any], kind: str) -> None:

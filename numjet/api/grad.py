@@ -249,6 +249,11 @@ class _LinearMap:
         self.linear, self.in_tree, self.out_tree, self.out_avals, self.name = linear, in_tree, out_tree, out_avals, name
         self.refs = list(refs)
 
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The tangent program first, as in the partial that JAX has here: `linearize(f, x)[1].func.args[0]`."""
+        return self.linear.jaxpr, self.linear.in_avals, self.in_tree, self.out_tree
+
 
 class VJP(Partial):
     """The function that vjp returns: from a cotangent of the result to a tuple of cotangents of the arguments."""
@@ -445,10 +450,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
 
 
 def _check_transposed(got: ShapedArray, expected: ShapedArray) -> None:
-    """TypeError for a cotangent of another type than the result's; scalars of Python adapt within their kind."""
-    order = "biufc"
-    adapts = got.weak_type and order.index(dtypes.kind(got.dtype)) <= order.index(dtypes.kind(expected.dtype))
-    if got.shape != expected.shape or got.dtype != expected.dtype and not adapts:
+    """TypeError for a cotangent of another type than the result's."""
+    if got.shape != expected.shape or got.dtype != expected.dtype:
         raise TypeError(f"cotangent type does not match function output, expected {expected.str_short()} but got "
                         f"{got.str_short()}")
 

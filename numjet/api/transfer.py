@@ -57,8 +57,8 @@ def _put(x: Any, device: Any) -> Any:
     if device is not None and not isinstance(device, Device):
         device = sharding.device_of("device_put", device)
     if device is not None and not isinstance(device, Device):
-        raise ValueError(f"device_put: unknown device {device!r}: expected one of {runtime_devices()}, or of devices(platform) "
-                         "for another platform")
+        raise ValueError(f"device_put: Received invalid value {device!r} as device: expected one of {runtime_devices()}, or "
+                         "of devices(platform) for another platform")
     if isinstance(x, Tracer) or (device is None and isinstance(x, _native.Array)):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
@@ -80,7 +80,11 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Starts copying a pytree to the host, where CPU arrays are already."""
+    """Starts copying a pytree to the host, where CPU arrays are already; leaves of other types may have such a method."""
+    for leaf in tree_leaves(x):
+        start = getattr(leaf, "copy_to_host_async", None)
+        if start is not None:
+            start()
     return x
 
 

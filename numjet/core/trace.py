@@ -253,7 +253,8 @@ def _scalar_aval(x: Any) -> ShapedArray:
 def _numpy_aval(x: Any) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if not dtypes.is_array_dtype(dtype):
-        raise TypeError(f"Cannot interpret value of dtype {x.dtype} as an array: numbers and booleans are supported.")
+        raise TypeError(f"Cannot interpret value of dtype {x.dtype} as an array: it is not a valid JAX type. Numbers and "
+                        "booleans are supported.")
     return ShapedArray(x.shape, dtype)
 
 

@@ -87,7 +87,7 @@ def test_what_is_not_there_says_what_to_do():
         nj.devices("abacus")
     with pytest.raises(RuntimeError, match=r"pip install 'numjet\[tpu\]'"):
         nj.devices("tpu")
-    with pytest.raises(ValueError, match="device_put: unknown device 'here'"):
+    with pytest.raises(ValueError, match="device_put: Received invalid value 'here'"):
         nj.device_put(1.0, "here")
 
 

@@ -23,7 +23,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Args:
       f: function of one slice.
       xs: pytree of arrays of shape (n, ...).
-      batch_size: number of slices per step (vectorized): faster, for more memory.
+      batch_size: number of slices per step (vectorized): faster, for more memory. None or 0: one slice, not vectorized.
 
     Returns:
       Pytree of arrays of shape (n, ...).
@@ -33,7 +33,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     >>> lax.map(lambda x: x * x, np.arange(3.0)).tolist()
     [0.0, 1.0, 4.0]
     """
-    if batch_size is not None:
+    if batch_size:
         return _map_batches(f, xs, operator.index(batch_size))
     return scan(_without_carry(f), (), xs)[1]
 
@@ -43,8 +43,8 @@ def _without_carry(f: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, A
 
 
 def _map_batches(f: Callable[[Any], Any], xs: Any, batch_size: int) -> Any:
-    if batch_size < 1:
-        raise ValueError(f"map: batch_size must be at least 1, got {batch_size}")
+    if batch_size < 0:
+        raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     leaves, in_tree = tree.tree_flatten(xs)
     n = scan_length(leaves, in_tree, None)
     whole = n - n % batch_size

@@ -38,9 +38,9 @@ def product(name: str, a: Any, b: Any, contract: Pair, batch: Pair, precision: A
     """
     for i, j in zip(*contract, strict=True):
         if a.aval.shape[i] != b.aval.shape[j]:
-            raise TypeError(f"{name} requires contracting dimensions to have the same shape, got {a.aval.shape} and "
-                            f"{b.aval.shape}: axis {i} of the first has size {a.aval.shape[i]}, axis {j} of the second "
-                            f"{b.aval.shape[j]}.")
+            raise TypeError(f"{name}: dot_general requires contracting dimensions to have the same shape, got "
+                            f"{a.aval.shape} and {b.aval.shape}: axis {i} of the first has size {a.aval.shape[i]}, "
+                            f"axis {j} of the second {b.aval.shape[j]}.")
     dtype = a.aval.dtype if preferred is None else dtypes.check_user_dtype(preferred, name)
     out = dot_general(a, b, (contract, batch), precision, dtype, out_sharding=out_sharding)
     weak = preferred is None and a.aval.weak_type and b.aval.weak_type

@@ -383,8 +383,9 @@ def test_map_derivatives(x64):
 
 
 def test_map_with_a_bad_batch_size():
-    with pytest.raises(ValueError, match="batch_size must be at least 1"):
-        lax_map(lax.sin, np.ones(3, np.float32), batch_size=0)
+    with pytest.raises(ValueError, match="batch_size must not be negative"):
+        lax_map(lax.sin, np.ones(3, np.float32), batch_size=-1)
+    assert lax_map(lax.sin, np.ones(3, np.float32), batch_size=0).shape == (3,)
 
 
 def test_float0_and_key_dtypes_pass_through():
