@@ -42,6 +42,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
             raise ValueError(f"jit_when_eager: {fun.__name__} has no parameters {sorted(set(static) - set(names))}, "
                              f"it has {names}")
         positions = tuple(n for n, name in enumerate(names[:fun.__code__.co_argcount]) if name in static)
+        by_name = tuple(name for name in static if names.index(name) >= fun.__code__.co_posonlyargcount)
         program: Callable[..., Any] | None = None
 
         @functools.wraps(fun)
@@ -53,7 +54,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
             if not _separable(args, fixed, kwargs, static):
                 return fun(*args, **kwargs)
             if program is None:
-                program = jit(fun, static_argnames=static)
+                program = jit(fun, static_argnums=positions, static_argnames=by_name)
             return program(*args, **kwargs)
         return call  # type: ignore[return-value]
     return decorate
