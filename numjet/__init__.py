@@ -39,7 +39,7 @@ from numjet.control import (
 from numjet.core.refs import Ref as Ref
 from numjet.core.trace import ArrayBase as Array
 from numjet.foundation.config import (
-    check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, config as config, debug_infs as debug_infs,
+    checking_leaks as checking_leaks, config as config, debug_infs as debug_infs,
     debug_key_reuse as debug_key_reuse, debug_nans as debug_nans,
     default_device as default_device, default_matmul_precision as default_matmul_precision,
     default_prng_impl as default_prng_impl, disable_jit as disable_jit,

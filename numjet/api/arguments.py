@@ -55,10 +55,10 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
         if name in others or (name not in known and not keywords):
             raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. "
                              f"Function {function_name(fun)} takes {sorted(known)}.")
-    if not argnames:
+    if argnames is None:
         names = tuple(positional[n].name for n in nums if n < len(positional)
                       and positional[n].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    else:
+    elif argnums is None:
         by_name = {p.name: k for k, p in enumerate(positional)}
         nums = tuple(dict.fromkeys([*nums, *[by_name[n] for n in names if n in by_name]]))
     return nums, names

@@ -101,6 +101,12 @@ class Jitted:
         self.static_nums, self.static_names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
         self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"],
                                                              "donate")
+        by_name = options["static_argnames"] and options["donate_argnames"]
+        common = {*self.static_names} & {*self.donate_names} if by_name else {*self.static_nums} & {*self.donate_nums}
+        if common:
+            kind = "argnames" if by_name else "argnums"
+            raise ValueError(f"static_{kind} and donate_{kind} cannot intersect, got {sorted(common)} in both: a static "
+                             "argument is no array, and has no memory to give away.")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
         self.device = _pinned(options["device"], options["backend"])
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives

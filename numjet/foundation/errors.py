@@ -12,8 +12,9 @@ from typing import Any
 
 def describe(tracer: Any) -> str:
     """`traced array with shape float32[3]`, from whatever has an aval."""
-    aval = getattr(tracer, "aval", None)
-    return f"traced array with shape {_type_text(aval)}" if aval is not None else f"value {tracer!r}"
+    if not hasattr(tracer, "aval"):
+        return f"value {tracer!r}"
+    return f"traced array with shape {_type_text(tracer.aval)}" if tracer.aval is not None else "traced value"
 
 
 def _type_text(aval: Any) -> str:
@@ -44,11 +45,18 @@ def snippet(wrong: str, right: str) -> str:
     return f"Instead of\n\n{indent(wrong)}\n\nwrite\n\n{indent(right)}"
 
 
-class JAXTypeError(TypeError):
+class _Documented(Exception):
+    """Base of errors that JAX's documentation explains under the same names."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{type(self).__name__}"
+
+
+class JAXTypeError(_Documented, TypeError):
     """A TypeError about traced values."""
 
 
-class JAXIndexError(IndexError):
+class JAXIndexError(_Documented, IndexError):
     """An IndexError about traced values."""
 
 

@@ -170,3 +170,8 @@ def compiled(what: str, seconds: float, **data: Any) -> None:
         logging.getLogger("numjet").warning("compiled %s in %.4f s", what, seconds)
     if _listeners:
         _send("message", "compiled", time.perf_counter(), seconds, {"what": what, **data})
+
+
+def log_error(what: str, error: BaseException) -> None:
+    """Logs an error of the user's code with its traceback, where it happens: the program's results may raise it much later."""
+    logging.getLogger("numjet").error("%s", what, exc_info=error)

@@ -361,6 +361,8 @@ def test_inline_writes_the_equations_into_the_caller():
     (lambda: nj.jit(staticmethod(abs)), "staticmethod arguments are not supported"),
     (lambda: nj.jit(generator), "got a generator function: generator at test_jit.py"),
     (lambda: nj.jit(lambda a, /, b: b, static_argnames="a"), "invalid argnames {'a'}"),
+    (lambda: nj.jit(lambda x: x, static_argnames="x", donate_argnames="x"), "static_argnames and donate_argnames cannot inter"),
+    (lambda: nj.jit(lambda x: x, static_argnums=0, donate_argnums=0), "static_argnums and donate_argnums cannot intersect"),
     (lambda: nj.jit(lambda *args, b: b, donate_argnames="args"), "invalid argnames {'args'}"),
 ])
 def test_functions_that_cannot_be_jitted(make, message):

@@ -1,4 +1,5 @@
 import inspect
+import pickle
 
 import pytest
 
@@ -102,7 +103,14 @@ def test_leak_tells_where():
     assert "checking_leaks" in text and "Return every value" in text
     assert "It was created while f" in str(errors.UnexpectedTracerError(Bare(), traced="f"))
     assert "It was created" not in str(errors.UnexpectedTracerError(Bare()))
-    assert str(errors.UnexpectedTracerError("as it is")) == "as it is"
+    assert str(errors.UnexpectedTracerError("as it is")).startswith("as it is\n\nSee https://")
+
+
+@pytest.mark.parametrize("error", [errors.TracerBoolConversionError, errors.NonConcreteBooleanIndexError, errors.KeyReuseError])
+def test_errors_name_the_page_that_explains_them(error):
+    text = str(pickle.loads(pickle.dumps(error.__new__(error, "text"))))
+    assert text.endswith(f"\n\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{error.__name__}")
+    assert text.count("https://") == 1
 
 
 def test_describe_falls_back_to_what_the_type_says_of_itself():

@@ -108,11 +108,12 @@ def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any
         "effects": holds_effects,
         "traits": CALLS,
         "inline": lambda eqn: (eqn.params["jaxpr"], eqn.invars),
+        "hlo": lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
     }
     record = Op(name=name, params=params, multiple=True, programs=True, abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
                 eager=lambda *args, jaxpr, **_: eval_closed(jaxpr, *args), jvp=jvp, transpose=transpose, batch=batch,
-                cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args), hlo=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args),
-                samples=Missing("holds a program"), **{**usual, **slots})
+                cpu=lambda b, *args, jaxpr, **_: b.inline(jaxpr, args), samples=Missing("holds a program"),
+                **{**usual, **slots})
     return record
 
 

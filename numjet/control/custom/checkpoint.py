@@ -125,10 +125,17 @@ def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
 
 
+def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, prevent_cse: bool, differentiated: bool, **_: Any) -> list[Any]:
+    """The program behind a barrier, if it computes values again: XLA would merge that with the first computation."""
+    held = prevent_cse and differentiated and args
+    operands = b.op("stablehlo.optimization_barrier", args, [x.aval for x in args]) if held else args
+    return b.inline(jaxpr, operands)
+
+
 checkpoint_p: Op = calling_op("checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
                               partial_eval=_partial_eval,
                               inline=lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars),
-                              simplify=_simplify, traits=CALLS | KEEPS_APART)
+                              simplify=_simplify, hlo=_hlo, traits=CALLS | KEEPS_APART)
 
 
 def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Callable[..., bool] | None = None,

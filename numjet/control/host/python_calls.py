@@ -15,7 +15,7 @@ from numjet.control.loops.scan import scan
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, aval_of, is_array_like, set_trace
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, events, source
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.lax.elementwise.convert import convert_element_type_p
@@ -47,6 +47,7 @@ class HostFunction:
         except JaxRuntimeError:
             raise
         except Exception as error:
+            events.log_error(f"jax.{self.kind.replace('debug.', 'debug_')} failed", error)
             text = f"{type(error).__name__}: {error}"
             raise JaxRuntimeError(f"{self.kind} of {self.where()} failed: {text}") from error
 

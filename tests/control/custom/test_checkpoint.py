@@ -170,3 +170,11 @@ def test_print_saved_residuals(capsys):
     weights = np.ones((3, 3), np.float32)
     print_saved_residuals(lambda x: lax.dot(weights, x), np.ones(3, np.float32))
     assert capsys.readouterr().out == "f32[3,3] from a constant\n"
+
+
+def test_xla_may_not_merge_what_is_computed_again():
+    f = nj.checkpoint(lambda x: lax.sin(lax.sin(x)))
+    assert "optimization_barrier" not in nj.jit(f).lower(2.0).as_text("stablehlo")
+    assert "optimization_barrier" in nj.jit(nj.grad(f)).lower(2.0).as_text("stablehlo")
+    merged = nj.checkpoint(lambda x: lax.sin(lax.sin(x)), prevent_cse=False)
+    assert "optimization_barrier" not in nj.jit(nj.grad(merged)).lower(2.0).as_text("stablehlo")

@@ -379,3 +379,12 @@ def test_debug_callbacks_in_a_batched_cond():
     out = nj.vmap(lambda p, x: nj.lax.cond(p, note(2), note(1), x))(np.array([True, False]), np.float32([3, 4]))
     nj.effects_barrier()
     assert out.tolist() == [6, 4] and {(2, 3.0), (1, 4.0)} <= set(seen)
+
+
+def test_an_error_of_the_function_is_logged(caplog):
+    def fail(x):
+        raise ValueError("no")
+    with pytest.raises(nj.errors.JaxRuntimeError, match="failed: ValueError: no"):
+        nj.jit(lambda x: nj.pure_callback(fail, x, x))(np.float32(1)).block_until_ready()
+    [record] = caplog.records
+    assert record.getMessage() == "jax.pure_callback failed" and "Traceback" in caplog.text
