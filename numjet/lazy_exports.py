@@ -3,7 +3,17 @@
 from numjet.api.explain import explain as explain
 from numjet.api.pmap import pmap as pmap
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
-from numjet.api.sharding import NamedSharding as NamedSharding, PartitionSpec as P, make_mesh as make_mesh  # noqa: F401
+from numjet.api.sharding.mesh import make_mesh as make_mesh, set_mesh as set_mesh
+from numjet.api.sharding.partition_spec import PartitionSpec as P  # noqa: F401
+from numjet.api.sharding.shard_map import shard_map as shard_map, smap as smap
+from numjet.api.sharding.shardings import NamedSharding as NamedSharding
+from numjet.api.sharding.shards import (
+    Shard as Shard,
+    make_array_from_callback as make_array_from_callback,
+    make_array_from_process_local_data as make_array_from_process_local_data,
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
+from numjet.api.transfer import process_indices as process_indices
 from numjet.control.lazy_exports import (
     checkpoint as checkpoint,
     checkpoint_scan as checkpoint_scan,

@@ -98,8 +98,8 @@ LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs"],
     "numjet/api/grad.py": ["numjet.api.refs"],
-    "numjet/api/jit.py": ["numjet.api.sharding", "numjet.api.aot"],
-    "numjet/api/transfer.py": ["numjet.api.sharding", "traceback"],  # traceback: errors that nobody has seen at the end
+    "numjet/api/jit.py": ["numjet.api.sharding.shardings", "numjet.api.aot"],
+    "numjet/api/transfer.py": ["numjet.api.sharding.shardings", "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],
     "numjet/core/__init__.py": ["numjet.core.lazy_exports"],
     "numjet/experimental/__init__.py": ["numjet.experimental.lazy_exports"],
@@ -121,7 +121,8 @@ LAZY = {
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],
     "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
     "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
-    "numjet/numpy/core/methods.py": ["numjet.numpy.core.numpy_protocols", "numjet.numpy.core.printing", "numjet.api.sharding"],
+    "numjet/numpy/core/methods.py": ["numjet.numpy.core.numpy_protocols", "numjet.numpy.core.printing",
+                                     "numjet.api.sharding.shardings", "numjet.api.sharding.shards"],
     "numjet/numpy/indexing/subscript.py": ["numjet.numpy.indexing.large"],
     "numjet/numpy/ufuncs/ufunc_class.py": ["numjet.numpy.ufuncs.vectorize"],
     "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows

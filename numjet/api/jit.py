@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from numjet.api import aot
 else:
     aot = lazy_import.Module("numjet.api.aot")
-sharding = lazy_import.Module("numjet.api.sharding")
+sharding = lazy_import.Module("numjet.api.sharding.shardings")
 
 _OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
 _TRACES_PER_FUNCTION = 4096

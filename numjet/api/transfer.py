@@ -25,7 +25,7 @@ from numjet.runtime.device import (
     other_platforms,
 )
 
-sharding = lazy_import.Module("numjet.api.sharding")
+sharding = lazy_import.Module("numjet.api.sharding.shardings")
 traceback = lazy_import.Module("traceback")
 
 
@@ -154,6 +154,12 @@ def process_index(backend: str | None = None) -> int:
     """The number of this process."""
     del backend
     return 0
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes: 0, as there is one."""
+    del backend
+    return [0]
 
 
 def process_count(backend: str | None = None) -> int:

@@ -1,4 +1,5 @@
 """Shardings name one device in all of JAX's ways."""
+import operator
 import pickle
 
 import numpy as np
@@ -6,9 +7,10 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+from numjet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 CPU = nj.devices()[0]
+EIGHT = Mesh(np.array([nj.Device("cpu", k) for k in range(8)]).reshape(4, 2), ("x", "y"))
 
 
 @pytest.fixture
@@ -53,10 +55,24 @@ def test_unusable_shardings_are_errors(mesh):
         (ValueError, "has duplicate entries for `x`", lambda: NamedSharding(mesh, P("x", "x"))),
         (TypeError, "expected a Mesh and a PartitionSpec", lambda: NamedSharding(mesh, "x")),
         (ValueError, "Mesh requires the ndim of its first argument", lambda: Mesh([CPU], ("x", "y"))),
-        (ValueError, "expected an axis type for each of", lambda: Mesh([CPU], ("x",), ())),
+        (ValueError, "Number of axis names should match the number of axis_types", lambda: Mesh([CPU], ("x",), ())),
         (ValueError, "only valid for values of rank at least 1", lambda: NamedSharding(mesh, P("x")).shard_shape(())),
-        (ValueError, "expected 'device', got 'pinned_host'", lambda: SingleDeviceSharding(CPU).with_memory_kind("pinned_host")),
-        (NotImplementedError, "arrays are on one device", lambda: NamedSharding(Mesh([CPU, other], "x"), P("x"))),
+        (ValueError, "Got invalid memory kind 'pinned_host'",
+         lambda: SingleDeviceSharding(CPU).with_memory_kind("pinned_host")),
+        (NotImplementedError, "arrays are on one device",
+         lambda: nj.device_put(np.ones(2), NamedSharding(Mesh([CPU, other], "x"), P("x")))),
+        (ValueError, "cannot contain a nested tuple", lambda: P("x", ("y", ("z",)))),
+        (ValueError, "partitions cannot overlap with unreduced", lambda: P("x", unreduced={"x"})),
+        (ValueError, "unreduced cannot contain None", lambda: P("x", unreduced={"y", None})),
+        (TypeError, "unreduced in `__add__`", lambda: operator.add(P("x", unreduced={"y"}), (None,))),
+        (TypeError, "Subclassing `jax.P` is prohibited", lambda: type("Own", (P,), {})),
+        (ValueError, "Mesh axis names cannot be None", lambda: Mesh([CPU], (None,))),
+        (TypeError, "axis_types passed to Mesh must be of type", lambda: AbstractMesh((2,), "x", axis_types="explicit")),
+        (ValueError, "Unreduced axes .* not found in mesh", lambda: NamedSharding(mesh, P("x", unreduced={"a"}))),
+        (ValueError, "can only refer to mesh axes .* `Explicit`", lambda: NamedSharding(mesh, P("x", unreduced={"y"}))),
+        (ValueError, "cannot be equal, as its size is 3", lambda: NamedSharding(EIGHT, P("x")).shard_shape((3,))),
+        (ValueError, "For scalars the PartitionSpec should be P()",
+         lambda: NamedSharding(mesh, P("x")).check_compatible_aval(())),
         (ValueError, "Number of devices 1 must be >=", lambda: nj.make_mesh((2,), ("x",))),
         (TypeError, "expected shardings, got 3", lambda: nj.jit(abs, in_shardings=3)),
         (NotImplementedError, "programs run on one device",
@@ -64,3 +80,124 @@ def test_unusable_shardings_are_errors(mesh):
     ]:
         with pytest.raises(error, match=text):
             make()
+
+
+@pytest.mark.parametrize(("spec", "part"), [
+    (P("x", "y"), (2, 2)), (P("x"), (2, 4)), (P("y"), (4, 4)), (P(None, "y"), (8, 2)), (P(None, "x"), (8, 1)),
+    (P(("x", "y")), (1, 4)), (P(), (8, 4)), (P(P.UNCONSTRAINED, "x"), (8, 1))])
+def test_parts_of_arrays_on_several_devices(spec, part):
+    whole = np.arange(32).reshape(8, 4)
+    for mesh in (EIGHT, EIGHT.abstract_mesh):
+        assert NamedSharding(mesh, spec).shard_shape((8, 4)) == part
+    sharding = NamedSharding(EIGHT, spec)
+    pieces = {device.id: whole[index] for device, index in sharding.devices_indices_map((8, 4)).items()}
+    assert all(piece.shape == part for piece in pieces.values()) and len(pieces) == 8
+    assert sorted({x for piece in pieces.values() for x in piece.ravel().tolist()}) == list(range(32))
+    copies = 8 // (32 // (part[0] * part[1]))
+    assert sum(piece.size for piece in pieces.values()) == 32 * copies and sharding.is_fully_replicated == (copies == 8)
+    if spec == P("x", "y"):  # the last axis of the mesh runs fastest
+        assert pieces[1].tolist() == [[2, 3], [6, 7]] and pieces[2].tolist() == [[8, 9], [12, 13]]
+
+
+def test_equivalent_shardings(mesh):
+    assert NamedSharding(EIGHT, P("x")).is_equivalent_to(NamedSharding(EIGHT, P("x", None)), 2)
+    assert not NamedSharding(EIGHT, P("x")).is_equivalent_to(NamedSharding(EIGHT, P("y")), 2)
+    abstract = EIGHT.abstract_mesh
+    assert NamedSharding(abstract, P("x")).is_equivalent_to(NamedSharding(abstract, P("x")), 1)
+    assert str(EIGHT) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))" and abstract.update_axis_types(
+        {"x": AxisType.Explicit}).explicit_axes == ("x",)
+    assert NamedSharding(abstract, P(), memory_kind="pinned_host").memory_kind == "pinned_host"
+
+
+def test_the_mesh_in_use():
+    empty = Mesh(np.empty((), object), ())
+    assert nj.sharding.get_mesh() == empty and empty.empty and empty.size == 0 and nj.sharding.get_abstract_mesh().empty
+    mesh = nj.make_mesh((1,), "x")
+    with nj.set_mesh(mesh):
+        assert nj.sharding.get_mesh() is mesh and nj.sharding.get_abstract_mesh() == mesh.abstract_mesh
+        with nj.sharding.use_abstract_mesh(EIGHT.abstract_mesh):
+            assert nj.sharding.get_abstract_mesh().size == 8
+    assert nj.sharding.get_mesh() == empty
+
+
+def test_arrays_of_parts(mesh):
+    x = jnp.arange(6.0).reshape(2, 3)
+    (shard,) = x.addressable_shards
+    assert shard.device == CPU and shard.index == (slice(None),) * 2 and shard.replica_id == 0 and shard.data is x
+    assert [s.data.shape for s in x.global_shards] == [(2, 3)]
+    sharding = NamedSharding(mesh, P("x"))
+    made = nj.make_array_from_callback((2, 3), sharding, lambda index: x[index])
+    again = nj.make_array_from_single_device_arrays((2, 3), sharding, [x])
+    with nj.set_mesh(mesh):
+        local = nj.make_array_from_process_local_data(P("x"), {"a": np.asarray(x)}, (2, 3))
+    for out in (made, again, local["a"]):
+        assert out.tolist() == x.tolist() and out.committed
+
+
+@pytest.mark.parametrize(("error", "text", "make"), [
+    (TypeError, "`arrays` argument should be a list", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, x)),
+    (ValueError, "`dtype` must be provided", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [])),
+    (ValueError, "must match the dtype", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [x], dtype=int)),
+    (ValueError, "expected one array on", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [x, x])),
+    (ValueError, "expected parts of shape", lambda s, x: nj.make_array_from_single_device_arrays((4,), s, [x])),
+    (ValueError, "requires a list of concrete arrays",
+     lambda s, x: nj.jit(lambda x: nj.make_array_from_single_device_arrays((3,), s, [x]))(x)),
+    (ValueError, "expected a part of shape", lambda s, x: nj.make_array_from_callback((4,), s, lambda i: x)),
+    (nj.errors.UnexpectedTracerError, "cannot be called within a traced context",
+     lambda s, x: nj.jit(lambda x: nj.make_array_from_callback((3,), s, lambda i: x))(x)),
+    (ValueError, "expected global_shape", lambda s, x: nj.make_array_from_process_local_data(s, x, (4,))),
+    (ValueError, "does not have the structure", lambda s, x: nj.make_array_from_process_local_data(s, {"a": x}, {"b": (3,)})),
+])
+def test_parts_that_do_not_fit_are_errors(error, text, make):
+    with pytest.raises(error, match=text):
+        make(SingleDeviceSharding(CPU), jnp.ones(3, jnp.float32))
+
+
+def test_shard_map():
+    mesh, x = nj.make_mesh((1, 1), ("x", "y")), jnp.arange(6.0).reshape(2, 3)
+
+    def f(a):
+        return nj.lax.psum(a * 2, "x"), nj.lax.axis_index("y"), nj.lax.all_gather(a, ("x", "y"), tiled=True)
+
+    g = nj.shard_map(f, mesh=mesh, in_specs=P("x", "y"), out_specs=(P(None, "y"), P(), P()))
+    for call in (g, nj.jit(g)):
+        total, index, gathered = call(x)
+        assert total.tolist() == (2 * x).tolist() and int(index) == 0 and gathered.tolist() == x.tolist()
+    grad = nj.grad(lambda a: g(a)[0].sum())(x)
+    assert grad.tolist() == np.full((2, 3), 2).tolist()
+    with nj.set_mesh(mesh):
+        h = nj.shard_map(lambda a: nj.lax.pmean(a, ("x", "y")), out_specs=P())
+        assert h(x).tolist() == x.tolist() and nj.vmap(h)(x).tolist() == x.tolist()
+        assert nj.smap(lambda a: nj.lax.psum(a, "x"), in_axes=0, out_axes=0, axis_name="x")(x).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(("error", "text", "options"), [
+    (ValueError, "no mesh was given, and none is in use", {}), (NotImplementedError, "on one device", {"mesh": EIGHT}),
+    (ValueError, r"in_specs at \[0\]: .*rank at least 2", {"mesh": nj.make_mesh((1,), "x"), "in_specs": P("x", None)}),
+    (ValueError, "out_specs at the result: .*z.* is not found", {"mesh": nj.make_mesh((1,), "x"), "out_specs": P("z")}),
+    (TypeError, "expected a Mesh", {"mesh": "x"}),
+])
+def test_shard_map_refuses(error, text, options):
+    with pytest.raises(error, match=text):
+        nj.shard_map(lambda a: a, **{"out_specs": P(), **options})(jnp.ones(3))
+
+
+def test_one_process():
+    assert nj.process_indices() == [0]
+    with pytest.raises(NotImplementedError, match="programs run in one process"):
+        nj.distributed.initialize("localhost:1234", 2, 0)
+    nj.distributed.initialize()
+    with pytest.raises(RuntimeError, match="only be called once"):
+        nj.distributed.initialize()
+    nj.distributed.shutdown()
+    assert not nj.distributed.is_initialized()
+    many = nj.experimental.multihost_utils
+    x = jnp.arange(3)
+    assert many.process_allgather({"a": x})["a"].shape == (1, 3) and many.process_allgather(x, tiled=True).shape == (3,)
+    assert many.broadcast_one_to_all(x).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="no process is the source"):
+        many.broadcast_one_to_all(x, is_source=False)
+    mesh = Mesh(nj.experimental.mesh_utils.create_device_mesh((1,)), "x")
+    assert many.host_local_array_to_global_array([x, x], mesh, [P("x"), P()])[0].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="must equal the product of mesh_shape"):
+        nj.experimental.mesh_utils.create_device_mesh((2,))

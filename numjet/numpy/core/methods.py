@@ -22,7 +22,8 @@ from numjet.runtime import dispatch
 
 numpy_protocols = lazy_import.Module("numjet.numpy.core.numpy_protocols")
 printing = lazy_import.Module("numjet.numpy.core.printing")
-sharding = lazy_import.Module("numjet.api.sharding")
+sharding = lazy_import.Module("numjet.api.sharding.shardings")
+shards = lazy_import.Module("numjet.api.sharding.shards")
 
 
 def _flat(self: Any) -> None:
@@ -90,6 +91,8 @@ OF_ARRAYS: dict[str, Any] = {
     "tobytes": _tobytes, "is_fully_addressable": property(lambda self: True),
     "is_fully_replicated": property(lambda self: True),
     "sharding": property(lambda self: sharding.SingleDeviceSharding(self.device)),
+    "addressable_shards": property(lambda self: shards.shards_of(self)),
+    "global_shards": property(lambda self: shards.shards_of(self)), "_committed": property(lambda self: self.committed),
     "platform": lambda self: self.device.platform, "clone": _copy,
 }
 

@@ -1,0 +1,233 @@
+"""Shardings: which part of an array each device has."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from numjet.api.sharding.mesh import AbstractMesh, AxisType, Mesh
+from numjet.api.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.foundation.record import Record
+from numjet.foundation.tree import tree_leaves
+from numjet.runtime.device import Device
+
+Index = tuple[slice, ...]
+_MEMORIES = ("device", "pinned_host", "unpinned_host")
+
+
+class IndivisibleError(ValueError):
+    """A dimension of an array cannot be divided evenly among the devices of an axis."""
+
+
+class Sharding:
+    """Base of shardings: how an array's elements are distributed over devices."""
+
+    memory_kind: str | None = "device"
+    is_fully_addressable = True
+
+    @property
+    def device_set(self) -> frozenset[Device]:
+        """The devices."""
+        raise NotImplementedError
+
+    addressable_devices = property(lambda self: self.device_set)
+    num_devices = property(lambda self: len(self.device_set))
+    _device_assignment = property(lambda self: tuple(self.devices_indices_map(())))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device has the whole array."""
+        return True
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Which part of an array of a shape each device has."""
+        raise NotImplementedError
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """devices_indices_map of this process's devices: all."""
+        return self.devices_indices_map(global_shape)
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """Raises ValueError for shapes that the sharding cannot divide."""
+        self.shard_shape(aval_shape)
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of each device's part."""
+        return tuple(global_shape)
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Whether both put the same parts of arrays of `ndim` dimensions on the same devices."""
+        return self._layout(ndim) == other._layout(ndim)
+
+    def _layout(self, ndim: int) -> Any:
+        """The same for shardings that are equivalent for `ndim` dimensions."""
+        del ndim
+        return tuple(self.device_set)
+
+    def with_memory_kind(self, kind: str) -> Sharding:
+        """This sharding in a kind of memory: "device" is the only one that devices here have. ValueError for others."""
+        if kind != "device":
+            raise ValueError(f"Got invalid memory kind {kind!r}: the devices have 'device' only")
+        return self
+
+
+class SingleDeviceSharding(Record, Sharding):
+    """An array on one device."""
+    device: Device
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        return {self.device: (slice(None),) * len(global_shape)}
+
+    @property
+    def device_set(self) -> frozenset[Device]:
+        """The device."""
+        return frozenset({self.device})
+
+
+class NamedSharding(Sharding):
+    """An array whose dimensions are divided along axes of a mesh, or an abstract mesh.
+
+    >>> s = NamedSharding(AbstractMesh((4, 2), ("x", "y")), PartitionSpec("x", None))
+    >>> s.shard_shape((8, 3)), s.is_fully_replicated
+    ((2, 3), False)
+    """
+
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None):
+        _check_spec(mesh, spec)
+        self._mesh, self._spec = mesh, spec
+        if isinstance(mesh, AbstractMesh):
+            if memory_kind not in (None, *_MEMORIES):
+                raise ValueError(f"Got invalid memory kind {memory_kind!r}: expected one of {_MEMORIES}")
+            self.memory_kind = memory_kind
+        else:
+            self.with_memory_kind(memory_kind or "device")
+
+    @property
+    def mesh(self) -> Mesh | AbstractMesh:
+        """The mesh."""
+        return self._mesh
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """Which dimensions are divided along which axes."""
+        return self._spec
+
+    @property
+    def device_set(self) -> frozenset[Device]:
+        """The mesh's devices. ValueError for an abstract mesh."""
+        return frozenset(self.mesh.devices.flat)
+
+    @property
+    def num_devices(self) -> int:
+        """The size of the mesh."""
+        return int(self.mesh.size)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether no dimension is divided into more than one part."""
+        return all(self.mesh.shape[axis] == 1 for axis in axes_of(self.spec))
+
+    def _parts(self, ndim: int) -> list[int]:
+        """Into how many parts each dimension is divided."""
+        given = [prod(self.mesh.shape[axis] for axis in parts_of(part)) for part in self.spec]
+        return given + [1] * (ndim - len(given))
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of each device's part. ValueError for arrays of fewer dimensions than the specification has, and for
+        dimensions that cannot be divided evenly."""
+        ndim = len(global_shape)
+        if ndim < len(self.spec):
+            scalars = " For scalars the PartitionSpec should be P()." if ndim == 0 else ""
+            raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied "
+                             f"to a value of rank {ndim}.{scalars}")
+        parts = self._parts(ndim)
+        for d, (size, count) in enumerate(zip(global_shape, parts, strict=True)):
+            if size % count:
+                raise IndivisibleError(f"Sharding {self} implies that dimension {d} is divided into {count} parts, which "
+                                       f"cannot be equal, as its size is {size} (the shape is {tuple(global_shape)})")
+        return tuple(size // count for size, count in zip(global_shape, parts, strict=True))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+        """Which part of an array of a shape each device has."""
+        sizes, parts = self.shard_shape(global_shape), self._parts(len(global_shape))
+        names = self.mesh.axis_names
+        found: dict[Device, Index] = {}
+        for place in product(*map(range, self.mesh.axis_sizes)):
+            at = dict(zip(names, place, strict=True))
+            index = [self._slice(at, d, size, parts[d]) for d, size in enumerate(sizes)]
+            found[self.mesh.devices[place]] = tuple(index)
+        return found
+
+    def _slice(self, at: dict[Any, int], d: int, size: int, count: int) -> slice:
+        """The part of dimension `d` of the device at a place of the mesh."""
+        if count == 1:
+            return slice(None)
+        number = 0
+        for axis in parts_of(self.spec[d]):
+            number = number * self.mesh.shape[axis] + at[axis]
+        return slice(number * size, (number + 1) * size)
+
+    def _layout(self, ndim: int) -> Any:
+        if self.num_devices == 1 and isinstance(self.mesh, Mesh):
+            return tuple(self.device_set)
+        divided = [tuple(a for a in parts_of(p) if self.mesh.shape[a] > 1) for p in self.spec]
+        return self.mesh, tuple(divided + [()] * (ndim - len(divided))), self.spec.unreduced
+
+    def update(self, **changes: Any) -> NamedSharding:
+        """A copy with another mesh, spec or memory_kind."""
+        new = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind, **changes}
+        return NamedSharding(new["mesh"], new["spec"], memory_kind=new["memory_kind"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedSharding) and self._key() == other._key()
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.mesh, self.spec, self.memory_kind
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self.memory_kind})"
+
+
+def _check_spec(mesh: Any, spec: Any) -> None:
+    """Raises TypeError for what is no mesh and specification, ValueError for axes that the mesh lacks or that occur twice."""
+    if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
+        raise TypeError(f"NamedSharding: expected a Mesh and a PartitionSpec, got {mesh!r} and {spec!r}")
+    axes = axes_of(spec)
+    for axis in axes:
+        if axis not in mesh.axis_names:
+            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
+        if axes.count(axis) > 1:
+            raise ValueError(f"A single NamedSharding spec specification can map every mesh axis to at most one positional "
+                             f"dimension, but {spec} has duplicate entries for `{axis}`")
+    types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
+    for kind in ("unreduced", "reduced"):
+        for axis in getattr(spec, kind):
+            if axis not in types:
+                raise ValueError(f"{kind.capitalize()} axes {set(getattr(spec, kind))} not found in mesh: {mesh.axis_names}.")
+            if types[axis] not in (AxisType.Explicit, AxisType.Manual):
+                raise ValueError(f"{kind.capitalize()} axes can only refer to mesh axes that are of type `Explicit` or "
+                                 f"`Manual`. Got {kind} axes: {set(getattr(spec, kind))} and mesh: {mesh}")
+
+
+def device_of(what: str, placement: Any) -> Any:
+    """The device of a sharding; other placements as they are. NotImplementedError for several devices."""
+    if not isinstance(placement, Sharding):
+        return placement
+    if placement.num_devices != 1:
+        raise NotImplementedError(f"{what}: arrays are on one device, got {placement}")
+    return next(iter(placement.device_set))
+
+
+def common_device(what: str, shardings: Any) -> Device | None:
+    """The device of all shardings of a pytree; None where there are none. Raises for several devices, and for what is none."""
+    found = {device_of(what, s) for s in tree_leaves(shardings)}
+    for other in found:
+        if not isinstance(other, Device):
+            raise TypeError(f"{what}: expected shardings, got {other!r}")
+    if len(found) > 1:
+        raise NotImplementedError(f"{what}: programs run on one device, got shardings over {sorted(map(str, found))}")
+    return found.pop() if found else None
