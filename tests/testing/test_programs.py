@@ -15,6 +15,7 @@ from numjet.testing.reference import Reference
 NEVER = {
     "rng_uniform": "draws other numbers in each run",
     "custom_lin": "stands between linearization and transposition only",
+    "ffi_call": "calls a function in C by its address, which a program as text does not have",
     "check": "stands in functions that checkify takes, and nowhere in what is compiled",
     "name": "a mark, which the simplifier takes away; it has samples, so it is drawn by records",
 }

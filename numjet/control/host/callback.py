@@ -26,7 +26,7 @@ from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import expand_dims
 from numjet.lax.templates import broadcast_batch, moveaxis
 
-_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
 def _abstract(*avals: ShapedArray, callback: HostFunction, **_: Any) -> list[ShapedArray]:
@@ -54,17 +54,23 @@ def _pure_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, c
         raise NotImplementedError(
             "vmap is only supported for pure_callback with a vmap_method, which says how "
             f"{callback.where()} takes a batch: pass one of "
-            f"{', '.join(map(repr, _METHODS))}. Got vmap_method=None. 'sequential' is right for every function."
+            f"{', '.join(map(repr, METHODS))}. Got vmap_method=None. 'sequential' is right for every function."
         )
-    params = {"sharding": sharding, "vmap_method": vmap_method}
+    return batch_by_method(pure_callback_p, size, args, dims, callback, vmap_method,
+                           {"sharding": sharding, "vmap_method": vmap_method})
+
+
+def batch_by_method(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], callback: HostFunction, method: str,
+                    params: dict[str, Any]) -> tuple[list[Any], list[int]]:
+    """The batch rule of an operation that calls a host function, for one of METHODS."""
     count = len(callback.outs)
-    if vmap_method == "sequential":
-        return call_each(lambda *xs: pure_callback_p.bind(*xs, callback=callback, **params), size, args, dims), [0] * count
-    if vmap_method == "sequential_unrolled":
-        return _unrolled(size, args, dims, callback, params), [0] * count
-    whole = [_whole(vmap_method, size, a, d) for a, d in zip(args, dims, strict=True)]
+    if method == "sequential":
+        return call_each(lambda *xs: op.bind(*xs, callback=callback, **params), size, args, dims), [0] * count
+    if method == "sequential_unrolled":
+        return _unrolled(op, size, args, dims, callback, params), [0] * count
+    whole = [_whole(method, size, a, d) for a, d in zip(args, dims, strict=True)]
     outs = [a.update(shape=(size, *a.shape)) for a in callback.outs]
-    return pure_callback_p.bind(*whole, callback=callback.promising(outs), **params), [0] * count
+    return op.bind(*whole, callback=callback.promising(outs), **params), [0] * count
 
 
 def _whole(method: str, size: int, x: Any, dim: int | None) -> Any:
@@ -76,16 +82,15 @@ def _whole(method: str, size: int, x: Any, dim: int | None) -> Any:
     return expand_dims(x, (0,)) if method == "expand_dims" else x
 
 
-def _unrolled(
-    size: int, args: Sequence[Any], dims: Sequence[int | None], callback: HostFunction, params: dict[str, Any]
-) -> list[Any]:
+def _unrolled(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], callback: HostFunction,
+              params: dict[str, Any]) -> list[Any]:
     """One call per element, written out."""
     if size == 0:
-        return call_each(lambda *xs: pure_callback_p.bind(*xs, callback=callback, **params), 0, args, dims)
+        return call_each(lambda *xs: op.bind(*xs, callback=callback, **params), 0, args, dims)
     rows = []
     for i in range(size):
         here = [a if d is None else index_in_dim(a, i, d, False) for a, d in zip(args, dims, strict=True)]
-        rows.append(pure_callback_p.bind(*here, callback=callback, **params))
+        rows.append(op.bind(*here, callback=callback, **params))
     return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows, strict=True)]
 
 
@@ -155,8 +160,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     >>> nj.jit(lambda x: nj.pure_callback(np.sort, shape, x))(np.float32([2, 3, 1])).tolist()
     [1.0, 2.0, 3.0]
     """
-    if vmap_method is not None and vmap_method not in _METHODS:
-        raise ValueError(f"pure_callback: vmap_method must be None or one of {', '.join(map(repr, _METHODS))}, "
+    if vmap_method is not None and vmap_method not in METHODS:
+        raise ValueError(f"pure_callback: vmap_method must be None or one of {', '.join(map(repr, METHODS))}, "
                          f"got {vmap_method!r}")
     host, arrays, out_tree = _prepare("pure_callback", callback, result_shape_dtypes, args, kwargs)
     outs = pure_callback_p.bind(*arrays, callback=host, sharding=sharding, vmap_method=vmap_method)
