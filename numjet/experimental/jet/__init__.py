@@ -1,0 +1,8 @@
+"""jet: Taylor mode, derivatives of any order along a curve by arithmetic with truncated power series.
+
+Add a recurrence for an operation to `recurrences`, a rule for one that holds programs to `transformation`.
+"""
+
+from numjet.experimental.jet.transformation import jet as jet
+
+__all__ = ["jet"]

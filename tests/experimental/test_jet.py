@@ -1,0 +1,141 @@
+"""numjet.experimental.jet: derivatives up to the fourth against repeated forward mode, of every kind of operation."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.experimental.jet import jet
+from numjet.experimental.jet.recurrences import RECURRENCES
+from numjet.foundation.config import enable_x64
+
+ORDER = 4
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    with enable_x64():
+        yield
+
+
+def repeated(fun, primals, series):
+    """Derivatives along the curve by nested jvp."""
+    def along(t):
+        point = []
+        for x, terms in zip(primals, series, strict=True):
+            value, weight = x, 1.0
+            for k, term in enumerate(terms, 1):
+                weight = weight * t / k
+                value = value + weight * term
+            point.append(value)
+        return fun(*point)
+
+    out, current = [], along
+    for _ in range(ORDER + 1):
+        out.append(current(0.0))
+        current = (lambda f: lambda t: nj.jvp(f, (t,), (1.0,))[1])(current)
+    return out
+
+
+def check(fun, *primals, rtol=1e-8):
+    series = [[0.3 * RNG.normal(size=np.shape(x)) for _ in range(ORDER)] for x in primals]
+    value, terms = jet(fun, primals, series)
+    for got, want in zip([value, *terms], repeated(fun, primals, series), strict=True):
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-9)
+    jitted, _ = nj.jit(lambda p, s: jet(fun, p, s))(primals, series)
+    np.testing.assert_allclose(jitted, value, rtol=1e-12)
+
+
+X = np.array([0.3, 0.7, -0.4])
+POSITIVE = np.abs(X) + 0.2
+UNARY = {
+    "exp": X, "expm1": X, "log": POSITIVE, "log1p": X, "sin": X, "cos": X, "tan": X, "tanh": X, "sinh": X, "cosh": X,
+    "logistic": X, "sqrt": POSITIVE, "square": X, "rsqrt": POSITIVE, "cbrt": POSITIVE, "asin": X, "acos": X, "atan": X,
+    "asinh": X, "acosh": POSITIVE + 1, "atanh": X, "erf": X, "erfc": X, "erf_inv": X, "abs": X, "sign": X, "floor": X, "neg": X,
+    "lgamma": POSITIVE, "exp2": X, "bessel_i1e": X,
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_functions_of_one_argument(name):
+    check(getattr(lax, name), UNARY[name])
+
+
+def test_every_recurrence_is_tested():
+    assert {op.name for op in RECURRENCES} <= UNARY.keys()
+
+
+FUNCTIONS = {
+    "products": (lambda x, y: (x * y + 2 * x) / (1 + y * y), X, POSITIVE),
+    "powers": (lambda x, y: x ** 3 + x ** -2 + y ** x + y ** 2.5, X, POSITIVE), "power of zero": (lambda x: x ** 3,
+                                                                                                  np.zeros(2)),
+    "extremes": (lambda x, y: jnp.maximum(x, y) + jnp.minimum(x, 0.1) + jnp.clip(x, -0.1, 0.5), X, POSITIVE),
+    "atan2": (jnp.arctan2, X, POSITIVE), "logaddexp": (jnp.logaddexp, X, POSITIVE),
+    "matrix product": (lambda x, y: jnp.tanh(jnp.outer(x, y) @ x) @ y, X, POSITIVE),
+    "convolution": (lambda x, y: jnp.convolve(x, y), X, POSITIVE),
+    "reductions": (lambda x: jnp.sum(x) * jnp.prod(x) + jnp.max(x) * jnp.var(x) + nj.nn.logsumexp(x), X),
+    "softmax": (nj.nn.softmax, X), "prefix sums": (lambda x: jnp.cumsum(x) * jnp.cumprod(x), X),
+    "indexing": (lambda x: x[::-1] * x[jnp.array([2, 0, 0])] + (1 * jnp.asarray(x)).at[1].set(x[0] ** 2).at[0].add(x[2]), X),
+    "sort": (lambda x: jnp.sort(x) ** 2, X), "choice": (lambda x: jnp.where(x > 0, jnp.sin(x), x ** 2), X),
+    "inverse": (lambda x: jnp.linalg.inv(jnp.outer(x, x) + jnp.eye(3)) @ x, X),
+    "solution": (lambda x: jnp.linalg.solve(jnp.outer(x, x) + jnp.eye(3), x), X),
+    "determinant": (lambda x: jnp.linalg.slogdet(jnp.outer(x, x) + jnp.eye(3))[1], X),
+    "scan": (lambda x: lax.scan(lambda c, a: (jnp.sin(c) * a, c * a), x[0], x)[1], X),
+    "fori_loop": (lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.cos(c) * (i + 1.0), x), X),
+    "while_loop": (lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.exp(-c[1])), (0, x))[1], X),
+    "cond": (lambda x: lax.cond(x[0] > 0, jnp.sin, lambda x: 2 * x, x), X), "jit": (nj.jit(lambda x: jnp.sin(x) ** 2), X),
+    "checkpoint": (nj.checkpoint(lambda x: jnp.sin(x) ** 2), X), "vmap": (nj.vmap(lambda x: jnp.exp(x) * x), X),
+    "gradient": (nj.grad(lambda x: jnp.sum(jnp.sin(x) ** 3)), X), "silu": (nj.nn.silu, X), "gelu": (nj.nn.gelu, X),
+    "relu": (nj.nn.relu, X), "fft": (lambda x: jnp.abs(jnp.fft.fft(x + 1.0)) ** 2, X),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    fun, *args = FUNCTIONS[name]
+    check(fun, *args)
+
+
+def test_custom_rules_are_followed():
+    @nj.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+    f.defjvp(lambda primals, tangents: (f(*primals), 2 * jnp.cos(primals[0]) * tangents[0]))
+    check(f, X)
+
+
+def test_a_high_order_of_a_long_composition():
+    f = lambda x: jnp.tanh(jnp.sin(lax.erf(lax.lgamma(x))))
+    _, terms = jet(f, (1.7,), ([1.0] + [0.0] * 11,), factorial_scaled=False)
+    t = 0.05
+    series = float(f(1.7)) + sum(float(c) * t ** k for k, c in enumerate(terms, 1))
+    np.testing.assert_allclose(series, f(1.7 + t), rtol=1e-13)
+
+
+def test_transformations_of_jets():
+    third = lambda x: jet(jnp.sin, (x,), ([1.0, 0.0, 0.0],))[1][2]
+    np.testing.assert_allclose(third(0.5), -np.cos(0.5))
+    np.testing.assert_allclose(nj.grad(third)(0.5), np.sin(0.5))
+    np.testing.assert_allclose(nj.vmap(third)(X), -np.cos(X))
+
+
+def test_structures_and_scales():
+    value, terms = jet(lambda x, n: {"y": x ** 2, "n": n}, (3.0, 2), ([1.0, 0.0], [0, 0]))
+    assert (float(value["y"]), [float(t) for t in terms["y"]]) == (9.0, [6.0, 2.0])
+    assert int(value["n"]) == 2 and [float(t) for t in terms["n"]] == [0.0, 0.0]
+    assert [float(t) for t in jet(lambda x: x ** 2, (3.0,), ([1.0, 0.0],), factorial_scaled=False)[1]] == [6.0, 1.0]
+    assert jet(jnp.sin, (0.0,), ([],))[1] == []
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (((1.0, 2.0), ([1.0],)), "a list of terms per argument"), (((1.0, 2.0), ([1.0], [])), "inconsistent lengths"),
+    ((({"a": 1.0},), ([1.0],)), "is not an array"), ((((1.0,),), ([1.0],)), "is not an array"),
+    (((np.ones(3),), ([np.ones(2)],)), "must have its shape")])
+def test_errors(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        jet(lambda *xs: xs[0], *arguments)
+    with pytest.raises(TypeError, match="must be zero"):
+        jet(lambda n: n, (1,), ([1],))
