@@ -398,6 +398,17 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "__pow__": lambda self, y: sparsify(lambda x: jnp.power(x, y))(self),
     "__getitem__": _getitem, "__iter__": _iter, "sum": _sum, "astype": _astype, "reshape": _reshape,
 }
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as a method, with a name and text of its own."""
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, function.__doc__ if name.isalpha() else f"{name} of arrays: see sparsify."
+    return method
+
+
 for _name, _function in _OPERATORS.items():
     for _class in (BCOO, BCSR):
-        setattr(_class, _name, _function)
+        setattr(_class, _name, _method(_name, _function))
