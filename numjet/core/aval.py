@@ -8,7 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, is_symbolic
 
 
 class AbstractValue:
@@ -41,7 +41,9 @@ class ShapedArray(AbstractValue):
         try:
             return _table[key]
         except (KeyError, TypeError):
-            return _intern(cls, tuple(map(as_size, shape)), np.dtype(dtype), bool(weak_type), key)
+            sizes = tuple(shape)
+            sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
+            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), key)
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, is_symbolic
 
 Ints = tuple[int, ...]
 
@@ -21,8 +21,10 @@ def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
     (2, 3)
     """
     try:
-        return tuple(map(as_size, shape))
+        return tuple(map(operator.index, shape))
     except TypeError as error:
+        if is_symbolic(_entries(shape)):
+            return tuple(map(as_size, shape))
         text = f"{what} must be 1D sequences of concrete values of integer type, got {shape}."
         if any(isinstance(d, Tracer) for d in _entries(shape)):
             text += ("\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n" + str(error))

@@ -99,6 +99,8 @@ nj.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)
 nj.lax.conv_general_dilated(x[None, None], jnp.ones((1, 1, 3, 3)), (1, 1), 'SAME')
 nj.lax.broadcasted_iota(jnp.int32, x.shape, 1)
 nj.random.normal(nj.random.key(0), x.shape)
+jnp.unique(x, size=3)
+jnp.extract(x > 0, x, size=2)
 jnp.linalg.inv(x @ x.T + jnp.eye(x.shape[0]))
 """.strip().splitlines()}
 

@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.foundation import dtypes, errors
-from numjet.foundation.dimension import Dimension, as_size, is_symbolic, largest
+from numjet.foundation.dimension import Dimension, as_size, largest
 from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
@@ -226,7 +226,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
     by = 1 if by is None else by
-    if is_symbolic((first, last, by)):
+    if isinstance(last, Dimension) or isinstance(first, Dimension) or isinstance(by, Dimension):
         return _symbolic_range(first, last, by, dtype)
     size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
     if dtype in _INTEGRAL and not size:

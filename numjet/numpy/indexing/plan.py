@@ -290,9 +290,12 @@ def _basic(s: slice, size: int, axis: int, position: int) -> Basic:
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Tracer) and bound.concrete() is None:
             raise IndexError(_SLICE_ERROR.format(s=s, position=position))
-    if is_symbolic((size, s.start, s.stop, s.step)):
-        return _symbolic(s, size, axis)
-    start, stop, step = slice(*map(_bound, (s.start, s.stop, s.step))).indices(size)
+    try:
+        start, stop, step = slice(*map(_bound, (s.start, s.stop, s.step))).indices(size)
+    except TypeError:
+        if is_symbolic((size, s.start, s.stop, s.step)):
+            return _symbolic(s, size, axis)
+        raise
     count = len(range(start, stop, step))
     if count == 0:
         return Basic(axis, min(max(start, 0), size), 0, 1)

@@ -199,7 +199,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
         return getitem(arr, (slice(None),) * dim + (positions,))
     positions = nonzero(condition, size=operator.index(size), fill_value=length)[0]
     picked = getitem(moveaxis(arr, dim, 0), (positions,), mode="fill", fill_value=0)
-    inside = compare.lt(positions, np.asarray(length, positions.dtype)[()])
+    inside = compare.lt(positions, convert.size_constant(length, positions.dtype))
     inside = rearrange.broadcast_in_dim(inside, picked.shape, (0,))
     return moveaxis(choose_by("compress", inside, picked, as_dtype(fill_value, picked.dtype)), 0, dim)
 

@@ -99,7 +99,7 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
     counts = arithmetic.sub(ends, firsts)
     if size is None:
         return getitem(values, firsts), getitem(order, firsts), inverse, counts
-    missing = compare.ge(firsts, np.asarray(n, index)[()])
+    missing = compare.ge(firsts, convert.size_constant(n, index))
     found = getitem(values, firsts, mode="clip") if n else create.full((count, rows.shape[1]), np.zeros((), rows.dtype)[()])
     if fill_value is None:
         filler = getitem(found, slice(0, 1)) if count else found
