@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from numjet.api import aot
 else:
     aot = lazy_import.Module("numjet.api.aot")
+key_reuse = lazy_import.Module("numjet.api.key_reuse")
 sharding = lazy_import.Module("numjet.api.sharding.shardings")
 
 _OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
@@ -67,8 +68,15 @@ class Traced(Fields):
     def __post_init__(self) -> None:
         self._executables: dict[Device, Any] = {}
         self._closed: ClosedJaxpr | None = None
+        self._key_use: Any = None
         self.key: Any = None  # of this, in its cache
         self.described: cache_misses.Key | None = None
+
+    def key_use(self) -> Any:
+        """What the program does to random keys, for jax_debug_key_reuse. KeyReuseError if it uses one twice."""
+        if self._key_use is None:
+            self._key_use = key_reuse.jaxpr_type_signature(self.jaxpr)
+        return self._key_use
 
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
@@ -237,11 +245,16 @@ class Jitted:
             executable, kept, donated = self.executable(traced, call, device)
         if traced.refs.touched:
             return self._run_with_refs(executable, kept, donated, traced, call, device), None
+        values = [*call.leaves, *traced.consts]
+        if config.debug_key_reuse:
+            key_reuse.use_arguments(traced.key_use(), values)
         leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
         outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
         for k, leaf in enumerate(leaves):
             if donated[k] and not leaf.is_deleted():
                 leaf.delete()
+        if config.debug_key_reuse:
+            key_reuse.mark_results(traced.key_use(), values, outs)
         plan = tuple(("out", k) for k in range(len(outs)))
         entry = _native.Entry(executable.native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
         return tree_unflatten(traced.out_tree, outs), entry

@@ -12,7 +12,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.core.op import Op, PerArg, Samples, Undefined, lookup
+from numjet.core.op import Missing, Op, PerArg, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.record import Record
@@ -108,7 +108,7 @@ class Joint(Record):
     rule: Callable[..., Any]
 
 
-def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any, hlo: Any, samples: Samples,
+def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any, hlo: Any, samples: Samples | Missing,
                 transpose: Any = None, result: Any = None, same_dtype: bool = True, check: Callable[..., None] | None = None,
                 **fields: Any) -> Op:
     """A record of out[i] = f(x[i], y[i], ...). Operands have equal shapes, or rank 0.

@@ -6,6 +6,7 @@ from typing import Any
 from numjet.core import hooks
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
+from numjet.lax.rng.key_marks import is_consumed
 from numjet.random import generators
 from numjet.random.key_bits import unwrap
 
@@ -27,5 +28,12 @@ def _impl(self: Any) -> generators.Generator:
     return generators.of_dtype(self.dtype)
 
 
+def _was_consumed(self: Any) -> bool:
+    """Whether a random key was used, while jax_debug_key_reuse is on."""
+    _check("_consumed", self)
+    return is_consumed(self)
+
+
 for cls in (Array, Tracer):
-    hooks.set_methods({"_base_array": property(_base_array), "_impl": property(_impl)}, cls)
+    hooks.set_methods({"_base_array": property(_base_array), "_impl": property(_impl),
+                       "_consumed": property(_was_consumed)}, cls)

@@ -28,6 +28,7 @@ from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise import bits, bitwise, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.rng import threefry as rng
+from numjet.lax.rng.key_marks import marked
 from numjet.lax.shape import create, join, rearrange
 from numjet.random import generators
 
@@ -107,7 +108,7 @@ def single(name: str, key: Any) -> Any:
     """A single key for the sampler `name`, of either kind, else an error."""
     key, typed = as_key(name, key)
     check_single(name, key.aval, typed)
-    return key
+    return marked(key, "random_bits" if name == "bits" else "jit") if typed else key
 
 
 def words(key: Any) -> Words:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import Array, Tracer, aval_of
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.lax.elementwise import bits, convert
+from numjet.lax.rng.key_marks import CLONE, marked, random_mark_p
 from numjet.random import generators
 from numjet.random.arguments import shape_of
 from numjet.random.compiled import compiled
@@ -137,12 +138,17 @@ def key_dtype(impl_spec: Any = None) -> np.dtype:
 
 
 def clone(key: Any) -> Any:
-    """The same key, marked as meant for use once more.
+    """The same key, marked as meant for use once more: the option jax_debug_key_reuse lets each be used once.
 
     >>> key_data(clone(PRNGKey(3))).tolist()
     [0, 3]
     """
-    return as_key("clone", key)[0]
+    key, typed = as_key("clone", key)
+    if not typed:
+        return key
+    if current_trace() is EVAL:
+        return wrap(unwrap(key), key.dtype)
+    return random_mark_p.bind(key, kind=CLONE, mask=None) if config.debug_key_reuse else key
 
 
 # -------------------------------------------------------------------------------------------- deriving keys
@@ -164,7 +170,7 @@ def split(key: Any, num: Any = 2) -> Any:
     key, typed = as_key("split", key)
     check_single("split", key.aval, typed)
     target = num if isinstance(num, tuple) else (num,)
-    return _split(key, shape=shape_of("split", target))
+    return _split(marked(key, "random_split") if typed else key, shape=shape_of("split", target))
 
 
 @compiled

@@ -12,6 +12,7 @@ from numjet.lax.indexing.gather import index_take
 from numjet.lax.reduction.argreduce import argmax
 from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.reduction.sort import sort_key_val, top_k
+from numjet.lax.rng.key_marks import silence
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import array_arg
 from numjet.random import samplers
@@ -115,6 +116,16 @@ def _check_choice(size: int, count: int, replace: bool, p: Any) -> None:
                          f"p has shape {p.shape} and a.shape[axis] is {size}.")
 
 
+def _chosen(key: Any, size: int, count: int, replace: bool, p: Any, mode: str | None) -> Any:
+    """The numbers of the chosen members."""
+    if p is None and replace:
+        return randint(key, (count,), 0, size)
+    if p is None:
+        mixed = permutation(key, create.iota(dtypes.python_scalar_dtype(int), size))
+        return slicing.slice_in_dim(mixed, 0, count)
+    return _weighted(key, p, shape=(count,)) if replace else _weighted_subset(key, p, count=count, high=precise(mode))
+
+
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
            mode: str | None = None) -> Any:
     """A random sample of the numbers 0 .. a - 1, or of the slices of an array `a` along `axis`.
@@ -135,16 +146,8 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         p = array_arg("choice", p, 1)
         p = p if p.dtype in dtypes.FLOATING else convert.convert_dtype(p, dtypes.to_inexact_dtype(p.dtype))
     _check_choice(size, count, replace, p)
-    if p is None and not replace:
-        found = permutation(key, create.iota(dtypes.python_scalar_dtype(int), size))
-        found = slicing.slice_in_dim(found, 0, count)
-    elif p is None:
-        found = randint(key, (count,), 0, size)
-    elif replace:
-        found = _weighted(key, p, shape=(count,))
-    else:
-        found = _weighted_subset(key, p, count=count, high=precise(mode))
-    found = shapes.reshape(found, target)
+    with silence():  # the key is marked
+        found = shapes.reshape(_chosen(key, size, count, replace, p, mode), target)
     return found if a.ndim == 0 else _take(a, found, axes.as_axis(axis, a.ndim))
 
 

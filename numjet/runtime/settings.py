@@ -10,7 +10,8 @@ from numjet.runtime.device import default_elsewhere
 def _read() -> tuple[int, bool]:
     """Called by the native core in a thread whose flags have changed: the serial of the trace token, and whether the fast
     path may be used."""
-    step_by_step = config.debug_nans or config.debug_infs or config.disable_jit or config.check_tracer_leaks
+    step_by_step = (config.debug_nans or config.debug_infs or config.debug_key_reuse or config.disable_jit
+                    or config.check_tracer_leaks)
     return config.token.serial, not step_by_step and transfers.unguarded()
 
 

@@ -147,7 +147,8 @@ def test_a_change_is_seen_by_the_next_call_of_every_thread(flag, changes, old):
     now = [thread(lambda: config.token) for thread in threads]
     assert len(set(now)) == 1 and (now != tokens) == flag.traces
     slow = [thread(lambda: f.slow_calls(x)) for thread in threads]
-    step_by_step = flag.name in ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks", *GUARDS)
+    step_by_step = flag.name in ("jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse", "jax_disable_jit",
+                                 "jax_check_tracer_leaks", *GUARDS)
     assert slow == ([1, 1, 1] if step_by_step else [1, 0, 0] if flag.traces else [0, 0, 0])
     threads[changes == "here"](lambda: config.update(flag.name, before))
     assert [thread(lambda: config.token) for thread in threads] == tokens

@@ -14,6 +14,7 @@ from numjet.testing.reference import Reference
 # Operations that programs don't hold, and why.
 NEVER = {
     "rng_uniform": "draws other numbers in each run",
+    "random_mark": "stands in programs while jax_debug_key_reuse is on",
     "custom_lin": "stands between linearization and transposition only",
     "ffi_call": "calls a function in C by its address, which a program as text does not have",
     "check": "stands in functions that checkify takes, and nowhere in what is compiled",

@@ -1,0 +1,82 @@
+"""Marks of what happens to random keys: operations that return their key, for the check of key reuse.
+
+Programs have marks only while jax_debug_key_reuse is on, or while `api.key_reuse` looks at a function; simplification drops
+them. Keys outside of programs are marked themselves.
+"""
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from numjet.core.op import SCALARS, ZERO, Missing, Op
+from numjet.core.trace import EVAL, Array, current_trace
+from numjet.core.traits import EXACT
+from numjet.foundation.config import config
+from numjet.foundation.errors import KeyReuseError
+from numjet.lax.rewrites import itself
+from numjet.lax.templates import elementwise
+
+CLONE, CONSUME, ASSERT_CONSUMED, ASSERT_UNCONSUMED = "clone", "consume", "assert_consumed", "assert_unconsumed"
+
+random_mark_p: Op = elementwise(
+    "random_mark", params=("kind", "mask"), accepts="V", eager=lambda x, *, kind, mask: x, jvp=ZERO,
+    cpu=lambda b, x, *, kind, mask: x, hlo=SCALARS, traits=EXACT, rewrites=itself,
+    samples=Missing("its operands are random keys"))
+
+
+# ------------------------------------------------------------------------------------------------ keys outside of programs
+
+_consumed: dict[int, weakref.ref[Any]] = {}
+
+
+def is_consumed(key: Any) -> bool:
+    """Whether a key outside of programs was used."""
+    found = _consumed.get(id(key))
+    return found is not None and found() is key
+
+
+def consume_array(key: Any, what: str) -> None:
+    """Marks a key outside of programs as used. KeyReuseError if it was already."""
+    if is_consumed(key):
+        raise KeyReuseError(f"Previously-consumed key passed to {what}. Split the key, and use each part once; "
+                            "random.clone(key) allows to use it again.")
+    mark_array(key)
+
+
+def mark_array(key: Any) -> None:
+    """Marks a key outside of programs as used."""
+    number = id(key)
+    _consumed[number] = weakref.ref(key, lambda _: _consumed.pop(number, None))
+
+
+# ------------------------------------------------------------------------------------------------ marks
+
+class _State(threading.local):
+    silent = 0
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Within the block nothing is marked: the functions of a library use the keys that their caller marked."""
+    _state.silent += 1
+    try:
+        yield
+    finally:
+        _state.silent -= 1
+
+
+def marked(key: Any, kind: str) -> Any:
+    """A typed key, used once by the operation `kind`. KeyReuseError if it was used before, as far as is known now."""
+    if not config.debug_key_reuse or _state.silent:
+        return key
+    if current_trace() is not EVAL:
+        return random_mark_p.bind(key, kind=kind, mask=None)
+    if isinstance(key, Array):
+        consume_array(key, f"{kind if config.disable_jit else 'jit-compiled function'} at index 0")
+    return key
