@@ -1,5 +1,6 @@
 """Lazy exports: functions of numjet that most programs do not need, imported when the first of them is named."""
 
+from numjet.api.autograph.function import autograph as autograph
 from numjet.api.explain import explain as explain
 from numjet.api.pmap import pmap as pmap
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
