@@ -137,7 +137,9 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         full = [a if n in static else next(rest) for n, a in enumerate(args)]
         return flatten_result(fun(*full, **named), out_tree, fun)
     check_tracing(fun, kind)
-    jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static))
+    # Users take the program apart from the arrays it closes over, so all of those are constants, whatever their values.
+    jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static),
+                                       inlines=kind != "make_jaxpr")
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
 
 

@@ -47,6 +47,7 @@ from numjet.core.walk import eval_closed
 from numjet.foundation import locks
 from numjet.foundation.linear_util import WrappedFun
 from numjet.foundation.record import Fields, Record
+from numjet.foundation.tree import register_pytree_node
 
 
 class _Marker:
@@ -128,6 +129,10 @@ class Undefined:
 
     def __repr__(self) -> str:
         return f"Undefined({self.aval})"
+
+
+for _kind in (Zero, Undefined):  # nodes without children: functions that users transform may return them
+    register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
 
 
 _registry: dict[str, Op] = {}

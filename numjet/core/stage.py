@@ -86,12 +86,13 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Writes every operation down as an equation."""
 
-    __slots__ = ("eqns", "invars", "consts", "debug", "outer", "partial", "refs", "_producers", "_seen", "_values")
+    __slots__ = ("eqns", "invars", "consts", "debug", "inlines", "outer", "partial", "refs", "_producers", "_seen", "_values")
 
-    def __init__(self, debug: DebugInfo | None = None, partial: bool = False, outer: Trace | None = None):
+    def __init__(self, debug: DebugInfo | None = None, partial: bool = False, outer: Trace | None = None, inlines: bool = True):
         """partial: its inputs are the unknown values of a partial evaluation. outer: the trace around a function that is
-        traced to a program of its own."""
+        traced to a program of its own. inlines: known scalar arrays are written into the program."""
         super().__init__()
+        self.inlines = inlines
         self.partial, self.outer = partial, outer
         self.refs: dict[Any, _State] = {}  # captured: see core.refs
         self.eqns: list[JaxprEqn] = []
@@ -138,7 +139,8 @@ class StageTrace(Trace):
         elif hasattr(x, "__jax_array__"):
             return self.atom(x.__jax_array__())
         aval = aval_of(x)
-        if aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _on_host(x):
+        inlined = self.inlines or not isinstance(x, _native.Array)
+        if inlined and aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _on_host(x):
             value = x._value if isinstance(x, _native.Array) else np.asarray(x)
             return Literal(value.astype(aval.dtype)[()], aval)
         if is_writable(x):
@@ -250,11 +252,11 @@ def unsupported_refs(touched: Sequence[Touched], debug: DebugInfo | None) -> Not
         "as an argument, and return what is to be written.")
 
 
-def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],
-                    debug: DebugInfo | None = None) -> tuple[Jaxpr, list[Any], list[Touched]]:
+def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray], debug: DebugInfo | None = None,
+                    inlines: bool = True) -> tuple[Jaxpr, list[Any], list[Touched]]:
     """As trace_to_jaxpr; the references of outer traces that the program uses, in the order of its last inputs. The new values
-    of those that it writes are its last results."""
-    trace = StageTrace(debug, outer=current_trace())
+    of those that it writes are its last results. inlines: scalar arrays that it closes over become literals."""
+    trace = StageTrace(debug, outer=current_trace(), inlines=inlines)
     tracers = [trace.new_input(a) for a in avals]
     try:
         with set_trace(trace), _native.rare_collections:

@@ -1,4 +1,5 @@
 """Stages of ahead-of-time compilation: what each shows of the call, texts and objects of all dialects, errors."""
+import numpy as np
 import pytest
 
 import numjet as nj
@@ -95,3 +96,11 @@ def test_wrapped():
             return 3
     assert isinstance(nj.jit(abs), stages.Wrapped) and isinstance(Mine(), stages.Wrapped)
     assert not isinstance(abs, stages.Wrapped)
+
+
+def test_all_arrays_that_a_function_closes_over_are_constants_of_its_jaxpr():
+    """Whatever their values: programs of the same function of other arrays have the same constants."""
+    scalar, vector = jnp.array(3), jnp.zeros(3)
+    closed = nj.make_jaxpr(lambda x: x * scalar + vector + np.float32(1))(1.0)
+    assert sorted(np.shape(c) for c in closed.consts) == [(), (3,)]
+    assert nj.make_jaxpr(lambda x: x + 1)(1.0).consts == []
