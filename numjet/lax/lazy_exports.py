@@ -52,6 +52,7 @@ from numjet.lax.elementwise.special import (
     random_gamma_grad_p as random_gamma_grad_p, regularized_incomplete_beta_p as regularized_incomplete_beta_p, zeta as zeta,
     zeta_p as zeta_p,
 )
+from numjet.lax.dtype_of import dtype as dtype
 from numjet.lax.fourier import FftType as FftType, fft as fft, fft_p as fft_p
 from numjet.lax.reduction.approximate import approx_max_k as approx_max_k, approx_min_k as approx_min_k
 from numjet.lax.reduction.window import (

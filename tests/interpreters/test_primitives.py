@@ -432,3 +432,11 @@ def test_tracing_and_dead_code() -> None:
     kept, smaller = partial_eval.dce_jaxpr_closed_call_rule([True, False], call)
     assert kept == [True, False] and len(smaller.invars) == len(smaller.outvars) == 1
     assert partial_eval.dce_jaxpr_call_rule([False, False], call) == ([False, False], None)
+
+
+def test_symbolic_zeros_are_nodes_without_children():
+    """So functions that return them are transformed."""
+    zero = ad.Zero(ShapedArray((2,), np.dtype(np.float32)))
+    assert nj.tree.leaves((zero, ad.UndefinedPrimal(zero.aval), 1)) == [1]
+    out, kept = nj.vmap(lambda x: (2 * x, zero))(np.arange(3.0))
+    assert out.tolist() == [0, 2, 4] and type(kept) is ad.Zero and kept.aval is zero.aval
