@@ -131,8 +131,9 @@ class Undefined:
         return f"Undefined({self.aval})"
 
 
-for _kind in (Zero, Undefined):  # nodes without children: functions that users transform may return them
-    register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+# Nodes without children: functions that users transform may return them.
+register_pytree_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
+register_pytree_node(Undefined, lambda operand: ((), operand.aval), lambda aval, _: Undefined(aval))
 
 
 _registry: dict[str, Op] = {}
