@@ -177,11 +177,11 @@ def _bernoulli(key: Any, p: Any, *, shape: Shape, high: bool) -> Any:
 
 
 def precise(mode: str | None, default: str = "low") -> bool:
-    """Whether a `mode` argument asks for two random numbers per sample. ValueError for unknown ones."""
+    """Whether a `mode` argument asks for two random numbers per sample; 'highest' is 'high'. ValueError for unknown ones."""
     mode = default if mode is None else mode
-    if mode not in ("high", "low"):
-        raise ValueError(f"got mode={mode!r}, expected 'high' or 'low'")
-    return mode == "high"
+    if mode not in ("highest", "high", "low"):
+        raise ValueError(f"got mode={mode!r}, expected 'highest', 'high' or 'low'")
+    return mode != "low"
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:

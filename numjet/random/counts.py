@@ -175,7 +175,7 @@ def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
     counted = _binomial_counting(pair, _choose(small & ~bad_n, whole, 0.0), q)
     drawn = _binomial_rejection(pair, _choose(small | infinite, 10000.0, whole), _choose(small | infinite, 0.5, q))
     out = compare.select(small, counted, drawn)
-    out = _choose(infinite, math.inf, _choose(bad_n | bad_q, math.nan, out))
+    out = _choose(bad_n | bad_q, math.nan, _choose(infinite, math.inf, out))
     return compare.select(below_half | bad_n | bad_q | infinite, out, whole - out)
 
 

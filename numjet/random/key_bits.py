@@ -168,10 +168,17 @@ def _counters(target: Shape) -> tuple[Any, Any]:
     """High and low words of 0, 1, 2, ... in the given shape."""
     size = math.prod(target)
     if not isinstance(size, Dimension) and size > 2 ** 32:
-        raise NotImplementedError(f"random bits of shape {target}: expected at most 2**32 numbers, got {size}; split the "
-                                  "key and draw parts")
+        return _wide_counters(target)
     low = create.iota(_UINT32, size)
     return _ZERO, low if target == (size,) else rearrange.reshape(low, target)
+
+
+def _wide_counters(target: Shape) -> tuple[Any, Any]:
+    """High and low words of more positions than 32 bits count."""
+    flat = create.iota_p.bind(dtype=dtypes.uint64, shape=(math.prod(target),), dimension=0)
+    high = bitwise.shift_right_logical_p.bind(flat, convert.constant(np.uint64(32), dtypes.uint64))
+    halves = (rearrange.reshape(convert.convert_dtype(w, _UINT32), target) for w in (high, flat))
+    return next(halves), next(halves)
 
 
 def _threefry(pair: Pair, target: Shape) -> Pair:

@@ -10,6 +10,7 @@ from numjet.foundation import dtypes
 from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from numjet.lax.linalg.eigen import eigh, svd
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
@@ -17,9 +18,6 @@ from numjet.random import basic
 from numjet.random.arguments import as_float, float_dtype, inexact_dtype, shape_of, unsharded
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, single
-
-_METHODS = ("cholesky", "eigh", "svd")
-
 
 # -------------------------------------------------------------------------------------------- factorizations
 
@@ -66,12 +64,31 @@ def orthonormalize(a: Any) -> Any:
     return fori_loop(0, size, column, create.full_like(a, 0))
 
 
+def _scaled(vectors: Any, squares: Any) -> Any:
+    """Columns times the roots of their squared lengths, of which tiny negative ones are rounded zeros."""
+    lengths = arithmetic.sqrt(compare.max(squares, create.full_like(squares, 0)))
+    return vectors * broadcast_to(shapes.expand_dims(lengths, (lengths.ndim - 1,)), vectors.shape)
+
+
+def _by_eigenvectors(a: Any) -> Any:
+    vectors, values = eigh(a)
+    return _scaled(vectors, values)
+
+
+def _by_singular_vectors(a: Any) -> Any:
+    left, values, _ = svd(a)
+    return _scaled(left, values)
+
+
+_FACTORS = {"cholesky": cholesky, "eigh": _by_eigenvectors, "svd": _by_singular_vectors}
+
+
 # -------------------------------------------------------------------------------------------- samplers
 
 @compiled
-def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Shape, dtype: np.dtype, method: str) -> Any:
     mean, cov = as_float(mean, dtype), as_float(cov, dtype)
-    factor = cholesky((cov + _adjoint(cov)) / 2)
+    factor = _FACTORS[method]((cov + _adjoint(cov)) / 2)
     size = mean.shape[-1]
     noise = basic.normal(key, (*shape, size), dtype)
     factor = broadcast_to(factor, (*shape, size, size)) if factor.ndim > 2 else factor
@@ -86,8 +103,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
                         out_sharding: Any = None) -> Any:
     """Normal vectors of mean[..., n] and covariance cov[..., n, n]; shape: of the batch, default theirs.
 
-    method: 'cholesky' (NotImplementedError for 'eigh' and 'svd'). NaN where cov is not positive definite. ValueError for
-    shapes that do not fit.
+    method: the factorization of cov: 'cholesky' (fast; NaN where cov is not positive definite), 'eigh' or 'svd', which take
+    singular ones. ValueError for other methods and for shapes that do not fit.
 
     >>> import numjet.numpy as jnp
     >>> from numjet import random
@@ -96,11 +113,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     """
     unsharded("multivariate_normal", out_sharding)
     found = float_dtype("multivariate_normal", dtype)
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {_METHODS}, got {method!r}")
-    if method != "cholesky":
-        raise NotImplementedError(f"multivariate_normal: method={method!r}; use method='cholesky', with a little added to the "
-                                  "diagonal of a singular cov")
+    if method not in _FACTORS:
+        raise ValueError(f"method must be one of {tuple(_FACTORS)}, got {method!r}")
     first, second = np.shape(mean), np.shape(cov)
     _check_shapes(first, second)
     batch = shapes.broadcast_shapes(first[:-1], second[:-2])
@@ -108,7 +122,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     if shapes.broadcast_shapes(target, batch) != target:
         raise ValueError(f"multivariate_normal: expected mean and cov of batch shapes that broadcast to shape={target}, got "
                          f"{first[:-1]} and {second[:-2]}")
-    return _multivariate_normal(single("multivariate_normal", key), mean, cov, shape=target, dtype=found)
+    return _multivariate_normal(single("multivariate_normal", key), mean, cov, shape=target, dtype=found, method=method)
 
 
 def _check_shapes(mean: Shape, cov: Shape) -> None:

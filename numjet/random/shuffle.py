@@ -138,6 +138,8 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     >>> choice(random.key(7), 5, (3,)).tolist()
     [4, 2, 0]
     """
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"shape argument of choice must be a sequence of integers, got {shape!r}")
     key, target = single("choice", key), shape_of("choice", shape)
     a = array_arg("choice", a)
     size = int(a) if a.ndim == 0 else a.shape[axes.as_axis(axis, a.ndim)]

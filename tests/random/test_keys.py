@@ -172,7 +172,8 @@ def test_wrap_and_clone():
     (lambda k: random.dirichlet(k, 1.0), ValueError, "ndim >= 1"),
     (lambda k: random.poisson(k, 1.0, (2,), "float32"), ValueError, "int dtype"),
     (lambda k: random.multivariate_normal(k, jnp.ones(2), jnp.ones((3, 3))), ValueError, "cov.shape"),
-    (lambda k: random.multivariate_normal(k, jnp.ones(2), jnp.ones((2, 2)), method="svd"), NotImplementedError, "cholesky")])
+    (lambda k: random.multivariate_normal(k, jnp.ones(2), jnp.ones((2, 2)), method="lu"), ValueError, "method must be"),
+    (lambda k: random.choice(k, 5, 2), TypeError, "sequence of integers")])
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(random.key(0))

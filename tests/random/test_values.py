@@ -6,6 +6,7 @@ from scipy import special
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import random
+from numjet.random import key_bits
 from tests.random.values import VALUES
 
 EXACT = {"bits", "uniform", "randint", "permutation", "rademacher"}
@@ -153,3 +154,36 @@ def test_bits_that_depend_on_the_size_of_the_array():
             assert random.bits(key, (3,), "uint64").tolist() == [10597664315880824766, 1838883807893689961,
                                                                  13686855971547664781]
     assert random.bits(key, (2,)).tolist() == [4070199207, 4202968722]
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_multivariate_normal_by_each_factorization(method):
+    cov = np.array([[2.0, 0.5, 0.2], [0.5, 1.0, -0.3], [0.2, -0.3, 0.5]], np.float32)
+    draw = lambda key, cov: random.multivariate_normal(key, jnp.arange(3.0), cov, (20000,), method=method)
+    for x in map(np.asarray, (draw(random.key(1), cov), nj.jit(draw)(random.key(1), cov))):
+        assert np.allclose(np.cov(x.T), cov, atol=0.06) and np.allclose(x.mean(0), [0, 1, 2], atol=0.04)
+    if method != "cholesky":
+        flat = np.asarray(draw(random.key(1), np.ones((3, 3), np.float32)) - jnp.arange(3.0))
+        assert np.allclose(flat, flat[:, :1], atol=1e-2)
+
+
+def test_binomial_of_bad_parameters_is_nan():
+    inf, nan = np.inf, np.nan
+    n, p = jnp.array([-1, 0, nan, inf, 5, 5, 5, inf, -1, inf]), jnp.array([0.5, 0.5, 0.5, 0.5, nan, -0.1, 1.1, nan, nan, -0.1])
+    out = np.asarray(random.binomial(random.key(0), n, p))
+    assert np.array_equal(out, [nan, 0, nan, inf, nan, nan, nan, nan, nan, nan], equal_nan=True)
+
+
+def test_more_numbers_than_32_bits_count():
+    out = nj.eval_shape(lambda seed: random.normal(random.key(seed), (10 ** 6, 10 ** 6)), 0)
+    assert out.shape == (10 ** 6, 10 ** 6)
+    high, low = key_bits._wide_counters((3, 5))
+    assert low.tolist() == np.arange(15).reshape(3, 5).tolist() and not high.any()
+
+
+def test_modes():
+    logits = jnp.arange(5.0)
+    precise = random.categorical(random.key(0), logits, shape=(9,), mode="high").tolist()
+    assert random.categorical(random.key(0), logits, shape=(9,), mode="highest").tolist() == precise
+    with pytest.raises(ValueError, match="mode"):
+        random.gumbel(random.key(0), mode="medium")

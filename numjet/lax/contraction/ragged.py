@@ -66,7 +66,8 @@ def _checked(x: ShapedArray, y: ShapedArray, sizes: ShapedArray, numbers: Ragged
                         f"{numbers.lhs_ragged_dimensions}.")
     ragged, groups = numbers.lhs_ragged_dimensions[0], numbers.rhs_group_dimensions
     if not 0 <= ragged < x.ndim:
-        raise TypeError(f"ragged_dot_general: the lhs ragged dimension {ragged} is no axis of lhs of shape {x.shape}.")
+        raise TypeError("ragged_dot_general requires lhs ragged dimension numbers to be nonnegative and less than the number "
+                        f"of axes of the lhs, got {ragged} for lhs of shape {x.shape}.")
     if kind_of(sizes.dtype) not in "iu":
         raise TypeError("ragged_dot_general requires that group_sizes.dtype is a subtype of np.integer, got "
                         f"{sizes.dtype.name}.")
@@ -79,18 +80,22 @@ def _checked(x: ShapedArray, y: ShapedArray, sizes: ShapedArray, numbers: Ragged
     if not free and groups:
         raise TypeError("ragged_dot_general requires zero group dimensions in the rhs when lhs ragged dimension is "
                         f"contracting or batch, got {groups}.")
-    if free and (not 0 <= groups[0] < y.ndim or groups[0] in (*rc, *rb)):
-        raise TypeError(f"ragged_dot_general: the rhs group dimension {groups[0]} must be an axis of rhs of shape {y.shape} "
-                        f"that is not contracted {rc} nor batched {rb}.")
+    if free and not 0 <= groups[0] < y.ndim:
+        raise TypeError("ragged_dot_general requires rhs group dimension numbers to be nonnegative and less than the number of "
+                        f"axes of the rhs, got {groups[0]} for rhs of shape {y.shape}.")
+    if free and groups[0] in (*rc, *rb):
+        raise TypeError("ragged_dot_general requires rhs group dimension numbers to be distinct from contracting and batch "
+                        f"dimensions, got {groups[0]}, contracting {rc} and batch {rb}.")
     count = sizes.shape[-1]
     if free and (y.shape[groups[0]] != count if offset is None else y.shape[groups[0]] > count):
-        raise TypeError(f"ragged_dot_general: expected rhs group dimension size to be {count}, the number of group_sizes, "
-                        f"got {y.shape[groups[0]]}.")
+        raise TypeError(f"ragged_dot_general: expected rhs group dimension size to be {count}, got {y.shape[groups[0]]}: there "
+                        f"are {count} group_sizes.")
     same = without(range(x.ndim), (*lc, *lb)) if free else lb if ragged in lb else lc
     outer = (*(lb if ragged not in lb else ()), *same[:same.index(ragged)])
     expected = (*(x.shape[d] for d in outer), count)
     if sizes.ndim > 1 and sizes.shape != expected:
-        raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {(count,)} or {expected}, got {sizes.shape}.")
+        raise TypeError(f"ragged_dot_general: expected group_sizes to have shape {expected}, got {sizes.shape}; sizes of shape "
+                        f"{(count,)} are those of all.")
     return ragged, outer
 
 

@@ -19,6 +19,7 @@ from numjet.foundation.config import config
 from numjet.numpy.core.arrays import asarray
 
 _WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
+_SORTS = frozenset((np.sort, np.argsort))  # their `kind` names an algorithm; ours is stable
 _HINTS = frozenset(("order", "subok"))
 _NOT_GIVEN: dict[str, Any] = {"casting": "same_kind", "where": True, "out": None, "dtype": None, "signature": None}
 
@@ -114,7 +115,8 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
         return func._implementation(*args, **kwargs)
     own = _counterpart(namespace, func)
     if own is not None:
-        return own(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        hints = ("out", "kind") if func in _SORTS else ("out",)
+        return own(*args, **{k: v for k, v in kwargs.items() if k not in hints})
     _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
 
