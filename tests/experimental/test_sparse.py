@@ -151,6 +151,27 @@ def test_padding_and_duplicates():
     assert first.data.tolist() == [1.0, 0.0, 0.0, 8.0, 0.0]
 
 
+def test_strict_promotion_and_small_index_dtypes():
+    def results(m, dense):
+        return [(m[1:4], dense[1:4]), (m[jnp.array([1, 0])], dense[jnp.array([1, 0])]), (m @ dense.T, dense @ dense.T),
+                (m.reshape(42), dense.reshape(42)), (m.update_layout(n_dense=1, on_inefficient=None),
+                                                     dense), (m.sum_duplicates(), dense),
+                (m.update_layout(n_batch=1, on_inefficient=None).update_layout(n_batch=0), dense)]
+    with nj.numpy_dtype_promotion("strict"), nj.numpy_rank_promotion("raise"):
+        for index_dtype in ("int8", "uint8", "int32"):
+            m = sparse.BCOO.fromdense(MATRIX, nse=30, index_dtype=index_dtype)
+            for got, want in results(m, jnp.asarray(MATRIX)):
+                close(got, want)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1)])
+def test_empty_arrays(shape):
+    m = sparse.BCOO.fromdense(jnp.zeros(shape))
+    for got, want in ((m, shape), (m.T, shape[::-1]), (m.sum(0), shape[1:]), (m + m, shape), (m.sum_duplicates(), shape),
+                      (m.sort_indices(), shape), (m @ jnp.ones(shape[1]), shape[:1])):
+        close(got, np.zeros(want))
+
+
 CASES = {
     "index": (lambda x: x[1], lambda x: x[1]), "rows": (lambda x: x[jnp.array([2, 0])], lambda x: x[[2, 0]]),
     "columns": (lambda x: x[:, jnp.array([2, 0])], lambda x: x[:, [2, 0]]),

@@ -24,6 +24,7 @@ from numjet.experimental.sparse.bcoo_buffers import (
     inside,
     kept,
     marked,
+    row,
     stored,
     whole,
 )
@@ -399,7 +400,8 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
     else:
         mask = jnp.ones(indices.shape[:-1], bool)
     column = jnp.broadcast_to(jnp.arange(size, dtype=indices.dtype)[:, None], mask.shape)
-    indices = jnp.concatenate([jnp.where(mask, column, size)[..., None], indices], -1)
+    column = jnp.where(mask, column, jnp.asarray(size, indices.dtype))
+    indices = jnp.concatenate([column[..., None], indices], -1)
     merge = lambda x: x.reshape(*x.shape[:n], x.shape[n] * x.shape[n + 1], *x.shape[n + 2:])
     return like(mat, merge(data), merge(indices), unique_indices=mat.unique_indices)
 
@@ -410,7 +412,7 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
     front = (*mat.indices.shape[:-1], size)
     column = jnp.broadcast_to(jnp.arange(size, dtype=mat.indices.dtype), front)
     if mat.n_sparse:
-        column = jnp.where(inside(mat.indices, mat._sparse_shape)[..., None], column, size)
+        column = jnp.where(inside(mat.indices, mat._sparse_shape)[..., None], column, jnp.asarray(size, column.dtype))
     indices = jnp.concatenate([jnp.broadcast_to(mat.indices[..., None, :], (*front, mat.n_sparse)), column[..., None]], -1)
     merge = lambda x: x.reshape(*x.shape[:n], x.shape[n] * x.shape[n + 1], *x.shape[n + 2:])
     return like(mat, merge(mat.data), merge(indices), unique_indices=mat.unique_indices)
@@ -420,7 +422,7 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
     """The last sparse axis becomes the first dense one."""
     data, indices = whole(mat.data, mat.indices, mat.shape)
     n, size = mat.n_batch, mat._sparse_shape[-1]
-    here = indices[..., -1:] == jnp.arange(size, dtype=indices.dtype)
+    here = indices[..., -1:] == row(np.arange(size), indices)
     here = here.reshape(here.shape + (1,) * mat.n_dense)
     dense = jnp.where(here, jnp.expand_dims(data, n + 1), jnp.zeros((), data.dtype))
     if mat.n_sparse == 1:
@@ -433,8 +435,9 @@ def _sparse_to_batch(mat: BCOO) -> BCOO:
     """The first sparse axis becomes the last batch one."""
     data, indices = whole(mat.data, mat.indices, mat.shape)
     n, size = mat.n_batch, mat._sparse_shape[0]
-    lane = jnp.arange(size, dtype=indices.dtype)[:, None]
-    here = (jnp.expand_dims(indices[..., 0], n) == lane) & jnp.expand_dims(inside(indices, mat._sparse_shape), n)
+    first = jnp.expand_dims(indices[..., 0], n)
+    lane = jnp.arange(size, dtype=indices.dtype).reshape((1,) * n + (size, 1))
+    here = (first == lane) & jnp.expand_dims(inside(indices, mat._sparse_shape), n)
     data = kept(jnp.broadcast_to(jnp.expand_dims(data, n), (*here.shape, *data.shape[n + 1:])), here)
     return like(mat, data, marked(jnp.expand_dims(indices[..., 1:], n), here, mat._sparse_shape[1:]),
                 unique_indices=mat.unique_indices)

@@ -62,9 +62,15 @@ def whole(data: Any, indices: Any, shape: Sequence[int]) -> tuple[Any, Any]:
     return jnp.broadcast_to(data, batch + data.shape[n:]), jnp.broadcast_to(indices, batch + indices.shape[n:])
 
 
+def row(values: Any, indices: Any) -> Any:
+    """One value per sparse axis, to be combined with indices: in their dtype and rank."""
+    values = jnp.asarray(values, indices.dtype)
+    return values.reshape((1,) * (indices.ndim - 1) + values.shape)
+
+
 def inside(indices: Any, sizes: Sequence[int]) -> Any:
     """Which elements are no padding."""
-    return (indices < jnp.asarray(np.asarray(sizes), indices.dtype)).all(-1)
+    return (indices < row(np.asarray(sizes, int), indices)).all(-1)
 
 
 def kept(data: Any, mask: Any) -> Any:
@@ -81,7 +87,7 @@ def live(data: Any, indices: Any, shape: Sequence[int]) -> tuple[Any, Any]:
 
 def marked(indices: Any, mask: Any, sizes: Sequence[int]) -> Any:
     """The indices where the mask holds, else those of padding."""
-    return jnp.where(mask[..., None], indices, jnp.asarray(np.asarray(sizes), indices.dtype))
+    return jnp.where(mask[..., None], indices, row(np.asarray(sizes, int), indices))
 
 
 def with_nse(data: Any, indices: Any, shape: Sequence[int], nse: int) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.vmap import vmap
 from numjet.experimental.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout, like
-from numjet.experimental.sparse.bcoo_buffers import inside, kept, marked, ravelled, unravelled, whole, with_nse
+from numjet.experimental.sparse.bcoo_buffers import inside, kept, marked, ravelled, row, unravelled, whole, with_nse
 from numjet.experimental.sparse.util import SparseInfo, refuse, split_shape
 
 
@@ -178,7 +178,7 @@ def _repeated(data: Any, indices: Any, shape: Sequence[int], axes: Sequence[int]
     for j in axes:
         mask = inside(indices, [1 if k == j else s for k, s in enumerate(sizes)])[..., None]
         count = sizes[j]
-        column = jnp.where(mask, jnp.arange(count, dtype=indices.dtype), count)[..., None]
+        column = jnp.where(mask, row(np.arange(count), indices), jnp.asarray(count, indices.dtype))[..., None]
         wide = jnp.broadcast_to(indices[..., None, :], (*column.shape[:-1], len(sizes)))
         wide = jnp.concatenate([wide[..., :j], column, wide[..., j + 1:]], -1)
         indices = wide.reshape(*wide.shape[:n], wide.shape[n] * count, len(sizes))
@@ -255,9 +255,9 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     indices = mat.indices[front(mat.indices)]
     if (start[n:end], limit[n:end], step[n:end]) == ([0] * mat.n_sparse, [*mat._sparse_shape], [1] * mat.n_sparse):
         return like(mat, data, indices, shape=shape, indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
-    first, by = (jnp.asarray(x[n:end], indices.dtype) for x in (start, step))
+    first, last, by = (row(np.asarray(x[n:end], int), indices) for x in (start, limit, step))
     moved = indices - first
-    mask = (moved >= 0) & (indices < jnp.asarray(limit[n:end], indices.dtype)) & (moved % by == 0)
+    mask = (indices >= first) & (indices < last) & (moved % by == 0)
     return _fewer(mat, data, moved // by, mask.all(-1), shape)
 
 
@@ -292,9 +292,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         (*(min(sizes[d], s) for d, s in enumerate(mat.indices.shape[:n])), mat.nse, mat.n_sparse))
     if not mat.n_sparse:
         return like(mat, data, indices, shape=sizes)
-    moved = indices - jnp.stack(first[n:end]).astype(indices.dtype)
-    sparse = jnp.asarray(np.asarray(sizes[n:end]), indices.dtype)
-    mask = ((moved >= 0) & (moved < sparse)).all(-1) & inside(indices, mat._sparse_shape)
+    begin = row(jnp.stack(first[n:end]), indices)
+    moved = indices - begin
+    mask = ((indices >= begin) & (moved < row(np.asarray(sizes[n:end]), indices))).all(-1) & inside(indices, mat._sparse_shape)
     return _fewer(mat, data, moved, mask, sizes)
 
 
@@ -385,7 +385,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 def _shifted(mat: BCOO, indices: Any, column: int, start: int, shape: Sequence[int]) -> Any:
     """The indices of a part that starts there along a sparse axis."""
     sizes = split_shape(shape, mat.n_batch, mat.n_dense)[1]
-    by = jnp.asarray([start if j == column else 0 for j in range(mat.n_sparse)], indices.dtype)
+    by = row(np.asarray([start if j == column else 0 for j in range(mat.n_sparse)], int), indices)
     return marked(indices + by, inside(indices, mat._sparse_shape), sizes)
 
 

@@ -28,6 +28,8 @@ def index_array(indices: Any, batch_shape: Sequence[int], labels: Sequence[Label
 def read_rows(x: Any, index: Any) -> Any:
     """x[index[..., 0], index[..., 1], ...], zero where that is out of bounds."""
     count, lead = index.shape[-1], index.ndim - 1
+    if 0 in x.shape[:count]:  # nothing is in bounds
+        return jnp.zeros(index.shape[:-1] + x.shape[count:], x.dtype)
     dimensions = lax.GatherDimensionNumbers(
         offset_dims=tuple(range(lead, lead + x.ndim - count)), collapsed_slice_dims=tuple(range(count)),
         start_index_map=tuple(range(count)))
@@ -40,7 +42,11 @@ def add_rows(shape: Sequence[int], index: Any, updates: Any) -> Any:
     dimensions = lax.ScatterDimensionNumbers(
         update_window_dims=tuple(range(lead, updates.ndim)), inserted_window_dims=tuple(range(count)),
         scatter_dims_to_operand_dims=tuple(range(count)))
+    if updates.dtype == bool:
+        return add_rows(shape, index, updates.astype("int32")).astype(bool)
     zeros = jnp.zeros(shape, updates.dtype)
+    if 0 in zeros.shape or 0 in updates.shape:
+        return zeros
     return lax.scatter_add(zeros, index, updates, dimensions, mode="drop")
 
 

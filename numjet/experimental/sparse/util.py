@@ -53,7 +53,7 @@ def check_layout(what: str, ndim: int, n_batch: int, n_dense: int) -> None:
 
 def stored(mat: Any, n_batch: int, n_dense: int) -> Any:
     """Which positions of the batch and sparse axes hold a nonzero element in any of the dense axes."""
-    mask = mat != 0
+    mask = mat.astype(bool)
     return mask.any(tuple(range(mask.ndim - n_dense, mask.ndim))) if n_dense else mask
 
 
