@@ -23,6 +23,11 @@ def kind(dtype: np.dtype) -> str:
     return dtype.kind
 
 
+def narrow(dtype: np.dtype) -> bool:
+    """Whether the numbers are int2 to uint4 or floats of 4 to 8 bits, stored in a byte each: loop IR only moves them."""
+    return dtype.itemsize == 1 and dtype.kind not in ("b", "i", "u")
+
+
 def usual_dtype(op: str, args: tuple[Expr, ...]) -> np.dtype:
     """The default result type of an operation."""
     if op in _PREDICATES:

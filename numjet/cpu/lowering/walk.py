@@ -12,6 +12,7 @@ from numjet.core.check import check_constant
 from numjet.core.emit import LoopBuilder
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Expand, Missing, Op
+from numjet.cpu.ir.types import narrow
 from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
 from numjet.cpu.lowering.arrays.deferred_arrays import DeferredArrays
 from numjet.cpu.lowering.arrays.values import LoweredArray, Registers
@@ -47,6 +48,15 @@ class WholeArrays:
 
     def after_equation(self, frame: Frame, eqn: JaxprEqn) -> None:
         pass
+
+
+def _by_numpy(op: Op, params: dict[str, Any]) -> Callable[..., Sequence[np.ndarray]]:
+    """An operation as a function of NumPy arrays, by its eager rule: for numbers that machines have no registers for."""
+    def call(*values: np.ndarray) -> Sequence[np.ndarray]:
+        with np.errstate(all="ignore"):
+            found = op.eager(*values, **params)
+        return list(found) if op.multiple else [found]
+    return call
 
 
 class JaxprWalk:
@@ -127,6 +137,8 @@ class JaxprWalk:
             raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU backend yet: {rule.why}")
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
+        if not op.programs and not isinstance(op.eager, Missing) and any(narrow(a.dtype) for a in (*args, *out_avals)):
+            return builder.callback(_by_numpy(op, params), args, out_avals)
         if op.elementwise:
             return [self.deferred.elementwise(lambda *xs: rule(builder, *xs, **params), *args, dtype=out_avals[0].dtype,
                                               cost=cost_of(op))]

@@ -28,7 +28,7 @@ from numjet.cpu.ir.nodes import (
 from numjet.cpu.ir.printer import show_expr, show_statement
 from numjet.cpu.ir.tables import TABLES
 from numjet.cpu.ir.traversal import expressions, postorder, written
-from numjet.cpu.ir.types import kind, usual_dtype
+from numjet.cpu.ir.types import kind, narrow, usual_dtype
 from numjet.cpu.verification import races, unset_reads
 
 _COMBINE = ("add", "mul", "min", "max", "and", "or", "xor")
@@ -101,7 +101,8 @@ class _Check:
 
     def run(self) -> None:
         for buffer in self.buffers:
-            kind(buffer.dtype)
+            if not narrow(buffer.dtype):  # which calls of Python and copies move, and nothing reads as numbers
+                kind(buffer.dtype)
             if buffer.kind == "const" and (buffer.data is None or buffer.data.size != buffer.size
                                            or buffer.data.dtype != buffer.dtype):
                 raise LoopIRError(f"constant {buffer!r} needs data of {buffer.dtype}[{buffer.size}]")
