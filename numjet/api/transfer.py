@@ -14,7 +14,7 @@ from numjet.core.trace import Tracer
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from numjet.foundation.tree.prefix import broadcast_prefix
+from numjet.foundation.tree.prefix import flatten_axes
 from numjet.runtime import dispatch
 from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
@@ -44,7 +44,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     del src, may_alias
     leaves, tree = tree_flatten(x)
     check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
-    placed = [device] * len(leaves) if device is None or isinstance(device, Device) else broadcast_prefix(device, x)
+    same = device is None or isinstance(device, Device)
+    placed = [device] * len(leaves) if same else flatten_axes("device_put device", tree, device)
     out = [_put(leaf, d) for leaf, d in zip(leaves, placed, strict=True)]
     if donate is True:
         for leaf, new in zip(leaves, out, strict=True):

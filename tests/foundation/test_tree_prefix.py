@@ -113,11 +113,12 @@ def test_flatten_axes():
 @pytest.mark.parametrize(
     "axes,message",
     [
-        ((0, 1), "Expected tuple of length 2 but got tuple of length 3 at the root."),
-        ([0, 1, 2], "Expected list of length 3 but got tuple of length 3 at the root."),
-        (((0,), None, None), "Expected tuple of length 1 but got list of length 2 at key path [0]."),
-        ((0, {"b": 1}, None), "Expected dict with keys ['b'] but got dict with keys ['a'] at key path [1]."),
-        ((0, {"a": [1]}, None), "Expected list of length 1 but got a leaf at key path [1]['a']."),
+        ((0, 1), "vmap in_axes is a tuple of length 2 but the full tree has a tuple of length 3 there"),
+        ([0, 1, 2], "vmap in_axes is a list of length 3 but the full tree has a tuple of length 3 there"),
+        (((0,), None, None), "vmap in_axes[0] is a tuple of length 1 but the full tree has a list of length 2 there"),
+        ((0, {"b": 1}, None), "vmap in_axes[1] is a dict with keys ['b'] but the full tree has a dict with keys ['a'] there"),
+        (((0,), (1,), None), "Mismatch details (2 found):\npytree structure error: different types at key path"),
+        ((0, {"a": [1]}, None), "vmap in_axes[1]['a'] is a list of length 1 but the full tree has a leaf there"),
     ],
 )
 def test_flatten_axes_errors(axes, message):

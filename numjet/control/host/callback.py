@@ -105,14 +105,18 @@ def _io_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cal
     return call_each(bind, size, args, dims), [0] * len(callback.outs)
 
 
-_NOT_LINEAR = Missing("a Python function is not known to be linear; define derivatives with custom_jvp or custom_vjp")
+def _transpose(cts: Sequence[Any], *args: Any, callback: HostFunction, **_: Any) -> Any:
+    kind = "Pure" if callback.kind == "pure_callback" else "IO"
+    raise ValueError(f"{kind} callbacks do not support transpose. {callback.where()} is a Python function, which is not known "
+                     "to be linear: define derivatives with custom_jvp or custom_vjp around it.")
+
 
 pure_callback_p = Op(name="pure_callback", params=("callback", "sharding", "vmap_method"), multiple=True, abstract=_abstract,
-                     eager=run, jvp=_pure_jvp, transpose=_NOT_LINEAR, batch=_pure_batch, cpu=lowered, hlo=called(),
+                     eager=run, jvp=_pure_jvp, transpose=_transpose, batch=_pure_batch, cpu=lowered, hlo=called(),
                      traits=EXACT | KEEPS_APART, samples=Missing("calls Python"))
 
 io_callback_p = Op(name="io_callback", params=("callback", "ordered", "sharding"), multiple=True, abstract=_abstract, eager=run,
-                   jvp=_io_jvp, transpose=_NOT_LINEAR, batch=_io_batch, cpu=lowered,
+                   jvp=_io_jvp, transpose=_transpose, batch=_io_batch, cpu=lowered,
                    hlo=called(ordered=lambda params: params["ordered"]), traits=EXACT, samples=Missing("calls Python"),
                    effects=lambda *, ordered, **_: frozenset({effects.ORDERED_IO if ordered else effects.IO}))
 

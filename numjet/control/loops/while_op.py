@@ -202,6 +202,12 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_j
     (cond, body), carry_b = fixpoint(step, init_b, forwards(body_jaxpr, body_nconsts, len(init_b)))
     operands = [move_to(a, d, 0, size) if b else a for a, d, b in zip(args, dims, [*cond_b, *body_b, *carry_b], strict=True)]
     cond_consts, body_consts, init = split_list(operands, [cond_nconsts, body_nconsts])
+    refused = holds_effects(cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr) & {effects.IO, effects.ORDERED_IO}
+    if cond.flags[0] and refused:
+        raise NotImplementedError(
+            "IO effect not supported in while_loop with batched predicate: steps run for all elements until the last has "
+            f"finished, so loops with side effects other than debugging are not supported: {set(refused)}"
+        )
     run = _masked_loop if cond.flags[0] else _plain_loop
     outs = run(cond, body, cond_consts, body_consts, init)
     return outs, [0 if b else None for b in carry_b]

@@ -76,11 +76,12 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     axes, prefix = _native.pytree_flatten(axis_tree, None, True)
     try:
         counts = prefix.prefix_counts(treedef)
-    except ValueError as error:
+    except ValueError:
+        found = [_prefix_error(*levels)(name) for levels in _unlike_levels((), prefix, treedef, _treedef_level, None, True)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value; each of its leaves stands for one "
             f"subtree, but {_short(repr(axis_tree))} is not a prefix of {_short(str(treedef))}.\n"
-            f"Mismatch details: {error} (expected by {name}, got in the value)"
+            f"Mismatch details ({len(found)} found):\n" + "\n".join(map(str, found))
         ) from None
     return _repeat(axes, counts)
 

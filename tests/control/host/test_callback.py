@@ -388,3 +388,27 @@ def test_an_error_of_the_function_is_logged(caplog):
         nj.jit(lambda x: nj.pure_callback(fail, x, x))(np.float32(1)).block_until_ready()
     [record] = caplog.records
     assert record.getMessage() == "jax.pure_callback failed" and "Traceback" in caplog.text
+
+
+def test_io_in_a_loop_whose_elements_stop_at_different_times_is_refused():
+    def count(i):
+        return lax.while_loop(lambda i: i < 5, lambda i: (nj.io_callback(lambda x: None, None, i), i + 1)[1], i)
+    with pytest.raises(NotImplementedError, match="not supported in while_loop with batched predicate"):
+        nj.vmap(count)(np.arange(2))
+
+
+def test_callbacks_have_no_transpose():
+    for kind, call in (("Pure", nj.pure_callback), ("IO", nj.io_callback)):
+        with pytest.raises(ValueError, match=f"{kind} callbacks do not support transpose"):
+            nj.linear_transpose(lambda x, call=call: call(lambda v: v, x, x), np.float32(1))(np.float32(1))
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float8_e5m2"])
+def test_numbers_below_a_byte_in_programs(dtype):
+    x = np.array([0, 1, 1, 0, 1, 0], np.int8).astype(dtype)
+    f = nj.jit(lambda x: nj.pure_callback(np.asfortranarray, nj.ShapeDtypeStruct((2, 3), dtype), x.reshape(2, 3)))
+    np.testing.assert_array_equal(f(x), x.reshape(2, 3))
+    g = nj.jit(lambda x, y: (x[::-1].astype(jnp.float32), y.astype(dtype), jnp.concatenate([x, x])))
+    back, made, twice = g(x, np.float32([1, 0]))
+    assert back.tolist() == x[::-1].astype(np.float32).tolist() and made.dtype == twice.dtype == x.dtype
+    np.testing.assert_array_equal(twice, np.concatenate([x, x]))

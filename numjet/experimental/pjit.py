@@ -1,0 +1,5 @@
+"""`jit` under its former name."""
+
+from numjet.api.jit import jit as pjit
+
+__all__ = ["pjit"]
