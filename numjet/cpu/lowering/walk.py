@@ -137,7 +137,8 @@ class JaxprWalk:
             raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU backend yet: {rule.why}")
         if isinstance(rule, Expand):
             raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
-        if not op.programs and not isinstance(op.eager, Missing) and any(narrow(a.dtype) for a in (*args, *out_avals)):
+        dtypes = [*[a.dtype for a in args], *[a.dtype for a in out_avals]]
+        if builder is not None and not op.programs and not isinstance(op.eager, Missing) and any(map(narrow, dtypes)):
             return builder.callback(_by_numpy(op, params), args, out_avals)
         if op.elementwise:
             return [self.deferred.elementwise(lambda *xs: rule(builder, *xs, **params), *args, dtype=out_avals[0].dtype,
