@@ -60,10 +60,17 @@ class Reference:
         outs = self.applied(op, self._reordered(op, args, params, scale), params)
         if op is fft_p and any(np.abs(_times(a, 2.0**-40)).max(initial=0) > 1 or not np.isfinite(a).all() for a in args):
             return [np.full_like(o, np.nan) for o in outs]  # overflow of intermediate values depends on the order
+        if NORMWISE <= op.traits and self.rng.random() < 0.5:  # how far NaN spreads depends on the method
+            outs = [self._spread(args, o) for o in outs]
         outs = [self.changed(_times(o, 1 / scale), self._ulps(op)) for o in outs]
         if (SUMS_PRODUCTS <= op.traits or op is reduce_prod_p) and self.rng.random() < 0.5:
             outs = [self._overflowed(op, args, params, o) for o in outs]
         return [self._cancelled(o) for o in outs] if NORMWISE <= op.traits else outs
+
+    def _spread(self, args: Sequence[Any], out: Any) -> Any:
+        """A result with NaN everywhere if an operand has a number that is not finite."""
+        floats = dtypes.kind(out.dtype) in "fc"
+        return np.full_like(out, np.nan) if floats and not all(np.isfinite(a).all() for a in args) else out
 
     def _overflowed(self, op: Op, args: Sequence[Any], params: dict[str, Any], out: Any) -> Any:
         """A result with NaN where intermediate values may overflow, which those of integers never do."""

@@ -40,7 +40,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
     Raises ValueError where it gives a part of another shape, UnexpectedTracerError while a function is traced.
 
     >>> from numjet.runtime.device import CPU
-    >>> make_array_from_callback((2, 2), SingleDeviceSharding(CPU), lambda index: np.eye(2)[index]).tolist()
+    >>> make_array_from_callback((2, 2), CPU, lambda index: np.eye(2)[index]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     device = device_of("make_array_from_callback", sharding)
@@ -93,7 +93,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     from what shape, sharding and dtype say, or that are on other devices.
 
     >>> x = device_put(np.ones(2, np.float32))
-    >>> make_array_from_single_device_arrays((2,), SingleDeviceSharding(x.device), [x]).tolist()
+    >>> make_array_from_single_device_arrays((2,), x.sharding, [x]).tolist()
     [1.0, 1.0]
     """
     name = "jax.make_array_from_single_device_arrays"

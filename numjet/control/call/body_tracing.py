@@ -215,13 +215,19 @@ def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
         if not source.is_internal(one.__code__):
             own += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
             own += [one.__globals__.get(n) for n in _names(one.__code__)]
-        found += [x for x in own if x is not fun and x is not owner]
+        found += [_identity(x) for x in own if x is not fun and x is not owner]
         if len(found) > _MOST_USED or not all(map(_is_fixed, own)):
             return None
         inner = [x for x in own if type(x) is types.FunctionType and x not in seen]
         seen.update(inner)
         pending += inner
     return tuple(found)
+
+
+def _identity(x: Any) -> Any:
+    """What stands for an object: for a function of numjet's, made anew around the user's function, its code; its contents are
+    compared beside it."""
+    return x.__code__ if type(x) is types.FunctionType and source.is_internal(x.__code__) else x
 
 
 def _names(code: types.CodeType) -> list[str]:
@@ -231,7 +237,7 @@ def _names(code: types.CodeType) -> list[str]:
 
 
 _LASTING = (*(bool, int, float, complex, str, bytes, type(None), type, np.generic, np.dtype, np.ufunc),
-            *(types.BuiltinFunctionType, types.ModuleType, Op))
+            *(types.BuiltinFunctionType, types.CodeType, types.ModuleType, Op))
 
 
 _BY_VALUE = frozenset({bool, int, str, bytes, frozenset})
