@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
-from numjet.api import cache_misses, stages
+from numjet.api import stages
 from numjet.api.arguments import (
     check_arrays,
     check_callable,
@@ -45,9 +45,10 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
 if TYPE_CHECKING:
-    from numjet.api import aot
+    from numjet.api import aot, cache_misses
 else:
     aot = lazy_import.Module("numjet.api.aot")
+    cache_misses = lazy_import.Module("numjet.api.cache_misses")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
 sharding = lazy_import.Module("numjet.api.sharding.shardings")
 
