@@ -264,7 +264,8 @@ def _without_internal(tb: types.TracebackType | None) -> types.TracebackType | N
         walker = walker.tb_next
     result = None
     for one in reversed(frames):
-        result = types.TracebackType(result, one.tb_frame, one.tb_lasti, one.tb_lineno)
+        line = one.tb_lineno or one.tb_frame.f_code.co_firstlineno  # a signal's handler may raise where there is no line
+        result = types.TracebackType(result, one.tb_frame, one.tb_lasti, line)
     return result
 
 
