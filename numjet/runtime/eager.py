@@ -138,7 +138,9 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     out = op.abstract(*avals, **params)
     if isinstance(op.eager, Missing):
         raise NotImplementedError(f"'{op.name}' cannot be evaluated outside of a program: {op.eager.why}")
-    values = [to_numpy(a, aval) for a, aval in zip(args, avals, strict=True)]
+    values: list[Any] = [to_numpy(a, aval) for a, aval in zip(args, avals, strict=True)]
+    if op.programs:  # arrays keep types that NumPy arrays lose: 64-bit numbers without jax_enable_x64, and weak ones
+        values = [_from_numpy(v, aval, CPU) for v, aval in zip(values, avals, strict=True)]
     before = STATE.get()
     try:
         STATE.set(IGNORED)

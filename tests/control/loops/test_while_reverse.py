@@ -15,6 +15,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import aval_of
 from numjet.core.walk import all_eqns
 from numjet.foundation.config import Setting, config
+from numjet.testing.reference import Reference
 from tests.control.calculus import check_derivatives, staged
 
 few_bytes = Setting("numjet_loop_checkpoint_bytes")
@@ -274,3 +275,11 @@ def test_a_condition_on_the_transposed_value_is_refused():
 def test_in_forward_mode_nothing_is_stored(x64):
     check_derivatives(staged(until, np.float64(0)), ONE)
     assert aval_of(until(0.7)).dtype == np.float64
+
+
+def test_steps_are_counted_in_64_bits_outside_of_programs_too():
+    f = lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (np.int32(0), x))[1]
+    with nj.disable_jit():
+        closed = nj.make_jaxpr(nj.grad(f))(2.0)
+        assert float(Reference().closed(closed, [np.float32(2)])[0]) == 32.0
+        assert float(nj.grad(f)(2.0)) == 32.0
