@@ -4,22 +4,25 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from numjet.api.transfer import block_until_ready
 from numjet.core.trace import Tracer
+from numjet.experimental.sparse.util import SparseInfo
 
 
 class JAXSparse(abc.ABC):
     """A sparse array: a pytree of buffers with a shape.
 
-    Operators that a format lacks raise NotImplementedError, which names them.
+    `_buffers` names the attributes that hold the buffers, `_statics` those of the structure. Operators that
+    a format lacks raise NotImplementedError, which names them.
     """
 
     data: Any
     shape: tuple[int, ...]
     nse: Any
-    dtype: Any
+    _buffers: ClassVar[tuple[str, ...]]
+    _statics: ClassVar[tuple[str, ...]] = ("shape",)
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 100
 
@@ -28,6 +31,7 @@ class JAXSparse(abc.ABC):
 
     size = property(lambda self: prod(self.shape), doc="The number of elements, zeros included.")
     ndim = property(lambda self: len(self.shape), doc="The number of axes.")
+    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     T = property(lambda self: self.transpose(), doc="The array with its axes reversed.")
 
     def __len__(self) -> int:
@@ -36,7 +40,12 @@ class JAXSparse(abc.ABC):
     @property
     def _bufs(self) -> tuple[Any, ...]:
         """The buffers."""
-        return tuple(self.tree_flatten()[0])
+        return tuple(getattr(self, name) for name in self._buffers)
+
+    @property
+    def _info(self) -> tuple[Any, ...]:
+        """What else the array consists of."""
+        return tuple(getattr(self, name) for name in self._statics)
 
     def _layout_text(self) -> str:
         """What the text says besides type and shape."""
@@ -51,14 +60,16 @@ class JAXSparse(abc.ABC):
         traced = next((b for b in self._bufs if isinstance(b, Tracer)), None)
         return text if traced is None else f"{type(traced).__name__}[{text}]"
 
-    @abc.abstractmethod
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Any]:
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The buffers, and what else the array consists of."""
+        return self._bufs, self._info
 
     @classmethod
-    @abc.abstractmethod
-    def tree_unflatten(cls, aux_data: Any, children: Sequence[Any]) -> Any:
+    def tree_unflatten(cls, aux_data: tuple[Any, ...], children: Sequence[Any]) -> Self:
         """The inverse of tree_flatten."""
+        made = object.__new__(cls)
+        made.__dict__.update(zip((*cls._buffers, *cls._statics), (*children, *aux_data), strict=True))
+        return made
 
     @abc.abstractmethod
     def transpose(self, axes: Sequence[int] | None = None) -> Any:
@@ -84,6 +95,26 @@ class JAXSparse(abc.ABC):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self.shape[0]))  # type: ignore[index]
+
+
+class Batched(JAXSparse):
+    """An array with batch axes in front of the sparse ones, and dense axes behind them."""
+
+    indices: Any
+    indices_sorted: bool
+    unique_indices: bool
+    n_batch: Any
+    _statics = SparseInfo._fields
+
+    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense axes, which come last.")
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    def _layout_text(self) -> str:
+        extra = [f"{name}={count}" for name, count in (("n_batch", self.n_batch), ("n_dense", self.n_dense)) if count]
+        return ", ".join([f"nse={self.nse}", *extra])
 
 
 def _refused(name: str) -> Any:

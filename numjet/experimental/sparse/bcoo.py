@@ -10,7 +10,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.api.vmap import register_mapped
-from numjet.experimental.sparse.base import JAXSparse
+from numjet.experimental.sparse.base import Batched
 from numjet.experimental.sparse.bcoo_buffers import (
     _validate_bcoo,
     bcoo_extract_p,
@@ -41,7 +41,7 @@ from numjet.foundation.dtypes import canonicalize_dtype
 
 
 @tree.register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(Batched):
     """Batched coordinates: elements `data` at positions `indices`.
 
     data has the shape [*batch, nse, *dense], indices [*batch, nse, n_sparse]; the array's axes are those of the batch, n_sparse
@@ -67,9 +67,7 @@ class BCOO(JAXSparse):
     [4.0, 3.0]
     """
 
-    indices: Any
-    indices_sorted: bool
-    unique_indices: bool
+    _buffers = ("data", "indices")
 
     def __init__(self, args: tuple[Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
@@ -78,18 +76,10 @@ class BCOO(JAXSparse):
         super().__init__(args, shape=shape)
         _validate_bcoo(self.data, self.indices, self.shape)
 
-    _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
-    _bufs = property(lambda self: (self.data, self.indices))
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     nse = property(lambda self: self.indices.shape[-2], doc="The number of stored elements per batch.")
     n_batch = property(lambda self: self.indices.ndim - 2, doc="The number of batch axes, which come first.")
     n_sparse = property(lambda self: self.indices.shape[-1], doc="The number of sparse axes, in the middle.")
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense axes, which come last.")
     _sparse_shape = property(lambda self: split_shape(self.shape, self.n_batch, self.n_dense)[1])
-
-    def _layout_text(self) -> str:
-        extra = [f"{name}={count}" for name, count in (("n_batch", self.n_batch), ("n_dense", self.n_dense)) if count]
-        return ", ".join([f"nse={self.nse}", *extra])
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0,
@@ -136,16 +126,6 @@ class BCOO(JAXSparse):
         mask = (column >= 0) & (column < M)
         return cls((mask[:, None].astype(made.dtype), jnp.where(mask, column, M)[:, None, None]), shape=(N, M),
                    indices_sorted=True, unique_indices=True)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], SparseInfo]:
-        return (self.data, self.indices), self._info
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Any]) -> BCOO:
-        made = object.__new__(cls)
-        made.data, made.indices = children
-        made.shape, made.indices_sorted, made.unique_indices = aux_data
-        return made
 
     def todense(self) -> Any:
         """The dense array."""

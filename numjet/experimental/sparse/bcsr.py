@@ -8,7 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.api.vmap import register_mapped
-from numjet.experimental.sparse.base import JAXSparse
+from numjet.experimental.sparse.base import Batched, JAXSparse
 from numjet.experimental.sparse.bcoo import BCOO, bcoo_sort_indices
 from numjet.experimental.sparse.bcoo_buffers import (
     bcoo_dot_general_p,
@@ -116,7 +116,7 @@ def bcsr_dot_general_p(lhs_data: Any, lhs_indices: Any, lhs_indptr: Any, rhs: An
 
 
 @tree.register_pytree_node_class
-class BCSR(JAXSparse):
+class BCSR(Batched):
     """Batched compressed rows: elements `data` in columns `indices`, those of row i from indptr[i] to indptr[i + 1].
 
     data has the shape [*batch, nse, *dense], indices [*batch, nse], indptr [*batch, rows + 1]. Elements behind the last row are
@@ -129,10 +129,8 @@ class BCSR(JAXSparse):
     [4.0, 3.0]
     """
 
-    indices: Any
     indptr: Any
-    indices_sorted: bool
-    unique_indices: bool
+    _buffers = ("data", "indices", "indptr")
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
@@ -141,18 +139,10 @@ class BCSR(JAXSparse):
         super().__init__(args, shape=shape)
         _validate_bcsr(self.data, self.indices, self.indptr, self.shape)
 
-    _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
-    _bufs = property(lambda self: (self.data, self.indices, self.indptr))
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     nse = property(lambda self: self.indices.shape[-1], doc="The number of stored elements per batch.")
     n_batch = property(lambda self: self.indices.ndim - 1, doc="The number of batch axes, which come first.")
     n_sparse = property(lambda self: 2, doc="The number of sparse axes: 2.")
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense axes, which come last.")
     _sparse_shape = property(lambda self: self.shape[self.n_batch:self.n_batch + 2])
-
-    def _layout_text(self) -> str:
-        extra = [f"{name}={count}" for name, count in (("n_batch", self.n_batch), ("n_dense", self.n_dense)) if count]
-        return ", ".join([f"nse={self.nse}", *extra])
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0,
@@ -190,16 +180,6 @@ class BCSR(JAXSparse):
         buffers = (jnp.zeros((*batch, nse, *dense), dtype), jnp.zeros((*batch, nse), index_dtype),
                    jnp.zeros((*batch, sparse[0] + 1), index_dtype))
         return cls(buffers, shape=shape, indices_sorted=True, unique_indices=True)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], SparseInfo]:
-        return (self.data, self.indices, self.indptr), self._info
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Any]) -> BCSR:
-        made = object.__new__(cls)
-        made.data, made.indices, made.indptr = children
-        made.shape, made.indices_sorted, made.unique_indices = aux_data
-        return made
 
     def todense(self) -> Any:
         """The dense array."""

@@ -79,6 +79,8 @@ class COO(JAXSparse):
 
     row: Any
     col: Any
+    _buffers = ("data", "row", "col")
+    _statics = ("shape", "_rows_sorted", "_cols_sorted")
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int], rows_sorted: bool = False,
                  cols_sorted: bool = False):
@@ -90,7 +92,6 @@ class COO(JAXSparse):
                              f"{self.data.shape}, {self.row.shape}, {self.col.shape} and {self.shape}")
 
     nse = property(lambda self: self.data.size, doc="The number of stored elements.")
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     _info = property(lambda self: COOInfo(self.shape, self._rows_sorted, self._cols_sorted))
 
     @classmethod
@@ -116,16 +117,6 @@ class COO(JAXSparse):
         """The matrix with its elements in the order of rows, then columns."""
         order = jnp.lexsort((self.col, self.row))
         return COO((self.data[order], self.row[order], self.col[order]), shape=self.shape, rows_sorted=True)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], COOInfo]:
-        return (self.data, self.row, self.col), self._info
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: COOInfo, children: Sequence[Any]) -> COO:
-        made = object.__new__(cls)
-        made.data, made.row, made.col = children
-        made.shape, made._rows_sorted, made._cols_sorted = aux_data
-        return made
 
     def todense(self) -> Any:
         """The dense matrix."""

@@ -43,6 +43,7 @@ class _Compressed(JAXSparse):
 
     indices: Any
     indptr: Any
+    _buffers = ("data", "indices", "indptr")
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
@@ -54,7 +55,6 @@ class _Compressed(JAXSparse):
                              f"got {self.data.shape}, {self.indices.shape}, {self.indptr.shape} for shape {self.shape}")
 
     nse = property(lambda self: self.data.size, doc="The number of stored elements.")
-    dtype = property(lambda self: self.data.dtype, doc="The dtype of the data.")
     _row_shape = property(lambda self: self.shape)
 
     @classmethod
@@ -64,16 +64,6 @@ class _Compressed(JAXSparse):
             raise ValueError(f"{cls.__name__} must have ndim=2; got shape={tuple(shape)}")
         rows = shape[1] if cls is CSC else shape[0]
         return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype), jnp.zeros(rows + 1, index_dtype)), shape=shape)
-
-    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-        return (self.data, self.indices, self.indptr), self.shape
-
-    @classmethod
-    def tree_unflatten(cls, aux_data: tuple[int, ...], children: Sequence[Any]) -> Any:
-        made = object.__new__(cls)
-        made.data, made.indices, made.indptr = children
-        made.shape = aux_data
-        return made
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
