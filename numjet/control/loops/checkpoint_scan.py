@@ -17,14 +17,14 @@ from numjet.control.call.jaxpr_transforms import (
     Split,
     cached_by_program,
     nonzero_flags,
-    split_program,
     transpose_program,
     with_zeros,
 )
-from numjet.control.loops.carries import backwards, fixpoint, forwards
+from numjet.control.loops.carries import backwards, fixpoint
 from numjet.control.loops.reverse import KnownSteps, check_repeatable, linear_only, put, reverse_steps, row, stepping_back
 from numjet.control.loops.scan import scan_by
 from numjet.control.loops.scan_op import scan_like
+from numjet.control.loops.scan_partial import split_body
 from numjet.control.loops.while_op import step_number
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Undefined
@@ -77,14 +77,7 @@ class _Parts(Record):
 
 @cached_by_program
 def _parts(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> _Parts:
-    consts_u, init_u, xs_u = split_list(unknown_in, [num_consts, num_carry])
-    ys = len(closed.out_avals) - num_carry
-
-    def step(carry_u: Flags) -> tuple[Split, Sequence[bool]]:
-        split = split_program(closed, (*consts_u, *carry_u, *xs_u), (*carry_u, *(False,) * ys))
-        return split, split.flags[:num_carry]
-
-    split, carry_u = fixpoint(step, init_u, forwards(closed, num_consts, num_carry))
+    split, carry_u = split_body(closed, unknown_in, num_consts, num_carry)
     known = split.known.jaxpr
     thin = dce_jaxpr(known.replace(outvars=known.outvars[: split.known_count]))[0].replace(invars=known.invars)
     return _Parts(split, ClosedJaxpr(thin), split.consts, carry_u)

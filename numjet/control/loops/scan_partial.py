@@ -42,9 +42,8 @@ class Plan(Record):
     stacked: list[Source]
 
 
-@cached_by_program
-def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> Plan:
-    """The split of a scan of `closed` whose operands with a true flag are unknown."""
+def split_body(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> tuple[Split, Flags]:
+    """The split of a scan's body, and which carries are unknown in some step."""
     consts_u, init_u, xs_u = split_list(unknown_in, [num_consts, num_carry])
     ys = len(closed.out_avals) - num_carry
 
@@ -52,8 +51,14 @@ def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carr
         split = split_program(closed, (*consts_u, *carry_u, *xs_u), (*carry_u, *(False,) * ys))
         return split, split.flags[:num_carry]
 
-    split, carry_u = fixpoint(step, init_u, forwards(closed, num_consts, num_carry))
-    first_carry = len(split.consts) + consts_u.count(False)
+    return fixpoint(step, init_u, forwards(closed, num_consts, num_carry))
+
+
+@cached_by_program
+def plan_split(closed: ClosedJaxpr, unknown_in: Flags, num_consts: int, num_carry: int) -> Plan:
+    """The split of a scan of `closed` whose operands with a true flag are unknown."""
+    split, carry_u = split_body(closed, unknown_in, num_consts, num_carry)
+    first_carry = len(split.consts) + unknown_in[:num_consts].count(False)
     residuals = _ResidualSources(split, first_carry, first_carry + carry_u.count(False), carry_u.count(False))
     sources = [residuals.source(r) for r in split.residuals]
     fixed = [i for i, s in enumerate(sources) if not _varies(s, first_carry)]
