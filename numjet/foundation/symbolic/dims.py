@@ -335,13 +335,18 @@ def _quotient(a: Size, b: Size) -> Size | None:
     return None
 
 
+def _checked_quotient(name: str, a: Size, b: Size) -> Size | None:
+    """_quotient of sizes of one scope, for an operation of that name. ZeroDivisionError for the divisor 0."""
+    scope_of(a, b)
+    if not isinstance(b, SymbolicDim) and b == 0:
+        raise ZeroDivisionError(f"{name}({a}, 0)")
+    return _quotient(a, b)
+
+
 def floordiv(a: Size, b: Size) -> Size:
     """The quotient, rounded down."""
     if isinstance(b, SymbolicDim) or isinstance(a, SymbolicDim):
-        scope_of(a, b)
-        if not isinstance(b, SymbolicDim) and b == 0:
-            raise ZeroDivisionError(f"floordiv({a}, 0)")
-        found = _quotient(a, b)
+        found = _checked_quotient("floordiv", a, b)
         return _operation("floordiv", (a, b)) if found is None else found
     return a // b
 
@@ -349,10 +354,7 @@ def floordiv(a: Size, b: Size) -> Size:
 def mod(a: Size, b: Size) -> Size:
     """The remainder of floordiv."""
     if isinstance(b, SymbolicDim) or isinstance(a, SymbolicDim):
-        scope_of(a, b)
-        if not isinstance(b, SymbolicDim) and b == 0:
-            raise ZeroDivisionError(f"mod({a}, 0)")
-        found = _quotient(a, b)
+        found = _checked_quotient("mod", a, b)
         return _operation("mod", (a, b)) if found is None else a - found * b
     return a % b
 
