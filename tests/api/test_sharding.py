@@ -201,3 +201,11 @@ def test_one_process():
     assert many.host_local_array_to_global_array([x, x], mesh, [P("x"), P()])[0].tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="must equal the product of mesh_shape"):
         nj.experimental.mesh_utils.create_device_mesh((2,))
+
+
+def test_a_mesh_that_is_set_again_leaves_nothing(mesh):
+    with mesh:
+        for _ in range(3):
+            nj.set_mesh(nj.make_mesh((1,), "z"))
+        assert nj.sharding.get_mesh().axis_names == ("z",)
+    assert nj.sharding.get_mesh().empty

@@ -94,11 +94,11 @@ class Mesh(_Axes):
         return hash(self._key())
 
     def __enter__(self) -> Mesh:
-        _current.stack.append(self)
+        _enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.stack.pop()
+        _leave()
 
 
 class AbstractMesh(_Axes):
@@ -182,10 +182,20 @@ _EMPTY = Mesh(np.empty((), object), ())
 
 class _Current(threading.local):
     def __init__(self) -> None:
-        self.stack: list[Mesh | AbstractMesh] = []
+        self.mesh: Mesh | AbstractMesh = _EMPTY
+        self.before: list[Mesh | AbstractMesh] = []  # of the blocks that are open
 
 
 _current = _Current()
+
+
+def _enter(mesh: Mesh | AbstractMesh) -> None:
+    _current.before.append(_current.mesh)
+    _current.mesh = mesh
+
+
+def _leave() -> None:
+    _current.mesh = _current.before.pop()
 
 
 class set_mesh:
@@ -199,14 +209,14 @@ class set_mesh:
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
-        self.mesh = mesh
-        _current.stack.append(mesh)
+        self.mesh, self.before = mesh, _current.mesh
+        _current.mesh = mesh
 
     def __enter__(self) -> Mesh:
         return self.mesh
 
     def __exit__(self, *error: object) -> None:
-        _current.stack.pop()
+        _current.mesh = self.before
 
 
 class use_abstract_mesh:
@@ -216,16 +226,16 @@ class use_abstract_mesh:
         self.mesh = mesh
 
     def __enter__(self) -> AbstractMesh:
-        _current.stack.append(self.mesh)
+        _enter(self.mesh)
         return self.mesh
 
     def __exit__(self, *error: object) -> None:
-        _current.stack.pop()
+        _leave()
 
 
 def get_mesh() -> Mesh:
     """The mesh in use; an empty one without."""
-    mesh = _current.stack[-1] if _current.stack else _EMPTY
+    mesh = _current.mesh
     if not isinstance(mesh, Mesh):
         raise ValueError(f"get_mesh: {mesh} is abstract; get_abstract_mesh() returns it")
     return mesh
@@ -233,4 +243,4 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The abstract mesh in use; an empty one without."""
-    return (_current.stack[-1] if _current.stack else _EMPTY).abstract_mesh
+    return _current.mesh.abstract_mesh
