@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.api.arguments import as_tuple, check_callable, path_names, resolve_static
 from numjet.api.jit import jit
-from numjet.api.vmap import vmap
+from numjet.api.vmap import with_one_participant
 from numjet.core.trace import aval_of
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
@@ -60,8 +60,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
             own, named = tree_unflatten(in_tree, parts)
             return fun(*[args[n] if n in static_positions else a for n, a in enumerate(own)], **named)
         local = [x if d is None else squeeze(x, (d,)) for x, d in zip(leaves, axes, strict=True)]
-        out = vmap(part, in_axes=None, axis_name=axis_name, axis_size=1)(*local)
-        return _with_axis(out, out_axes)
+        return _with_axis(with_one_participant(part, axis_name)(*local), out_axes)
     return jit(on_one_device, static_argnums=static, donate_argnums=as_tuple(donate_argnums), backend=backend,
                device=_one_device(devices))
 
@@ -106,10 +105,10 @@ def _check_sizes(mapped: Sequence[tuple[Any, int | None]], axis_size: int | None
 
 
 def _with_axis(out: Any, out_axes: Any) -> Any:
-    """Results, mapped over axis 0, with the mapped axis where out_axes says."""
+    """Results of one device with the mapped axis where out_axes says."""
     leaves, tree = tree_flatten(out)
     axes = flatten_axes("pmap out_axes", tree, out_axes)
-    return tree_unflatten(tree, [_moved(squeeze(x, (0,)), d) for x, d in zip(leaves, axes, strict=True)])
+    return tree_unflatten(tree, [_moved(x, d) for x, d in zip(leaves, axes, strict=True)])
 
 
 def _moved(x: Any, axis: int | None) -> Any:

@@ -14,9 +14,10 @@ from numjet.core.trace import aval_of
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name
+from numjet.lax.shape.rearrange import squeeze
 from numjet.transforms.vmap import batch_flat, move_to
 
 
@@ -92,6 +93,12 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
                                                         size)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
+
+
+def with_one_participant(fun: Callable[..., Any], axis_name: Any) -> Callable[..., Any]:
+    """`fun` where collectives know an axis of size 1, which neither arguments nor results have."""
+    mapped = vmap(fun, None, 0, axis_name=axis_name, axis_size=1)
+    return lambda *args: tree_map(lambda x: squeeze(x, (0,)), mapped(*args))
 
 
 class _MappedType(Record):

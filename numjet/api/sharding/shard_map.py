@@ -11,7 +11,7 @@ from numjet.api.arguments import check_callable
 from numjet.api.sharding.mesh import AbstractMesh, Mesh, get_abstract_mesh
 from numjet.api.sharding.partition_spec import PartitionSpec
 from numjet.api.sharding.shardings import NamedSharding
-from numjet.api.vmap import vmap
+from numjet.api.vmap import with_one_participant
 from numjet.core.trace import aval_of
 from numjet.foundation.tree import keystr, tree_flatten_with_path, tree_map
 from numjet.foundation.tree.prefix import broadcast_prefix
@@ -109,11 +109,4 @@ def _check_specs(what: str, mesh: Any, specs: Any, values: Any) -> None:
 
 def _with_axes(f: Callable[..., Any], names: Iterable[Any]) -> Callable[..., Any]:
     """`f` where collectives know axes of these names, each of one participant."""
-    for name in names:
-        f = _with_axis(f, name)
-    return f
-
-
-def _with_axis(f: Callable[..., Any], name: Any) -> Callable[..., Any]:
-    inner = vmap(f, None, 0, axis_name=name, axis_size=1)
-    return lambda *args: tree_map(lambda x: x[0], inner(*args))
+    return functools.reduce(with_one_participant, names, f)
