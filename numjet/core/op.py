@@ -202,7 +202,7 @@ class Op(Fields, Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the operation to operands that need no canonicalisation (inside rules)."""
-        if len(params) > len(self.params):
+        if params and len(params) > len(self.params):
             params = self.known_params(params)
         return _native.current_trace().process(self, args, params)
 

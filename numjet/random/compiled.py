@@ -22,13 +22,16 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
     @memoized("samplers", _CACHE_SIZE)
     def program(**static: Any) -> Callable[..., Any]:
         part = functools.partial(fun, **static)
-        return jit(functools.update_wrapper(part, fun))
+        return _without_marks(jit(functools.update_wrapper(part, fun)))
 
     @functools.wraps(fun)
     def call(*args: Any, **static: Any) -> Any:
-        run = program(**static) if current_trace() is EVAL else functools.partial(fun, **static)
-        if not config.debug_key_reuse:
-            return run(*args)
-        with silence():  # the caller marked the key
-            return run(*args)
+        if current_trace() is EVAL:
+            return program(**static)(*args)
+        return _without_marks(fun)(*args, **static)
     return call
+
+
+def _without_marks(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which marks no keys under the flags of now: its caller has marked its key."""
+    return silence()(run) if config.debug_key_reuse else run

@@ -108,7 +108,7 @@ def single(name: str, key: Any) -> Any:
     """A single key for the sampler `name`, of either kind, else an error."""
     key, typed = as_key(name, key)
     check_single(name, key.aval, typed)
-    return marked(key, "random_bits" if name == "bits" else "jit") if typed else key
+    return marked(key, "random_bits" if name == "bits" else "jit") if config.debug_key_reuse and typed else key
 
 
 def words(key: Any) -> Words:

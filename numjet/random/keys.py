@@ -170,7 +170,9 @@ def split(key: Any, num: Any = 2) -> Any:
     key, typed = as_key("split", key)
     check_single("split", key.aval, typed)
     target = num if isinstance(num, tuple) else (num,)
-    return _split(marked(key, "random_split") if typed else key, shape=shape_of("split", target))
+    if config.debug_key_reuse and typed:
+        key = marked(key, "random_split")
+    return _split(key, shape=shape_of("split", target))
 
 
 @compiled

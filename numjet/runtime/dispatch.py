@@ -112,7 +112,7 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = No
         device = CPU if fast_paths_allowed() or tracing else default_device()
     natural = aval_of(x)
     aval = natural if aval is None else aval
-    if not tracing:
+    if not tracing and (config.transfer_guard or config.transfer_guard_host_to_device):
         transfers.check("host_to_device", explicit, aval, device)
     if device == CPU and isinstance(x, np.ndarray):
         if tracing and aval is natural:

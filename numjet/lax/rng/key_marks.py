@@ -72,8 +72,9 @@ def silence() -> Iterator[None]:
 
 
 def marked(key: Any, kind: str) -> Any:
-    """A typed key, used once by the operation `kind`. KeyReuseError if it was used before, as far as is known now."""
-    if not config.debug_key_reuse or _state.silent:
+    """A typed key, used once by the operation `kind`; while jax_debug_key_reuse is on. KeyReuseError if it was used before, as
+    far as is known now."""
+    if _state.silent:
         return key
     if current_trace() is not EVAL:
         return random_mark_p.bind(key, kind=kind, mask=None)
