@@ -98,7 +98,8 @@ LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs"],
     "numjet/api/grad.py": ["numjet.api.refs"],
-    "numjet/api/jit.py": ["numjet.api.key_reuse", "numjet.api.sharding.shardings", "numjet.api.aot", "numjet.api.cache_misses"],
+    "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.key_reuse", "numjet.api.sharding.shardings",
+                          "numjet.api.aot", "numjet.api.cache_misses"],
     "numjet/api/transfer.py": ["numjet.api.sharding.shardings", "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],
     "numjet/core/__init__.py": ["numjet.core.lazy_exports"],

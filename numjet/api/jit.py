@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
+autograph = lazy_import.Module("numjet.api.autograph.function")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
 sharding = lazy_import.Module("numjet.api.sharding.shardings")
 
@@ -406,7 +407,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> Any:
+        compiler_options: dict[str, Any] | None = None, control_flow: bool = False) -> Any:
     """Compiles `fun` as a whole: traced once per signature (shapes, dtypes, structure, static values), it runs natively.
 
     Args:
@@ -418,6 +419,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
         device_put(x, device), else the default device.
       in_shardings, out_shardings: another way to name the device, by shardings on it (numjet.sharding).
       inline: write the function's equations into the program that calls it, instead of a call.
+      control_flow: Python's `if`, `while` and `for` of `fun` work on traced values: jit(autograph(fun)).
     Returns:
       A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
     Raises:
@@ -430,13 +432,13 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     """
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
-               "device": _device(device, in_shardings, out_shardings)}
+               "device": _device(device, in_shardings, out_shardings), "control_flow": control_flow}
     if compiler_options is not None:
         aot.check_options(compiler_options)
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun)
-    state = Jitted(fun, options)
+    state = Jitted(autograph.autograph(fun) if control_flow else fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)
     known = signature(fun)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pickle
 import traceback
 
 import numpy as np
@@ -392,3 +393,60 @@ def test_zero_step_is_refused():
 
     with pytest.raises(ValueError, match="must not be zero"):
         nj.jit(fun)(3)
+
+
+@pytest.mark.parametrize("fun", FUNCTIONS, ids=lambda f: f.__name__)
+def test_jit_with_control_flow(fun):
+    run = nj.jit(fun, control_flow=True)
+    for args in ARGUMENTS:
+        assert [int(g) for g in nj.tree.leaves(run(*args))] == nj.tree.leaves(fun(*args))
+
+
+@nj.jit(control_flow=True)
+def halvings(x, limit=1.0):
+    """Pickled by name."""
+    count = 0
+    while x > limit:
+        x = x / 2
+        count += 1
+    return x * count
+
+
+def test_jit_with_control_flow_in_every_place():
+    def logged(fun):
+        @functools.wraps(fun)
+        def wrapper(*args):
+            return fun(*args) + 1
+        return wrapper
+
+    offset = 10.0
+
+    class Model:
+        @nj.jit(static_argnums=0, control_flow=True)
+        def call(self, x):
+            def inner(y):
+                if y > 0:
+                    return y + offset
+                return y - offset
+
+            for k in range(3):
+                if inner(x) > 20:
+                    break
+                x = x * 2 + k
+            return x
+
+    @logged
+    @nj.jit(control_flow=True)
+    def decorated(x):
+        return -x if x < 0 else x
+
+    assert float(Model().call(3.0)) == 13.0 and float(Model().call(-1.0)) == -4.0 and float(decorated(-2.0)) == 3.0
+    assert float(nj.grad(halvings)(10.0)) == 4 / 16 == float(nj.jit(nj.grad(halvings))(10.0))
+    assert nj.vmap(halvings)(jnp.array([0.5, 3.0, 10.0])).tolist() == [0.0, 1.5, 2.5]
+    assert float(nj.jvp(halvings, (10.0,), (1.0,))[1]) == 0.25 and float(halvings(10.0, limit=5.0)) == 5.0
+    assert pickle.loads(pickle.dumps(halvings)) is halvings
+    assert halvings.__doc__ == "Pickled by name." and list(inspect.signature(halvings).parameters) == ["x", "limit"]
+    with pytest.raises(ValueError, match="cannot rewrite a lambda"):
+        nj.jit(lambda x: x, control_flow=True)
+    with pytest.raises(UnboundLocalError, match=f"one_branch at {__file__}:"):
+        nj.jit(one_branch, control_flow=True)(1.0)
