@@ -1,7 +1,8 @@
 """Calls of custom_vjp functions under each trace, and their staged operations.
 
 Differentiation runs the forward rule and stages `custom_lin`, a linear operation known only by its transpose, the
-backward rule. It can be transposed, but not evaluated, so forward mode raises.
+backward rule. Reverse mode transposes it, so that it calls the rule; forward mode evaluates it, as the transpose of the
+rule. That asks of the rule to be linear in the cotangent, which is checked.
 """
 
 from __future__ import annotations
@@ -9,14 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.jaxpr_transforms import nonzero_flags, only_nonzero, with_zeros
+from numjet.control.call.jaxpr_transforms import (
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    transpose_program,
+    with_zeros,
+    without_consts,
+)
 from numjet.control.custom.custom_calls import Batch, Call, CustomCalls, element_of, named_as
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Missing, Op, Zero
+from numjet.core.ir import ClosedJaxpr, Jaxpr
+from numjet.core.op import Expand, Missing, Op, Zero
+from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.core.walk import eval_closed
 from numjet.foundation import source
 from numjet.lax.reduction.reduce import reduce_sum_p
+from numjet.lax.tangent import instantiate
 from numjet.lax.templates import moveaxis
+from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.vmap import move_to
 
 # fwd(primals, perturbed) -> (results, residuals); bwd(residuals, cotangents, perhaps Zero) -> cotangents, perhaps Zero
@@ -85,9 +98,60 @@ def apply_custom_vjp(fun: Callable[..., list[Any]], fwd: Forward, bwd: Backward,
     return _calls.apply(Call(fun, {"fwd": fwd, "bwd": bwd}, name, symbolic_zeros), args)
 
 
-def _forward_mode_error(*_: Any, name: str = "", **params: Any) -> Any:
-    raise TypeError(f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name or 'it'} has a rule for reverse "
-                    "mode only. Use grad or vjp, or give it a custom_jvp rule, which serves both modes.")
+def _not_linear(name: str, bwd: Backward, why: str) -> TypeError:
+    return TypeError(
+        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name} has a rule for reverse mode only, and its "
+        f"bwd rule {bwd} cannot be transposed, as it {why}. Use grad or vjp, or give the function a custom_jvp rule, which "
+        "serves both modes.")
+
+
+def _lin_program(avals: Sequence[ShapedArray], *, name: str, bwd: Backward, num_res: int, nonzeros: Sequence[bool],
+                 out_nonzeros: Sequence[bool], out_avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """(*residuals, *tangents) -> tangents of the results: the transpose of the backward rule.
+
+    The derivative of the rule in the direction of the cotangents is what is transposed. Where it depends on the cotangents,
+    the rule is not linear in them.
+    """
+    def rule(*xs: Any) -> list[Any]:
+        found = bwd(xs[:num_res], with_zeros(out_nonzeros, xs[num_res:], out_avals))
+        return [instantiate(c) for c, nz in zip(found, nonzeros, strict=True) if nz]
+
+    cts = [a for a, nz in zip(out_avals, out_nonzeros, strict=True) if nz]
+    with source.user_code():
+        closed = trace_to_closed(rule, [*avals[:num_res], *cts])
+    backward, known = without_consts(closed), len(closed.consts) + num_res
+    try:
+        derivative = jvp_program(backward, (False,) * known + (True,) * len(cts), True)
+        first = len(derivative.consts) + known
+        linear, reads = _without(derivative.jaxpr.jaxpr, range(first, first + len(cts)), len(backward.out_avals))
+        if reads:
+            raise _not_linear(name, bwd, "is not linear in the cotangent")
+        flags = (False,) * first + (True,) * len(cts)
+        made = transpose_program(ClosedJaxpr(linear), flags, (True,) * len(avals[num_res:]), True)
+    except (NotImplementedError, ValueError) as error:
+        raise _not_linear(name, bwd, f"holds an operation without a derivative or a transpose: {error}") from error
+    return _with_consts(made.jaxpr, [*made.consts, *derivative.consts, *closed.consts])
+
+
+def _without(jaxpr: Jaxpr, inputs: range, results: int) -> tuple[Jaxpr, bool]:
+    """The program without some inputs and its first results, and whether the others read one of those inputs."""
+    thin, used = dce_jaxpr(jaxpr, [i >= results for i in range(len(jaxpr.outvars))])
+    kept = [v for i, v in enumerate(jaxpr.invars) if i not in inputs]
+    return thin.replace(invars=kept), any(used[i] for i in inputs)
+
+
+def _with_consts(closed: ClosedJaxpr, consts: Sequence[Any]) -> ClosedJaxpr:
+    """The program whose first inputs became its constants."""
+    jaxpr, count = closed.jaxpr, len(consts)
+    return ClosedJaxpr(jaxpr.replace(constvars=jaxpr.invars[:count], invars=jaxpr.invars[count:]), consts)
+
+
+def _lin_evaluated(*args: Any, **params: Any) -> list[Any]:
+    return eval_closed(_lin_program([aval_of(x) for x in args], **params), *args)
+
+
+def _lin_lowered(b: Any, *args: Any, **params: Any) -> Any:
+    return b.inline(_lin_program([x.aval for x in args], **params), args)
 
 
 def _lin_abstract(*avals: ShapedArray, out_avals: tuple[ShapedArray, ...], out_nonzeros: tuple[bool, ...],
@@ -115,7 +179,7 @@ def _lin_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, bw
 
 custom_lin_p = Op(
     name="custom_lin", params=("name", "bwd", "num_res", "nonzeros", "out_nonzeros", "out_avals"), multiple=True,
-    programs=True, abstract=_lin_abstract, eager=_forward_mode_error,
-    jvp=lambda primals, tangents, **params: _forward_mode_error(**params), transpose=_lin_transpose, batch=_lin_batch,
-    cpu=_forward_mode_error, hlo=_forward_mode_error, samples=Missing("known only by its transpose"),
-    functions=frozenset({"bwd"}))
+    programs=True, abstract=_lin_abstract, eager=_lin_evaluated, jvp=Expand(_lin_evaluated), transpose=_lin_transpose,
+    batch=_lin_batch, cpu=_lin_lowered, hlo=_lin_lowered,
+    inline=lambda eqn: (_lin_program([a.aval for a in eqn.invars], **eqn.params), eqn.invars),
+    samples=Missing("known only by its transpose"), functions=frozenset({"bwd"}))

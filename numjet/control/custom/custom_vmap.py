@@ -1,7 +1,8 @@
 """`custom_vmap`: functions with a batching rule of their own, and `sequential_vmap`, whose rule is a loop.
 
 A call is one operation, `custom_vmap_call`, which holds the function's program and its rule. Batching the operation calls the
-rule; the operation's derivative holds the derivative of the program, with the derivative of the rule.
+rule; the operation's derivative holds the derivative of the program, with the derivative of the rule; its transpose, those of
+both. Reverse mode computes the results once more with their tangents, as no rule says how to batch what a split would keep.
 """
 
 from __future__ import annotations
@@ -12,27 +13,34 @@ from typing import Any
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.jaxpr_transforms import (
     batch_program,
+    cached_by_program,
     holds_effects,
     jvp_program,
     nonzero_flags,
     only_nonzero,
+    split_program,
+    transpose_program,
     with_zeros,
 )
 from numjet.control.custom.custom_calls import FunctionWithRules, UsersRule, for_user, positional
 from numjet.control.loops.map import map as lax_map
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
-from numjet.core.op import Missing, Op
+from numjet.core.op import Missing, Op, Undefined
 from numjet.core.printer import PrintingRule
 from numjet.core.snapshots import frozen, frozen_leaves
+from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, merge_lists, partition_list, split_list
+from numjet.lax.reduction.reduce import reduce_sum_p
 from numjet.lax.tangent import instantiate, zero_tangent
 from numjet.lax.templates import in_front
+from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_flat
+from numjet.transforms.transpose import backward_pass
 from numjet.transforms.vmap import batch_flat, move_to
 
 # rule(batch size, which operands are batched in axis 0, operands) -> (results, which of them are batched in axis 0)
@@ -42,8 +50,7 @@ Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool
 class custom_vmap(FunctionWithRules):
     """Gives a function its own rule for batches: `vmap` of the function calls the rule.
 
-    Without vmap the function is what it is. Forward-mode derivatives are those of the function, and under vmap those of the
-    rule. There is no reverse mode: for that, wrap the function in `custom_vjp` as well, on the outside.
+    Without vmap the function is what it is. Derivatives are those of the function, and under vmap those of the rule.
 
     Args:
       fun: function of pytrees of arrays.
@@ -172,15 +179,25 @@ class _FlatRule(UsersRule):
 
 
 class _RuleJvp(UsersRule):
-    """The derivative of a rule: on (*primals, *nonzero tangents), with results and the tangents of `wanted`."""
+    """The derivative of a rule: on (*primals, *nonzero tangents), with results and the tangents of `wanted`.
 
-    __slots__ = ("inner", "nonzeros", "wanted")
+    const_tangents: how many of the call's constants, at their end, are tangents of constants, which the rule cannot see.
+    """
 
-    def __init__(self, inner: Any, nonzeros: Sequence[bool], wanted: Sequence[bool]):
-        self.inner, self.nonzeros, self.wanted = inner, tuple(nonzeros), tuple(wanted)
+    __slots__ = ("const_tangents", "inner", "nonzeros", "wanted")
+
+    def __init__(self, inner: Any, const_tangents: int, nonzeros: Sequence[bool], wanted: Sequence[bool]):
+        self.inner, self.const_tangents, self.nonzeros, self.wanted = inner, const_tangents, tuple(nonzeros), tuple(wanted)
         self.rule = inner.rule
 
+    def tangents(self, num_consts: int) -> tuple[bool, ...]:
+        """Which operands of the call are tangents."""
+        own = num_consts - self.const_tangents
+        return (False,) * own + (True,) * self.const_tangents + (False,) * len(self.nonzeros) + (True,) * sum(self.nonzeros)
+
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        if self.const_tangents:
+            raise _closed_over(self)
         count = len(self.nonzeros)
         both, args, extra = self._matched(size, list(batched), list(args))
         found: list[bool] = []
@@ -223,22 +240,94 @@ class _RuleJvp(UsersRule):
         return both, args, extra
 
 
+class _RuleTangents(UsersRule):
+    """The derivative of a rule, of which the tangents are the results."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, inner: _RuleJvp):
+        self.inner, self.rule = inner, inner.rule
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        outs, flags = self.inner(size, batched, args)
+        first = len(outs) - sum(self.inner.wanted)
+        return outs[first:], flags[first:]
+
+
+class _RuleTranspose(UsersRule):
+    """The transpose of a rule that is linear in some operands: on (*other operands, *nonzero cotangents).
+
+    avals: of the linear operands of one element. linear: which operands they are. closed_over: there are more among the
+    constants, which the rule cannot see.
+    """
+
+    __slots__ = ("avals", "closed_over", "inner", "linear", "nonzeros")
+
+    def __init__(self, inner: Any, closed_over: bool, avals: Sequence[ShapedArray], linear: Sequence[bool],
+                 nonzeros: Sequence[bool]):
+        self.inner, self.closed_over, self.rule = inner, closed_over, inner.rule
+        self.avals, self.linear, self.nonzeros = tuple(avals), tuple(linear), tuple(nonzeros)
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        if self.closed_over:
+            raise _closed_over(self)
+        count = self.linear.count(False)
+        known, flags = args[:count], merge_lists(self.linear, batched[:count], [True] * len(self.avals))
+        found: list[bool] = []
+
+        def mapped(*linear: Any) -> list[Any]:
+            outs, found[:] = self.inner(size, flags, merge_lists(self.linear, known, linear))
+            return outs
+
+        closed = trace_to_closed(mapped, [a.update(shape=(size, *a.shape)) for a in self.avals])
+        given = iter(zip(args[count:], batched[count:], strict=True))
+        cts = [self._matched(size, *next(given), to) if nonzero else zero_tangent(aval)
+               for nonzero, to, aval in zip(self.nonzeros, found, closed.out_avals, strict=True)]
+        outs = backward_pass(closed.jaxpr, closed.consts, [Undefined(v.aval) for v in closed.jaxpr.invars], cts)
+        return [instantiate(c) for c in outs], [True] * len(outs)
+
+    @staticmethod
+    def _matched(size: int, ct: Any, batched: bool, to: bool) -> Any:
+        """A cotangent with the batch that its result has: that of a result without one is the sum over the batch."""
+        if batched == to:
+            return ct
+        return move_to(ct, None, 0, size) if to else reduce_sum_p.bind(ct, axes=(0,))
+
+
+def _closed_over(rule: UsersRule) -> NotImplementedError:
+    return NotImplementedError(
+        f"vmap of the derivative of the custom_vmap function with the rule {rule}, with respect to a value that it closes "
+        "over: its rule gets only the arguments. Pass the value as an argument.")
+
+
 # ---------------------------------------------------------------------------------------------------------- the record
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, name: str, call: ClosedJaxpr, rule: Any,
          num_consts: int) -> tuple[list[Any], list[Any]]:
     nonzeros = nonzero_flags(tangents)
+    params = {"name": name, "call": call, "rule": rule, "num_consts": num_consts}
+    linear = _linear_operands(rule, num_consts, len(primals))
+    if all(lin or not nz for lin, nz in zip(linear, nonzeros, strict=True)):
+        given = [instantiate(t) if lin else p for p, t, lin in zip(primals, tangents, linear, strict=True)]
+        return custom_vmap_call_p.bind(*primals, **params), custom_vmap_call_p.bind(*given, **params)
     made = jvp_program(call, nonzeros, False)
     consts = [*made.consts, *primals[:num_consts], *only_nonzero(tangents[:num_consts])]
     # The rule's operands come last: constants of all kinds in front.
     order = _constants_first(made.jaxpr, len(made.consts), len(primals), num_consts, nonzeros)
-    own = nonzeros[num_consts:]
-    derived = _Unmapped(name) if any(nonzeros[:num_consts]) else _RuleJvp(rule, own, made.flags)
+    derived = _RuleJvp(rule, sum(nonzeros[:num_consts]), nonzeros[num_consts:], made.flags)
     outs = custom_vmap_call_p.bind(*consts, *primals[num_consts:], *only_nonzero(tangents[num_consts:]), name=name,
                                    call=order, rule=derived, num_consts=len(consts))
     count = len(made.flags)
     return outs[:count], with_zeros(made.flags, outs[count:], call.out_avals)
+
+
+def _linear_operands(rule: Any, num_consts: int, count: int) -> tuple[bool, ...]:
+    """In which operands a call is linear, all of them together."""
+    if type(rule) is _RuleTangents:
+        return rule.inner.tangents(num_consts)
+    cts = sum(rule.nonzeros) if type(rule) is _RuleTranspose else 0
+    return (False,) * (count - cts) + (True,) * cts
 
 
 def _constants_first(closed: ClosedJaxpr, made: int, count: int, num_consts: int, nonzeros: Sequence[bool]) -> ClosedJaxpr:
@@ -248,20 +337,6 @@ def _constants_first(closed: ClosedJaxpr, made: int, count: int, num_consts: int
         return closed
     consts, primals, const_ts, ts = split_list(closed.jaxpr.invars, [made + num_consts, count - num_consts, moved])
     return ClosedJaxpr(closed.jaxpr.replace(invars=[*consts, *const_ts, *primals, *ts]))
-
-
-class _Unmapped(UsersRule):
-    """In place of the derivative of a rule with respect to values that the function closes over, which the rule cannot see."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str):
-        self.rule = name
-
-    def __call__(self, *_: Any) -> Any:
-        raise NotImplementedError(
-            f"vmap of the derivative of the custom_vmap function {self.rule} with respect to a value that it closes over: its "
-            "rule gets only the arguments. Pass the value as an argument.")
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, name: str, call: ClosedJaxpr, rule: Any,
@@ -278,11 +353,41 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, name: 
     return outs, [0 if f else None for f in flags]
 
 
-def _no_reverse_mode(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    raise ValueError(
-        "Linearization failed to produce known values for all output primals. This is typically caused by attempting to "
-        "differentiate a function uses an operation that does not support reverse-mode autodiff. Here it is the custom_vmap "
-        f"function {params['name']}: its rule says nothing about reverse mode. Wrap it in custom_vjp, on the outside.")
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Results of the primals, which are known, and a call for the tangents, which computes the primals again."""
+    rule, num_consts = params["rule"], params["num_consts"]
+    flags = rule.tangents(num_consts) if type(rule) is _RuleJvp else (False,) * len(args)
+    if any(trace.is_unknown(a) and not t for a, t in zip(args, flags, strict=True)):
+        return trace.stage(custom_vmap_call_p, args, params)
+    consts, known, tangent = _parts(params["call"], flags, sum(rule.wanted))
+    outs = trace.run_known(custom_vmap_call_p, [*consts, *partition_list(flags, args)[0]], {
+        **params, "call": known, "rule": rule.inner, "num_consts": len(consts) + num_consts - rule.const_tangents})
+    return [*outs, *trace.stage(custom_vmap_call_p, args, {**params, "call": tangent, "rule": _RuleTangents(rule)})]
+
+
+def _parts(call: ClosedJaxpr, tangents: tuple[bool, ...], wanted: int) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
+    """The program of the results, with its constants, and without the operands that are tangents; that of the tangents."""
+    count = len(call.out_avals) - wanted
+    split = split_program(call, tangents, (False,) * count + (True,) * wanted)
+    return split.consts, _results(split.known, 0, count), _results(call, count, wanted)
+
+
+@cached_by_program
+def _results(call: ClosedJaxpr, first: int, count: int) -> ClosedJaxpr:
+    """The program of some of the results, of the same operands."""
+    outvars = call.jaxpr.outvars[first:first + count]
+    return ClosedJaxpr(dce_jaxpr(call.jaxpr.replace(outvars=outvars), keep_inputs=True)[0])
+
+
+def _transpose(cts: Sequence[Any], *args: Any, name: str, call: ClosedJaxpr, rule: Any, num_consts: int) -> list[Any]:
+    linear, nonzeros = tuple(type(a) is Undefined for a in args), nonzero_flags(cts)
+    made = transpose_program(call, linear, nonzeros, True)
+    derived = _RuleTranspose(rule, any(linear[:num_consts]), [a.aval for a in args[num_consts:] if type(a) is Undefined],
+                             linear[num_consts:], nonzeros)
+    known = partition_list(linear, args)[0]
+    found = iter(custom_vmap_call_p.bind(*made.consts, *known, *only_nonzero(cts), name=name, call=made.jaxpr, rule=derived,
+                                         num_consts=len(made.consts) + linear[:num_consts].count(False)))
+    return [next(found) if f else None for f in linear]
 
 
 custom_vmap_call_p = Op(
@@ -293,9 +398,9 @@ custom_vmap_call_p = Op(
     abstract=lambda *avals, call, **_: call.out_avals,
     eager=lambda *args, call, **_: eval_closed(call, *args),
     jvp=_jvp,
-    transpose=Missing("its rule for vmap says nothing about reverse mode; wrap it in custom_vjp, on the outside"),
+    transpose=_transpose,
     batch=_batch,
-    partial_eval=_no_reverse_mode,
+    partial_eval=_partial_eval,
     cpu=lambda b, *args, call, **_: b.inline(call, args),
     hlo=lambda b, *args, call, **_: b.inline(call, args),
     inline=lambda eqn: (eqn.params["call"], eqn.invars),

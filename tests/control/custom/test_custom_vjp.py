@@ -156,13 +156,52 @@ def test_the_staged_equation():
     assert eqn.params["name"] == "f" and repr(eqn.params["fwd"]) == "fwd" and repr(eqn.params["bwd"]) == "bwd"
 
 
+# ----------------------------------------------------------------------------------------------------- forward mode
+
+
+@pytest.mark.parametrize("fun", [f, nj.jit(f)])
+def test_forward_mode_is_the_transpose_of_the_backward_rule(fun):
+    out, tangent = nj.jvp(fun, (A, B), (F32(1), F32(1)))
+    assert float(out) == pytest.approx(np.sin(A) * B) and float(tangent) == pytest.approx(np.cos(A) * B + 100)
+    slope = lambda x: nj.jvp(lambda x: fun(x, B), (x,), (F32(1),))[1]
+    for curve in (nj.jvp(slope, (A,), (F32(1),))[1], nj.grad(slope)(A)):
+        assert float(curve) == pytest.approx(-np.sin(A) * B)
+
+
+def test_forward_mode_through_loops_and_batches():
+    looped = lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]
+    first, second = np.cos(A) * B, np.cos(np.sin(A) * B) * B
+    assert float(jvp(looped, [A, B], [F32(1), F32(0)])[0]) == pytest.approx(first * second)
+    xs = np.linspace(-1, 1, 9, dtype=F32)
+    got = nj.jit(nj.vmap(lambda x: nj.jvp(lambda x: f(x, B), (x,), (F32(1),))[1]))(xs)
+    np.testing.assert_allclose(got, np.cos(xs) * B, rtol=1e-6)
+    np.testing.assert_allclose(nj.jacfwd(nj.vmap(f, (0, None)))(xs, B), np.diag(np.cos(xs) * B), rtol=1e-6)
+
+
+def test_forward_mode_with_arguments_that_have_no_cotangent():
+    @custom_vjp
+    def taken(table, i):
+        return table[i]
+
+    taken.defvjp(lambda table, i: (table[i], (i, table)), lambda res, ct: (jnp.zeros_like(res[1]).at[res[0]].set(ct), None))
+    table = jnp.arange(4.0)
+    assert float(nj.jvp(lambda t: taken(t, 2), (table,), (table * 10,))[1]) == 20
+
+
 # ------------------------------------------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("fun", [f, staged(f, A, B), lambda x, y: scan(lambda c, _: (f(c, y), None), x, None, length=2)[0]])
-def test_forward_mode_raises(fun):
-    with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function"):
-        jvp(fun, [A, B], [F32(1), F32(1)])
+@pytest.mark.parametrize("bwd", [
+    lambda res, ct: (lax.mul(ct, ct), None),  # not linear
+    lambda res, ct: (jnp.clip(ct, -1, 1), None),
+    lambda res, ct: (nj.pure_callback(lambda c: 2 * c, ct, ct), None),  # no derivative
+])
+def test_forward_mode_of_rules_that_cannot_be_transposed(bwd):
+    g = with_rules(lambda x, y: (lax.mul(x, y), None), bwd)
+    assert np.isfinite(float(nj.grad(g)(A, B)))
+    for fun in (g, staged(g, A, B), lambda x, y: scan(lambda c, _: (g(c, y), None), x, None, length=2)[0]):
+        with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function.*<lambda>"):
+            jvp(fun, [A, B], [F32(1), F32(1)])
 
 
 def with_rules(fwd, bwd):
