@@ -22,6 +22,10 @@ from numjet.control.lazy_exports import (
     pure_callback as pure_callback,
     remat as remat,
 )
+from numjet.experimental.sparse_derivatives.derivatives import (
+    sparse_hessian as sparse_hessian,
+    sparse_jacobian as sparse_jacobian,
+)
 from numjet.foundation.config import (
     check_tracer_leaks as check_tracer_leaks,
     enable_checks as enable_checks,

@@ -113,6 +113,7 @@ LAZY = {
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/core/transfers.py": ["logging"],
     "numjet/experimental/sparse/linalg.py": ["scipy.sparse", "scipy.sparse.linalg"],
+    "numjet/experimental/sparse_derivatives/values.py": ["scipy.sparse"],
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees
