@@ -34,7 +34,7 @@ class ScalarBuilder(Protocol):
 
     def const(self, value: Any, dtype: Any) -> Scalar: ...
     # add sub mul div rem neg abs sign min max fma sqrt floor ceil trunc round_even round_away copysign
-    # and_ or_ xor not_ shl shra shrl popcount clz is_finite: as cpu.loop_ir.ARITHMETIC, by `prim`
+    # and_ or_ xor not_ shl shra shrl rotl popcount clz is_finite: as cpu.loop_ir.ARITHMETIC, by `prim`
     def prim(self, name: str, *args: Scalar) -> Scalar:
         """An operation of loop_ir.ARITHMETIC or loop_ir.MATH by name, e.g. prim("add", x, y), prim("select", c, x, y).
         For complex operands: add sub mul div neg eq ne select are defined; other functions by real and imag parts."""

@@ -18,7 +18,7 @@ from numjet.lax.reduction.reduce import reduce_max, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, draw_floats, float_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, draw_floats, float_dtype, placed, shape_of
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, single, split_array, split_words, words
 
@@ -55,24 +55,22 @@ def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
     dtype, target = d.dtype, d.shape
     c = dtype.type(1 / 3) / arithmetic.sqrt(d)
 
-    def refused(state: Any) -> Any:
-        _, x2, v, u = state
-        return (u >= 1 - 0.0331 * (x2 * x2)) & (_log(u) >= x2 * 0.5 + d * (1 - v + _log(v)))
-
     def draw(state: Any) -> Any:
-        rest, for_x, for_u = split_words(state[0], 3)
+        last, refused, _ = state
+        rest, for_x, for_u = split_words(last, 3)
         x, v = _positive_cube_root(for_x, c, drawn)
-        fresh = (rest, x * x, v * v * v, _wide(samplers.unit(for_u, target, drawn)))
-        return _keep(refused(state), fresh, state)
+        x2, v, u = x * x, v * v * v, _wide(samplers.unit(for_u, target, drawn))
+        again = (u >= 1 - 0.0331 * (x2 * x2)) & (_log(u) >= x2 * 0.5 + d * (1 - v + _log(v)))
+        return _keep(refused, (rest, again, v), state)
 
-    start = (pair, *(create.full(target, dtype.type(n)) for n in (0, 1, 2)))
-    return while_loop(lambda s: samplers.anywhere(refused(s)), draw, start)[2]
+    start = (pair, create.full(target, np.bool_(True)), create.full(target, dtype.type(1)))
+    return while_loop(lambda s: samplers.anywhere(s[1]), draw, start)[2]
 
 
 def _raw(pair: Words, a: Any, log: bool, drawn: np.dtype) -> Any:
-    """Samples (their logarithms with `log`) of shape parameters a, of the words of one key, by numbers of dtype `drawn`."""
+    """Samples (their logarithms with `log`) of shape parameters a[n], of the words of one key, by numbers of dtype `drawn`."""
     dtype = a.dtype
-    each = split_array(pair, (a.size,)).map(lambda w: shapes.reshape(w, a.shape))
+    each = split_array(pair, a.shape)
     large = a >= 1
     d = compare.select(large, a, a + 1) - dtype.type(1 / 3)
     for_v, for_boost = split_words(each, 2)
@@ -90,7 +88,7 @@ def _sampler(log: bool, drawn: np.dtype) -> Any:
     """The sampler, differentiable in a by implicit reparameterization: a sample moves such that its quantile stays."""
     @custom_jvp
     def sample(pair: Words, a: Any) -> Any:
-        return _raw(pair, a, log, drawn)
+        return shapes.reshape(_raw(pair, shapes.reshape(a, (a.size,)), log, drawn), a.shape)
 
     @sample.defjvp
     def sample_jvp(primals: Any, tangents: Any) -> Any:
@@ -183,7 +181,6 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     >>> dirichlet(random.key(0), jnp.ones(3), (2,)).shape
     (2, 3)
     """
-    unsharded("dirichlet", out_sharding)
     found = float_dtype("dirichlet", dtype)
     if not np.ndim(alpha):
         raise ValueError(f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {np.ndim(alpha)}")
@@ -191,7 +188,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     target = batch if shape is None else shape_of("dirichlet", shape)
     if shapes.broadcast_shapes(target, batch) != target:
         raise ValueError(f"dirichlet: expected alpha of a batch shape that broadcasts to shape={target}, got {batch}")
-    return _dirichlet(single("dirichlet", key), alpha, shape=target, dtype=found)
+    return placed(_dirichlet(single("dirichlet", key), alpha, shape=target, dtype=found), out_sharding)
 
 
 @compiled
@@ -291,6 +288,6 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     >>> bool(((x * x).sum(-1) <= 1).all())
     True
     """
-    unsharded("ball", out_sharding)
     found = float_dtype("ball", dtype)
-    return _ball(single("ball", key), p, d=shape_of("ball", (d,))[0], shape=shape_of("ball", shape), dtype=found)
+    points = _ball(single("ball", key), p, d=shape_of("ball", (d,))[0], shape=shape_of("ball", shape), dtype=found)
+    return placed(points, out_sharding)

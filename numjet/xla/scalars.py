@@ -50,6 +50,12 @@ class Scalars(NamedArithmetic):
     def _rem(self, x: Value, y: Value) -> Value:
         return self.b.remainder(x, y)
 
+    def _rotl(self, x: Value, y: Value) -> Value:
+        width = 8 * x.dtype.itemsize
+        y = self.b.remainder(y, self.const(width, x.dtype))
+        right = self.b.binary("subtract", self.const(width, x.dtype), y)
+        return self.b.binary("or", self.b.binary("shift_left", x, y), self.b.binary("shift_right_logical", x, right))
+
     def select(self, cond: Value, on_true: Value, on_false: Value) -> Value:
         return self.b.select(cond, on_true, on_false)
 

@@ -117,6 +117,14 @@ def _is_finite(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str) -> str:
     return w.put(f"fcmp one {value_type(dtype, lanes)} {size}, {constant(dtype, lanes, float('inf'))}")
 
 
+@rule("rotl", "iu")
+def _rotl(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
+    """A shift of x next to itself."""
+    of = scalar_type(dtype)
+    ty = wide(of, lanes)
+    return w.intrinsic(f"fshl.{suffix(of, lanes)}", ty, (ty, x), (ty, x), (ty, y))
+
+
 @rule("mulhi", "iu")
 def _mulhi(w: FunctionWriter, dtype: np.dtype, lanes: int, x: str, y: str) -> str:
     """The upper half of the product of twice the width."""

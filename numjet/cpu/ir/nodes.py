@@ -37,7 +37,7 @@ KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, to tell it f
 ARITHMETIC = {
     "add": 2, "sub": 2, "mul": 2, "div": 2, "rem": 2, "neg": 1, "abs": 1, "sign": 1, "min": 2, "max": 2,
     "fma": 3, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "round_even": 1, "round_away": 1, "copysign": 2,
-    "and": 2, "or": 2, "xor": 2, "not": 1, "shl": 2, "shra": 2, "shrl": 2, "popcount": 1, "clz": 1,
+    "and": 2, "or": 2, "xor": 2, "not": 1, "shl": 2, "shra": 2, "shrl": 2, "rotl": 2, "popcount": 1, "clz": 1,
     "eq": 2, "ne": 2, "lt": 2, "le": 2, "gt": 2, "ge": 2, "is_finite": 1, "select": 3, "mulhi": 2,
     "scale": 2, "exponent": 1, "significand": 1,
 }

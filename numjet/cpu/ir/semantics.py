@@ -95,6 +95,12 @@ def shra(x: Array, y: Array) -> Array:
     return np.right_shift(x.astype(signed), amount.astype(signed)).astype(x.dtype)
 
 
+def rotl(x: Array, y: Array) -> Array:
+    """Rotation to the left, by amounts modulo the width."""
+    amount = y.astype(_unsigned(x.dtype)) % (8 * x.dtype.itemsize)
+    return shl(x, amount) | shrl(x, 8 * x.dtype.itemsize - amount)
+
+
 def clz(x: Array) -> Array:
     """Number of leading zero bits."""
     bits = 8 * x.dtype.itemsize
@@ -245,7 +251,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "abs": np.abs, "sign": sign, "min": minimum, "max": maximum, "fma": fma, "sqrt": np.sqrt, "floor": np.floor,
     "ceil": np.ceil, "trunc": np.trunc, "round_even": np.rint, "round_away": round_away, "copysign": np.copysign,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "shl": shl, "shra": shra,
-    "shrl": shrl, "popcount": popcount, "clz": clz, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
+    "shrl": shrl, "rotl": rotl, "popcount": popcount, "clz": clz, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
     "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite, "select": select,
     "mulhi": mulhi, "scale": scale, "exponent": exponent, "significand": significand,
 }

@@ -59,18 +59,19 @@ class EarlyStores:
         return None
 
     def _store_with_parts(self, frame: Frame, a: LoweredArray, why: str) -> None:
-        """Stores a deferred array, and in the same loop those parts of it that are live, which would be evaluated again."""
+        """Stores a deferred array, and in the same loop live arrays that would be evaluated again: its parts, and arrays made
+        of one of its parts, such as the other result of the same equation."""
         if a.content.source is not None or a.size <= self.ir.small:
             self.materialization.materialize(a, why)
             return
         least = SHARED_FAR if a.aval.nbytes >= FAR else SHARED
-        parts = {id(p) for p in a.reachable() if p.pointwise and p.shape == a.shape and p.cost >= least}
-        items = [(a, self.ir.allocation.temporary(a.aval))]
-        for v, x in frame.environment.items():
-            if x is not a and id(x) in parts and frame.last_use.get(v, -1) > frame.position:
-                parts.discard(id(x))
-                items.append((x, self.ir.allocation.temporary(x.aval)))
-        self.materialization.store_all(items, why)
+        parts = {id(p) for p in a.reachable() if p is not a and p.pointwise and p.shape == a.shape and p.cost >= least}
+        live = {id(x): x for v, x in frame.environment.items() if x is not a and frame.last_use.get(v, -1) > frame.position}
+        found = [x for i, x in live.items() if i in parts]
+        hidden = parts - live.keys()
+        if hidden:
+            found += [x for i, x in live.items() if i not in parts and _is_sibling(x, a, hidden)]
+        self.materialization.store_all([(x, self.ir.allocation.temporary(x.aval)) for x in (a, *found)], why)
 
     # ------------------------------------------------------------------------------------------ after an equation
     def store_results(self, outs: Sequence[LoweredArray]) -> None:
@@ -100,6 +101,13 @@ class EarlyStores:
     def _otherwise_free(self, kept: Sequence[Buffer]) -> set[Buffer]:
         """Those buffers in which no live array is stored."""
         return set(kept) - {a.storage.buffer for a in self.liveness.everywhere() if a.storage is not None}
+
+
+def _is_sibling(x: LoweredArray, a: LoweredArray, parts: set[int]) -> bool:
+    """Whether most of a deferred array's cost is one of these parts of `a`, from which it is computed at once."""
+    if not x.lazy or not x.pointwise or x.shape != a.shape or x.content.source is not None:
+        return False
+    return any(id(p) in parts and 2 * p.cost >= x.cost for p in x.parents)
 
 
 def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray, uses: int) -> bool:

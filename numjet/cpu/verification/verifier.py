@@ -36,7 +36,7 @@ _MODES = ("serial", "vector", "parallel", "unroll")
 _OTHER = {"load": 1, "convert": 1, "bitcast": 1, "select_rare": 3}
 # Operations on single bits or truth values, and on integers alone.
 _BITS = ("and", "or", "xor", "not")
-_INTEGER = ("shl", "shra", "shrl", "popcount", "clz", "mulhi")
+_INTEGER = ("shl", "shra", "shrl", "rotl", "popcount", "clz", "mulhi")
 _REAL = ("sqrt", "floor", "ceil", "trunc", "round_even", "round_away", "copysign", "is_finite", *EXPONENTS)
 _FOR_BOOL = (*_BITS, "eq", "ne", "lt", "le", "gt", "ge", "add", "mul", "min", "max", "select", "abs")
 

@@ -51,7 +51,7 @@ def _eager(k1: np.ndarray, k2: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> tu
 def _cpu(b: Any, *arrays: Any) -> list[Any]:
     number = lambda n: b.const(n, UINT32)
     add, xor = (lambda x, y: b.prim("add", x, y)), (lambda x, y: b.prim("xor", x, y))
-    rotate = lambda v, r: b.prim("or", b.prim("shl", v, number(r)), b.prim("shrl", v, number(32 - r)))
+    rotate = lambda v, r: b.prim("rotl", v, number(r))
 
     def block(k1: Any, k2: Any, x1: Any, x2: Any) -> Any:
         return b.pair(*cipher(add, xor, rotate, number, (k1, k2), (x1, x2)), dtypes.key_dtype)

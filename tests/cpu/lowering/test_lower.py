@@ -193,3 +193,15 @@ def test_large_constants_are_neither_computed_with_nor_embedded():
     addresses, kept = llvm.constant_symbols(function)
     assert len(text) < 50_000 and len(addresses) == len(kept) == len(function.consts)
     assert all(f'@"{name}" = external global i8' in text for name in addresses)
+
+
+def test_results_of_one_equation_are_stored_together():
+    """Both words of the cipher are made of the same rounds: one loop has them, and not one for each word."""
+    text = nj.jit(lambda key: nj.random.split(key, 64).reshape(8, 8, 2)[::2].sum(0)).lower(nj.random.PRNGKey(0)).as_text()
+    assert text.count("rotl(") <= 40
+    x = values(LARGE)
+
+    def fun(x):
+        y = jnp.exp(jnp.sin(x))
+        return lax.sort(y * 2.0), (y * 3.0).sum()
+    agree(fun, x)
